@@ -1,0 +1,25 @@
+# The same commands locally and in CI.
+.DEFAULT_GOAL := help
+.PHONY: help run test check check-long bench-snapshot fuzz
+
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
+
+run: ## Build nuthatch and take a tour of it on real data
+	@scripts/run
+
+test: ## Run every check that a change must pass
+	@scripts/test
+
+check: ## Run the quick checks: format, house rules, lints
+	@scripts/test format tidy clippy
+
+check-long: ## Run every check, then fuzz each target for FUZZ_SECONDS (default 300)
+	@scripts/test
+	@FUZZ_SECONDS=$${FUZZ_SECONDS:-300} scripts/fuzz
+
+bench-snapshot: ## Measure the snapshot engine; ARGS are handed on
+	@cargo run --locked --release -p nuthatch-cli -- bench snapshot $(ARGS)
+
+fuzz: ## Fuzz TARGET, or every target, for FUZZ_SECONDS (default 60) each
+	@scripts/fuzz $(TARGET)

@@ -1,0 +1,31 @@
+//! Compression of single values with zstd, and a stand-in for builds without it.
+
+#[cfg(feature = "zstd")]
+mod zstd;
+#[cfg(feature = "zstd")]
+pub use zstd::Scratch;
+#[cfg(feature = "zstd")]
+pub(crate) use zstd::{Compressor, Dictionary, Settings};
+
+#[cfg(not(feature = "zstd"))]
+mod without;
+#[cfg(not(feature = "zstd"))]
+pub use without::Scratch;
+#[cfg(not(feature = "zstd"))]
+pub(crate) use without::{Compressor, Dictionary, Settings};
+
+/// How values are compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Compression {
+    /// Not at all: every value is read in place.
+    #[default]
+    None,
+    /// Each value by itself with zstd at this level, with a dictionary trained on the values.
+    /// Values that gain less than an eighth are stored as they are, and so are those beyond 16 MiB.
+    #[cfg(feature = "zstd")]
+    Zstd {
+        /// From 1 to 22; 3 is a good choice.
+        level: i32,
+    },
+}

@@ -1,0 +1,148 @@
+//! What can go wrong, told so that the reader knows the place, what was expected and what was found.
+
+use crate::value::ValueType;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The result of this crate's operations.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error of this crate. A missing key is not one: lookups answer `None`.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused: the file is missing, the disk is full, and so on.
+    Io(Box<IoError>),
+    /// The file is not a snapshot at all: too short, or its first bytes are others.
+    NotASnapshot(Box<Damage>),
+    /// The file was written by a newer version, or uses a feature this build lacks.
+    Unsupported(Box<Damage>),
+    /// The file is a snapshot, and its bytes contradict the format.
+    Corrupt(Box<Damage>),
+    /// The key holds a value of another type than the one asked for.
+    WrongType {
+        /// The type the caller asked for.
+        asked: ValueType,
+        /// The type of the stored value.
+        found: ValueType,
+    },
+    /// The value is compressed and cannot be borrowed from the file: use the call that takes a
+    /// [`Scratch`](crate::Scratch).
+    Compressed,
+    /// The same key was given twice and duplicates are errors.
+    Duplicate(Box<Duplicate>),
+    /// Something given to the writer is beyond a limit of the format.
+    Limit(Box<Limit>),
+}
+
+/// An operating-system error with the file and the act it hit.
+#[derive(Debug)]
+pub struct IoError {
+    /// The file.
+    pub path: PathBuf,
+    /// What was being done, such as `open` or `write`.
+    pub act: &'static str,
+    /// What the system said.
+    pub source: std::io::Error,
+}
+
+/// A place in a file whose bytes are not what they must be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// The file.
+    pub path: PathBuf,
+    /// Where in the file, in bytes from its start.
+    pub offset: u64,
+    /// What the format asks for.
+    pub expected: String,
+    /// What is there.
+    pub found: String,
+}
+
+/// A key that was given twice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Duplicate {
+    /// The key.
+    pub key: Vec<u8>,
+    /// The [`origin`](crate::Batch::push_from) of its first row.
+    pub first: u64,
+    /// The origin of the next row with the same key.
+    pub second: u64,
+}
+
+/// Something beyond a limit of the format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limit {
+    /// What is limited, such as `key length`.
+    pub what: &'static str,
+    /// The greatest that is allowed.
+    pub most: u64,
+    /// What was given.
+    pub found: u64,
+}
+
+impl Error {
+    #[cold]
+    pub(crate) fn io(path: &Path, act: &'static str, source: std::io::Error) -> Self {
+        Self::Io(Box::new(IoError { path: path.to_owned(), act, source }))
+    }
+
+    #[cold]
+    pub(crate) fn limit(what: &'static str, most: u64, found: u64) -> Self {
+        Self::Limit(Box::new(Limit { what, most, found }))
+    }
+
+    /// A short name that stays the same between versions, for programs; `testdata/errors.csv`
+    /// lists them for all languages.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Io(_) => "io",
+            Self::NotASnapshot(_) => "not-a-snapshot",
+            Self::Unsupported(_) => "unsupported",
+            Self::Corrupt(_) => "corrupt",
+            Self::WrongType { .. } => "wrong-type",
+            Self::Compressed => "compressed",
+            Self::Duplicate(_) => "duplicate",
+            Self::Limit(_) => "limit",
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(e) => write!(f, "{}: {}: {}", e.path.display(), e.act, e.source),
+            Self::NotASnapshot(d) => write!(f, "not a snapshot: {d}"),
+            Self::Unsupported(d) => write!(f, "not supported: {d}"),
+            Self::Corrupt(d) => write!(f, "damaged file: {d}"),
+            Self::WrongType { asked, found } => {
+                write!(f, "wrong type: asked for {asked}, the value is {found}")
+            }
+            Self::Compressed => f.write_str("the value is compressed: read it with a scratch buffer"),
+            Self::Duplicate(d) => write!(
+                f,
+                "duplicate key \"{}\": rows {} and {}",
+                d.key.escape_ascii(),
+                d.first,
+                d.second
+            ),
+            Self::Limit(l) => write!(f, "{}: at most {}, found {}", l.what, l.most, l.found),
+        }
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, offset, expected, found } = self;
+        write!(f, "{}: at byte {offset}: expected {expected}, found {found}", path.display())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io(e) => Some(&e.source),
+            _ => None,
+        }
+    }
+}

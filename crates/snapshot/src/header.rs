@@ -1,0 +1,310 @@
+//! The header: raw bytes become a [`Header`] only when everything in them fits the file.
+
+use crate::error::{Damage, Error};
+use crate::hash::checksum;
+use crate::layout::{self, directory, flags, header as at, limits, line};
+use crate::value::ValueType;
+use std::fmt::Display;
+use std::path::Path;
+
+/// A section of the file, known to lie within it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Section {
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+}
+
+impl Section {
+    pub(crate) fn end(self) -> u64 {
+        self.offset + self.len
+    }
+}
+
+/// A validated header.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) version_minor: u16,
+    pub(crate) file_len: u64,
+    pub(crate) seed: u64,
+    pub(crate) entries: u64,
+    pub(crate) partition_bits: u32,
+    pub(crate) lines_per_partition: u32,
+    pub(crate) max_probe: u32,
+    pub(crate) flags: u32,
+    pub(crate) dictionary: Section,
+    pub(crate) directory: Section,
+    pub(crate) index: Section,
+    pub(crate) data: Section,
+    pub(crate) dictionary_hash: u64,
+    pub(crate) directory_hash: u64,
+    pub(crate) key_bytes: u64,
+    pub(crate) value_bytes: u64,
+    pub(crate) stored_value_bytes: u64,
+    pub(crate) shared_entries: u64,
+    pub(crate) compressed_entries: u64,
+    pub(crate) entries_by_type: [u64; 16],
+}
+
+impl Header {
+    pub(crate) fn partitions(&self) -> u64 {
+        1 << self.partition_bits
+    }
+
+    /// The header as the file holds it.
+    pub(crate) fn to_bytes(&self) -> [u8; at::LEN] {
+        let mut bytes = [0; at::LEN];
+        let mut put = |offset: usize, field: &[u8]| {
+            bytes[offset..offset + field.len()].copy_from_slice(field);
+        };
+        put(at::MAGIC, &layout::MAGIC);
+        put(at::VERSION_MAJOR, &layout::VERSION_MAJOR.to_le_bytes());
+        put(at::VERSION_MINOR, &self.version_minor.to_le_bytes());
+        put(at::HEADER_LEN, &(at::LEN as u32).to_le_bytes());
+        put(at::PARTITION_BITS, &self.partition_bits.to_le_bytes());
+        put(at::LINES_PER_PARTITION, &self.lines_per_partition.to_le_bytes());
+        put(at::MAX_PROBE, &self.max_probe.to_le_bytes());
+        put(at::FLAGS, &self.flags.to_le_bytes());
+        for (offset, section) in [
+            (at::DICTIONARY, self.dictionary),
+            (at::DIRECTORY, self.directory),
+            (at::INDEX, self.index),
+            (at::DATA, self.data),
+        ] {
+            put(offset, &section.offset.to_le_bytes());
+            put(offset + 8, &section.len.to_le_bytes());
+        }
+        for (offset, number) in [
+            (at::FILE_LEN, self.file_len),
+            (at::SEED, self.seed),
+            (at::ENTRIES, self.entries),
+            (at::DICTIONARY_HASH, self.dictionary_hash),
+            (at::DIRECTORY_HASH, self.directory_hash),
+            (at::KEY_BYTES, self.key_bytes),
+            (at::VALUE_BYTES, self.value_bytes),
+            (at::STORED_VALUE_BYTES, self.stored_value_bytes),
+            (at::SHARED_ENTRIES, self.shared_entries),
+            (at::COMPRESSED_ENTRIES, self.compressed_entries),
+        ] {
+            put(offset, &number.to_le_bytes());
+        }
+        for (code, count) in self.entries_by_type.iter().enumerate() {
+            put(at::ENTRIES_BY_TYPE + 8 * code, &count.to_le_bytes());
+        }
+        let hash = checksum(&bytes[..at::HASH]);
+        bytes[at::HASH..].copy_from_slice(&hash.to_le_bytes());
+        bytes
+    }
+}
+
+/// The first bytes of a file, of which nothing is known.
+pub(crate) struct RawHeader<'a> {
+    bytes: &'a [u8; at::LEN],
+    path: &'a Path,
+}
+
+impl<'a> RawHeader<'a> {
+    /// Takes the first bytes of the file, which may be fewer than a header.
+    pub(crate) fn new(bytes: &'a [u8], path: &'a Path) -> Result<Self, Error> {
+        let magic = bytes.get(..8).unwrap_or(bytes);
+        if *magic != layout::MAGIC {
+            let found = format!("\"{}\"", magic.escape_ascii());
+            let expected = format!("\"{}\"", layout::MAGIC.escape_ascii());
+            return Err(Error::NotASnapshot(damage(path, 0, expected, found)));
+        }
+        match bytes.first_chunk() {
+            Some(bytes) => Ok(Self { bytes, path }),
+            None => Err(corrupt(
+                path,
+                bytes.len() as u64,
+                format!("a header of {} bytes", at::LEN),
+                format!("the end of the file after {} bytes", bytes.len()),
+            )),
+        }
+    }
+
+    fn u16(&self, offset: usize) -> u16 {
+        u16::from_le_bytes(self.bytes[offset..offset + 2].try_into().expect("two bytes"))
+    }
+
+    fn u32(&self, offset: usize) -> u32 {
+        u32::from_le_bytes(self.bytes[offset..offset + 4].try_into().expect("four bytes"))
+    }
+
+    fn u64(&self, offset: usize) -> u64 {
+        u64::from_le_bytes(self.bytes[offset..offset + 8].try_into().expect("eight bytes"))
+    }
+
+    fn section(&self, offset: usize) -> Section {
+        Section { offset: self.u64(offset), len: self.u64(offset + 8) }
+    }
+
+    /// Checks everything that can be checked without reading the sections.
+    pub(crate) fn validate(&self, file_len: u64) -> Result<Header, Error> {
+        self.check_version()?;
+        self.require(at::HASH, "the checksum of the header", {
+            (checksum(&self.bytes[..at::HASH]), self.u64(at::HASH))
+        })?;
+        self.check_flags()?;
+        self.require(at::HEADER_LEN, "the header length", {
+            (at::LEN as u64, u64::from(self.u32(at::HEADER_LEN)))
+        })?;
+        self.require(at::FILE_LEN, "the file length", (file_len, self.u64(at::FILE_LEN)))?;
+        let header = self.read();
+        self.at_most(at::FILE_LEN, "a file length", limits::FILE_LEN, file_len)?;
+        self.check_geometry(&header)?;
+        self.check_sections(&header)?;
+        self.check_counts(&header)?;
+        Ok(header)
+    }
+
+    fn read(&self) -> Header {
+        let mut entries_by_type = [0; 16];
+        for (code, count) in entries_by_type.iter_mut().enumerate() {
+            *count = self.u64(at::ENTRIES_BY_TYPE + 8 * code);
+        }
+        Header {
+            version_minor: self.u16(at::VERSION_MINOR),
+            file_len: self.u64(at::FILE_LEN),
+            seed: self.u64(at::SEED),
+            entries: self.u64(at::ENTRIES),
+            partition_bits: self.u32(at::PARTITION_BITS),
+            lines_per_partition: self.u32(at::LINES_PER_PARTITION),
+            max_probe: self.u32(at::MAX_PROBE),
+            flags: self.u32(at::FLAGS),
+            dictionary: self.section(at::DICTIONARY),
+            directory: self.section(at::DIRECTORY),
+            index: self.section(at::INDEX),
+            data: self.section(at::DATA),
+            dictionary_hash: self.u64(at::DICTIONARY_HASH),
+            directory_hash: self.u64(at::DIRECTORY_HASH),
+            key_bytes: self.u64(at::KEY_BYTES),
+            value_bytes: self.u64(at::VALUE_BYTES),
+            stored_value_bytes: self.u64(at::STORED_VALUE_BYTES),
+            shared_entries: self.u64(at::SHARED_ENTRIES),
+            compressed_entries: self.u64(at::COMPRESSED_ENTRIES),
+            entries_by_type,
+        }
+    }
+
+    fn check_version(&self) -> Result<(), Error> {
+        let major = self.u16(at::VERSION_MAJOR);
+        if major == layout::VERSION_MAJOR {
+            return Ok(());
+        }
+        Err(Error::Unsupported(damage(
+            self.path,
+            at::VERSION_MAJOR as u64,
+            format!("format version {}", layout::VERSION_MAJOR),
+            format!("version {major}.{}", self.u16(at::VERSION_MINOR)),
+        )))
+    }
+
+    fn check_flags(&self) -> Result<(), Error> {
+        let found = self.u32(at::FLAGS);
+        let needs_zstd = found & (flags::ZSTD | flags::DICTIONARY) != 0;
+        let (expected, unknown) = match found & !flags::KNOWN {
+            0 if needs_zstd && !cfg!(feature = "zstd") => ("a build with the feature `zstd`", found),
+            0 => return Ok(()),
+            unknown => ("only features this build knows", unknown),
+        };
+        let found = format!("flags {unknown:#x}");
+        Err(Error::Unsupported(damage(self.path, at::FLAGS as u64, expected, found)))
+    }
+
+    fn check_geometry(&self, header: &Header) -> Result<(), Error> {
+        let bits = u64::from(header.partition_bits);
+        let most_bits = u64::from(limits::PARTITION_BITS);
+        self.at_most(at::PARTITION_BITS, "partition bits", most_bits, bits)?;
+        let lines = u64::from(header.lines_per_partition);
+        if lines == 0 {
+            return Err(self.flaw(at::LINES_PER_PARTITION, "at least one line", "none"));
+        }
+        let most = u64::from(limits::MAX_PROBE).min(lines - 1);
+        self.at_most(at::MAX_PROBE, "a probe length", most, u64::from(header.max_probe))?;
+        let expected = header.partitions() * lines * line::LEN as u64;
+        self.require(at::INDEX + 8, "the index length", (expected, header.index.len))?;
+        let expected = header.partitions() * directory::ENTRY_LEN as u64;
+        self.require(at::DIRECTORY + 8, "the directory length", (expected, header.directory.len))?;
+        self.at_most(
+            at::DICTIONARY + 8,
+            "a dictionary length",
+            limits::DICTIONARY_LEN,
+            header.dictionary.len,
+        )
+    }
+
+    /// Sections follow the header in one order, aligned, without gaps but for the alignment.
+    fn check_sections(&self, header: &Header) -> Result<(), Error> {
+        let mut expected = at::LEN as u64;
+        for (field, what, section) in [
+            (at::DICTIONARY, "the dictionary offset", header.dictionary),
+            (at::DIRECTORY, "the directory offset", header.directory),
+            (at::INDEX, "the index offset", header.index),
+            (at::DATA, "the data offset", header.data),
+        ] {
+            self.require(field, what, (expected, section.offset))?;
+            let most = header.file_len.saturating_sub(section.offset);
+            self.at_most(field + 8, "a section within the file", most, section.len)?;
+            expected = section.end().next_multiple_of(layout::SECTION_ALIGN);
+        }
+        self.require(at::FILE_LEN, "the file length after all sections", {
+            (expected, header.file_len)
+        })
+    }
+
+    fn check_counts(&self, header: &Header) -> Result<(), Error> {
+        let slots = header.index.len / line::LEN as u64 * line::SLOTS as u64;
+        self.at_most(at::ENTRIES, "entries the index has slots for", slots, header.entries)?;
+        let known = ValueType::ALL.map(|t| header.entries_by_type[usize::from(t.code())]);
+        let sum = known.iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
+        self.require(at::ENTRIES_BY_TYPE, "the entries of all types", (header.entries, sum))?;
+        self.at_most(at::SHARED_ENTRIES, "shared entries", header.entries, header.shared_entries)?;
+        let compressed = header.compressed_entries;
+        self.at_most(at::COMPRESSED_ENTRIES, "compressed entries", header.entries, compressed)?;
+        let reserved = &self.bytes[at::RESERVED..at::HASH];
+        match reserved.iter().position(|&byte| byte != 0) {
+            Some(i) => Err(self.flaw(at::RESERVED + i, "a zero", &reserved[i].to_string())),
+            None => Ok(()),
+        }
+    }
+
+    fn require(&self, offset: usize, what: &str, pair: (u64, u64)) -> Result<(), Error> {
+        let (expected, found) = pair;
+        if expected == found {
+            return Ok(());
+        }
+        Err(self.flaw(offset, &format!("{what} to be {expected}"), &found.to_string()))
+    }
+
+    fn at_most(&self, offset: usize, what: &str, most: u64, found: u64) -> Result<(), Error> {
+        if found <= most {
+            return Ok(());
+        }
+        Err(self.flaw(offset, &format!("{what} of at most {most}"), &found.to_string()))
+    }
+
+    fn flaw(&self, offset: usize, expected: &str, found: &str) -> Error {
+        corrupt(self.path, offset as u64, expected, found)
+    }
+}
+
+fn damage(
+    path: &Path,
+    offset: u64,
+    expected: impl Display,
+    found: impl Display,
+) -> Box<Damage> {
+    let (expected, found) = (expected.to_string(), found.to_string());
+    Box::new(Damage { path: path.to_owned(), offset, expected, found })
+}
+
+/// The error for bytes that contradict the format.
+#[cold]
+pub(crate) fn corrupt(
+    path: &Path,
+    offset: u64,
+    expected: impl Display,
+    found: impl Display,
+) -> Error {
+    Error::Corrupt(damage(path, offset, expected, found))
+}

@@ -1,0 +1,116 @@
+//! Lookups of many keys at once: hash all, ask for all index lines, then for all records, then
+//! answer, so that the waits for memory overlap instead of queueing.
+
+use crate::bucket::prefetch;
+use crate::error::Result;
+use crate::hash::KeyHash;
+use crate::reader::Snapshot;
+use crate::stored::Stored;
+use crate::value::Value;
+
+/// Keys in flight at a time: enough to cover the wait for memory, few enough that what was asked
+/// for is still in the first-level cache when it is used.
+const GROUP: usize = 64;
+
+/// The prefetched record is known to begin in one cache line; when it begins this close to the end
+/// of it, the next line is asked for too.
+const TAIL: u64 = 24;
+
+/// Stands for a key whose line has no slot with its fingerprint.
+const NO_CANDIDATE: u64 = u64::MAX;
+
+impl Snapshot {
+    /// The values of many keys: `out[i]` becomes what [`get`](Self::get) answers for `keys[i]`.
+    /// Allocates nothing.
+    ///
+    /// Fails as `get` does, at the first key that does; later places of `out` are then unspecified.
+    ///
+    /// # Panics
+    /// When `out` is shorter than `keys`.
+    pub fn get_many<'a, K: AsRef<[u8]>>(
+        &'a self,
+        keys: &[K],
+        out: &mut [Option<Value<'a>>],
+    ) -> Result<()> {
+        self.for_each_of_many(keys, out, |stored, out| {
+            *out = stored.map(|stored| stored.value()).transpose()?;
+            Ok(())
+        })
+    }
+
+    /// The stored values of many keys: `out[i]` becomes what [`find`](Self::find) answers for
+    /// `keys[i]`. Allocates nothing.
+    ///
+    /// # Panics
+    /// When `out` is shorter than `keys`.
+    pub fn find_many<'a, K: AsRef<[u8]>>(
+        &'a self,
+        keys: &[K],
+        out: &mut [Option<Stored<'a>>],
+    ) -> Result<()> {
+        self.for_each_of_many(keys, out, |stored, out| {
+            *out = stored;
+            Ok(())
+        })
+    }
+
+    #[inline]
+    fn for_each_of_many<'a, K: AsRef<[u8]>, T>(
+        &'a self,
+        keys: &[K],
+        out: &mut [T],
+        mut answer: impl FnMut(Option<Stored<'a>>, &mut T) -> Result<()>,
+    ) -> Result<()> {
+        assert!(out.len() >= keys.len(), "{} places for {} keys", out.len(), keys.len());
+        let mut hashes = [KeyHash(0); GROUP];
+        let mut records = [NO_CANDIDATE; GROUP];
+        let index = self.map.index();
+        for (keys, out) in keys.chunks(GROUP).zip(out.chunks_mut(GROUP)) {
+            for (key, hash) in keys.iter().zip(&mut hashes) {
+                *hash = KeyHash::of(key.as_ref(), self.header.seed);
+                if let Some(line) = index.get(hash.line(index.len() as u64) as usize) {
+                    prefetch(&line[0]);
+                }
+            }
+            for (hash, record) in hashes.iter().zip(&mut records).take(keys.len()) {
+                *record = self.candidate(*hash);
+            }
+            for (((key, out), hash), record) in keys.iter().zip(out).zip(&hashes).zip(&records) {
+                let stored = match *record {
+                    NO_CANDIDATE => self.find_beyond_home(key.as_ref(), *hash)?,
+                    record => self.confirm(record, key.as_ref(), *hash)?,
+                };
+                answer(stored, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first record of the home line with the key's fingerprint, asked for ahead of its use.
+    #[inline(always)]
+    fn candidate(&self, hash: KeyHash) -> u64 {
+        let slot = self.home_line(hash).and_then(|line| {
+            line.matches(hash.fingerprint()).next().map(|slot| line.record(slot))
+        });
+        let Some(record) = slot else { return NO_CANDIDATE };
+        let at = record.wrapping_sub(self.header.data.offset) as usize;
+        if let Some(byte) = self.map.data().get(at) {
+            prefetch(byte);
+            if record % 64 > 64 - TAIL
+                && let Some(byte) = self.map.data().get(at + 64)
+            {
+                prefetch(byte);
+            }
+        }
+        record
+    }
+
+    /// The stored value of a key that its home line does not name.
+    #[inline(always)]
+    fn find_beyond_home(&self, key: &[u8], hash: KeyHash) -> Result<Option<Stored<'_>>> {
+        match self.home_line(hash) {
+            Some(line) if line.overflow() & hash.overflow_bit() == 0 => Ok(None),
+            _ => self.find_anywhere(key, hash),
+        }
+    }
+}

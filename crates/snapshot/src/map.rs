@@ -1,0 +1,122 @@
+//! A file as a slice of bytes: mapped, or copied into huge pages.
+//!
+//! This file and its neighbours `bucket.rs` and `cast.rs` hold all unsafe code of the crate.
+
+use crate::error::{Error, Result};
+use crate::header::Section;
+use crate::layout::line;
+use memmap2::{Advice, Mmap, MmapMut, MmapOptions};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Where the bytes of an open snapshot live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Residency {
+    /// Mapped from the page cache and read on demand. Opens in microseconds, takes no memory of
+    /// its own, shared between processes.
+    #[default]
+    Mapped,
+    /// As `Mapped`, with every page read and mapped before `open` returns.
+    Populated,
+    /// Copied into memory of this process, on huge pages where the system grants them. The fastest
+    /// lookups for files far beyond the processor's caches, at the price of the file's size in
+    /// memory for each process. The copy does not change when the file does.
+    HugePages,
+}
+
+/// The bytes of a file, and the two sections of it that lookups read.
+pub(crate) struct Map {
+    /// Borrowed from `bytes`, which never moves while it lives, so lent for no longer than `self`.
+    index: &'static [[u8; line::LEN]],
+    /// As `index`.
+    data: &'static [u8],
+    bytes: Mmap,
+    path: PathBuf,
+}
+
+impl Map {
+    pub(crate) fn open(path: &Path, residency: Residency, lock: bool) -> Result<Self> {
+        let io = |act| move |source| Error::io(path, act, source);
+        let file = File::open(path).map_err(io("open"))?;
+        let metadata = file.metadata().map_err(io("stat"))?;
+        if !metadata.is_file() {
+            let kind = std::io::Error::from(std::io::ErrorKind::InvalidInput);
+            return Err(Error::io(path, "open (not a regular file)", kind));
+        }
+        let bytes = match residency {
+            _ if metadata.len() == 0 => empty().map_err(io("map"))?,
+            Residency::HugePages => copy(file, metadata.len()).map_err(io("read"))?,
+            mapped => map(&file, mapped == Residency::Populated).map_err(io("map"))?,
+        };
+        if lock {
+            bytes.lock().map_err(io("lock in memory"))?;
+        }
+        Ok(Self { index: &[], data: &[], bytes, path: path.to_owned() })
+    }
+
+    /// Tells where the sections are that lookups read.
+    ///
+    /// # Panics
+    /// When a section is not within the file.
+    pub(crate) fn set_sections(&mut self, index: Section, data: Section) {
+        let section = |section: Section| {
+            let bytes = &self.bytes[section.offset as usize..section.end() as usize];
+            // SAFETY: the bytes live as long as `self.bytes`, which is never replaced, and the
+            // accessors lend them for no longer than `self`.
+            unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) }
+        };
+        self.data = section(data);
+        self.index = section(index).as_chunks().0;
+    }
+
+    /// The lines of the index.
+    #[inline]
+    pub(crate) fn index(&self) -> &[[u8; line::LEN]] {
+        self.index
+    }
+
+    /// The data section.
+    #[inline]
+    pub(crate) fn data(&self) -> &[u8] {
+        self.data
+    }
+
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn map(file: &File, populate: bool) -> std::io::Result<Mmap> {
+    let mut options = MmapOptions::new();
+    if populate {
+        options.populate();
+    }
+    // SAFETY: the bytes stay as they are while mapped as long as nobody writes into a published
+    // snapshot, which the format forbids: new contents come as a new file renamed over the old.
+    // What a damaged file can hold is checked at every use, so it is wrong answers' worth at most.
+    unsafe { options.map(file) }
+}
+
+fn copy(file: File, len: u64) -> std::io::Result<Mmap> {
+    let len = usize::try_from(len).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
+    let mut map = MmapMut::map_anon(len)?;
+    #[cfg(target_os = "linux")]
+    {
+        // Advice only: without huge pages the copy still serves.
+        let _ = map.advise(Advice::HugePage);
+    }
+    let mut file = file;
+    file.read_exact(&mut map)?;
+    map.make_read_only()
+}
+
+fn empty() -> std::io::Result<Mmap> {
+    MmapMut::map_anon(1)?.make_read_only()
+}

@@ -1,0 +1,300 @@
+//! An open snapshot: lookups, one at a time.
+
+use crate::bucket::Line;
+use crate::compression::Dictionary;
+use crate::directory::DirectoryEntry;
+use crate::error::{Error, Result};
+use crate::hash::KeyHash;
+use crate::header::{Header, RawHeader, corrupt};
+use crate::layout::header as header_at;
+use crate::map::{Map, Residency};
+use crate::record::{DataSection, Flaw, Record, same_key};
+use crate::stored::Stored;
+use crate::string_list::StringList;
+use crate::value::{Value, ValueType};
+use std::fmt;
+use std::path::Path;
+
+/// How to open a snapshot.
+///
+/// ```no_run
+/// use nuthatch_snapshot::{OpenOptions, Residency};
+/// let snapshot = OpenOptions::new().residency(Residency::HugePages).open("features.nut")?;
+/// # Ok::<(), nuthatch_snapshot::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    residency: Residency,
+    lock: bool,
+}
+
+impl OpenOptions {
+    /// The defaults: mapped on demand, not locked.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Where the bytes live.
+    #[must_use]
+    pub fn residency(mut self, residency: Residency) -> Self {
+        self.residency = residency;
+        self
+    }
+
+    /// Whether the bytes are locked in memory, so that they are never paged out. Needs the
+    /// privilege or the limit for it (`RLIMIT_MEMLOCK`).
+    #[must_use]
+    pub fn lock(mut self, lock: bool) -> Self {
+        self.lock = lock;
+        self
+    }
+
+    /// Opens a snapshot. Reads the header alone, whatever the size of the file.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Snapshot> {
+        let mut map = Map::open(path.as_ref(), self.residency, self.lock)?;
+        let bytes = map.bytes();
+        let header = RawHeader::new(&bytes[..bytes.len().min(header_at::LEN)], map.path())?
+            .validate(bytes.len() as u64)?;
+        let dictionary = Dictionary::new(&map, &header)?;
+        map.set_sections(header.index, header.data);
+        Ok(Snapshot { map, header, dictionary })
+    }
+}
+
+/// An open snapshot: an immutable map from keys to typed values, read in place.
+///
+/// Lookups write nothing, so any number of threads share one snapshot by reference. A published
+/// file must never be written to or truncated while it is open anywhere; publish a new one by
+/// renaming it over the old, as the writer does, and the open one stays as it was.
+pub struct Snapshot {
+    pub(crate) map: Map,
+    pub(crate) header: Header,
+    pub(crate) dictionary: Dictionary,
+}
+
+impl Snapshot {
+    /// Opens a snapshot with the default [`OpenOptions`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        OpenOptions::new().open(path)
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> u64 {
+        self.header.entries
+    }
+
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.header.entries == 0
+    }
+
+    /// The path this snapshot was opened with.
+    pub fn path(&self) -> &Path {
+        self.map.path()
+    }
+
+    /// The value of a key, or `None` for a key that is not there.
+    ///
+    /// Fails on a damaged file, and on a compressed value ([`Error::Compressed`]), which
+    /// [`Stored::decompress`] of [`find`](Self::find) reads.
+    #[inline]
+    pub fn get(&self, key: &[u8]) -> Result<Option<Value<'_>>> {
+        match self.find(key)? {
+            Some(stored) => stored.value().map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The value of a key as it lies in the file, not yet looked at.
+    #[inline]
+    pub fn find(&self, key: &[u8]) -> Result<Option<Stored<'_>>> {
+        let hash = KeyHash::of(key, self.header.seed);
+        let Some(line) = self.home_line(hash) else { return self.find_anywhere(key, hash) };
+        match line.matches(hash.fingerprint()).next() {
+            Some(slot) => self.confirm(line.record(slot), key, hash),
+            None if line.overflow() & hash.overflow_bit() == 0 => Ok(None),
+            None => self.find_anywhere(key, hash),
+        }
+    }
+
+    /// The line of the index a key lies in unless that was full.
+    #[inline(always)]
+    pub(crate) fn home_line(&self, hash: KeyHash) -> Option<Line<'_>> {
+        let index = self.map.index();
+        index.get(hash.line(index.len() as u64) as usize).map(Line::new)
+    }
+
+    /// The value of the record at this place if that is a plain one with this key, as nearly always;
+    /// otherwise what a whole lookup finds.
+    #[inline(always)]
+    pub(crate) fn confirm(
+        &self,
+        at: u64,
+        key: &[u8],
+        hash: KeyHash,
+    ) -> Result<Option<Stored<'_>>> {
+        match self.data().plain_record(at) {
+            Some(record) if same_key(record.key, key) => {
+                Ok(Some(Stored::plain(self, record.value_type, record.value)))
+            }
+            _ => self.find_anywhere(key, hash),
+        }
+    }
+
+    /// A whole lookup: every line the key can be in, every kind of record. Out of line, so that the
+    /// common case above stays small: the less code a lookup runs, the more lookups the processor
+    /// has in flight, and their waits for memory overlap.
+    #[inline(never)]
+    pub(crate) fn find_anywhere(&self, key: &[u8], hash: KeyHash) -> Result<Option<Stored<'_>>> {
+        let mut probe = self.probe(hash);
+        loop {
+            let line = self.line(probe.line())?;
+            for slot in line.matches(hash.fingerprint()) {
+                let record = self.record(line.record(slot))?;
+                if record.key == key {
+                    return Ok(Some(Stored::new(self, &record)));
+                }
+            }
+            if line.overflow() & hash.overflow_bit() == 0 || !probe.advance() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Whether the key is there.
+    #[inline]
+    pub fn contains(&self, key: &[u8]) -> Result<bool> {
+        Ok(self.find(key)?.is_some())
+    }
+
+    /// The type of a key's value.
+    #[inline]
+    pub fn value_type(&self, key: &[u8]) -> Result<Option<ValueType>> {
+        Ok(self.find(key)?.map(|stored| stored.value_type()))
+    }
+
+    pub(crate) fn probe(&self, hash: KeyHash) -> Probe {
+        let Header { partition_bits, lines_per_partition, max_probe, .. } = self.header;
+        let lines = u64::from(lines_per_partition);
+        let first = hash.partition(partition_bits) * lines;
+        let line = hash.line(lines << partition_bits);
+        Probe { first, line, end: first + lines, left: max_probe }
+    }
+
+    /// A line of the index.
+    pub(crate) fn line(&self, line: u64) -> Result<Line<'_>> {
+        match self.map.index().get(line as usize) {
+            Some(bytes) => Ok(Line::new(bytes)),
+            None => Err(self.corrupt(self.header.index.offset, "a line of the index", line)),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn data(&self) -> DataSection<'_> {
+        DataSection { bytes: self.map.data(), start: self.header.data.offset }
+    }
+
+    pub(crate) fn record(&self, at: u64) -> Result<Record<'_>> {
+        self.data().record(at).map_err(|flaw| self.flaw(&flaw))
+    }
+
+    #[cold]
+    fn flaw(&self, flaw: &Flaw) -> Error {
+        self.corrupt(flaw.offset, flaw.expected, flaw.found)
+    }
+
+    #[cold]
+    pub(crate) fn corrupt(
+        &self,
+        offset: u64,
+        expected: impl fmt::Display,
+        found: impl fmt::Display,
+    ) -> Error {
+        corrupt(self.path(), offset, expected, found)
+    }
+
+    pub(crate) fn directory_entry(&self, partition: u64) -> DirectoryEntry {
+        DirectoryEntry::at(self.map.bytes(), self.header.directory, partition)
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot")
+            .field("path", &self.path())
+            .field("entries", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The lines to look at for one key: its home, then the next ones, around its partition.
+#[derive(Clone, Copy)]
+pub(crate) struct Probe {
+    first: u64,
+    line: u64,
+    end: u64,
+    left: u32,
+}
+
+impl Probe {
+    pub(crate) fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// Moves to the next line; false when the longest probe of the file is used up.
+    pub(crate) fn advance(&mut self) -> bool {
+        if self.left == 0 {
+            return false;
+        }
+        self.left -= 1;
+        self.line += 1;
+        if self.line == self.end {
+            self.line = self.first;
+        }
+        true
+    }
+}
+
+macro_rules! typed_gets {
+    ($($(#[$doc:meta])* $name:ident, $ty:ty, $variant:ident $(, $empty:expr)?;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// `None` for a missing key; [`Error::WrongType`] for a value of another type.
+        #[inline]
+        pub fn $name<'a>(&'a self, key: &[u8]) -> Result<Option<$ty>> {
+            let Some(stored) = self.find(key)? else { return Ok(None) };
+            match stored.value_type() {
+                ValueType::$variant => match stored.value_of(ValueType::$variant)? {
+                    Value::$variant(value) => Ok(Some(value)),
+                    _ => Ok(None),
+                },
+                $(ValueType::EmptyList => Ok(Some($empty)),)?
+                found => Err(Error::WrongType { asked: ValueType::$variant, found }),
+            }
+        }
+    )*};
+}
+
+/// Typed lookups.
+impl Snapshot {
+    typed_gets! {
+        /// The bytes of a key.
+        get_bytes, &'a [u8], Bytes;
+        /// The string of a key.
+        get_string, &'a str, String;
+        /// The truth value of a key.
+        get_bool, bool, Bool;
+        /// The integer of a key.
+        get_i64, i64, I64;
+        /// The float of a key.
+        get_f64, f64, F64;
+        /// The list of integers of a key, in place.
+        get_i64_list, &'a [i64], I64List, &[];
+        /// The list of 64-bit floats of a key, in place.
+        get_f64_list, &'a [f64], F64List, &[];
+        /// The list of 32-bit floats of a key, in place.
+        get_f32_list, &'a [f32], F32List, &[];
+        /// The list of strings of a key, in place.
+        get_string_list, StringList<'a>, StringList, StringList::default();
+    }
+}

@@ -1,0 +1,268 @@
+//! Images of partitions become the file: each gets its place in order, and is written.
+
+use super::batch::RowRef;
+use super::compare;
+use super::emit::{BlobPiece, Image, Reference, Source, Totals};
+use super::rows::Buffers;
+use super::spill::SpillFile;
+use crate::directory::DirectoryEntry;
+use crate::error::{Error, Result};
+use crate::hash::{Checksum, checksum};
+use crate::header::Section;
+use crate::layout::{SECTION_ALIGN, directory as directory_at, limits, line as line_at, record};
+use crate::value::ValueType;
+use std::collections::HashSet;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// The file being made.
+pub(crate) struct Target<'a> {
+    pub(crate) file: &'a File,
+    pub(crate) path: &'a Path,
+    pub(crate) index: Section,
+    pub(crate) data_start: u64,
+    pub(crate) blobs: &'a SpillFile,
+    /// All rows, when they are in memory.
+    pub(crate) buffers: Option<Buffers<'a>>,
+}
+
+/// Gives out places in the order of the partitions.
+pub(crate) struct Commits<'a> {
+    target: Target<'a>,
+    turn: Mutex<Turn>,
+    moved_on: Condvar,
+}
+
+struct Turn {
+    next: u64,
+    failed: bool,
+    data_end: u64,
+    directory: Vec<u8>,
+    totals: Totals,
+    /// Where each shared value is, once its partition is placed.
+    values: Vec<Option<Place>>,
+}
+
+/// Where a value is that others refer to.
+#[derive(Clone, Copy)]
+struct Place {
+    partition: u64,
+    row: RowRef,
+    value_type: ValueType,
+    offset: u64,
+    stored_len: u64,
+}
+
+impl Place {
+    fn of(source: &Source, partition: u64, base: u64) -> Self {
+        let Source { row, value_type, offset, stored_len, .. } = *source;
+        Self { partition, row, value_type, offset: base + offset, stored_len }
+    }
+}
+
+/// What all commits together made.
+pub(crate) struct Committed {
+    pub(crate) data_end: u64,
+    pub(crate) directory: Vec<u8>,
+    pub(crate) totals: Totals,
+}
+
+/// What became of a commit.
+pub(crate) enum Outcome {
+    Done,
+    /// These rows' values only share a hash with the values they would refer to: they must store
+    /// their own, in a new image of the partition.
+    Differ(HashSet<RowRef>),
+}
+
+impl<'a> Commits<'a> {
+    pub(crate) fn new(target: Target<'a>, shared_values: usize) -> Self {
+        let turn = Turn {
+            next: 0,
+            failed: false,
+            data_end: target.data_start,
+            directory: Vec::new(),
+            totals: Totals::default(),
+            values: vec![None; shared_values],
+        };
+        Self { target, turn: Mutex::new(turn), moved_on: Condvar::new() }
+    }
+
+    /// Places and writes an image, once all earlier partitions are placed.
+    pub(crate) fn commit(
+        &self,
+        partition: u64,
+        image: &mut Image,
+        rows: Buffers<'_>,
+    ) -> Result<Outcome> {
+        let mut turn = self.lock();
+        while turn.next != partition {
+            if turn.failed {
+                // The thread that failed answers with the error.
+                return Ok(Outcome::Done);
+            }
+            turn = self.moved_on.wait(turn).unwrap_or_else(PoisonError::into_inner);
+        }
+        let base = turn.data_end;
+        if base + image.data_len() > limits::FILE_LEN {
+            let found = base + image.data_len();
+            return Err(Error::limit("file length in bytes", limits::FILE_LEN, found));
+        }
+        let in_turn = !image.sources.is_empty() || !image.references.is_empty();
+        if in_turn {
+            for source in &image.sources {
+                turn.values[source.number as usize] = Some(Place::of(source, partition, base));
+            }
+            let differ = self.resolve(partition, &turn.values, image, rows)?;
+            if !differ.is_empty() {
+                return Ok(Outcome::Differ(differ));
+            }
+            // A later partition may compare its values with these bytes.
+            let entry = self.write(partition, base, image)?;
+            turn.record(partition, entry);
+            turn.move_on(partition, base, image);
+            self.moved_on.notify_all();
+            return Ok(Outcome::Done);
+        }
+        turn.move_on(partition, base, image);
+        self.moved_on.notify_all();
+        drop(turn);
+        let entry = self.write(partition, base, image)?;
+        self.lock().record(partition, entry);
+        Ok(Outcome::Done)
+    }
+
+    /// Lets all waiting threads go, after an error or a panic.
+    pub(crate) fn fail(&self) {
+        self.lock().failed = true;
+        self.moved_on.notify_all();
+    }
+
+    pub(crate) fn finish(self) -> Committed {
+        let turn = self.turn.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let Turn { data_end, directory, totals, .. } = turn;
+        Committed { data_end, directory, totals }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Turn> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fills in the offsets of shared values, unless a value turns out to be another.
+    fn resolve(
+        &self,
+        partition: u64,
+        values: &[Option<Place>],
+        image: &mut Image,
+        rows: Buffers<'_>,
+    ) -> Result<HashSet<RowRef>> {
+        let mut differ = HashSet::new();
+        for reference in &image.references {
+            let source = values[reference.number as usize];
+            match source {
+                Some(source) if self.same_value(partition, reference, rows, source)? => {
+                    let bytes = &source.offset.to_le_bytes()[..record::REFERENCE_LEN];
+                    let at = reference.at;
+                    image.data[at..at + record::REFERENCE_LEN].copy_from_slice(bytes);
+                }
+                _ => {
+                    differ.insert(reference.row);
+                }
+            }
+        }
+        Ok(differ)
+    }
+
+    fn same_value(
+        &self,
+        partition: u64,
+        reference: &Reference,
+        rows: Buffers<'_>,
+        source: Place,
+    ) -> Result<bool> {
+        let row = rows.row(reference.row);
+        let in_memory = self.target.buffers.or((source.partition == partition).then_some(rows));
+        if let Some(buffers) = in_memory {
+            let other = buffers.row(source.row);
+            let same_kind = (row.value_type, row.value_len) == (other.value_type, other.value_len);
+            return Ok(same_kind
+                && compare::same_bytes(
+                    (&compare::bytes_of(&row, self.target.blobs), row.value_len),
+                    &compare::bytes_of(&other, self.target.blobs),
+                )?);
+        }
+        let (stored, len) = match &reference.frame {
+            Some(frame) => (compare::Bytes::Memory(frame), frame.len() as u64),
+            None => (compare::bytes_of(&row, self.target.blobs), row.value_len),
+        };
+        if (row.value_type, len) != (source.value_type, source.stored_len) {
+            return Ok(false);
+        }
+        let target = (self.target.file, self.target.path);
+        compare::same_bytes((&stored, len), &compare::Bytes::Target(target, source.offset))
+    }
+
+    /// Writes a placed partition: its data, and its lines of the index.
+    fn write(&self, partition: u64, base: u64, image: &mut Image) -> Result<DirectoryEntry> {
+        for line in image.lines.as_chunks_mut::<{ line_at::LEN }>().0 {
+            let field = &mut line[line_at::BASE..line_at::COUNT];
+            let mut relative = [0; 8];
+            relative[..6].copy_from_slice(field);
+            let absolute = base + u64::from_le_bytes(relative);
+            field.copy_from_slice(&absolute.to_le_bytes()[..6]);
+        }
+        let index_at = self.target.index.offset + partition * image.lines.len() as u64;
+        self.write_at(&image.lines, index_at)?;
+        Ok(DirectoryEntry {
+            data: Section { offset: base, len: image.data_len() },
+            index_hash: checksum(&image.lines),
+            data_hash: self.write_data(base, image)?,
+        })
+    }
+
+    fn write_data(&self, base: u64, image: &Image) -> Result<u64> {
+        if image.blobs.is_empty() {
+            self.write_at(&image.data, base)?;
+            return Ok(checksum(&image.data));
+        }
+        let mut sum = Checksum::default();
+        let mut at = base;
+        let mut put = |bytes: &[u8]| {
+            self.write_at(bytes, at)?;
+            sum.update(bytes);
+            at += bytes.len() as u64;
+            Ok(())
+        };
+        let mut written = 0;
+        for BlobPiece { before, blob, len } in &image.blobs {
+            put(&image.data[written..*before])?;
+            written = *before;
+            compare::for_each_piece(self.target.blobs, blob.offset, *len, &mut put)?;
+        }
+        put(&image.data[written..])?;
+        Ok(sum.finish())
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        let Target { file, path, .. } = self.target;
+        file.write_all_at(bytes, offset).map_err(|e| Error::io(path, "write", e))
+    }
+}
+
+impl Turn {
+    /// Gives the place behind this image to the next partition.
+    fn move_on(&mut self, partition: u64, base: u64, image: &Image) {
+        self.next = partition + 1;
+        self.data_end = (base + image.data_len()).next_multiple_of(SECTION_ALIGN);
+        self.totals.add(&image.totals);
+    }
+
+    fn record(&mut self, partition: u64, entry: DirectoryEntry) {
+        let at = partition as usize * directory_at::ENTRY_LEN;
+        let end = at + directory_at::ENTRY_LEN;
+        self.directory.resize(self.directory.len().max(end), 0);
+        self.directory[at..end].copy_from_slice(&entry.to_bytes());
+    }
+}

@@ -1,0 +1,76 @@
+//! Whether two values are equal, wherever their bytes are.
+
+use super::row::{Payload, Row};
+use super::spill::SpillFile;
+use crate::error::{Error, Result};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Values in files are copied and compared in pieces of this many bytes.
+const PIECE: u64 = 256 << 10;
+
+/// The bytes of a value.
+pub(crate) enum Bytes<'a> {
+    Memory(&'a [u8]),
+    Spilled(&'a SpillFile, u64),
+    Target((&'a File, &'a Path), u64),
+}
+
+pub(crate) fn bytes_of<'a>(row: &Row<'a>, blobs: &'a SpillFile) -> Bytes<'a> {
+    match row.payload {
+        Payload::Bytes(bytes) => Bytes::Memory(bytes),
+        Payload::Blob(blob) => Bytes::Spilled(blobs, blob.offset),
+    }
+}
+
+impl Bytes<'_> {
+    /// The part of the value that begins at `at`, read into `buffer` unless it is in memory.
+    fn part<'b>(&'b self, at: u64, buffer: &'b mut [u8]) -> Result<&'b [u8]> {
+        match self {
+            Self::Memory(bytes) => return Ok(&bytes[at as usize..at as usize + buffer.len()]),
+            Self::Spilled(file, offset) => file.read_at(buffer, offset + at)?,
+            Self::Target((file, path), offset) => file
+                .read_exact_at(buffer, offset + at)
+                .map_err(|e| Error::io(path, "read back", e))?,
+        }
+        Ok(buffer)
+    }
+}
+
+/// Whether the first `len` bytes of both are equal.
+pub(crate) fn same_bytes((one, len): (&Bytes<'_>, u64), other: &Bytes<'_>) -> Result<bool> {
+    if let (Bytes::Memory(one), Bytes::Memory(other)) = (one, other) {
+        return Ok(one[..len as usize] == other[..len as usize]);
+    }
+    let (mut one_part, mut other_part) = (Vec::new(), Vec::new());
+    let mut at = 0;
+    while at < len {
+        let piece = (len - at).min(PIECE) as usize;
+        one_part.resize(piece, 0);
+        other_part.resize(piece, 0);
+        if one.part(at, &mut one_part)? != other.part(at, &mut other_part)? {
+            return Ok(false);
+        }
+        at += piece as u64;
+    }
+    Ok(true)
+}
+
+/// Calls `put` with each piece of a spilled value in turn.
+pub(crate) fn for_each_piece(
+    file: &SpillFile,
+    offset: u64,
+    len: u64,
+    mut put: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut buffer = Vec::new();
+    let mut at = 0;
+    while at < len {
+        buffer.resize((len - at).min(PIECE) as usize, 0);
+        file.read_at(&mut buffer, offset + at)?;
+        put(&buffer)?;
+        at += buffer.len() as u64;
+    }
+    Ok(())
+}

@@ -1,0 +1,384 @@
+//! Making a snapshot: rows in any order become one file, within a memory budget.
+//!
+//! Rows arrive in batches ([`batch`]), are kept in memory or spilled ([`rows`]), sorted by hash with
+//! duplicates resolved ([`duplicates`]) and counted, which gives the index its shape ([`plan`]).
+//! Values that occur more than once are found ([`share`]). Then each partition's rows are placed in
+//! lines ([`place`]), turned into bytes ([`emit`]) and written in order ([`commit`]).
+
+mod batch;
+mod commit;
+mod compare;
+mod duplicates;
+mod emit;
+mod parallel;
+mod place;
+mod plan;
+mod progress;
+mod publish;
+mod row;
+mod rows;
+mod share;
+mod spill;
+
+pub use batch::Batch;
+pub use duplicates::OnDuplicate;
+pub use progress::{Progress, Stage};
+pub(crate) use row::{Payload, Row};
+pub(crate) use rows::Sorted;
+pub(crate) use spill::SpillFile;
+
+use crate::compression::{Compression, Settings};
+use crate::error::Result;
+use crate::hash::checksum;
+use crate::header::{Header, Section};
+use crate::layout::{SECTION_ALIGN, directory, flags, header as header_at, line, record};
+use crate::value::Value;
+use commit::{Commits, Committed, Outcome, Target};
+use emit::Emitter;
+use plan::{Census, Shape};
+use progress::Reporter;
+use publish::NewFile;
+use rows::Rows;
+use share::{Candidates, Shared};
+use std::collections::HashSet;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How to make a snapshot.
+#[derive(Clone, Debug)]
+pub struct WriterOptions {
+    on_duplicate: OnDuplicate,
+    compression: Compression,
+    memory: usize,
+    threads: usize,
+    seed: u64,
+    reporter: Reporter,
+}
+
+impl Default for WriterOptions {
+    fn default() -> Self {
+        Self {
+            on_duplicate: OnDuplicate::default(),
+            compression: Compression::default(),
+            memory: 1 << 30,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            seed: 0,
+            reporter: Reporter::default(),
+        }
+    }
+}
+
+impl WriterOptions {
+    /// The defaults: duplicates are errors, no compression, 1 GiB of memory, all cores.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What to do when a key is given more than once.
+    #[must_use]
+    pub fn on_duplicate(mut self, on_duplicate: OnDuplicate) -> Self {
+        self.on_duplicate = on_duplicate;
+        self
+    }
+
+    /// Whether and how values are compressed.
+    #[must_use]
+    pub fn compression(mut self, compression: Compression) -> Self {
+        self.compression = compression;
+        self
+    }
+
+    /// Memory to use, in bytes, at least 16 MiB. Rows beyond it wait in temporary files beside the
+    /// result. A single value in the caller's hands does not count.
+    #[must_use]
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = bytes.max(16 << 20);
+        self
+    }
+
+    /// Threads to use. The file is the same for any number.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads.max(1);
+        self
+    }
+
+    /// Seed of the key hash. Another one helps when a build fails because too many keys, chosen for
+    /// it, share a hash.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Calls `report` from time to time while the file is made, from any thread.
+    #[must_use]
+    pub fn progress(mut self, report: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        self.reporter = Reporter::new(report);
+        self
+    }
+
+    /// Starts a snapshot that will appear at this path once it is whole.
+    pub fn create(&self, path: impl AsRef<Path>) -> Result<Writer> {
+        let file = NewFile::create(path.as_ref())?;
+        let blobs = Arc::new(SpillFile::create(file.directory())?);
+        // Rows get half of the memory: sorting them, and making the file, needs the rest.
+        let rows = Rows::new(file.directory(), self.memory / 2, self.threads);
+        let current = Batch::new(self.seed, Arc::clone(&blobs));
+        Ok(Writer { options: self.clone(), file, blobs, rows, current })
+    }
+}
+
+/// A snapshot being made.
+///
+/// ```
+/// use nuthatch_snapshot::{Snapshot, Value, Writer};
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("users.nut");
+/// let mut writer = Writer::create(&path)?;
+/// writer.insert(b"user:1.name", Value::String("Ada"))?;
+/// writer.insert(b"user:1.age", Value::I64(36))?;
+/// writer.finish()?;
+///
+/// let snapshot = Snapshot::open(&path)?;
+/// assert_eq!(snapshot.get_string(b"user:1.name")?, Some("Ada"));
+/// assert_eq!(snapshot.get_i64(b"user:2.age")?, None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Writer {
+    options: WriterOptions,
+    file: NewFile,
+    blobs: Arc<SpillFile>,
+    rows: Rows,
+    current: Batch,
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("path", &self.file.path()).finish_non_exhaustive()
+    }
+}
+
+/// What was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Number of entries.
+    pub entries: u64,
+    /// Rows given, duplicates included.
+    pub rows: u64,
+    /// Length of the file in bytes.
+    pub file_len: u64,
+    /// Sum of the lengths of all keys.
+    pub key_bytes: u64,
+    /// Sum of the lengths of all values as given.
+    pub value_bytes: u64,
+}
+
+impl Writer {
+    /// Starts a snapshot with the default [`WriterOptions`].
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        WriterOptions::default().create(path)
+    }
+
+    /// Adds a row.
+    #[inline]
+    pub fn insert(&mut self, key: &[u8], value: Value<'_>) -> Result<()> {
+        let origin = self.rows.count() + self.current.len() as u64;
+        self.insert_from(origin, key, value)
+    }
+
+    /// Adds a row that came from somewhere, as [`Batch::push_from`].
+    #[inline]
+    pub fn insert_from(&mut self, origin: u64, key: &[u8], value: Value<'_>) -> Result<()> {
+        self.current.push_from(origin, key, value)?;
+        if self.current.is_full() { self.flush() } else { Ok(()) }
+    }
+
+    /// An empty batch, for another thread to fill.
+    pub fn batch(&self) -> Batch {
+        Batch::new(self.options.seed, Arc::clone(&self.blobs))
+    }
+
+    /// Adds a batch that was made with [`batch`](Self::batch), after all rows given so far.
+    pub fn append(&mut self, batch: Batch) -> Result<()> {
+        self.flush()?;
+        self.rows.add(batch)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if self.current.is_empty() {
+            return Ok(());
+        }
+        let next = self.batch();
+        self.rows.add(std::mem::replace(&mut self.current, next))
+    }
+
+    /// Makes the file, syncs it and gives it its name, replacing a file of that name.
+    ///
+    /// Nothing appears under the name when this fails or when the writer is dropped before.
+    pub fn finish(mut self) -> Result<Summary> {
+        self.flush()?;
+        let Self { options, file, blobs, rows, .. } = self;
+        let given = rows.count();
+        let census = Census::new(given);
+        let directory = file.directory().to_owned();
+        let candidates = Candidates::new(&directory, options.memory / 8);
+        let steps = options.reporter.start(Stage::Sorting, given);
+        let sorted = rows.sort(plan::partition_bits(given), options.on_duplicate, |rows, refs| {
+            census.count(refs.iter().map(|row| row.hash));
+            steps.advance(refs.len() as u64);
+            candidates.add(refs.iter().map(|row| rows.row(*row)))
+        })?;
+        let (entries, shape) = census.shape();
+        let shared = candidates.shared(options.threads, options.memory / 8)?;
+        let (settings, dictionary) = Settings::train(options.compression, &sorted)?;
+        let build = Build { options: &options, sorted, shape, shared, settings, blobs: &blobs };
+        let header = build.write(&file, entries, &dictionary)?;
+        options.reporter.start(Stage::Syncing, 0);
+        file.publish(&header.to_bytes(), header.file_len)?;
+        Ok(Summary {
+            entries,
+            rows: given,
+            file_len: header.file_len,
+            key_bytes: header.key_bytes,
+            value_bytes: header.value_bytes,
+        })
+    }
+}
+
+/// All that is known once rows are sorted.
+struct Build<'a> {
+    options: &'a WriterOptions,
+    sorted: Sorted,
+    shape: Shape,
+    shared: Shared,
+    settings: Settings,
+    blobs: &'a SpillFile,
+}
+
+impl Build<'_> {
+    /// Writes all sections and answers the header.
+    fn write(&self, file: &NewFile, entries: u64, dictionary: &[u8]) -> Result<Header> {
+        let sections = Sections::new(self.shape, dictionary.len() as u64);
+        file.write_at(dictionary, sections.dictionary.offset)?;
+        let commits = Commits::new(
+            Target {
+                file: file.file(),
+                path: file.path(),
+                index: sections.index,
+                data_start: sections.data_start,
+                blobs: self.blobs,
+                buffers: self.sorted.buffers(),
+            },
+            self.shared.len(),
+        );
+        let steps = self.options.reporter.start(Stage::Writing, entries);
+        // A unit is the smallest range of hashes that is whole partitions and whole slices.
+        let bits = self.shape.partition_bits.min(self.sorted.bits());
+        parallel::map(self.options.threads, 0..1_u64 << bits, |unit| {
+            let guard = FailOnDrop(&commits);
+            self.write_unit(&commits, bits, unit, &steps)?;
+            std::mem::forget(guard);
+            Ok(())
+        })?;
+        let Committed { data_end, directory, totals } = commits.finish();
+        let data_end = (data_end + record::PLAIN_MOST as u64).next_multiple_of(SECTION_ALIGN);
+        file.write_at(&directory, sections.directory.offset)?;
+        let has_dictionary = u32::from(!dictionary.is_empty()) * flags::DICTIONARY;
+        let flags = u32::from(totals.shared > 0) * flags::SHARED
+            | u32::from(totals.compressed > 0) * flags::ZSTD
+            | has_dictionary;
+        Ok(Header {
+            version_minor: crate::layout::VERSION_MINOR,
+            file_len: data_end,
+            seed: self.options.seed,
+            entries: totals.entries,
+            partition_bits: self.shape.partition_bits,
+            lines_per_partition: self.shape.lines_per_partition,
+            max_probe: totals.max_probe,
+            flags,
+            dictionary: sections.dictionary,
+            directory: sections.directory,
+            index: sections.index,
+            data: Section { offset: sections.data_start, len: data_end - sections.data_start },
+            dictionary_hash: checksum(dictionary),
+            directory_hash: checksum(&directory),
+            key_bytes: totals.key_bytes,
+            value_bytes: totals.value_bytes,
+            stored_value_bytes: totals.stored_value_bytes,
+            shared_entries: totals.shared,
+            compressed_entries: totals.compressed,
+            entries_by_type: totals.by_type,
+        })
+    }
+
+    fn write_unit(
+        &self,
+        commits: &Commits<'_>,
+        bits: u32,
+        unit: u64,
+        steps: &progress::Steps<'_>,
+    ) -> Result<()> {
+        let slices_each = 1 << (self.sorted.bits() - bits);
+        let first = unit as usize * slices_each;
+        let slice = self.sorted.slices(first..first + slices_each)?;
+        let compressor = self.settings.compressor(self.blobs)?;
+        let keep_frames = self.sorted.buffers().is_none();
+        let mut emitter = Emitter::new(self.shape, &self.shared, compressor, keep_frames);
+        let partition_bits = self.shape.partition_bits;
+        let mut rest = &slice.refs[..];
+        let partitions_each = 1 << (partition_bits - bits);
+        for partition in unit * partitions_each..(unit + 1) * partitions_each {
+            let partition_of = |hash: u64| (hash >> 1) >> (63 - partition_bits);
+            let len = rest.partition_point(|row| partition_of(row.hash) <= partition);
+            let (refs, later) = rest.split_at(len);
+            rest = later;
+            let mut alone = HashSet::new();
+            loop {
+                let mut image = emitter.image(slice.buffers(), refs, &alone)?;
+                match commits.commit(partition, &mut image, slice.buffers())? {
+                    Outcome::Done => break,
+                    Outcome::Differ(rows) => alone.extend(rows),
+                }
+            }
+            steps.advance(len as u64);
+        }
+        Ok(())
+    }
+}
+
+/// Unless forgotten, lets the threads go that wait for this one's partitions.
+struct FailOnDrop<'a>(&'a Commits<'a>);
+
+impl Drop for FailOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.fail();
+    }
+}
+
+/// Where the sections lie. All but the length of the data is known before the data is.
+struct Sections {
+    dictionary: Section,
+    directory: Section,
+    index: Section,
+    data_start: u64,
+}
+
+impl Sections {
+    fn new(shape: Shape, dictionary_len: u64) -> Self {
+        let mut next = header_at::LEN as u64;
+        let mut section = |len: u64| {
+            let offset = next;
+            next = (offset + len).next_multiple_of(SECTION_ALIGN);
+            Section { offset, len }
+        };
+        let partitions = 1 << shape.partition_bits;
+        let lines = partitions * u64::from(shape.lines_per_partition);
+        let dictionary = section(dictionary_len);
+        let directory = section(partitions * directory::ENTRY_LEN as u64);
+        let index = section(lines * line::LEN as u64);
+        Self { dictionary, directory, index, data_start: section(0).offset }
+    }
+}

@@ -1,0 +1,127 @@
+//! Holds the repository to its house rules. The rules are functions in `nuthatch_testing::tidy`,
+//! tested there; here are the tables of what they allow, and one test for each.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use nuthatch_testing::tidy::imports::{self, Arrows};
+use nuthatch_testing::tidy::{
+    Exception, File, Finding, Tree, except, leftovers, links, names, size, unsafety,
+};
+
+/// Who may import whom, by the folder below crates/.
+const IMPORTS: &[Arrows] = &[
+    ("snapshot", &[]),
+    ("segments", &[]),
+    ("store", &[]),
+    ("testing", &[]),
+    ("cache", &["segments"]),
+    ("chunks", &["segments"]),
+    ("server", &["cache", "snapshot"]),
+    ("rpc", &["store"]),
+    ("delivery", &["snapshot"]),
+    ("cli", &["snapshot", "segments", "store", "cache", "chunks", "server", "rpc", "delivery"]),
+];
+
+/// The only files with unsafe code.
+const UNSAFE: &[Exception] = &[
+    Exception { place: "crates/snapshot/src/map.rs", reason: "maps a file into memory" },
+    Exception { place: "crates/snapshot/src/bucket.rs", reason: "prefetches and compares a line" },
+    Exception { place: "crates/snapshot/src/cast.rs", reason: "reads lists in place" },
+];
+
+/// Functions, as `file::function`, for which 70 lines are too few.
+const LONG_FUNCTIONS: &[Exception] = &[];
+
+/// Files for which 600 lines are too few.
+const LONG_FILES: &[Exception] = &[];
+
+static TREE: LazyLock<Tree> = LazyLock::new(|| {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    Tree::of_checkout(&root).unwrap_or_else(|e| panic!("the files of the repository: {e}"))
+});
+
+/// What a rule for one file finds in all of `files`.
+fn over<'a>(
+    files: impl Iterator<Item = &'a File>,
+    rule: fn(&File) -> Vec<Finding>,
+) -> Vec<Finding> {
+    files.flat_map(rule).collect()
+}
+
+#[track_caller]
+fn none(findings: &[Finding]) {
+    let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    assert!(lines.is_empty(), "{} places are not tidy:\n{}", lines.len(), lines.join("\n"));
+}
+
+/// The canary of the walk: were it to see nothing, every test below would pass.
+#[test]
+fn the_walk_sees_the_repository() {
+    for path in ["Cargo.toml", "crates/testing/tests/tidy.rs", "scripts/test"] {
+        let file = TREE.file(path).unwrap_or_else(|| panic!("{path} is not among the files"));
+        assert!(!file.text.is_empty(), "{path} is empty");
+    }
+    assert!(TREE.sources().any(|file| file.path == "scripts/test"), "scripts are source");
+}
+
+#[test]
+fn lines_are_short() {
+    none(&over(TREE.sources(), size::wide_lines));
+}
+
+#[test]
+fn functions_are_short() {
+    none(&except(over(TREE.ending("rs"), size::long_functions), LONG_FUNCTIONS));
+}
+
+#[test]
+fn files_are_short() {
+    none(&except(over(TREE.sources(), size::long_files), LONG_FILES));
+}
+
+#[test]
+fn crates_import_only_what_the_table_allows() {
+    let manifests = TREE.ending("toml");
+    none(&manifests.flat_map(|file| imports::forbidden(file, IMPORTS)).collect::<Vec<_>>());
+}
+
+#[test]
+fn names_say_something() {
+    none(&over(TREE.sources(), names::empty));
+}
+
+#[test]
+fn links_lead_somewhere() {
+    none(&links::dead(&TREE));
+}
+
+#[test]
+fn unsafe_stays_in_its_files() {
+    none(&except(over(TREE.ending("rs"), unsafety::files), UNSAFE));
+}
+
+#[test]
+fn unsafe_has_its_reason_above() {
+    none(&over(TREE.ending("rs"), unsafety::without_reason));
+}
+
+#[test]
+fn tests_run_and_code_is_written() {
+    none(&over(TREE.sources(), leftovers::switched_off));
+}
+
+#[test]
+fn no_notes_are_left_in_source() {
+    none(&over(TREE.sources(), leftovers::notes));
+}
+
+#[test]
+fn no_file_names_a_machine() {
+    none(&over(TREE.files(), leftovers::machine_paths));
+}
+
+#[test]
+fn lock_files_name_no_hosts() {
+    none(&over(TREE.files(), leftovers::lock_hosts));
+}
