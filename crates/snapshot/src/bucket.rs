@@ -2,12 +2,12 @@
 
 use crate::layout::line as at;
 
-/// One line of the index, 64 bytes.
+/// One line of the index, 64 bytes. Any bytes are possible in a damaged file.
 #[derive(Clone, Copy)]
 pub(crate) struct Line<'a>(&'a [u8; at::LEN]);
 
-/// The slots of a line whose fingerprint matches, lowest first.
-#[derive(Clone, Copy)]
+/// Some slots of a line, lowest first.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Slots(u32);
 
 impl Iterator for Slots {
@@ -30,10 +30,15 @@ impl<'a> Line<'a> {
         Self(bytes)
     }
 
-    /// Number of slots in use; a damaged line may claim more than there are.
+    /// Shift, overflow and base in one word, since they are needed together.
     #[inline(always)]
-    pub(crate) fn count(self) -> usize {
-        usize::from(self.0[at::COUNT])
+    fn tail(self) -> u64 {
+        self.0.last_chunk().map_or(0, |word| u64::from_le_bytes(*word))
+    }
+
+    #[inline(always)]
+    pub(crate) fn overflow(self) -> u8 {
+        self.0[at::OVERFLOW]
     }
 
     #[inline(always)]
@@ -41,77 +46,72 @@ impl<'a> Line<'a> {
         self.0[at::SHIFT]
     }
 
-    #[inline(always)]
-    pub(crate) fn overflow(self) -> u16 {
-        u16::from_le_bytes([self.0[at::OVERFLOW], self.0[at::OVERFLOW + 1]])
-    }
-
-    #[inline(always)]
+    /// Where offset zero is, in the data section.
     pub(crate) fn base(self) -> u64 {
-        // Eight bytes from the base on: its six, count and shift, which are cut off.
-        let (_, tail) = self.0.split_at(at::BASE);
-        let word = tail.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
-        word & 0xffff_ffff_ffff
+        self.tail() >> 16
     }
 
-    #[inline(always)]
-    pub(crate) fn fingerprint(self, slot: usize) -> u8 {
-        self.0[at::FINGERPRINTS + slot]
-    }
-
-    /// Where the record of a slot begins in the file. Any result is possible in a damaged line.
+    /// Where the record of a slot begins in the data section.
     #[inline(always)]
     pub(crate) fn record(self, slot: usize) -> u64 {
-        let (_, offsets) = self.0.split_at(at::OFFSETS);
-        let (offsets, _) = offsets.as_chunks::<2>();
-        let offset = u16::from_le_bytes(offsets[slot]);
-        self.base() + (u64::from(offset) << (self.shift() % 32))
+        let (offsets, _) = self.0[at::OFFSETS..].as_chunks::<2>();
+        let offset = u64::from(u16::from_le_bytes(offsets[slot]));
+        let tail = self.tail();
+        (tail >> 16).wrapping_add(offset.wrapping_shl(tail as u32))
     }
 
-    /// The used slots that hold this fingerprint.
+    /// The slots that hold this fingerprint.
     #[inline(always)]
-    pub(crate) fn matches(self, fingerprint: u8) -> Slots {
-        let used = (1_u64 << (self.count() % 64)) - 1;
-        let all = (1_u32 << at::SLOTS) - 1;
-        Slots(equal_mask(self.0, fingerprint) & used as u32 & all)
+    pub(crate) fn matches(self, fingerprint: u16) -> Slots {
+        Slots(equal_mask(self.0, fingerprint) & ALL_SLOTS)
+    }
+
+    /// The slots in use.
+    pub(crate) fn used(self) -> Slots {
+        Slots(!self.matches(0).0 & ALL_SLOTS)
     }
 }
 
-/// Bit `i` is set when byte `i` of the line, of the first 32, equals `byte`.
+const ALL_SLOTS: u32 = (1 << at::SLOTS) - 1;
+
+/// Bit `i` is set when the line's `u16` number `i`, of the first 16, equals `wanted`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn equal_mask(line: &[u8; at::LEN], byte: u8) -> u32 {
+fn equal_mask(line: &[u8; at::LEN], wanted: u16) -> u32 {
     // SAFETY: every x86-64 processor has SSE2.
-    unsafe { equal_mask_sse2(line, byte) }
+    unsafe { equal_mask_sse2(line, wanted) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "sse2")]
-fn equal_mask_sse2(line: &[u8; at::LEN], byte: u8) -> u32 {
+fn equal_mask_sse2(line: &[u8; at::LEN], wanted: u16) -> u32 {
     use std::arch::x86_64::{
-        __m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8,
+        __m128i, _mm_cmpeq_epi16, _mm_loadu_si128, _mm_movemask_epi8, _mm_packs_epi16,
+        _mm_set1_epi16,
     };
-    let wanted = _mm_set1_epi8(byte.cast_signed());
-    let (chunks, _) = line.as_chunks::<16>();
+    let (halves, _) = line.as_chunks::<16>();
     // SAFETY: the load reads 16 bytes, needs no alignment, and the reference is to 16 bytes.
-    let low = unsafe { _mm_loadu_si128(std::ptr::from_ref(&chunks[0]).cast::<__m128i>()) };
+    let low = unsafe { _mm_loadu_si128(std::ptr::from_ref(&halves[0]).cast::<__m128i>()) };
     // SAFETY: as above.
-    let high = unsafe { _mm_loadu_si128(std::ptr::from_ref(&chunks[1]).cast::<__m128i>()) };
-    let low = _mm_movemask_epi8(_mm_cmpeq_epi8(low, wanted)).cast_unsigned();
-    let high = _mm_movemask_epi8(_mm_cmpeq_epi8(high, wanted)).cast_unsigned();
-    low | high << 16
+    let high = unsafe { _mm_loadu_si128(std::ptr::from_ref(&halves[1]).cast::<__m128i>()) };
+    let wanted = _mm_set1_epi16(wanted.cast_signed());
+    let equal = _mm_packs_epi16(_mm_cmpeq_epi16(low, wanted), _mm_cmpeq_epi16(high, wanted));
+    _mm_movemask_epi8(equal).cast_unsigned()
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-#[inline(always)]
-fn equal_mask(line: &[u8; at::LEN], byte: u8) -> u32 {
-    equal_mask_portable(line, byte)
+#[inline]
+fn equal_mask(line: &[u8; at::LEN], wanted: u16) -> u32 {
+    equal_mask_portable(line, wanted)
 }
 
 #[cfg(any(test, not(target_arch = "x86_64")))]
-fn equal_mask_portable(line: &[u8; at::LEN], byte: u8) -> u32 {
-    line[..32].iter().enumerate().fold(0, |mask, (i, &b)| mask | u32::from(b == byte) << i)
+fn equal_mask_portable(line: &[u8; at::LEN], wanted: u16) -> u32 {
+    let (words, _) = line[..32].as_chunks::<2>();
+    words.iter().enumerate().fold(0, |mask, (i, word)| {
+        mask | u32::from(u16::from_le_bytes(*word) == wanted) << i
+    })
 }
 
 /// Asks for the cache line of this address ahead of its use. Never faults.
@@ -140,32 +140,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn matches_are_the_used_slots_with_the_fingerprint() {
+    fn matches_are_the_slots_with_the_fingerprint() {
         let mut bytes = [0_u8; at::LEN];
-        for slot in [0, 5, 16, 17] {
-            bytes[slot] = 0xab;
+        for slot in [0, 5, 13, 14] {
+            bytes[2 * slot..2 * slot + 2].copy_from_slice(&0xabcd_u16.to_le_bytes());
         }
-        bytes[at::OFFSETS] = 0xab; // the byte after the last fingerprint
-        for (count, expected) in
-            [(0, vec![]), (1, vec![0]), (6, vec![0, 5]), (17, vec![0, 5, 16]), (18, vec![0, 5, 16, 17])]
-        {
-            bytes[at::COUNT] = count;
-            let found: Vec<_> = Line::new(&bytes).matches(0xab).collect();
-            assert_eq!(found, expected, "with {count} slots in use");
-        }
-        bytes[at::COUNT] = 63; // damaged
-        assert_eq!(Line::new(&bytes).matches(0xab).count(), 4);
+        let line = Line::new(&bytes);
+        assert!(line.matches(0xabcd).eq([0, 5, 13]), "and not the first offset, which is equal");
+        assert!(line.used().eq([0, 5, 13]));
+        assert_eq!(line.matches(0xabce).count(), 0);
+    }
+
+    #[test]
+    fn records_begin_at_units_from_the_base() {
+        let mut bytes = [0_u8; at::LEN];
+        bytes[at::BASE..].copy_from_slice(&[0, 0, 0, 0, 0, 1]);
+        bytes[at::OFFSETS + 2..at::OFFSETS + 4].copy_from_slice(&[3, 0]);
+        bytes[at::SHIFT] = 20;
+        bytes[at::OVERFLOW] = 0xff;
+        let line = Line::new(&bytes);
+        assert_eq!(line.record(0), 1 << 40);
+        assert_eq!(line.record(1), (1 << 40) + (3 << 20));
+        assert_eq!((line.shift(), line.overflow()), (20, 0xff));
     }
 
     #[test]
     fn both_ways_to_compare_agree() {
-        let mut bytes = [0_u8; at::LEN];
         for seed in 0..=255_u8 {
-            for (i, byte) in bytes.iter_mut().enumerate() {
-                *byte = seed.wrapping_mul(i as u8) & 3;
-            }
-            for byte in 0..4 {
-                assert_eq!(equal_mask(&bytes, byte), equal_mask_portable(&bytes, byte));
+            let bytes = std::array::from_fn(|i| seed.wrapping_mul(i as u8) & 3);
+            for wanted in 0..0x404 {
+                assert_eq!(equal_mask(&bytes, wanted), equal_mask_portable(&bytes, wanted));
             }
         }
     }

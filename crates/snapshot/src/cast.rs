@@ -47,7 +47,7 @@ pub(crate) fn to_bytes_mut<T: Plain>(numbers: &mut [T]) -> &mut [u8] {
 ///
 /// Checking byte by byte up to an alignment, as the library does, takes a branch that no processor
 /// predicts, and the next lookup waits for it. Short ASCII is checked with few loads instead.
-#[inline]
+#[inline(always)]
 pub(crate) fn to_text(bytes: &[u8]) -> Option<&str> {
     if is_short_ascii(bytes) {
         // SAFETY: ASCII is UTF-8.
@@ -57,7 +57,7 @@ pub(crate) fn to_text(bytes: &[u8]) -> Option<&str> {
 }
 
 /// Whether these are at most 32 bytes, all of them ASCII.
-#[inline]
+#[inline(always)]
 fn is_short_ascii(bytes: &[u8]) -> bool {
     const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
     let ends = |bytes: &[u8]| match (bytes.first_chunk(), bytes.last_chunk()) {

@@ -3,14 +3,30 @@
 use crate::layout::line;
 use xxhash_rust::xxh3;
 
+/// Whether the key has 9 to 16 bytes: then its hash and its comparison are two loads each.
+#[inline(always)]
+pub(crate) fn is_common_len(key: &[u8]) -> bool {
+    (9..=16).contains(&key.len())
+}
+
 /// A key's hash, and which part of it decides what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyHash(pub(crate) u64);
 
 impl KeyHash {
-    /// Out of line: inlined, the paths for all key lengths would take the registers of the lookup.
-    #[inline(never)]
+    /// Keys of the commonest length are hashed in line: a call costs as much as the hash, and the
+    /// paths for other lengths would only take registers from the lookup.
+    #[inline(always)]
     pub(crate) fn of(key: &[u8], seed: u64) -> Self {
+        if is_common_len(key) {
+            Self(xxh3::xxh3_64_with_seed(key, seed))
+        } else {
+            Self::of_any(key, seed)
+        }
+    }
+
+    #[inline(never)]
+    fn of_any(key: &[u8], seed: u64) -> Self {
         Self(xxh3::xxh3_64_with_seed(key, seed))
     }
 
@@ -27,15 +43,16 @@ impl KeyHash {
         (self.0 >> 1) >> (63 - partition_bits)
     }
 
+    /// What the slot of a key holds: 15 bits, and one that tells it from a slot not in use.
     #[inline(always)]
-    pub(crate) fn fingerprint(self) -> u8 {
-        self.0 as u8
+    pub(crate) fn fingerprint(self) -> u16 {
+        self.0 as u16 | line::IN_USE
     }
 
     /// The bit that a full line sets for keys of this class that had to move on.
     #[inline(always)]
-    pub(crate) fn overflow_bit(self) -> u16 {
-        1 << ((self.0 >> 8) as u32 & (line::CLASSES - 1))
+    pub(crate) fn overflow_bit(self) -> u8 {
+        1 << ((self.0 >> line::CLASS_BIT) & (line::CLASSES - 1))
     }
 }
 

@@ -93,7 +93,7 @@ pub mod flags {
 pub mod directory {
     /// Length of an entry in bytes.
     pub const ENTRY_LEN: usize = 32;
-    /// `u64`: where the data of the partition begins, from the start of the file.
+    /// `u64`: where the data of the partition begins, from the start of the data section.
     pub const DATA_OFFSET: usize = 0;
     /// `u64`: how many bytes of data the partition has.
     pub const DATA_LEN: usize = 8;
@@ -105,35 +105,39 @@ pub mod directory {
     const _: () = assert!(ENTRY_LEN == DATA_HASH + 8);
 }
 
-/// Index: lines of 64 bytes, each of which names up to 18 records.
+/// Index: lines of 64 bytes, each of which names up to 14 records.
 pub mod line {
     /// Length of a line in bytes: one cache line.
     pub const LEN: usize = 64;
     /// Records a line can name.
-    pub const SLOTS: usize = 18;
-    /// `[u8; 18]`: the low byte of each key's hash.
+    pub const SLOTS: usize = 14;
+    /// `[u16; 14]`: the low 15 bits of each key's hash, and [`IN_USE`]; 0 in a slot not in use.
+    /// Slots in use come first.
     pub const FINGERPRINTS: usize = 0;
-    /// `[u16; 18]`: where each record begins, in units of `2^shift` bytes from the base.
-    pub const OFFSETS: usize = 18;
-    /// `u48`: the base, from the start of the file.
-    pub const BASE: usize = 54;
-    /// `u8`: number of slots in use; they come first.
-    pub const COUNT: usize = 60;
+    /// `[u16; 14]`: where each record begins, in units of `2^shift` bytes from the base.
+    pub const OFFSETS: usize = 28;
     /// `u8`: the unit of the offsets is `2^shift` bytes.
-    pub const SHIFT: usize = 61;
-    /// `u16`: bit `c` is set when a key of overflow class `c` found this line full and lies in a
+    pub const SHIFT: usize = 56;
+    /// `u8`: bit `c` is set when a key of overflow class `c` found this line full and lies in a
     /// later one.
-    pub const OVERFLOW: usize = 62;
+    pub const OVERFLOW: usize = 57;
+    /// `u48`: the base, from the start of the data section.
+    pub const BASE: usize = 58;
 
-    /// Overflow classes: bits 8 to 11 of the hash.
-    pub const CLASSES: u32 = 16;
-    /// Greatest shift; a line of the largest records needs 21.
+    /// The bit that every fingerprint has.
+    pub const IN_USE: u16 = 1 << 15;
+    /// A key's overflow class is in the bits of its hash from this one on.
+    pub const CLASS_BIT: u32 = 16;
+    /// Number of overflow classes.
+    pub const CLASSES: u64 = 8;
+    /// Greatest shift; a line of the largest records needs 20.
     pub const MAX_SHIFT: u8 = 24;
 
-    const _: () = assert!(OFFSETS == FINGERPRINTS + SLOTS);
-    const _: () = assert!(BASE == OFFSETS + 2 * SLOTS);
-    const _: () = assert!(COUNT == BASE + 6);
-    const _: () = assert!(LEN == OVERFLOW + 2);
+    const _: () = assert!(OFFSETS == FINGERPRINTS + 2 * SLOTS);
+    const _: () = assert!(SHIFT == OFFSETS + 2 * SLOTS);
+    const _: () = assert!(OVERFLOW == SHIFT + 1);
+    const _: () = assert!(BASE == OVERFLOW + 1);
+    const _: () = assert!(LEN == BASE + 6);
 }
 
 /// Record: a tag, the lengths of key and value, the key, then the value or where to find it.
@@ -142,7 +146,7 @@ pub mod record {
     pub const TYPE_MASK: u8 = 0x0f;
     /// Tag bit: lengths take seven bytes (`u16`, `u40`) instead of two (`u8`, `u8`).
     pub const LONG: u8 = 0x10;
-    /// Tag bit: six bytes after the key (`u48`) tell where in the file the value lies.
+    /// Tag bit: six bytes after the key (`u48`) tell where in the data section the value lies.
     pub const SHARED: u8 = 0x20;
     /// Tag bit: the value is a zstd frame.
     pub const ZSTD: u8 = 0x40;
@@ -152,9 +156,8 @@ pub mod record {
     pub const SHORT_HEAD: usize = 3;
     /// Length of the head with long lengths.
     pub const LONG_HEAD: usize = 8;
-    /// Greatest length of a record with short lengths: head, key, padding and value. The data
-    /// section ends with as many zeros.
-    pub const PLAIN_MOST: usize = SHORT_HEAD + 255 + 7 + 255;
+    /// Greatest length of a record with short lengths. The data section ends with as many zeros.
+    pub const SHORT_MOST: usize = SHORT_HEAD + 255 + 255;
     /// Length of a reference to a shared value.
     pub const REFERENCE_LEN: usize = 6;
 }

@@ -64,23 +64,16 @@ impl Snapshot {
         assert!(out.len() >= keys.len(), "{} places for {} keys", out.len(), keys.len());
         let mut hashes = [KeyHash(0); GROUP];
         let mut records = [NO_CANDIDATE; GROUP];
-        let index = self.map.index();
         for (keys, out) in keys.chunks(GROUP).zip(out.chunks_mut(GROUP)) {
             for (key, hash) in keys.iter().zip(&mut hashes) {
                 *hash = KeyHash::of(key.as_ref(), self.header.seed);
-                if let Some(line) = index.get(hash.line(index.len() as u64) as usize) {
-                    prefetch(&line[0]);
-                }
+                prefetch(&self.map.line_at(hash.0)[0]);
             }
             for (hash, record) in hashes.iter().zip(&mut records).take(keys.len()) {
                 *record = self.candidate(*hash);
             }
             for (((key, out), hash), record) in keys.iter().zip(out).zip(&hashes).zip(&records) {
-                let stored = match *record {
-                    NO_CANDIDATE => self.find_beyond_home(key.as_ref(), *hash)?,
-                    record => self.confirm(record, key.as_ref(), *hash)?,
-                };
-                answer(stored, out)?;
+                answer(self.confirm(key.as_ref(), *hash, *record)?, out)?;
             }
         }
         Ok(())
@@ -89,28 +82,24 @@ impl Snapshot {
     /// The first record of the home line with the key's fingerprint, asked for ahead of its use.
     #[inline(always)]
     fn candidate(&self, hash: KeyHash) -> u64 {
-        let slot = self.home_line(hash).and_then(|line| {
-            line.matches(hash.fingerprint()).next().map(|slot| line.record(slot))
-        });
-        let Some(record) = slot else { return NO_CANDIDATE };
-        let at = record.wrapping_sub(self.header.data.offset) as usize;
-        if let Some(byte) = self.map.data().get(at) {
-            prefetch(byte);
-            if record % 64 > 64 - TAIL
-                && let Some(byte) = self.map.data().get(at + 64)
-            {
-                prefetch(byte);
+        let line = self.home_line(hash);
+        let Some(slot) = line.matches(hash.fingerprint()).next() else { return NO_CANDIDATE };
+        let record = line.record(slot);
+        if let Some(window) = self.map.window(record) {
+            prefetch(&window[0]);
+            if record % 64 > 64 - TAIL {
+                prefetch(&window[64]);
             }
         }
         record
     }
 
-    /// The stored value of a key that its home line does not name.
     #[inline(always)]
-    fn find_beyond_home(&self, key: &[u8], hash: KeyHash) -> Result<Option<Stored<'_>>> {
-        match self.home_line(hash) {
-            Some(line) if line.overflow() & hash.overflow_bit() == 0 => Ok(None),
-            _ => self.find_anywhere(key, hash),
-        }
+    fn confirm(&self, key: &[u8], hash: KeyHash, record: u64) -> Result<Option<Stored<'_>>> {
+        let quick = match record {
+            NO_CANDIDATE => self.quick_find(key, hash, None),
+            record => self.quick_read(record, key, None),
+        };
+        self.answer(quick, key, hash)
     }
 }

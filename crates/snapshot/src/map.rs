@@ -4,7 +4,7 @@
 
 use crate::error::{Error, Result};
 use crate::header::Section;
-use crate::layout::line;
+use crate::layout::{line, record};
 use memmap2::{Advice, Mmap, MmapMut, MmapOptions};
 use std::fs::File;
 use std::io::Read;
@@ -28,10 +28,13 @@ pub enum Residency {
 
 /// The bytes of a file, and the two sections of it that lookups read.
 pub(crate) struct Map {
-    /// Borrowed from `bytes`, which never moves while it lives, so lent for no longer than `self`.
+    /// Never empty. Borrowed from `bytes`, which never moves while it lives, so lent for no longer
+    /// than `self`.
     index: &'static [[u8; line::LEN]],
     /// As `index`.
     data: &'static [u8],
+    /// Number of places in the data at which a whole short record can be read.
+    windows: u64,
     bytes: Mmap,
     path: PathBuf,
 }
@@ -53,13 +56,13 @@ impl Map {
         if lock {
             bytes.lock().map_err(io("lock in memory"))?;
         }
-        Ok(Self { index: &[], data: &[], bytes, path: path.to_owned() })
+        Ok(Self { index: &[[0; line::LEN]], data: &[], windows: 0, bytes, path: path.to_owned() })
     }
 
     /// Tells where the sections are that lookups read.
     ///
     /// # Panics
-    /// When a section is not within the file.
+    /// When a section is not within the file, or the index is empty.
     pub(crate) fn set_sections(&mut self, index: Section, data: Section) {
         let section = |section: Section| {
             let bytes = &self.bytes[section.offset as usize..section.end() as usize];
@@ -68,7 +71,30 @@ impl Map {
             unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) }
         };
         self.data = section(data);
-        self.index = section(index).as_chunks().0;
+        let lines = section(index).as_chunks().0;
+        assert!(!lines.is_empty(), "an index has at least one line");
+        self.index = lines;
+        self.windows = (self.data.len() as u64 + 1).saturating_sub(record::SHORT_MOST as u64);
+    }
+
+    /// The line of the index that lies at a fraction, in 64 bits, of all lines.
+    #[inline(always)]
+    pub(crate) fn line_at(&self, fraction: u64) -> &[u8; line::LEN] {
+        let lines = self.index.len() as u64;
+        let line = ((u128::from(fraction) * u128::from(lines)) >> 64) as usize;
+        // SAFETY: a fraction, below one, of the number of lines is below it, and it is not zero.
+        unsafe { self.index.get_unchecked(line) }
+    }
+
+    /// As many bytes from this place of the data as a short record can have; `None` close to its
+    /// end.
+    #[inline(always)]
+    pub(crate) fn window(&self, at: u64) -> Option<&[u8; record::SHORT_MOST]> {
+        if at >= self.windows {
+            return None;
+        }
+        // SAFETY: the check leaves `SHORT_MOST` bytes between `at` and the end of the data.
+        Some(unsafe { &*self.data.as_ptr().add(at as usize).cast() })
     }
 
     /// The lines of the index.

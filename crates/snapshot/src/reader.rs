@@ -8,7 +8,7 @@ use crate::hash::KeyHash;
 use crate::header::{Header, RawHeader, corrupt};
 use crate::layout::header as header_at;
 use crate::map::{Map, Residency};
-use crate::record::{DataSection, Flaw, Record, same_key};
+use crate::record::{DataSection, Flaw, Record, plain_value};
 use crate::stored::Stored;
 use crate::string_list::StringList;
 use crate::value::{Value, ValueType};
@@ -97,7 +97,7 @@ impl Snapshot {
     ///
     /// Fails on a damaged file, and on a compressed value ([`Error::Compressed`]), which
     /// [`Stored::decompress`] of [`find`](Self::find) reads.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, key: &[u8]) -> Result<Option<Value<'_>>> {
         match self.find(key)? {
             Some(stored) => stored.value().map(Some),
@@ -106,38 +106,53 @@ impl Snapshot {
     }
 
     /// The value of a key as it lies in the file, not yet looked at.
-    #[inline]
+    #[inline(always)]
     pub fn find(&self, key: &[u8]) -> Result<Option<Stored<'_>>> {
         let hash = KeyHash::of(key, self.header.seed);
-        let Some(line) = self.home_line(hash) else { return self.find_anywhere(key, hash) };
+        self.answer(self.quick_find(key, hash, None), key, hash)
+    }
+
+    /// Looks at the home line, and at the first record there with the key's fingerprint.
+    #[inline(always)]
+    pub(crate) fn quick_find(&self, key: &[u8], hash: KeyHash, code: Option<u8>) -> Quick<'_> {
+        let line = self.home_line(hash);
         match line.matches(hash.fingerprint()).next() {
-            Some(slot) => self.confirm(line.record(slot), key, hash),
-            None if line.overflow() & hash.overflow_bit() == 0 => Ok(None),
-            None => self.find_anywhere(key, hash),
+            Some(slot) => self.quick_read(line.record(slot), key, code),
+            None if line.overflow() & hash.overflow_bit() == 0 => Quick::Absent,
+            None => Quick::Unsure,
         }
     }
 
     /// The line of the index a key lies in unless that was full.
     #[inline(always)]
-    pub(crate) fn home_line(&self, hash: KeyHash) -> Option<Line<'_>> {
-        let index = self.map.index();
-        index.get(hash.line(index.len() as u64) as usize).map(Line::new)
+    pub(crate) fn home_line(&self, hash: KeyHash) -> Line<'_> {
+        Line::new(self.map.line_at(hash.0))
     }
 
-    /// The value of the record at this place if that is a plain one with this key, as nearly always;
-    /// otherwise what a whole lookup finds.
+    /// Looks at one record.
     #[inline(always)]
-    pub(crate) fn confirm(
-        &self,
-        at: u64,
+    pub(crate) fn quick_read(&self, at: u64, key: &[u8], code: Option<u8>) -> Quick<'_> {
+        match self.map.window(at).and_then(|window| plain_value(window, key, code)) {
+            Some((code, value)) => Quick::Found(code, value),
+            None => Quick::Unsure,
+        }
+    }
+
+    /// What a lookup answers after a quick look.
+    #[inline(always)]
+    pub(crate) fn answer<'a>(
+        &'a self,
+        quick: Quick<'a>,
         key: &[u8],
         hash: KeyHash,
-    ) -> Result<Option<Stored<'_>>> {
-        match self.data().plain_record(at) {
-            Some(record) if same_key(record.key, key) => {
-                Ok(Some(Stored::plain(self, record.value_type, record.value)))
-            }
-            _ => self.find_anywhere(key, hash),
+    ) -> Result<Option<Stored<'a>>> {
+        match quick {
+            Quick::Found(code, value) => match ValueType::from_code(code) {
+                Some(value_type) => Ok(Some(Stored::plain(self, value_type, value))),
+                None => self.find_anywhere(key, hash),
+            },
+            Quick::Absent => Ok(None),
+            Quick::Unsure => self.find_anywhere(key, hash),
         }
     }
 
@@ -162,13 +177,13 @@ impl Snapshot {
     }
 
     /// Whether the key is there.
-    #[inline]
+    #[inline(always)]
     pub fn contains(&self, key: &[u8]) -> Result<bool> {
         Ok(self.find(key)?.is_some())
     }
 
     /// The type of a key's value.
-    #[inline]
+    #[inline(always)]
     pub fn value_type(&self, key: &[u8]) -> Result<Option<ValueType>> {
         Ok(self.find(key)?.map(|stored| stored.value_type()))
     }
@@ -189,18 +204,14 @@ impl Snapshot {
         }
     }
 
-    #[inline(always)]
-    pub(crate) fn data(&self) -> DataSection<'_> {
-        DataSection { bytes: self.map.data(), start: self.header.data.offset }
-    }
-
     pub(crate) fn record(&self, at: u64) -> Result<Record<'_>> {
-        self.data().record(at).map_err(|flaw| self.flaw(&flaw))
+        DataSection(self.map.data()).record(at).map_err(|flaw| self.flaw(&flaw))
     }
 
     #[cold]
     fn flaw(&self, flaw: &Flaw) -> Error {
-        self.corrupt(flaw.offset, flaw.expected, flaw.found)
+        let offset = self.header.data.offset.saturating_add(flaw.offset);
+        self.corrupt(offset, flaw.expected, flaw.found)
     }
 
     #[cold]
@@ -225,6 +236,16 @@ impl fmt::Debug for Snapshot {
             .field("entries", &self.len())
             .finish_non_exhaustive()
     }
+}
+
+/// What a look at the most likely place of a key tells.
+pub(crate) enum Quick<'a> {
+    /// A type code, unchecked, and the bytes of the value.
+    Found(u8, &'a [u8]),
+    /// The key is not there.
+    Absent,
+    /// Only [`Snapshot::find_anywhere`] can tell.
+    Unsure,
 }
 
 /// The lines to look at for one key: its home, then the next ones, around its partition.
@@ -260,9 +281,18 @@ macro_rules! typed_gets {
         $(#[$doc])*
         ///
         /// `None` for a missing key; [`Error::WrongType`] for a value of another type.
-        #[inline]
+        #[inline(always)]
         pub fn $name<'a>(&'a self, key: &[u8]) -> Result<Option<$ty>> {
-            let Some(stored) = self.find(key)? else { return Ok(None) };
+            let hash = KeyHash::of(key, self.header.seed);
+            let code = ValueType::$variant.code();
+            let stored = match self.quick_find(key, hash, Some(code)) {
+                Quick::Found(_, value) => Stored::plain(self, ValueType::$variant, value),
+                Quick::Absent => return Ok(None),
+                Quick::Unsure => match self.find_anywhere(key, hash)? {
+                    Some(stored) => stored,
+                    None => return Ok(None),
+                },
+            };
             match stored.value_type() {
                 ValueType::$variant => match stored.value_of(ValueType::$variant)? {
                     Value::$variant(value) => Ok(Some(value)),

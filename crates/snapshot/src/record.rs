@@ -1,5 +1,6 @@
 //! A record: head, key, and the value or where to find it.
 
+use crate::hash::is_common_len;
 use crate::layout::{limits, record as at};
 use crate::value::ValueType;
 
@@ -12,9 +13,7 @@ pub(crate) struct Record<'a> {
     pub(crate) shared: bool,
     /// The stored bytes of the value: a zstd frame if compressed.
     pub(crate) stored: &'a [u8],
-    /// Where `stored` begins in the file.
-    pub(crate) stored_at: u64,
-    /// Where the record ends in the file.
+    /// Where the record ends in the data section.
     pub(crate) end: u64,
 }
 
@@ -26,19 +25,35 @@ pub(crate) struct Flaw {
     pub(crate) found: u64,
 }
 
-/// The data section, and where in the file it begins.
+/// The data section. Places are counted from its start.
 #[derive(Clone, Copy)]
-pub(crate) struct DataSection<'a> {
-    pub(crate) bytes: &'a [u8],
-    pub(crate) start: u64,
-}
+pub(crate) struct DataSection<'a>(pub(crate) &'a [u8]);
 
-/// A record without flags: short lengths, its own value, not compressed. Nearly all are.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PlainRecord<'a> {
-    pub(crate) key: &'a [u8],
-    pub(crate) value_type: ValueType,
-    pub(crate) value: &'a [u8],
+/// The value of the record that begins with these bytes, and its type code, if the record has this
+/// key and no flags: short lengths, its own value, not compressed. Nearly all records are such.
+/// With a type code, the record's must be the same.
+///
+/// Everything here waits for memory, and what waits takes room in the processor that the next
+/// lookups need. So tag and key length are checked in one comparison, and what can be asked of the
+/// caller's key is not asked of the record's.
+#[inline(always)]
+pub(crate) fn plain_value<'a>(
+    window: &'a [u8; at::SHORT_MOST],
+    key: &[u8],
+    code: Option<u8>,
+) -> Option<(u8, &'a [u8])> {
+    let head = usize::from(u16::from_le_bytes([window[0], window[1]]));
+    let type_bits = if code.is_some() { 0 } else { usize::from(at::TYPE_MASK) };
+    if head & !type_bits != key.len() << 8 | usize::from(code.unwrap_or(0)) {
+        return None;
+    }
+    // As many as `key.len()`, which the comparison found to fit.
+    let key_end = at::SHORT_HEAD + usize::from(key.len() as u8);
+    if !same_key(key, &window[at::SHORT_HEAD..key_end]) {
+        return None;
+    }
+    let value = &window[key_end..key_end + usize::from(window[2])];
+    Some((head as u8, value))
 }
 
 #[inline]
@@ -48,28 +63,11 @@ fn aligned(offset: u64, align: usize) -> u64 {
 }
 
 impl<'a> DataSection<'a> {
-    /// The bytes from this place of the file to the end of the section.
-    #[inline]
     fn from(self, at: u64) -> Option<&'a [u8]> {
-        self.bytes.get(usize::try_from(at.wrapping_sub(self.start)).ok()?..)
+        self.0.get(usize::try_from(at).ok()?..)
     }
 
-    /// The record that begins at this place of the file, if it is a plain one and not at the very
-    /// end. Otherwise [`record`](Self::record) reads it, or tells what is wrong with it.
-    ///
-    /// One check covers all of the record, since the section ends with as many bytes as a plain
-    /// record can have.
-    #[inline(always)]
-    pub(crate) fn plain_record(self, at: u64) -> Option<PlainRecord<'a>> {
-        let window: &[u8; at::PLAIN_MOST] = self.from(at)?.first_chunk()?;
-        let value_type = ValueType::from_code(window[0])?;
-        let key_end = at::SHORT_HEAD + usize::from(window[1]);
-        let pad = (at as usize + key_end).wrapping_neg() & (value_type.align() - 1);
-        let value = key_end + pad..key_end + pad + usize::from(window[2]);
-        Some(PlainRecord { key: &window[at::SHORT_HEAD..key_end], value_type, value: &window[value] })
-    }
-
-    /// The record that begins at this place of the file.
+    /// The record that begins at this place.
     pub(crate) fn record(self, at: u64) -> Result<Record<'a>, Flaw> {
         let Some(rest) = self.from(at) else {
             return Err(flaw(at, "a record within the data section", at));
@@ -116,16 +114,21 @@ impl<'a> DataSection<'a> {
         let shared = tag & at::SHARED != 0;
         let stored_at = if shared {
             reference(rest, key_end).ok_or(flaw(after_key, "a reference", rest.len() as u64))?
-        } else {
+        } else if tag & at::LONG != 0 {
             aligned(after_key, align)
+        } else {
+            after_key
         };
+        if stored_at % align as u64 != 0 {
+            return Err(flaw(at, "an aligned value", stored_at));
+        }
         let stored = self.value(stored_at, value_len).ok_or(flaw(
             if shared { after_key } else { at },
             "a value within the data section",
             value_len,
         ))?;
         let end = if shared { after_key + at::REFERENCE_LEN as u64 } else { stored_at + value_len };
-        Ok(Record { key, value_type, compressed, shared, stored, stored_at, end })
+        Ok(Record { key, value_type, compressed, shared, stored, end })
     }
 
     fn value(self, at: u64, len: u64) -> Option<&'a [u8]> {
@@ -144,20 +147,17 @@ fn flaw(offset: u64, expected: &'static str, found: u64) -> Flaw {
     Flaw { offset, expected, found }
 }
 
-/// Whether two keys are equal. Most keys are short, and a call of the library's comparison costs
-/// more than two loads from each end.
-#[inline]
-pub(crate) fn same_key(a: &[u8], b: &[u8]) -> bool {
-    if a.len() != b.len() {
-        return false;
-    }
-    match (a.first_chunk::<8>(), b.first_chunk::<8>(), a.last_chunk::<8>(), b.last_chunk::<8>()) {
-        (Some(a0), Some(b0), Some(a1), Some(b1)) if a.len() <= 16 => {
-            let differ = |a: &[u8; 8], b: &[u8; 8]| u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
-            differ(a0, b0) | differ(a1, b1) == 0
-        }
-        _ => a == b,
-    }
+/// Whether a key is the record's, which is as long.
+#[inline(always)]
+fn same_key(key: &[u8], record: &[u8]) -> bool {
+    let ends = |key: &[u8]| Some((*key.first_chunk::<8>()?, *key.last_chunk::<8>()?));
+    if is_common_len(key) { ends(key) == ends(record) } else { same_bytes(key, record) }
+}
+
+/// Out of line, so that the registers a call destroys are not missed where there is none.
+#[inline(never)]
+fn same_bytes(key: &[u8], record: &[u8]) -> bool {
+    key == record
 }
 
 /// How a record is to be written.
@@ -171,29 +171,45 @@ pub(crate) struct RecordPlan {
 }
 
 impl RecordPlan {
-    fn is_long(self) -> bool {
-        self.key_len > 255 || self.stored_len > 255
+    /// A record in a line with large units cannot begin where its value would be aligned without
+    /// padding after the key, which only long heads have.
+    fn is_long(self, shift: u8) -> bool {
+        self.key_len > 255 || self.stored_len > 255 || (shift > 0 && self.align() > 1)
     }
 
-    fn head_len(self) -> usize {
-        if self.is_long() { at::LONG_HEAD } else { at::SHORT_HEAD }
+    fn head_len(self, shift: u8) -> usize {
+        if self.is_long(shift) { at::LONG_HEAD } else { at::SHORT_HEAD }
+    }
+
+    /// The alignment of what lies after the key.
+    pub(crate) fn align(self) -> usize {
+        if self.compressed || self.shared { 1 } else { self.value_type.align() }
+    }
+
+    /// Where the record begins when the one before it in its line ended at `at`, both counted from
+    /// the line's base, which is aligned for all values of the line.
+    pub(crate) fn begin(self, at: u64, shift: u8) -> u64 {
+        if self.is_long(shift) || self.align() == 1 {
+            return at.next_multiple_of(1 << shift);
+        }
+        let before_value = (at::SHORT_HEAD + self.key_len) as u64;
+        aligned(at + before_value, self.align()) - before_value
     }
 
     /// Where the stored value, or the reference to it, begins when the record begins at `at`.
-    pub(crate) fn value_at(self, at: u64) -> u64 {
-        let after_key = at + (self.head_len() + self.key_len) as u64;
-        let align = if self.compressed || self.shared { 1 } else { self.value_type.align() };
-        aligned(after_key, align)
+    pub(crate) fn value_at(self, at: u64, shift: u8) -> u64 {
+        aligned(at + (self.head_len(shift) + self.key_len) as u64, self.align())
     }
 
     /// Where the record ends when it begins at `at`.
-    pub(crate) fn end(self, at: u64) -> u64 {
+    pub(crate) fn end(self, at: u64, shift: u8) -> u64 {
         let len = if self.shared { at::REFERENCE_LEN as u64 } else { self.stored_len };
-        self.value_at(at) + len
+        self.value_at(at, shift) + len
     }
 
     /// Appends the head of the record.
-    pub(crate) fn write_head(self, out: &mut Vec<u8>) {
+    #[inline]
+    pub(crate) fn write_head(self, out: &mut Vec<u8>, shift: u8) {
         let mut tag = self.value_type.code();
         if self.compressed {
             tag |= at::ZSTD;
@@ -201,7 +217,7 @@ impl RecordPlan {
         if self.shared {
             tag |= at::SHARED;
         }
-        if self.is_long() {
+        if self.is_long(shift) {
             let key = (self.key_len as u16).to_le_bytes();
             let [v0, v1, v2, v3, v4, ..] = self.stored_len.to_le_bytes();
             out.extend_from_slice(&[tag | at::LONG, key[0], key[1], v0, v1, v2, v3, v4]);
@@ -220,7 +236,6 @@ mod tests {
         for len in 0..40 {
             let key: Vec<u8> = (0..len).collect();
             assert!(same_key(&key, &key.clone()), "length {len}");
-            assert!(!same_key(&key, &[&key[..], b"x"].concat()));
             for i in 0..usize::from(len) {
                 let mut other = key.clone();
                 other[i] ^= 0x40;

@@ -50,7 +50,7 @@ impl<'a> Stored<'a> {
     }
 
     /// The value, in place. Fails with [`Error::Compressed`] on a compressed value.
-    #[inline]
+    #[inline(always)]
     pub fn value(&self) -> Result<Value<'a>> {
         self.value_of(self.value_type)
     }

@@ -64,7 +64,8 @@ impl Place {
 
 /// What all commits together made.
 pub(crate) struct Committed {
-    pub(crate) data_end: u64,
+    /// Length of the data.
+    pub(crate) data_len: u64,
     pub(crate) directory: Vec<u8>,
     pub(crate) totals: Totals,
 }
@@ -82,7 +83,7 @@ impl<'a> Commits<'a> {
         let turn = Turn {
             next: 0,
             failed: false,
-            data_end: target.data_start,
+            data_end: 0,
             directory: Vec::new(),
             totals: Totals::default(),
             values: vec![None; shared_values],
@@ -106,8 +107,8 @@ impl<'a> Commits<'a> {
             turn = self.moved_on.wait(turn).unwrap_or_else(PoisonError::into_inner);
         }
         let base = turn.data_end;
-        if base + image.data_len() > limits::FILE_LEN {
-            let found = base + image.data_len();
+        let found = self.target.data_start + base + image.data_len();
+        if found > limits::FILE_LEN {
             return Err(Error::limit("file length in bytes", limits::FILE_LEN, found));
         }
         let in_turn = !image.sources.is_empty() || !image.references.is_empty();
@@ -143,7 +144,7 @@ impl<'a> Commits<'a> {
     pub(crate) fn finish(self) -> Committed {
         let turn = self.turn.into_inner().unwrap_or_else(PoisonError::into_inner);
         let Turn { data_end, directory, totals, .. } = turn;
-        Committed { data_end, directory, totals }
+        Committed { data_len: data_end, directory, totals }
     }
 
     fn lock(&self) -> MutexGuard<'_, Turn> {
@@ -201,13 +202,14 @@ impl<'a> Commits<'a> {
             return Ok(false);
         }
         let target = (self.target.file, self.target.path);
-        compare::same_bytes((&stored, len), &compare::Bytes::Target(target, source.offset))
+        let offset = self.target.data_start + source.offset;
+        compare::same_bytes((&stored, len), &compare::Bytes::Target(target, offset))
     }
 
     /// Writes a placed partition: its data, and its lines of the index.
     fn write(&self, partition: u64, base: u64, image: &mut Image) -> Result<DirectoryEntry> {
         for line in image.lines.as_chunks_mut::<{ line_at::LEN }>().0 {
-            let field = &mut line[line_at::BASE..line_at::COUNT];
+            let field = &mut line[line_at::BASE..];
             let mut relative = [0; 8];
             relative[..6].copy_from_slice(field);
             let absolute = base + u64::from_le_bytes(relative);
@@ -223,6 +225,7 @@ impl<'a> Commits<'a> {
     }
 
     fn write_data(&self, base: u64, image: &Image) -> Result<u64> {
+        let base = self.target.data_start + base;
         if image.blobs.is_empty() {
             self.write_at(&image.data, base)?;
             return Ok(checksum(&image.data));

@@ -94,6 +94,15 @@ impl Image {
     pub(crate) fn data_len(&self) -> u64 {
         self.data.len() as u64 + self.blob_bytes
     }
+
+    #[inline]
+    fn pad_to(&mut self, at: u64) {
+        let pad = (at - self.data_len()) as usize;
+        self.data.extend_from_slice(&[0; 64][..pad.min(64)]);
+        if pad > 64 {
+            self.data.resize(self.data.len() + pad - 64, 0);
+        }
+    }
 }
 
 /// Where the bytes of a planned record's value come from.
@@ -216,34 +225,39 @@ impl<'a> Emitter<'a> {
         Ok(compressed.then(|| start..self.compressed.len()))
     }
 
-    fn write_line(&self, image: &mut Image, planned: &[Planned<'_>], overflow: u16) {
+    fn write_line(&self, image: &mut Image, planned: &[Planned<'_>], overflow: u8) {
+        // Offsets from the base are to tell whether values are aligned.
+        let align = planned.iter().map(|record| record.plan.align()).max().unwrap_or(1);
+        image.pad_to(image.data_len().next_multiple_of(align as u64));
         let base = image.data_len();
-        let shift = shift_of(base, planned);
+        let shift = shift_of(planned);
         let mut line = [0; line_at::LEN];
         for (slot, record) in planned.iter().enumerate() {
-            let offset = (image.data_len() - base).next_multiple_of(1 << shift);
-            let pad = base + offset - image.data_len();
-            image.data.resize(image.data.len() + pad as usize, 0);
-            line[line_at::FINGERPRINTS + slot] = KeyHash(record.at.hash).fingerprint();
-            let field = line_at::OFFSETS + 2 * slot;
+            let offset = record.plan.begin(image.data_len() - base, shift);
+            image.pad_to(base + offset);
+            let fingerprint = KeyHash(record.at.hash).fingerprint();
             let units = (offset >> shift) as u16;
-            line[field..field + 2].copy_from_slice(&units.to_le_bytes());
-            self.write_record(image, record);
+            for (field, number) in
+                [(line_at::FINGERPRINTS, fingerprint), (line_at::OFFSETS, units)]
+            {
+                let at = field + 2 * slot;
+                line[at..at + 2].copy_from_slice(&number.to_le_bytes());
+            }
+            self.write_record(image, record, shift);
         }
-        line[line_at::BASE..line_at::COUNT].copy_from_slice(&base.to_le_bytes()[..6]);
-        line[line_at::COUNT] = planned.len() as u8;
         line[line_at::SHIFT] = shift;
-        line[line_at::OVERFLOW..].copy_from_slice(&overflow.to_le_bytes());
+        line[line_at::OVERFLOW] = overflow;
+        line[line_at::BASE..].copy_from_slice(&base.to_le_bytes()[..6]);
         image.lines.extend_from_slice(&line);
     }
 
-    fn write_record(&self, image: &mut Image, record: &Planned<'_>) {
+    #[inline]
+    fn write_record(&self, image: &mut Image, record: &Planned<'_>, shift: u8) {
         let Planned { at, row, plan, from, source } = record;
-        let value_at = plan.value_at(image.data_len());
-        plan.write_head(&mut image.data);
+        let value_at = plan.value_at(image.data_len(), shift);
+        plan.write_head(&mut image.data, shift);
         image.data.extend_from_slice(row.key);
-        let pad = value_at - image.data_len();
-        image.data.resize(image.data.len() + pad as usize, 0);
+        image.pad_to(value_at);
         if let Some(number) = *source {
             let (value_type, stored_len) = (plan.value_type, plan.stored_len);
             let offset = value_at;
@@ -280,13 +294,13 @@ fn count(totals: &mut Totals, row: &Row<'_>, plan: &RecordPlan) {
 }
 
 /// The least shift with which the offsets of all these records fit 16 bits.
-fn shift_of(base: u64, planned: &[Planned<'_>]) -> u8 {
+fn shift_of(planned: &[Planned<'_>]) -> u8 {
     let last_offset = |shift: u8| {
         let mut offset = 0;
         let mut end = 0;
         for record in planned {
-            offset = u64::next_multiple_of(end, 1 << shift);
-            end = record.plan.end(base + offset) - base;
+            offset = record.plan.begin(end, shift);
+            end = record.plan.end(offset, shift);
         }
         offset >> shift
     };

@@ -10,7 +10,6 @@ mod commit;
 mod compare;
 mod duplicates;
 mod emit;
-mod parallel;
 mod place;
 mod plan;
 mod progress;
@@ -31,6 +30,7 @@ use crate::compression::{Compression, Settings};
 use crate::error::Result;
 use crate::hash::checksum;
 use crate::header::{Header, Section};
+use crate::parallel;
 use crate::layout::{SECTION_ALIGN, directory, flags, header as header_at, line, record};
 use crate::value::Value;
 use commit::{Commits, Committed, Outcome, Target};
@@ -283,8 +283,8 @@ impl Build<'_> {
             std::mem::forget(guard);
             Ok(())
         })?;
-        let Committed { data_end, directory, totals } = commits.finish();
-        let data_end = (data_end + record::PLAIN_MOST as u64).next_multiple_of(SECTION_ALIGN);
+        let Committed { data_len, directory, totals } = commits.finish();
+        let data_len = (data_len + record::SHORT_MOST as u64).next_multiple_of(SECTION_ALIGN);
         file.write_at(&directory, sections.directory.offset)?;
         let has_dictionary = u32::from(!dictionary.is_empty()) * flags::DICTIONARY;
         let flags = u32::from(totals.shared > 0) * flags::SHARED
@@ -292,7 +292,7 @@ impl Build<'_> {
             | has_dictionary;
         Ok(Header {
             version_minor: crate::layout::VERSION_MINOR,
-            file_len: data_end,
+            file_len: sections.data_start + data_len,
             seed: self.options.seed,
             entries: totals.entries,
             partition_bits: self.shape.partition_bits,
@@ -302,7 +302,7 @@ impl Build<'_> {
             dictionary: sections.dictionary,
             directory: sections.directory,
             index: sections.index,
-            data: Section { offset: sections.data_start, len: data_end - sections.data_start },
+            data: Section { offset: sections.data_start, len: data_len },
             dictionary_hash: checksum(dictionary),
             directory_hash: checksum(&directory),
             key_bytes: totals.key_bytes,

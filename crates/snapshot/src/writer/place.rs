@@ -14,7 +14,7 @@ pub(crate) struct Placement {
     homes: Vec<u32>,
     /// Rows that found their home line full: their line, and the row. In order.
     moved: Vec<(u32, u32)>,
-    overflow: Vec<u16>,
+    overflow: Vec<u8>,
     pub(crate) max_probe: u32,
 }
 
@@ -72,7 +72,7 @@ impl Placement {
     /// Calls `write` for every line, in order, with the numbers of its rows and its overflow bits.
     pub(crate) fn for_each_line(
         &self,
-        mut write: impl FnMut(&[u32], u16) -> Result<()>,
+        mut write: impl FnMut(&[u32], u8) -> Result<()>,
     ) -> Result<()> {
         let mut moved = self.moved.iter().peekable();
         let mut rows = Vec::with_capacity(line::SLOTS);

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// data stays in the second-level cache while it is made.
 const PARTITION_ENTRIES: u64 = 8192;
 
-/// Lines are sized for this many entries each, on average. At 13 of 18 slots, one line in twenty
-/// overflows, and about one key in two hundred lies beyond its home line.
-const LINE_ENTRIES: u64 = 13;
+/// Lines are sized for this many entries each, on average. At 9 of 14 slots, one line in 24
+/// overflows, and about one key in 130 lies beyond its home line.
+const LINE_ENTRIES: u64 = 9;
 
 /// A partition by chance fuller than the others may fill its lines up to this many entries each, on
 /// average. Only keys chosen to collide exceed it; such a file gets fewer, larger partitions.
-const LINE_ENTRIES_MOST: u64 = 16;
+const LINE_ENTRIES_MOST: u64 = 12;
 
 /// The shape of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,22 +88,22 @@ mod tests {
 
     #[test]
     fn the_shape_depends_on_the_entries_kept_and_not_on_the_rows_given() {
-        let hashes = || (0..20_000_u64).map(|i| i << 49);
+        let hashes = || (0..20_000_u64).map(|i| i * (u64::MAX / 20_000));
         assert_eq!(shape(hashes(), 20_000), shape(hashes(), 1_000_000));
         let (entries, shape) = shape(hashes(), 20_000);
         assert_eq!(entries, 20_000);
-        assert_eq!(shape, Shape { partition_bits: 1, lines_per_partition: 770 });
+        assert_eq!(shape, Shape { partition_bits: 1, lines_per_partition: 1112 });
     }
 
     #[test]
     fn keys_that_all_fall_into_one_partition_get_one_large_partition() {
         let (_, shape) = shape((0..100_000_u64).map(|i| i << 20), 100_000);
-        assert_eq!(shape, Shape { partition_bits: 0, lines_per_partition: 7693 });
+        assert_eq!(shape, Shape { partition_bits: 0, lines_per_partition: 11112 });
     }
 
     #[test]
     fn small_files_have_one_line() {
-        for entries in [0, 1, 18] {
+        for entries in [0, 1, 14] {
             let (_, shape) = shape((0..entries).map(|i| i << 59), entries);
             assert_eq!(shape, Shape { partition_bits: 0, lines_per_partition: 1 });
         }

@@ -2,7 +2,7 @@
 
 use super::batch::{Batch, RowRef};
 use super::duplicates::{self, OnDuplicate};
-use super::parallel;
+use crate::parallel;
 use super::row::{self, Row};
 use super::spill::SpillFile;
 use crate::bucket::prefetch;

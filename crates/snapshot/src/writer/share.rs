@@ -1,6 +1,6 @@
 //! Which values are stored once and referred to: found by hash, confirmed byte by byte later.
 
-use super::parallel;
+use crate::parallel;
 use super::row::{self, Payload, Row};
 use super::spill::SpillFile;
 use crate::error::Result;
