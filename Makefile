@@ -18,8 +18,8 @@ check-long: ## Run every check, then fuzz each target for FUZZ_SECONDS (default 
 	@scripts/test
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-300} scripts/fuzz
 
-bench-snapshot: ## Measure the snapshot engine; ARGS are handed on
-	@cargo run --locked --release -p nuthatch-cli -- bench snapshot $(ARGS)
+bench-snapshot: ## Measure the snapshot engine beside its rivals; ARGS are handed on
+	@cargo run --locked --release --manifest-path bench/rivals/Cargo.toml -- $(ARGS)
 
 fuzz: ## Fuzz TARGET, or every target, for FUZZ_SECONDS (default 60) each
 	@scripts/fuzz $(TARGET)

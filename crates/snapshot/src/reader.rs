@@ -8,7 +8,7 @@ use crate::hash::KeyHash;
 use crate::header::{Header, RawHeader, corrupt};
 use crate::layout::header as header_at;
 use crate::map::{Map, Residency};
-use crate::record::{DataSection, Flaw, Record, plain_value};
+use crate::record::{DataSection, Flaw, Record, long_value, plain_value};
 use crate::stored::Stored;
 use crate::string_list::StringList;
 use crate::value::{Value, ValueType};
@@ -132,10 +132,22 @@ impl Snapshot {
     /// Looks at one record.
     #[inline(always)]
     pub(crate) fn quick_read(&self, at: u64, key: &[u8], code: Option<u8>) -> Quick<'_> {
-        match self.map.window(at).and_then(|window| plain_value(window, key, code)) {
+        let Some(window) = self.map.window(at) else { return Quick::Unsure };
+        match plain_value(window, key, code) {
             Some((code, value)) => Quick::Found(code, value),
-            None => Quick::Unsure,
+            None => self.quick_read_long(at, key, code),
         }
+    }
+
+    /// Looks at one record whose lengths may be long. Out of line, as nothing here is needed for
+    /// short ones.
+    #[inline(never)]
+    fn quick_read_long(&self, at: u64, key: &[u8], code: Option<u8>) -> Quick<'_> {
+        let found = self.map.window(at).and_then(|window| {
+            let (code, range) = long_value(window, at, key, code)?;
+            Some((code, self.map.data().get(range)?))
+        });
+        found.map_or(Quick::Unsure, |(code, value)| Quick::Found(code, value))
     }
 
     /// What a lookup answers after a quick look.

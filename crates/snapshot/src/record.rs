@@ -3,6 +3,7 @@
 use crate::hash::is_common_len;
 use crate::layout::{limits, record as at};
 use crate::value::ValueType;
+use std::ops::Range;
 
 /// A record as it lies in the file, its parts known to lie within the data section.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +55,29 @@ pub(crate) fn plain_value<'a>(
     }
     let value = &window[key_end..key_end + usize::from(window[2])];
     Some((head as u8, value))
+}
+
+/// As [`plain_value`], for a record with long lengths: where its value lies in the data section. The
+/// record begins at `at`.
+pub(crate) fn long_value(
+    window: &[u8; at::SHORT_MOST],
+    at: u64,
+    key: &[u8],
+    code: Option<u8>,
+) -> Option<(u8, Range<usize>)> {
+    let [tag, k0, k1, v0, v1, v2, v3, v4] = *window.first_chunk()?;
+    let value_type = ValueType::from_code(tag & at::TYPE_MASK)?;
+    let same_type = code.is_none_or(|code| code == value_type.code());
+    if tag & !at::TYPE_MASK != at::LONG || !same_type {
+        return None;
+    }
+    let key_len = usize::from(u16::from_le_bytes([k0, k1]));
+    if key.len() != key_len || window.get(at::LONG_HEAD..at::LONG_HEAD + key_len)? != key {
+        return None;
+    }
+    let begin = aligned(at + (at::LONG_HEAD + key_len) as u64, value_type.align());
+    let len = u64::from_le_bytes([v0, v1, v2, v3, v4, 0, 0, 0]);
+    Some((value_type.code(), begin as usize..begin.checked_add(len)? as usize))
 }
 
 #[inline]

@@ -1,0 +1,67 @@
+//! The arguments of the command line.
+
+use nuthatch_bench::{Options, Result};
+use std::str::FromStr;
+
+pub(crate) const USAGE: &str = "\
+usage: rivals [--keys N[,N...]] [--vectors N] [--rounds N] [--directory PATH] [--json]
+
+  --keys N[,N...]   numbers of short texts, each measured for itself [1000000,20000000]
+  --vectors N       number of vectors, 0 for none [100000]
+  --rounds N        how often each system does each work [5]
+  --directory PATH  where the files go while it runs, on a disk and not in memory [the system's
+                    folder for temporary files]
+  --json            rows for programs rather than tables";
+
+/// The options that these arguments ask for; none when they ask for help.
+pub(crate) fn from(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options>> {
+    let mut options = Options::default();
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+        match &argument[..] {
+            "--keys" => options.keys = value()?.split(',').map(number).collect::<Result<_>>()?,
+            "--vectors" => options.vectors = number(&value()?)?,
+            "--rounds" => options.rounds = number(&value()?)?,
+            "--directory" => options.directory = value()?.into(),
+            "--json" => options.json = true,
+            "--help" | "-h" => return Ok(None),
+            _ => return Err(format!("no option {argument}\n{USAGE}").into()),
+        }
+    }
+    Ok(Some(options))
+}
+
+fn number<N: FromStr>(text: &str) -> Result<N> {
+    text.parse().map_err(|_| format!("{text} is not a number in range").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(arguments: &str) -> Result<Option<Options>> {
+        from(arguments.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn each_option_is_read() {
+        let text = "--keys 10,20 --vectors 0 --rounds 7 --directory /var/tmp --json";
+        let options = parsed(text).expect("good options").expect("no help");
+        assert_eq!(options.keys, [10, 20]);
+        assert_eq!((options.vectors, options.rounds, options.json), (0, 7, true));
+        assert_eq!(options.directory.to_str(), Some("/var/tmp"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, expected) in [
+            ("--keys", "--keys needs a value"),
+            ("--keys ten", "ten is not a number in range"),
+            ("--rivals", "no option --rivals"),
+        ] {
+            let error = parsed(text).expect_err(text).to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+        assert!(parsed("--help").expect("good options").is_none());
+    }
+}

@@ -1,0 +1,50 @@
+//! `nuthatch bench`: measurements on this machine.
+
+use super::{Answer, Failure};
+use crate::bench::SnapshotBench;
+use clap::{Args, Subcommand};
+
+const SNAPSHOT_NOTES: &str = "\
+Examples:
+  nuthatch bench snapshot
+  nuthatch bench snapshot --keys 20000000 --json > bench.json
+
+Absolute times differ from machine to machine: compare the ratios.";
+
+/// Measure how fast nuthatch is on this machine
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Bench {
+    #[command(subcommand)]
+    engine: Engine,
+}
+
+#[derive(Debug, Subcommand)]
+enum Engine {
+    Snapshot(Snapshot),
+}
+
+/// Measure building and reading snapshots, beside a hash map in the same process
+///
+/// Makes a snapshot of the keys key_0, key_1, ... with the values val_0, val_1, ... in the folder
+/// for temporary files, looks all of them up in shuffled order, and as many keys that are not
+/// there, one at a time and in batches; then does the same with a hash map.
+#[derive(Debug, Args)]
+#[command(after_long_help = SNAPSHOT_NOTES)]
+struct Snapshot {
+    /// Number of keys
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    keys: u64,
+    /// Print an array of rows such as {"work":"get_hit","system":"nuthatch","keys":1000000,
+    /// "ns_per_op":61.0}
+    #[arg(long)]
+    json: bool,
+}
+
+impl Bench {
+    pub(crate) fn run(&self) -> Result<Answer, Failure> {
+        let Engine::Snapshot(Snapshot { keys, json }) = self.engine;
+        SnapshotBench { keys, json }.run()?;
+        Ok(Answer::Whole)
+    }
+}

@@ -1,0 +1,246 @@
+//! `nuthatch build`: makes a snapshot.
+
+mod manual;
+
+use super::{Answer, Failure, shown};
+use crate::figures::{bytes, grouped, parse_size, seconds};
+use crate::progress::Display;
+use crate::stdout::Stdout;
+use clap::{Args, ValueEnum};
+use nuthatch_cli::input::{self, Format, Inputs, Options, Pattern, Type};
+use nuthatch_cli::output::json_string;
+use nuthatch_snapshot::{Compression, OnDuplicate, Summary, WriterOptions};
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
+
+/// Make a snapshot from JSON lines, TSV, CSV, Parquet or AxonCache text
+#[derive(Debug, Args)]
+#[command(long_about = manual::ABOUT, after_long_help = manual::NOTES)]
+pub(crate) struct Build {
+    /// The inputs, one after another; - is standard input
+    #[arg(value_name = "INPUT", required = true)]
+    inputs: Vec<PathBuf>,
+    /// The snapshot to make; it appears, or replaces an older one, when it is whole
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// The format of all inputs; without it each file's name tells
+    ///
+    /// Names end in .jsonl, .ndjson or .json, in .tsv, .csv, .parquet or .dta, and, but for Parquet,
+    /// may go on with .gz or .zst. Standard input is JSON lines unless told otherwise.
+    #[arg(long, value_enum, help_heading = "Input")]
+    format: Option<Format>,
+    /// The type of values in TSV, CSV and AxonCache text
+    ///
+    /// Lists are written as JSON. Without it values are strings.
+    #[arg(long = "type", value_enum, value_name = "TYPE", help_heading = "Input")]
+    value_type: Option<Type>,
+    /// The column with the keys, in CSV and Parquet
+    #[arg(long, value_name = "COLUMN", help_heading = "Input")]
+    key: Option<String>,
+    /// The column with the values, in CSV and Parquet
+    ///
+    /// Without it every other column has values, whose keys are <key>.<column>.
+    #[arg(long, value_name = "COLUMN", help_heading = "Input")]
+    value: Option<String>,
+    /// The type of a CSV column, where it differs from --type; can be repeated
+    #[arg(long = "column", value_name = "NAME:TYPE", value_parser = parse_column,
+          help_heading = "Input")]
+    columns: Vec<(String, Type)>,
+    /// Store the lists of numbers of these keys as 32-bit floats; can be repeated
+    ///
+    /// In the pattern, * stands for any text and ? for one character.
+    #[arg(long = "f32", value_name = "PATTERN", help_heading = "Input")]
+    singles: Vec<Pattern>,
+
+    /// What to do when a key is given more than once
+    #[arg(
+        long,
+        value_enum,
+        value_name = "CHOICE",
+        default_value = "error",
+        help_heading = "Output"
+    )]
+    on_duplicate: Choice,
+    /// Compress values: none, zstd or zstd:LEVEL, from 1 to 22
+    ///
+    /// Each value is compressed by itself, with a dictionary made from the values. Readers copy
+    /// such values out instead of reading them in place.
+    #[arg(long, value_name = "METHOD", default_value = "none", value_parser = parse_compression,
+          help_heading = "Output")]
+    compress: Compression,
+    /// The seed of the key hash
+    ///
+    /// Another one helps when a build fails because too many keys, chosen for it, share a hash.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
+    seed: u64,
+
+    /// Memory to use, such as 512M or 2GiB, at least 32M; data beyond it waits on the disk
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_memory,
+          help_heading = "Resources")]
+    memory: u64,
+    /// Threads to use [default: all cores]
+    ///
+    /// The file is the same for any number.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024),
+          help_heading = "Resources")]
+    threads: Option<u16>,
+
+    /// Print neither progress nor a summary
+    #[arg(short, long, help_heading = "Messages")]
+    quiet: bool,
+    /// Print the summary as a JSON object
+    #[arg(long, conflicts_with = "quiet", help_heading = "Messages")]
+    json: bool,
+}
+
+/// What to do when a key is given more than once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Choice {
+    /// Fail and name the key and both places.
+    Error,
+    /// Keep the first row.
+    First,
+    /// Keep the last row.
+    Last,
+}
+
+const LEAST_MEMORY: u64 = 32 << 20;
+
+fn parse_memory(text: &str) -> Result<u64, String> {
+    let size = parse_size(text)?;
+    if size < LEAST_MEMORY {
+        return Err("expected at least 32M".to_owned());
+    }
+    Ok(size)
+}
+
+fn parse_compression(text: &str) -> Result<Compression, String> {
+    let level = match text {
+        "none" => return Ok(Compression::None),
+        "zstd" => Some(3),
+        _ => text.strip_prefix("zstd:").and_then(|level| level.parse().ok()),
+    };
+    match level.filter(|level| (1..=22).contains(level)) {
+        Some(level) => Ok(Compression::Zstd { level }),
+        None => Err("expected none, zstd or zstd:LEVEL with a level from 1 to 22".to_owned()),
+    }
+}
+
+fn parse_column(text: &str) -> Result<(String, Type), String> {
+    let (name, name_of_type) = text.rsplit_once(':').ok_or("expected NAME:TYPE")?;
+    let value_type = Type::from_str(name_of_type, false).map_err(|_| {
+        let types = Type::value_variants().iter().map(|value_type| value_type.name());
+        format!("expected a type after the colon: {}", types.collect::<Vec<_>>().join(", "))
+    })?;
+    Ok((name.to_owned(), value_type))
+}
+
+impl Build {
+    pub(crate) fn run(&self) -> Result<Answer, Failure> {
+        let start = Instant::now();
+        let inputs = Inputs::new(&self.inputs, self.options())?;
+        let display = Arc::new(Display::new(self.quiet, inputs.total_bytes()));
+        let summary = self.build(&inputs, &display);
+        display.finish();
+        let summary = summary.map_err(|error| failure(&inputs, error))?;
+        if !self.quiet {
+            let mut stdout = Stdout::new();
+            stdout.put(self.report(&summary, start.elapsed()).as_bytes())?;
+            stdout.flush()?;
+        }
+        Ok(Answer::Whole)
+    }
+
+    fn options(&self) -> Options {
+        Options {
+            format: self.format,
+            value_type: self.value_type,
+            key: self.key.clone(),
+            value: self.value.clone(),
+            columns: self.columns.clone(),
+            singles: self.singles.clone(),
+        }
+    }
+
+    fn build(&self, inputs: &Inputs, display: &Arc<Display>) -> Result<Summary, input::Error> {
+        let threads = self.threads.map_or_else(cores, usize::from);
+        let memory = usize::try_from(self.memory).unwrap_or(usize::MAX);
+        let shown = Arc::clone(display);
+        let mut writer = WriterOptions::new()
+            .on_duplicate(match self.on_duplicate {
+                Choice::Error => OnDuplicate::Error,
+                Choice::First => OnDuplicate::First,
+                Choice::Last => OnDuplicate::Last,
+            })
+            .compression(self.compress)
+            .memory(memory.saturating_sub(Inputs::memory(threads)))
+            .threads(threads)
+            .seed(self.seed)
+            .progress(move |progress| shown.making(progress))
+            .create(&self.output)?;
+        inputs.feed(&mut writer, threads, |step| display.reading(step))?;
+        Ok(writer.finish()?)
+    }
+
+    fn report(&self, summary: &Summary, time: Duration) -> String {
+        let &Summary { entries, rows, file_len, key_bytes, value_bytes, .. } = summary;
+        let over = file_len as f64 - key_bytes as f64 - value_bytes as f64;
+        let over = if entries == 0 { 0.0 } else { over / entries as f64 };
+        let mut text = String::new();
+        let written = if self.json {
+            let mut file = Vec::new();
+            json_string(&self.output.to_string_lossy(), &mut file);
+            let (file, seconds) = (String::from_utf8_lossy(&file), time.as_secs_f64());
+            writeln!(
+                text,
+                "{{\"file\":{file},\"entries\":{entries},\"rows\":{rows},\
+                 \"file_bytes\":{file_len},\"key_bytes\":{key_bytes},\
+                 \"value_bytes\":{value_bytes},\"overhead_bytes_per_entry\":{over:.3},\
+                 \"seconds\":{seconds:.3}}}"
+            )
+        } else {
+            let repeated = match rows - entries {
+                0 => String::new(),
+                repeated => format!(" ({} more rows repeated a key)", grouped(repeated)),
+            };
+            writeln!(
+                text,
+                "file      {}\n\
+                 entries   {}{repeated}\n\
+                 size      {} ({})\n\
+                 overhead  {over:.2} bytes an entry, beyond keys and values\n\
+                 time      {}",
+                self.output.display(),
+                grouped(entries),
+                bytes(file_len),
+                grouped(file_len) + " bytes",
+                seconds(time),
+            )
+        };
+        // Writing to a string cannot fail.
+        let _ = written;
+        text
+    }
+}
+
+fn cores() -> usize {
+    available_parallelism().map_or(1, usize::from)
+}
+
+fn failure(inputs: &Inputs, error: input::Error) -> Failure {
+    match error {
+        input::Error::Snapshot(nuthatch_snapshot::Error::Duplicate(duplicate)) => {
+            let (first, second) = (inputs.place(duplicate.first), inputs.place(duplicate.second));
+            let key = shown(&duplicate.key);
+            Failure::Error(format!(
+                "{second}: expected every key once, found {key} again, first given at {first}; \
+                 --on-duplicate first or last keeps one"
+            ))
+        }
+        error => error.into(),
+    }
+}

@@ -1,0 +1,117 @@
+//! The commands, one file each: arguments, manual page and what they do.
+
+mod bench;
+mod build;
+mod completions;
+mod dump;
+mod get;
+mod info;
+mod verify;
+
+use clap::{Parser, Subcommand};
+use nuthatch_cli::input;
+
+/// What a command did.
+pub(crate) enum Answer {
+    /// All that was asked for.
+    Whole,
+    /// All but some keys, which are not there.
+    KeysMissing,
+}
+
+/// Why a command did not do what was asked for.
+pub(crate) enum Failure {
+    /// The arguments contradict each other or the inputs.
+    Usage(String),
+    /// Anything else.
+    Error(String),
+    /// The reader of the output went away.
+    ClosedPipe,
+}
+
+impl From<nuthatch_snapshot::Error> for Failure {
+    fn from(error: nuthatch_snapshot::Error) -> Self {
+        Self::Error(error.to_string())
+    }
+}
+
+impl From<input::Error> for Failure {
+    fn from(error: input::Error) -> Self {
+        match error {
+            input::Error::Usage(message) => Self::Usage(message),
+            error => Self::Error(error.to_string()),
+        }
+    }
+}
+
+const ABOUT: &str = "\
+Nuthatch makes and reads snapshots: immutable files of typed keys and values, mapped into memory \
+by any number of processes and read in place.";
+
+const NOTES: &str = "\
+Examples:
+  nuthatch build users.jsonl -o users.nut     make a snapshot
+  nuthatch get users.nut user:1.name          look a key up
+  nuthatch dump users.nut | head              see what is in it
+  nuthatch build --help                       the manual page of a command
+
+Exit status:
+  0  all went well
+  1  get: a key is missing, the others are printed
+  2  the command line is wrong
+  3  anything else: a file is missing, damaged, or not what it should be
+
+Errors go to stderr as \"nuthatch: file:line:column: expected ..., found ...\".";
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "nuthatch",
+    version,
+    about = "Typed key-value files, mapped by any number of processes",
+    long_about = ABOUT,
+    after_long_help = NOTES,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Build(build::Build),
+    Get(get::Get),
+    Dump(dump::Dump),
+    Info(info::Info),
+    Verify(verify::Verify),
+    Bench(bench::Bench),
+    Completions(completions::Completions),
+}
+
+impl Cli {
+    pub(crate) fn from_arguments() -> Result<Self, clap::Error> {
+        Self::try_parse()
+    }
+
+    pub(crate) fn run(&self) -> Result<Answer, Failure> {
+        match &self.command {
+            Command::Build(build) => build.run(),
+            Command::Get(get) => get.run(),
+            Command::Dump(dump) => dump.run(),
+            Command::Info(info) => info.run(),
+            Command::Verify(verify) => verify.run(),
+            Command::Bench(bench) => bench.run(),
+            Command::Completions(completions) => completions.run(),
+        }
+    }
+}
+
+/// A key as messages show it.
+fn shown(key: &[u8]) -> String {
+    let mut text = Vec::new();
+    nuthatch_cli::output::tsv_escape(key, &mut text);
+    format!("\"{}\"", String::from_utf8_lossy(&text))
+}

@@ -1,0 +1,105 @@
+//! Figures for people.
+
+use std::time::Duration;
+
+/// `1534900` as `1,534,900`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// `47316297` as `45.1 MiB`.
+pub(crate) fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let (mut value, mut unit) = (bytes as f64 / 1024.0, 0);
+    while value >= 1023.95 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{value:.1} {}", UNITS[unit])
+}
+
+/// `1.234 s`, `12.3 s`, `3 min 20 s`.
+pub(crate) fn seconds(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    if seconds < 10.0 {
+        format!("{seconds:.3} s")
+    } else if seconds < 120.0 {
+        format!("{seconds:.1} s")
+    } else {
+        format!("{} min {} s", duration.as_secs() / 60, duration.as_secs() % 60)
+    }
+}
+
+/// A size such as `512M`, `2GiB` or `1.5TB`: letters alone and with `iB` are powers of 1024, with
+/// `B` powers of 1000.
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
+    let wrong = || "expected a size such as 512M, 2GiB or 64MB".to_owned();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let power = |base: u64, letter: &str| {
+        "kmgtp".find(&letter.to_ascii_lowercase()).map(|at| base.pow(at as u32 + 1))
+    };
+    let unit = match unit.trim() {
+        "" | "B" => Some(1),
+        unit => match (unit.strip_suffix("iB"), unit.strip_suffix('B')) {
+            (Some(letter), _) if letter.len() == 1 => power(1024, letter),
+            (None, Some(letter)) if letter.len() == 1 => power(1000, letter),
+            (None, None) if unit.len() == 1 => power(1024, unit),
+            _ => None,
+        },
+    };
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let size = number * unit.ok_or_else(wrong)? as f64;
+    #[expect(clippy::cast_sign_loss, reason = "sizes have no sign, and no size is 2^63")]
+    if size < 9.2e18 { Ok(size as u64) } else { Err(wrong()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_read_well() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_534_900), "1,534,900");
+        assert_eq!(bytes(1023), "1023 B");
+        assert_eq!(bytes(1 << 20), "1.0 MiB");
+        assert_eq!(bytes((1 << 20) - 1), "1.0 MiB");
+        assert_eq!(bytes(47_316_297), "45.1 MiB");
+        assert_eq!(bytes(u64::MAX), "16384.0 PiB");
+        assert_eq!(seconds(Duration::from_millis(1_234)), "1.234 s");
+        assert_eq!(seconds(Duration::from_millis(12_345)), "12.3 s");
+        assert_eq!(seconds(Duration::from_secs(200)), "3 min 20 s");
+    }
+
+    #[test]
+    fn sizes_are_read() {
+        for (text, size) in [
+            ("0", 0),
+            ("4096", 4096),
+            ("512M", 512 << 20),
+            ("2GiB", 2 << 30),
+            ("1.5k", 1536),
+            ("64MB", 64_000_000),
+            ("1 TiB", 1 << 40),
+            ("7B", 7),
+        ] {
+            assert_eq!(parse_size(text), Ok(size), "{text}");
+        }
+        for text in ["", "M", "5X", "5MM", "5iB", "-1", "1e3", "1.2.3", "99999999T", "5é"] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+}

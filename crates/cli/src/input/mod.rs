@@ -1,0 +1,37 @@
+//! Inputs: text and tables of several formats become rows for a snapshot.
+//!
+//! Each input is cut into chunks of whole rows ([`chunks`]; Parquet into blocks), which threads
+//! parse into batches that are handed to the writer in input order ([`pipeline`]). Each format has
+//! a parser that takes rows from a chunk and gives them to a [`RowSink`]; fuzz targets and tests
+//! call the same parsers through [`parse_jsonl`] and its like.
+//!
+//! Lines are counted from one, and columns are characters of the line, counted from one.
+
+mod chunks;
+mod columns;
+mod csv;
+mod dta;
+mod error;
+mod json;
+mod jsonl;
+mod open;
+mod options;
+mod parquet;
+mod patterns;
+mod pipeline;
+mod rows;
+mod source;
+mod tsv;
+mod typed;
+
+pub use csv::parse_csv;
+pub use dta::parse_dta;
+pub use error::{Error, RowError, TextError};
+pub use jsonl::parse_jsonl;
+pub use open::Format;
+pub use options::Options;
+pub use patterns::Pattern;
+pub use pipeline::{Inputs, Step};
+pub use rows::RowSink;
+pub use tsv::parse_tsv;
+pub use typed::Type;

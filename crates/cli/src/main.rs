@@ -1,0 +1,41 @@
+//! The `nuthatch` command: arguments in, exit status out.
+
+mod bench;
+mod commands;
+mod figures;
+mod progress;
+mod stdout;
+
+use commands::{Answer, Cli, Failure};
+use std::process::ExitCode;
+
+/// Exit statuses, as `nuthatch --help` tells them.
+mod status {
+    pub(crate) const MISSING: u8 = 1;
+    pub(crate) const USAGE: u8 = 2;
+    pub(crate) const FAILURE: u8 = 3;
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::from_arguments() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help goes to stdout and is no failure; where nobody reads it, nothing is lost.
+            let _ = error.print();
+            return if error.use_stderr() { status::USAGE.into() } else { ExitCode::SUCCESS };
+        }
+    };
+    match cli.run() {
+        Ok(Answer::Whole) => ExitCode::SUCCESS,
+        Ok(Answer::KeysMissing) => status::MISSING.into(),
+        // Whoever read the output has enough of it.
+        Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
+        Err(Failure::Usage(message)) => fail(&message, status::USAGE),
+        Err(Failure::Error(message)) => fail(&message, status::FAILURE),
+    }
+}
+
+fn fail(message: &str, status: u8) -> ExitCode {
+    eprintln!("nuthatch: {message}");
+    status.into()
+}

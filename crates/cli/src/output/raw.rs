@@ -1,0 +1,36 @@
+//! Values as the bytes a snapshot has for them.
+
+use nuthatch_snapshot::{StringList, Value};
+
+/// Appends a value's bytes: text and bytes as they are, numbers and lists of them little-endian, a
+/// list of strings as the number of strings, the end of each string within the text, and the text.
+pub fn raw_value(value: &Value<'_>, out: &mut Vec<u8>) {
+    match value {
+        Value::Bytes(bytes) => out.extend_from_slice(bytes),
+        Value::String(text) => out.extend_from_slice(text.as_bytes()),
+        Value::Bool(truth) => out.push(u8::from(*truth)),
+        Value::I64(int) => out.extend_from_slice(&int.to_le_bytes()),
+        Value::F64(float) => out.extend_from_slice(&float.to_le_bytes()),
+        Value::I64List(list) => list.iter().for_each(|n| out.extend_from_slice(&n.to_le_bytes())),
+        Value::F64List(list) => list.iter().for_each(|n| out.extend_from_slice(&n.to_le_bytes())),
+        Value::F32List(list) => list.iter().for_each(|n| out.extend_from_slice(&n.to_le_bytes())),
+        Value::StringList(list) => raw_strings(list, out),
+        Value::EmptyList => {}
+    }
+}
+
+fn raw_strings(list: &StringList<'_>, out: &mut Vec<u8>) {
+    if list.is_empty() {
+        return;
+    }
+    // A stored list has at most 4 GiB, so that count and ends fit.
+    out.extend_from_slice(&(list.len() as u32).to_le_bytes());
+    let mut end = 0_u32;
+    for string in list.iter() {
+        end = end.wrapping_add(string.len() as u32);
+        out.extend_from_slice(&end.to_le_bytes());
+    }
+    for string in list.iter() {
+        out.extend_from_slice(string.as_bytes());
+    }
+}

@@ -1,0 +1,177 @@
+//! How far a build is, on stderr: a bar on a terminal, else a line from time to time.
+
+use crate::figures::{bytes, grouped};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use nuthatch_cli::input::Step;
+use nuthatch_snapshot::{Progress, Stage};
+use std::io::{IsTerminal, stderr};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Time between lines.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Tells how far a build is.
+pub(crate) struct Display {
+    form: Form,
+    total_bytes: Option<u64>,
+    state: Mutex<State>,
+}
+
+enum Form {
+    Quiet,
+    Bar(ProgressBar),
+    Lines,
+}
+
+struct State {
+    stage: Option<Stage>,
+    stage_start: Instant,
+    last_line: Instant,
+}
+
+impl Display {
+    /// A display for inputs of so many bytes, where that is known.
+    pub(crate) fn new(quiet: bool, total_bytes: Option<u64>) -> Self {
+        let form = if quiet {
+            Form::Quiet
+        } else if stderr().is_terminal() {
+            Form::Bar(reading_bar(total_bytes))
+        } else {
+            Form::Lines
+        };
+        let now = Instant::now();
+        let state = State { stage: None, stage_start: now, last_line: now };
+        Self { form, total_bytes, state: Mutex::new(state) }
+    }
+
+    /// Inputs are being read.
+    pub(crate) fn reading(&self, step: Step) {
+        match &self.form {
+            Form::Quiet => {}
+            Form::Bar(bar) => bar.set_position(step.bytes),
+            Form::Lines => self.line(|elapsed| reading_line(step, self.total_bytes, elapsed)),
+        }
+    }
+
+    /// The file is being made.
+    pub(crate) fn making(&self, progress: Progress) {
+        if matches!(self.form, Form::Quiet) {
+            return;
+        }
+        self.enter(progress.stage, progress.total);
+        match &self.form {
+            Form::Bar(bar) => bar.set_position(progress.done),
+            _ => self.line(|elapsed| making_line(progress, elapsed)),
+        }
+    }
+
+    /// Clears the bar, so that what is written next stands alone.
+    pub(crate) fn finish(&self) {
+        if let Form::Bar(bar) = &self.form {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn enter(&self, stage: Stage, total: u64) {
+        let Ok(mut state) = self.state.lock() else { return };
+        if state.stage == Some(stage) {
+            return;
+        }
+        state.stage = Some(stage);
+        state.stage_start = Instant::now();
+        if let Form::Bar(bar) = &self.form {
+            let template = "{msg:<7} [{wide_bar}] {human_pos}/{human_len} rows, {eta} left";
+            let spinner = "{msg} {elapsed}";
+            bar.reset();
+            bar.set_length(total);
+            bar.set_style(style(if total > 0 { template } else { spinner }));
+            bar.set_message(name(stage));
+        }
+    }
+
+    /// Writes a line, unless the last one is too recent.
+    fn line(&self, line: impl FnOnce(Duration) -> String) {
+        let Ok(mut state) = self.state.lock() else { return };
+        if state.last_line.elapsed() >= LINE_EVERY {
+            state.last_line = Instant::now();
+            eprintln!("nuthatch: {}", line(state.stage_start.elapsed()));
+        }
+    }
+}
+
+fn reading_bar(total_bytes: Option<u64>) -> ProgressBar {
+    let template = match total_bytes {
+        Some(_) => {
+            "reading [{wide_bar}] {binary_bytes}/{binary_total_bytes}, \
+             {binary_bytes_per_sec}, {eta} left"
+        }
+        None => "reading {binary_bytes}, {binary_bytes_per_sec}",
+    };
+    let bar = ProgressBar::with_draw_target(total_bytes, ProgressDrawTarget::stderr());
+    bar.set_style(style(template));
+    bar
+}
+
+fn style(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template);
+    style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
+}
+
+fn name(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Sorting => "sorting",
+        Stage::Writing => "writing",
+        Stage::Syncing => "syncing",
+        _ => "making",
+    }
+}
+
+fn reading_line(step: Step, total: Option<u64>, elapsed: Duration) -> String {
+    let rate = step.bytes as f64 / elapsed.as_secs_f64().max(0.001);
+    let (rows, read) = (grouped(step.rows), bytes(step.bytes));
+    #[expect(clippy::cast_sign_loss, reason = "no rate is below zero")]
+    let rate_text = bytes(rate as u64);
+    match total {
+        Some(total) => {
+            let left = total.saturating_sub(step.bytes) as f64 / rate.max(1.0);
+            let total = bytes(total);
+            format!("reading: {rows} rows, {read} of {total}, {rate_text}/s, {left:.0} s left")
+        }
+        None => format!("reading: {rows} rows, {read}, {rate_text}/s"),
+    }
+}
+
+fn making_line(progress: Progress, elapsed: Duration) -> String {
+    let Progress { stage, done, total } = progress;
+    let name = name(stage);
+    if total == 0 {
+        return name.to_owned();
+    }
+    let rate = done as f64 / elapsed.as_secs_f64().max(0.001);
+    let left = total.saturating_sub(done) as f64 / rate.max(1.0);
+    format!("{name}: {} of {} rows, {left:.0} s left", grouped(done), grouped(total))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_tell_rate_and_time_left() {
+        let step = Step { bytes: 30 << 20, rows: 1_000_000 };
+        let elapsed = Duration::from_secs(10);
+        assert_eq!(
+            reading_line(step, Some(90 << 20), elapsed),
+            "reading: 1,000,000 rows, 30.0 MiB of 90.0 MiB, 3.0 MiB/s, 20 s left"
+        );
+        assert_eq!(
+            reading_line(step, None, elapsed),
+            "reading: 1,000,000 rows, 30.0 MiB, 3.0 MiB/s"
+        );
+        let progress = Progress { stage: Stage::Writing, done: 250, total: 1000 };
+        assert_eq!(making_line(progress, elapsed), "writing: 250 of 1,000 rows, 30 s left");
+        let progress = Progress { stage: Stage::Syncing, done: 0, total: 0 };
+        assert_eq!(making_line(progress, elapsed), "syncing");
+    }
+}

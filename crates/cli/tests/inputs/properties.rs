@@ -1,0 +1,161 @@
+//! Rows written by `output` are read back exactly; JSON is taken and refused as serde_json does.
+
+use nuthatch_cli::input::{RowSink, Type, parse_jsonl, parse_tsv};
+use nuthatch_cli::output::{json_row, raw_value, tsv_escape, tsv_value};
+use nuthatch_snapshot::{StringListBuf, Value, ValueType};
+use proptest::prelude::*;
+
+/// A value that owns itself.
+#[derive(Debug, Clone)]
+enum Owned {
+    Bytes(Vec<u8>),
+    String(String),
+    Bool(bool),
+    I64(i64),
+    F64(f64),
+    I64List(Vec<i64>),
+    F64List(Vec<f64>),
+    F32List(Vec<f32>),
+    StringList(Vec<String>),
+}
+
+impl Owned {
+    fn lend<R>(&self, take: impl FnOnce(Value<'_>) -> R) -> R {
+        let mut strings = StringListBuf::new();
+        take(match self {
+            Self::Bytes(bytes) => Value::Bytes(bytes),
+            Self::String(text) => Value::String(text),
+            Self::Bool(truth) => Value::Bool(*truth),
+            Self::I64(int) => Value::I64(*int),
+            Self::F64(float) => Value::F64(*float),
+            Self::I64List(list) => Value::I64List(list),
+            Self::F64List(list) => Value::F64List(list),
+            Self::F32List(list) => Value::F32List(list),
+            Self::StringList(list) => {
+                list.iter().for_each(|string| strings.push(string));
+                Value::StringList(strings.as_list())
+            }
+        })
+    }
+}
+
+/// Floats of all kinds, by their bits, so that there are NaNs of every payload.
+fn doubles() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        any::<u64>().prop_map(f64::from_bits),
+        any::<i16>().prop_map(f64::from),
+        prop::sample::select(vec![f64::NAN, -f64::NAN, f64::INFINITY, -0.0, f64::MIN_POSITIVE]),
+    ]
+}
+
+fn singles() -> impl Strategy<Value = f32> {
+    prop_oneof![
+        any::<u32>().prop_map(f32::from_bits),
+        any::<i8>().prop_map(f32::from),
+        prop::sample::select(vec![f32::NAN, f32::NEG_INFINITY, -0.0, f32::MAX]),
+    ]
+}
+
+fn owned() -> impl Strategy<Value = Owned> {
+    prop_oneof![
+        any::<Vec<u8>>().prop_map(Owned::Bytes),
+        any::<String>().prop_map(Owned::String),
+        any::<bool>().prop_map(Owned::Bool),
+        any::<i64>().prop_map(Owned::I64),
+        doubles().prop_map(Owned::F64),
+        prop::collection::vec(any::<i64>(), 0..5).prop_map(Owned::I64List),
+        prop::collection::vec(doubles(), 0..5).prop_map(Owned::F64List),
+        prop::collection::vec(singles(), 0..5).prop_map(Owned::F32List),
+        prop::collection::vec(any::<String>(), 0..5).prop_map(Owned::StringList),
+    ]
+}
+
+/// The rows a parser gives: key, type and bytes of the value.
+#[derive(Debug, Default, PartialEq)]
+struct Exact(Vec<(Vec<u8>, ValueType, Vec<u8>)>);
+
+impl RowSink for Exact {
+    fn row(
+        &mut self,
+        _line: u64,
+        key: &[u8],
+        value: Value<'_>,
+    ) -> Result<(), nuthatch_snapshot::Error> {
+        let mut bytes = Vec::new();
+        raw_value(&value, &mut bytes);
+        self.0.push((key.to_vec(), value.value_type(), bytes));
+        Ok(())
+    }
+}
+
+proptest! {
+    #[test]
+    fn json_lines_are_lossless(key in any::<Vec<u8>>(), value in owned()) {
+        let (mut text, mut given, mut found) = (Vec::new(), Exact::default(), Exact::default());
+        value.lend(|value| {
+            json_row(&key, &value, &mut text);
+            given.row(1, &key, value)
+        }).expect("a sink that takes all");
+        if let Err(error) = parse_jsonl(&text, &mut found) {
+            panic!("{}: {error}", text.escape_ascii());
+        }
+        prop_assert_eq!(found, given);
+    }
+
+    #[test]
+    fn tsv_is_lossless(key in any::<Vec<u8>>(), value in owned()) {
+        let (mut text, mut given, mut found) = (Vec::new(), Exact::default(), Exact::default());
+        let value_type = value.lend(|value| {
+            tsv_escape(&key, &mut text);
+            text.push(b'\t');
+            let mut field = Vec::new();
+            tsv_value(&value, &mut field);
+            tsv_escape(&field, &mut text);
+            let value_type = Type::of(value.value_type()).unwrap_or(Type::I64List);
+            given.row(1, &key, value).map(|()| value_type)
+        }).expect("a sink that takes all");
+        if let Err(error) = parse_tsv(&text, value_type, &mut found) {
+            panic!("{}: {error}", text.escape_ascii());
+        }
+        prop_assert_eq!(found, given);
+    }
+
+    /// What we take is JSON, and strings and numbers are what serde_json makes of them.
+    #[test]
+    fn what_is_taken_is_json(
+        text in "[0-9.eE+\\-]{1,8}|\"[a\\\\u0dD8cC9eé/nb]{0,16}\"|[\\[\\],01 .\"]{1,12}"
+    ) {
+        let row = format!("{{\"key\":\"\",\"value\":{text}}}");
+        let mut found = Exact::default();
+        let ours = parse_jsonl(row.as_bytes(), &mut found);
+        let theirs = serde_json::from_str::<serde_json::Value>(&text);
+        match (ours, theirs) {
+            (Ok(()), Ok(theirs)) => same(&found, &theirs)?,
+            (Ok(()), Err(error)) => prop_assert!(false, "{} is no JSON: {}", text, error),
+            (Err(error), Ok(theirs)) => {
+                prop_assert!(theirs.is_array() || theirs.is_u64(), "{} is JSON: {}", text, error);
+            }
+            (Err(_), Err(_)) => {}
+        }
+    }
+}
+
+fn same(found: &Exact, theirs: &serde_json::Value) -> Result<(), TestCaseError> {
+    let [(_, value_type, bytes)] = &found.0[..] else {
+        return Err(TestCaseError::fail("expected one row"));
+    };
+    match theirs {
+        serde_json::Value::String(text) => prop_assert_eq!(&bytes[..], text.as_bytes()),
+        serde_json::Value::Number(number) if *value_type == ValueType::I64 => {
+            // serde_json has no integer -0.
+            let number = number.as_i64().or((number.as_f64() == Some(0.0)).then_some(0));
+            prop_assert_eq!(Some(bytes.clone()), number.map(|n| n.to_le_bytes().to_vec()));
+        }
+        serde_json::Value::Number(number) => {
+            let number = number.as_f64();
+            prop_assert_eq!(Some(bytes.clone()), number.map(|n| n.to_le_bytes().to_vec()));
+        }
+        _ => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! The tables of the format's page are the offsets in the code.
+
+use nuthatch_snapshot::ValueType;
+use nuthatch_snapshot::layout::{directory, flags, header, limits, line, record};
+use std::collections::BTreeMap;
+
+const PAGE: &str = include_str!("../../../docs/formats/snapshot.md");
+
+/// The rows of the table with this heading row, each as its cells.
+fn table(heading: &str, number: usize) -> Vec<Vec<String>> {
+    let tables = PAGE.split(heading).collect::<Vec<_>>();
+    assert!(tables.len() > number + 1, "no table {number} with the heading {heading}");
+    tables[number + 1]
+        .lines()
+        .skip(2)
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| line.trim_matches('|').split(" | ").map(|c| c.trim().to_owned()).collect())
+        .collect()
+}
+
+/// Field name to offset, of the field table with this number.
+fn offsets(number: usize) -> BTreeMap<String, usize> {
+    let rows = table("| offset | type | field | meaning |", number);
+    rows.iter().map(|row| (row[2].clone(), row[0].parse().expect("an offset"))).collect()
+}
+
+fn expect(found: &BTreeMap<String, usize>, expected: &[(&str, usize)]) {
+    let expected = expected.iter().map(|(name, at)| ((*name).to_owned(), *at)).collect();
+    assert_eq!(*found, expected);
+}
+
+#[test]
+fn the_header_table_is_the_code() {
+    expect(
+        &offsets(0),
+        &[
+            ("magic", header::MAGIC),
+            ("version_major", header::VERSION_MAJOR),
+            ("version_minor", header::VERSION_MINOR),
+            ("header_len", header::HEADER_LEN),
+            ("file_len", header::FILE_LEN),
+            ("seed", header::SEED),
+            ("entries", header::ENTRIES),
+            ("partition_bits", header::PARTITION_BITS),
+            ("lines_per_partition", header::LINES_PER_PARTITION),
+            ("max_probe", header::MAX_PROBE),
+            ("flags", header::FLAGS),
+            ("dictionary", header::DICTIONARY),
+            ("directory", header::DIRECTORY),
+            ("index", header::INDEX),
+            ("data", header::DATA),
+            ("dictionary_hash", header::DICTIONARY_HASH),
+            ("directory_hash", header::DIRECTORY_HASH),
+            ("key_bytes", header::KEY_BYTES),
+            ("value_bytes", header::VALUE_BYTES),
+            ("stored_value_bytes", header::STORED_VALUE_BYTES),
+            ("shared_entries", header::SHARED_ENTRIES),
+            ("compressed_entries", header::COMPRESSED_ENTRIES),
+            ("entries_by_type", header::ENTRIES_BY_TYPE),
+            ("reserved", header::RESERVED),
+            ("header_hash", header::HASH),
+        ],
+    );
+    assert!(PAGE.contains(&format!("a header of {} bytes", header::LEN)));
+}
+
+#[test]
+fn the_directory_and_line_tables_are_the_code() {
+    expect(
+        &offsets(1),
+        &[
+            ("data_offset", directory::DATA_OFFSET),
+            ("data_len", directory::DATA_LEN),
+            ("index_hash", directory::INDEX_HASH),
+            ("data_hash", directory::DATA_HASH),
+        ],
+    );
+    expect(
+        &offsets(2),
+        &[
+            ("fingerprints", line::FINGERPRINTS),
+            ("offsets", line::OFFSETS),
+            ("shift", line::SHIFT),
+            ("overflow", line::OVERFLOW),
+            ("base", line::BASE),
+        ],
+    );
+}
+
+#[test]
+fn flags_tags_and_types_are_the_code() {
+    let flag = |name: &str| {
+        let rows = table("| flag | meaning |", 0);
+        let row = rows.iter().find(|row| row[1].contains(name)).expect("a flag of that meaning");
+        row[0].parse::<u32>().expect("a number")
+    };
+    assert_eq!(flag("compressed"), flags::ZSTD);
+    assert_eq!(flag("dictionary section"), flags::DICTIONARY);
+    assert_eq!(flag("refer"), flags::SHARED);
+    let tags = table("| bits of the tag | meaning |", 0);
+    for (bit, meaning) in [
+        (record::LONG, "long"),
+        (record::SHARED, "shared"),
+        (record::ZSTD, "zstd"),
+        (record::RESERVED, "zero"),
+    ] {
+        let row = tags.iter().find(|row| row[0].contains(&format!("({bit})"))).expect("the bit");
+        assert!(row[1].contains(meaning), "{row:?}");
+    }
+    let types = table("| code | type | alignment | stored as |", 0);
+    assert_eq!(types.len(), ValueType::ALL.len());
+    for (row, value_type) in types.iter().zip(ValueType::ALL) {
+        assert_eq!(row[0], value_type.code().to_string());
+        assert_eq!(row[1], value_type.name());
+    }
+}
+
+#[test]
+fn limits_are_the_code() {
+    let limit = |what: &str| {
+        let rows = table("| what | at most |", 0);
+        rows.iter().find(|row| row[0] == what).expect("the limit").clone()[1].clone()
+    };
+    assert!(limit("key").starts_with("65,535 "));
+    assert_eq!(limits::KEY_LEN, 65_535);
+    assert!(limit("value").contains("2^32") && limits::VALUE_LEN == 1 << 32);
+    assert!(limit("file").contains("2^48") && limits::FILE_LEN == 1 << 48);
+    assert!(limit("partitions").contains(&format!("2^{}", limits::PARTITION_BITS)));
+    assert_eq!(limit("lines a lookup visits"), (limits::MAX_PROBE + 1).to_string());
+    assert!(PAGE.contains(&format!("at\nleast {} zeros", record::SHORT_MOST)));
+}
