@@ -19,6 +19,7 @@ mod stored;
 mod string_list;
 mod value;
 mod verify;
+mod watch;
 mod writer;
 
 pub use compression::{Compression, Scratch};
@@ -30,4 +31,5 @@ pub use stats::Stats;
 pub use stored::Stored;
 pub use string_list::{StringList, StringListBuf};
 pub use value::{Value, ValueType};
+pub use watch::{Event, Generations, Watch, WatchOptions, WatchReader, WatchStatus};
 pub use writer::{Batch, OnDuplicate, Progress, Stage, Summary, Writer, WriterOptions};

@@ -1,0 +1,158 @@
+//! A value that is replaced now and then and read all the time.
+//!
+//! Each reader has a handle of its own that keeps the value it last saw. A read loads one counter,
+//! which nobody writes between replacements, so its cache line is shared by all cores; only when it
+//! has moved does the reader take the lock and a reference to the new value. The old value goes with
+//! the last handle that lets go of it.
+
+#[cfg(loom)]
+use loom::sync::{
+    Arc, Mutex, MutexGuard,
+    atomic::{AtomicU64, Ordering},
+};
+#[cfg(not(loom))]
+use std::sync::{
+    Arc, Mutex, MutexGuard,
+    atomic::{AtomicU64, Ordering},
+};
+
+/// The value and how often it was replaced.
+#[derive(Debug)]
+pub(crate) struct Cell<T> {
+    /// Moves after `current` does, while that is locked.
+    replaced: AtomicU64,
+    current: Mutex<Arc<T>>,
+}
+
+impl<T> Cell<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self { replaced: AtomicU64::new(0), current: Mutex::new(Arc::new(value)) }
+    }
+
+    /// Replaces the value. Readers see the new one from their next read on.
+    pub(crate) fn replace(&self, value: T) {
+        let value = Arc::new(value);
+        let mut current = self.lock();
+        let old = std::mem::replace(&mut *current, value);
+        self.replaced.fetch_add(1, Ordering::Release);
+        // The old value may take long to go: not while readers wait for the lock.
+        drop(current);
+        drop(old);
+    }
+
+    pub(crate) fn replaced(&self) -> u64 {
+        self.replaced.load(Ordering::Acquire)
+    }
+
+    /// The value, for a moment.
+    pub(crate) fn current(&self) -> Arc<T> {
+        Arc::clone(&self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arc<T>> {
+        // Nothing panics while the lock is held.
+        self.current.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// One reader's handle.
+#[derive(Debug)]
+pub(crate) struct Handle<T> {
+    cell: Arc<Cell<T>>,
+    seen: u64,
+    value: Arc<T>,
+}
+
+impl<T> Handle<T> {
+    pub(crate) fn new(cell: &Arc<Cell<T>>) -> Self {
+        // The count first: a replacement in between is then seen as one, and read again.
+        let seen = cell.replaced();
+        Self { cell: Arc::clone(cell), seen, value: cell.current() }
+    }
+
+    /// The newest value.
+    #[inline]
+    pub(crate) fn get(&mut self) -> &T {
+        if self.cell.replaced() != self.seen {
+            self.refresh();
+        }
+        &self.value
+    }
+
+    #[cold]
+    fn refresh(&mut self) {
+        self.seen = self.cell.replaced();
+        self.value = self.cell.current();
+    }
+}
+
+impl<T> Clone for Handle<T> {
+    fn clone(&self) -> Self {
+        Self::new(&self.cell)
+    }
+}
+
+/// Every interleaving of a few threads, tried by loom.
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::{Arc, Cell, Handle};
+    use loom::thread;
+
+    #[test]
+    fn loom_readers_see_whole_values_that_never_go_back() {
+        loom::model(|| {
+            let cell = Arc::new(Cell::new((0_u32, 0_u32)));
+            let readers: Vec<_> = (0..2)
+                .map(|_| {
+                    let mut handle = Handle::new(&cell);
+                    thread::spawn(move || {
+                        let mut last = 0;
+                        for _ in 0..2 {
+                            let (a, b) = *handle.get();
+                            assert!(a == b && a >= last, "{a} {b} after {last}");
+                            last = a;
+                        }
+                    })
+                })
+                .collect();
+            for n in 1..=2 {
+                cell.replace((n, n));
+            }
+            for reader in readers {
+                reader.join().expect("no panic");
+            }
+            assert_eq!(*Handle::new(&cell).get(), (2, 2));
+        });
+    }
+
+    #[test]
+    fn loom_a_reader_that_knows_of_a_replacement_sees_it() {
+        loom::model(|| {
+            let cell = Arc::new(Cell::new(0_u32));
+            let mut handle = Handle::new(&cell);
+            let writer = {
+                let cell = Arc::clone(&cell);
+                thread::spawn(move || cell.replace(1))
+            };
+            writer.join().expect("no panic");
+            assert_eq!(*handle.get(), 1);
+        });
+    }
+
+    #[test]
+    fn loom_the_old_value_goes_with_its_last_reader() {
+        loom::model(|| {
+            let cell = Arc::new(Cell::new(Arc::new(())));
+            let old = Arc::clone(&cell.current());
+            let mut handle = Handle::new(&cell);
+            let reader = thread::spawn(move || {
+                handle.get();
+                handle
+            });
+            cell.replace(Arc::new(()));
+            let mut handle = reader.join().expect("no panic");
+            handle.get();
+            assert_eq!(Arc::strong_count(&old), 1, "nobody else has the old value");
+        });
+    }
+}
