@@ -4,7 +4,7 @@ mod bench;
 mod commands;
 mod figures;
 mod progress;
-mod stdout;
+mod streams;
 
 use commands::{Answer, Cli, Failure};
 use std::process::ExitCode;
@@ -26,16 +26,15 @@ fn main() -> ExitCode {
         }
     };
     match cli.run() {
-        Ok(Answer::Whole) => ExitCode::SUCCESS,
         Ok(Answer::KeysMissing) => status::MISSING.into(),
-        // Whoever read the output has enough of it.
-        Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
+        // A reader of the output who goes away has enough of it.
+        Ok(Answer::Whole) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Err(Failure::Usage(message)) => fail(&message, status::USAGE),
         Err(Failure::Error(message)) => fail(&message, status::FAILURE),
     }
 }
 
 fn fail(message: &str, status: u8) -> ExitCode {
-    eprintln!("nuthatch: {message}");
+    streams::tell(message);
     status.into()
 }

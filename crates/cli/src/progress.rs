@@ -1,6 +1,7 @@
 //! How far a build is, on stderr: a bar on a terminal, else a line from time to time.
 
 use crate::figures::{bytes, grouped};
+use crate::streams::tell;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nuthatch_cli::input::Step;
 use nuthatch_snapshot::{Progress, Stage};
@@ -25,7 +26,7 @@ enum Form {
 }
 
 struct State {
-    stage: Option<Stage>,
+    stage: &'static str,
     stage_start: Instant,
     last_line: Instant,
 }
@@ -41,7 +42,7 @@ impl Display {
             Form::Lines
         };
         let now = Instant::now();
-        let state = State { stage: None, stage_start: now, last_line: now };
+        let state = State { stage: "reading", stage_start: now, last_line: now };
         Self { form, total_bytes, state: Mutex::new(state) }
     }
 
@@ -56,13 +57,25 @@ impl Display {
 
     /// The file is being made.
     pub(crate) fn making(&self, progress: Progress) {
+        let Progress { stage, done, total } = progress;
+        let stage = match stage {
+            Stage::Sorting => "sorting",
+            Stage::Writing => "writing",
+            Stage::Syncing => "syncing",
+            _ => "making",
+        };
+        self.stage(stage, done, total);
+    }
+
+    /// In this stage so many rows or entries are done. A total of zero means that it is not known.
+    pub(crate) fn stage(&self, name: &'static str, done: u64, total: u64) {
         if matches!(self.form, Form::Quiet) {
             return;
         }
-        self.enter(progress.stage, progress.total);
+        self.enter(name, total);
         match &self.form {
-            Form::Bar(bar) => bar.set_position(progress.done),
-            _ => self.line(|elapsed| making_line(progress, elapsed)),
+            Form::Bar(bar) => bar.set_position(done),
+            _ => self.line(|elapsed| stage_line(name, done, total, elapsed)),
         }
     }
 
@@ -73,20 +86,20 @@ impl Display {
         }
     }
 
-    fn enter(&self, stage: Stage, total: u64) {
+    fn enter(&self, name: &'static str, total: u64) {
         let Ok(mut state) = self.state.lock() else { return };
-        if state.stage == Some(stage) {
+        if state.stage == name {
             return;
         }
-        state.stage = Some(stage);
+        state.stage = name;
         state.stage_start = Instant::now();
         if let Form::Bar(bar) = &self.form {
-            let template = "{msg:<7} [{wide_bar}] {human_pos}/{human_len} rows, {eta} left";
+            let template = "{msg} [{wide_bar}] {human_pos}/{human_len}, {eta} left";
             let spinner = "{msg} {elapsed}";
-            bar.reset();
-            bar.set_length(total);
             bar.set_style(style(if total > 0 { template } else { spinner }));
-            bar.set_message(name(stage));
+            bar.set_message(name);
+            bar.set_length(total);
+            bar.reset();
         }
     }
 
@@ -95,7 +108,7 @@ impl Display {
         let Ok(mut state) = self.state.lock() else { return };
         if state.last_line.elapsed() >= LINE_EVERY {
             state.last_line = Instant::now();
-            eprintln!("nuthatch: {}", line(state.stage_start.elapsed()));
+            tell(line(state.stage_start.elapsed()));
         }
     }
 }
@@ -118,15 +131,6 @@ fn style(template: &str) -> ProgressStyle {
     style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
 }
 
-fn name(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Sorting => "sorting",
-        Stage::Writing => "writing",
-        Stage::Syncing => "syncing",
-        _ => "making",
-    }
-}
-
 fn reading_line(step: Step, total: Option<u64>, elapsed: Duration) -> String {
     let rate = step.bytes as f64 / elapsed.as_secs_f64().max(0.001);
     let (rows, read) = (grouped(step.rows), bytes(step.bytes));
@@ -142,15 +146,13 @@ fn reading_line(step: Step, total: Option<u64>, elapsed: Duration) -> String {
     }
 }
 
-fn making_line(progress: Progress, elapsed: Duration) -> String {
-    let Progress { stage, done, total } = progress;
-    let name = name(stage);
+fn stage_line(stage: &str, done: u64, total: u64, elapsed: Duration) -> String {
     if total == 0 {
-        return name.to_owned();
+        return stage.to_owned();
     }
     let rate = done as f64 / elapsed.as_secs_f64().max(0.001);
     let left = total.saturating_sub(done) as f64 / rate.max(1.0);
-    format!("{name}: {} of {} rows, {left:.0} s left", grouped(done), grouped(total))
+    format!("{stage}: {} of {}, {left:.0} s left", grouped(done), grouped(total))
 }
 
 #[cfg(test)]
@@ -169,9 +171,8 @@ mod tests {
             reading_line(step, None, elapsed),
             "reading: 1,000,000 rows, 30.0 MiB, 3.0 MiB/s"
         );
-        let progress = Progress { stage: Stage::Writing, done: 250, total: 1000 };
-        assert_eq!(making_line(progress, elapsed), "writing: 250 of 1,000 rows, 30 s left");
-        let progress = Progress { stage: Stage::Syncing, done: 0, total: 0 };
-        assert_eq!(making_line(progress, elapsed), "syncing");
+        let line = stage_line("writing", 250, 1000, elapsed);
+        assert_eq!(line, "writing: 250 of 1,000, 30 s left");
+        assert_eq!(stage_line("syncing", 0, 0, elapsed), "syncing");
     }
 }

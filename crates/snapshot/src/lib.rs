@@ -1,4 +1,22 @@
 //! Immutable typed key-value files, mapped by any number of processes.
+//!
+//! A [`Writer`] turns rows, in any order, into one file; a [`Snapshot`] answers lookups from it,
+//! where the values lie; a [`Watch`] moves readers to a new file while they read.
+//!
+//! ```
+//! use nuthatch_snapshot::{Snapshot, Value, Writer};
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("users.nut");
+//! let mut writer = Writer::create(&path)?;
+//! writer.insert(b"user:1.name", Value::String("Ada"))?;
+//! writer.finish()?;
+//! assert_eq!(Snapshot::open(&path)?.get_string(b"user:1.name")?, Some("Ada"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A missing key is no error: lookups answer `None`. A value of another type than the one asked for
+//! is one, and so is a damaged file; nothing is ever coerced, and no file can make a reader crash.
+//! The bytes are described in `docs/formats/snapshot.md`.
 
 mod bucket;
 mod cast;
@@ -33,3 +51,7 @@ pub use string_list::{StringList, StringListBuf};
 pub use value::{Value, ValueType};
 pub use watch::{Event, Generations, Watch, WatchOptions, WatchReader, WatchStatus};
 pub use writer::{Batch, OnDuplicate, Progress, Stage, Summary, Writer, WriterOptions};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -16,14 +16,29 @@ where
     T: Send,
     R: Send,
 {
+    map_with(threads, items, || (), |(), item| work(item))
+}
+
+/// As [`map`], with something each thread makes for itself and keeps from item to item.
+pub(crate) fn map_with<T, R, S>(
+    threads: usize,
+    items: impl IntoIterator<Item = T, IntoIter: Send>,
+    start: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, T) -> Result<R> + Sync,
+) -> Result<Vec<R>>
+where
+    T: Send,
+    R: Send,
+{
     let items = Mutex::new(items.into_iter().enumerate());
     let failed = AtomicBool::new(false);
     let run = || {
+        let mut state = start();
         let mut results = Vec::new();
         while !failed.load(Ordering::Relaxed) {
             let next = items.lock().expect("no panic while items are taken").next();
             let Some((number, item)) = next else { break };
-            let result = work(item);
+            let result = work(&mut state, item);
             failed.fetch_or(result.is_err(), Ordering::Relaxed);
             results.push((number, result));
         }

@@ -4,10 +4,22 @@ use super::{Answer, Failure};
 use crate::bench::SnapshotBench;
 use clap::{Args, Subcommand};
 
+const SNAPSHOT_ABOUT: [&str; 2] = [
+    "Measure building and reading snapshots, beside a hash map in the same process",
+    "
+
+Makes a snapshot of the keys key_0, key_1, ... with the values val_0, val_1, ... in the folder for \
+temporary files, looks all of them up in shuffled order, and as many keys that are not there, one \
+at a time and in batches; then does the same with a hash map.",
+];
+
 const SNAPSHOT_NOTES: &str = "\
 Examples:
   nuthatch bench snapshot
   nuthatch bench snapshot --keys 20000000 --json > bench.json
+
+Rows in JSON:
+  {\"work\":\"get_hit\",\"system\":\"nuthatch\",\"keys\":1000000,\"ns_per_op\":61.0}
 
 Absolute times differ from machine to machine: compare the ratios.";
 
@@ -24,19 +36,15 @@ enum Engine {
     Snapshot(Snapshot),
 }
 
-/// Measure building and reading snapshots, beside a hash map in the same process
-///
-/// Makes a snapshot of the keys key_0, key_1, ... with the values val_0, val_1, ... in the folder
-/// for temporary files, looks all of them up in shuffled order, and as many keys that are not
-/// there, one at a time and in batches; then does the same with a hash map.
+/// Measure building and reading snapshots, beside a hash map in the same process.
 #[derive(Debug, Args)]
+#[command(about = SNAPSHOT_ABOUT[0], long_about = SNAPSHOT_ABOUT.concat())]
 #[command(after_long_help = SNAPSHOT_NOTES)]
 struct Snapshot {
     /// Number of keys
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     keys: u64,
-    /// Print an array of rows such as {"work":"get_hit","system":"nuthatch","keys":1000000,
-    /// "ns_per_op":61.0}
+    /// Print an array of rows in JSON
     #[arg(long)]
     json: bool,
 }

@@ -5,7 +5,7 @@ mod manual;
 use super::{Answer, Failure, shown};
 use crate::figures::{bytes, grouped, parse_size, seconds};
 use crate::progress::Display;
-use crate::stdout::Stdout;
+use crate::streams::Stdout;
 use clap::{Args, ValueEnum};
 use nuthatch_cli::input::{self, Format, Inputs, Options, Pattern, Type};
 use nuthatch_cli::output::json_string;
@@ -29,8 +29,8 @@ pub(crate) struct Build {
 
     /// The format of all inputs; without it each file's name tells
     ///
-    /// Names end in .jsonl, .ndjson or .json, in .tsv, .csv, .parquet or .dta, and, but for Parquet,
-    /// may go on with .gz or .zst. Standard input is JSON lines unless told otherwise.
+    /// Names end in .jsonl, .ndjson or .json, in .tsv, .csv, .parquet or .dta, and may go on with
+    /// .gz or .zst, but for Parquet. Standard input is JSON lines unless told otherwise.
     #[arg(long, value_enum, help_heading = "Input")]
     format: Option<Format>,
     /// The type of values in TSV, CSV and AxonCache text
@@ -43,7 +43,7 @@ pub(crate) struct Build {
     key: Option<String>,
     /// The column with the values, in CSV and Parquet
     ///
-    /// Without it every other column has values, whose keys are <key>.<column>.
+    /// Without it every other column has values, under KEY.COLUMN.
     #[arg(long, value_name = "COLUMN", help_heading = "Input")]
     value: Option<String>,
     /// The type of a CSV column, where it differs from --type; can be repeated

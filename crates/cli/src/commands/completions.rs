@@ -1,7 +1,7 @@
 //! `nuthatch completions`: scripts that let shells complete commands.
 
 use super::{Answer, Cli, Failure};
-use crate::stdout::Stdout;
+use crate::streams::Stdout;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 

@@ -1,11 +1,115 @@
 //! `nuthatch dump`: all entries as text.
 
-use super::{Answer, Failure};
-use clap::Args;
+use super::{Answer, Failure, shown};
+use crate::streams::{Stdout, tell};
+use clap::{Args, ValueEnum};
+use nuthatch_cli::input::Type;
+use nuthatch_cli::output::{json_row, tsv_escape, tsv_value};
+use nuthatch_snapshot::{Scratch, Snapshot, ValueType};
+use std::path::PathBuf;
+
+const NOTES: &str = "\
+The order looks random and is the same each time. \"nuthatch build\" makes the same bytes again from
+the text, given the same --compress and --seed.
+
+TSV is for files whose values are all of one type, which stderr names; lists are written as JSON.
+
+Examples:
+  nuthatch dump users.nut > users.jsonl
+  nuthatch dump users.nut | jq -r 'select(.key | endswith(\".name\")) | .value'
+  nuthatch dump names.nut --format tsv | cut -f 1
+
+Exit status:
+  0  all went well, or the reader of the output had enough
+  2  the command line is wrong
+  3  the file is missing, damaged, or no snapshot, or TSV cannot hold it";
+
+/// Print all entries as text that "nuthatch build" reads back
 #[derive(Debug, Args)]
-pub(crate) struct Dump {}
+#[command(after_long_help = NOTES)]
+pub(crate) struct Dump {
+    /// The snapshot
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The format
+    #[arg(long, value_enum, default_value = "jsonl")]
+    format: DumpFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DumpFormat {
+    /// A JSON object on each line
+    Jsonl,
+    /// A key, a tab and a value on each line
+    Tsv,
+}
+
 impl Dump {
     pub(crate) fn run(&self) -> Result<Answer, Failure> {
+        let snapshot = Snapshot::open(&self.file)?;
+        let mut stdout = Stdout::new();
+        match self.format {
+            DumpFormat::Jsonl => jsonl(&snapshot, &mut stdout)?,
+            DumpFormat::Tsv => self.tsv(&snapshot, &mut stdout)?,
+        }
+        stdout.flush()?;
         Ok(Answer::Whole)
     }
+
+    fn tsv(&self, snapshot: &Snapshot, stdout: &mut Stdout) -> Result<(), Failure> {
+        let types = ValueType::ALL.into_iter().filter(|t| snapshot.stats().entries_of(*t) > 0);
+        let types: Vec<_> = types.collect();
+        // A file of empty lists alone is read by every list type.
+        let value_type = types.iter().find_map(|t| Type::of(*t)).unwrap_or(Type::StringList);
+        if let Some(other) = types.iter().find(|other| !value_type.reads(**other)) {
+            return Err(self.mixed(snapshot, value_type, *other));
+        }
+        tell(format_args!("to read this back: nuthatch build --format tsv --type {value_type}"));
+        let (mut scratch, mut line, mut field) = (Scratch::new(), Vec::new(), Vec::new());
+        for entry in snapshot {
+            let entry = entry?;
+            let value = entry.value.decompress(&mut scratch)?;
+            if !value_type.reads(value.value_type()) {
+                return Err(self.mixed(snapshot, value_type, value.value_type()));
+            }
+            line.clear();
+            field.clear();
+            tsv_escape(entry.key, &mut line);
+            line.push(b'\t');
+            tsv_value(&value, &mut field);
+            tsv_escape(&field, &mut line);
+            line.push(b'\n');
+            stdout.put(&line)?;
+        }
+        Ok(())
+    }
+
+    /// Values of two types: names a key of each.
+    fn mixed(&self, snapshot: &Snapshot, expected: Type, other: ValueType) -> Failure {
+        let key_of = |wanted: &dyn Fn(ValueType) -> bool| {
+            let mut entries = snapshot.iter().flatten();
+            let found = entries.find(|entry| wanted(entry.value.value_type()));
+            found.map_or_else(|| "a key".to_owned(), |entry| shown(entry.key))
+        };
+        let one = key_of(&|found| Type::of(found) == Some(expected));
+        let another = key_of(&|found| found == other);
+        Failure::Error(format!(
+            "{}: expected values of one type, because TSV has no types, found {expected} for \
+             {one} and {other} for {another}; --format jsonl holds both",
+            self.file.display()
+        ))
+    }
+}
+
+fn jsonl(snapshot: &Snapshot, stdout: &mut Stdout) -> Result<(), Failure> {
+    let (mut scratch, mut line) = (Scratch::new(), Vec::new());
+    for entry in snapshot {
+        let entry = entry?;
+        let value = entry.value.decompress(&mut scratch)?;
+        line.clear();
+        json_row(entry.key, &value, &mut line);
+        line.push(b'\n');
+        stdout.put(&line)?;
+    }
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! `nuthatch get`: looks keys up.
 
 use super::{Answer, Failure, shown};
-use crate::stdout::Stdout;
+use crate::streams::{Stdout, tell};
 use clap::Args;
 use nuthatch_cli::output::{json_row, raw_value, tsv_escape, tsv_value};
 use nuthatch_snapshot::{Scratch, Snapshot, Value};
@@ -60,7 +60,7 @@ impl Get {
             let Some(stored) = snapshot.find(key)? else {
                 // What was found before should stand before.
                 stdout.flush()?;
-                eprintln!("nuthatch: {}: no key {}", self.file.display(), shown(key));
+                tell(format_args!("{}: no key {}", self.file.display(), shown(key)));
                 answer = Answer::KeysMissing;
                 continue;
             };

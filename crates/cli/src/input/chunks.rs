@@ -162,6 +162,12 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::input::columns::Choice;
+    use crate::input::error::RowError;
+    use crate::input::rows::RowSink;
+    use crate::input::{dta, jsonl, tsv};
+    use nuthatch_snapshot::Value;
+    use proptest::prelude::*;
 
     /// The chunks of a text as `line:text`, cut with small buffers.
     fn cut(text: &str, ends: Ends) -> Vec<String> {
@@ -202,5 +208,94 @@ mod tests {
         assert!(matches!(cutter.next(Vec::new()), Ok(Some(_))));
         let error = cutter.next(Vec::new()).expect_err("a row of 65 bytes");
         assert!(matches!(error, CutError::LongRow { line: 2, most: 64 }), "{error:?}");
+    }
+
+    /// The rows that `parse` makes of a text in chunks of this length, and its error; the sink
+    /// takes one row at a time if `pausing` says so.
+    fn rows(
+        (text, ends): (&str, Ends),
+        chunk_len: usize,
+        pausing: bool,
+        mut parse: impl FnMut(&mut Text<'_>, &mut Shown) -> Result<(), RowError>,
+    ) -> (Vec<String>, Option<String>) {
+        let mut shown = Shown { rows: Vec::new(), pausing };
+        let mut cutter = Cutter::with_lens(text.as_bytes(), ends, chunk_len, 1 << 20);
+        while let Some(mut chunk) = cutter.next(Vec::new()).expect("short rows") {
+            while !chunk.is_done() {
+                if let Err(error) = chunk.parse(|text| parse(text, &mut shown)) {
+                    return (shown.rows, Some(error.to_string()));
+                }
+            }
+        }
+        (shown.rows, None)
+    }
+
+    struct Shown {
+        rows: Vec<String>,
+        pausing: bool,
+    }
+
+    impl RowSink for Shown {
+        fn row(
+            &mut self,
+            line: u64,
+            key: &[u8],
+            value: Value<'_>,
+        ) -> Result<(), nuthatch_snapshot::Error> {
+            self.rows.push(format!("{line} {} {value:?}", key.escape_ascii()));
+            Ok(())
+        }
+
+        fn is_full(&self) -> bool {
+            self.pausing
+        }
+    }
+
+    /// Rows, lines and errors are the same however the text is cut and the sink is emptied.
+    fn cutting_changes_nothing<R: Default>(
+        input: (&str, Ends),
+        mut parse: impl FnMut(&mut Text<'_>, &mut R, &mut Shown) -> Result<(), RowError>,
+    ) -> Result<(), TestCaseError> {
+        let mut cut = |chunk_len, pausing| {
+            let mut room = R::default();
+            rows(input, chunk_len, pausing, |text, shown| parse(text, &mut room, shown))
+        };
+        let whole = cut(1 << 16, false);
+        prop_assert_eq!(&cut(7, false), &whole);
+        prop_assert_eq!(&cut(16, true), &whole);
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn cutting_json_lines_changes_nothing(
+            text in "(\\{\"key\":\"[aé\\\\n]{0,2}\",\"value\":(1|\"b\"|\\[2\\])\\}\r?\n|\n|x){0,9}"
+        ) {
+            let parser = jsonl::Parser::default();
+            cutting_changes_nothing((&text, Ends::Line), |t, room, s| parser.parse(t, room, s))?;
+        }
+
+        #[test]
+        fn cutting_tsv_changes_nothing(text in "([ab\\\\é]{0,3}\t[ab]{0,9}\n|\n|\r|x){0,9}") {
+            let parser = tsv::Parser::default();
+            cutting_changes_nothing((&text, Ends::Line), |t, room, s| parser.parse(t, room, s))?;
+        }
+
+        #[test]
+        fn cutting_axoncache_text_changes_nothing(
+            text in "(\u{1}?[ab=]{0,3}=[a|]{0,4}\u{1e}\n?|x){0,9}"
+        ) {
+            let parser = dta::Parser::default();
+            cutting_changes_nothing((&text, Ends::Record), |t, room, s| parser.parse(t, room, s))?;
+        }
+
+        #[test]
+        fn cutting_csv_changes_nothing(text in "([a\",\r\n]|a,\"b\n\"\n|aa,bbbb\n){0,20}") {
+            let columns = Choice { key: "id".to_owned(), value: None };
+            let options = csv::Options { columns, ..csv::Options::default() };
+            let names = ["id".to_owned(), "a".to_owned()];
+            let parser = csv::Parser::new(&options, &names).expect("columns of these names");
+            cutting_changes_nothing((&text, Ends::CsvLine), |t, room, s| parser.parse(t, room, s))?;
+        }
     }
 }

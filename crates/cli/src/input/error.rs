@@ -134,16 +134,20 @@ impl From<nuthatch_snapshot::Error> for Error {
     }
 }
 
-/// The result of scanning some text. Boxed, because it is made once in a run and returned by every
-/// scanning function of every row.
-pub(crate) type Scan<T> = Result<T, Box<Fault>>;
+/// The result of scanning some text.
+pub(crate) type Scan<T> = Result<T, Fault>;
 
-/// Text that is not what it must be, by its offset in the chunk or field at hand.
+/// Text that is not what it must be. Boxed, because it is made once in a run and returned by every
+/// scanning function of every row.
 #[derive(Debug)]
-pub(crate) struct Fault {
-    pub(crate) at: usize,
-    pub(crate) expected: Cow<'static, str>,
-    pub(crate) found: String,
+pub(crate) struct Fault(Box<Wrong>);
+
+#[derive(Debug)]
+struct Wrong {
+    /// Where, from the start of the chunk or field at hand.
+    at: usize,
+    expected: Cow<'static, str>,
+    found: String,
 }
 
 impl Fault {
@@ -152,21 +156,31 @@ impl Fault {
         at: usize,
         expected: impl Into<Cow<'static, str>>,
         found: impl Into<String>,
-    ) -> Box<Self> {
-        Box::new(Self { at, expected: expected.into(), found: found.into() })
+    ) -> Self {
+        Self(Box::new(Wrong { at, expected: expected.into(), found: found.into() }))
+    }
+
+    /// Where it is, in bytes from the start of the chunk or field at hand.
+    pub(crate) fn at(&self) -> usize {
+        self.0.at
+    }
+
+    /// The error it is, seen in this line and column.
+    pub(crate) fn placed(self, line: u64, column: u64) -> RowError {
+        RowError::at(line, column, self.0.expected, self.0.found)
     }
 
     /// A fault of a field, seen from the chunk that has the field at this offset.
     #[cold]
-    pub(crate) fn within(mut self: Box<Self>, offset: usize) -> Box<Self> {
-        self.at += offset;
+    pub(crate) fn within(mut self, offset: usize) -> Self {
+        self.0.at += offset;
         self
     }
 
     /// A fault of a field whose text is not the chunk's own: the field's start has to do.
     #[cold]
-    pub(crate) fn moved(mut self: Box<Self>, offset: usize) -> Box<Self> {
-        self.at = offset;
+    pub(crate) fn moved(mut self, offset: usize) -> Self {
+        self.0.at = offset;
         self
     }
 }
@@ -174,7 +188,7 @@ impl Fault {
 /// Why a row cannot be taken.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    Fault(Box<Fault>),
+    Fault(Fault),
     Sink(nuthatch_snapshot::Error),
 }
 
@@ -203,8 +217,8 @@ impl Refusal {
     }
 }
 
-impl From<Box<Fault>> for Refusal {
-    fn from(fault: Box<Fault>) -> Self {
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Self {
         Self::Fault(fault)
     }
 }

@@ -3,7 +3,7 @@
 //! | JSON | value |
 //! |---|---|
 //! | `"text"`, `true`, `12`, `1.0` or `1e3` | string, bool, integer, float |
-//! | `[1, 2]`, `[1, 2.5]`, `["a"]`, `[]` | list of integers, of floats, of strings, the empty list |
+//! | `[1, 2]`, `[1, 2.5]`, `["a"]`, `[]` | list of integers, floats, strings, the empty list |
 //! | `{"$bytes": "AAE="}` | bytes, in base64; also for a key that is not UTF-8 |
 //! | `{"$f32": [1, 2.5]}` | list of 32-bit floats |
 //! | `{"$f64": "NaN"}`, `{"$f64": [1, "-Infinity"]}` | floats that JSON cannot hold |
@@ -81,16 +81,12 @@ impl Parser {
         rooms: &mut Rooms,
         sink: &mut S,
     ) -> Result<(), Refusal> {
-        let start = scanner.at;
         scanner.expect(b'{', "a row such as {\"key\": …, \"value\": …}")?;
         scanner.blank();
         let (mut key, mut value) = (None, None);
         loop {
             let at = scanner.at;
-            let name = match scanner.string(&mut rooms.name, "the field \"key\" or \"value\"")? {
-                Some(name) => name,
-                None => &rooms.name,
-            };
+            let name = scan_name(scanner, &mut rooms.name)?;
             let is_key = match name {
                 "key" if key.is_none() => true,
                 "value" if value.is_none() => false,
@@ -127,7 +123,7 @@ impl Parser {
             Key::RoomText => key_text.as_bytes(),
             Key::RoomBytes => key_bytes,
         };
-        sink.row(line, key, room.value(shape)).map_err(|e| Refusal::of_row(start.max(key_at), e))
+        sink.row(line, key, room.value(shape)).map_err(|e| Refusal::of_row(key_at, e))
     }
 }
 
@@ -142,6 +138,19 @@ impl Rooms {
 }
 
 #[inline]
+fn scan_name<'a, 't: 'a>(scanner: &mut Scanner<'t>, unescaped: &'a mut String) -> Scan<&'a str> {
+    // Names are nearly always written like this.
+    if scanner.word(b"\"key\"") {
+        return Ok("key");
+    }
+    if scanner.word(b"\"value\"") {
+        return Ok("value");
+    }
+    let name = scanner.string(unescaped, "the field \"key\" or \"value\"")?;
+    Ok(name.unwrap_or(unescaped))
+}
+
+#[inline]
 fn scan_key<'t>(scanner: &mut Scanner<'t>, rooms: &mut Rooms) -> Scan<Key<'t>> {
     if scanner.peek() == Some(b'"') {
         let text = scanner.string(&mut rooms.key_text, "a key")?;
@@ -152,7 +161,7 @@ fn scan_key<'t>(scanner: &mut Scanner<'t>, rooms: &mut Rooms) -> Scan<Key<'t>> {
 }
 
 #[cold]
-fn unwanted(at: usize, name: &str) -> Box<Fault> {
+fn unwanted(at: usize, name: &str) -> Fault {
     let again = matches!(name, "key" | "value");
     let found = if again { format!("\"{name}\" again") } else { format!("\"{name}\"") };
     Fault::new(at, "the fields \"key\" and \"value\", once each", found)

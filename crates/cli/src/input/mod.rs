@@ -1,9 +1,9 @@
 //! Inputs: text and tables of several formats become rows for a snapshot.
 //!
-//! Each input is cut into chunks of whole rows ([`chunks`]; Parquet into blocks), which threads
-//! parse into batches that are handed to the writer in input order ([`pipeline`]). Each format has
-//! a parser that takes rows from a chunk and gives them to a [`RowSink`]; fuzz targets and tests
-//! call the same parsers through [`parse_jsonl`] and its like.
+//! Each input is cut into chunks of whole rows, Parquet into blocks, which threads parse into
+//! batches that are handed to the writer in the order of the input: see `chunks.rs` and
+//! `pipeline.rs`. Each format has a parser that takes rows from a chunk and gives them to a
+//! [`RowSink`]; fuzz targets and tests call the same parsers through [`parse_jsonl`] and its like.
 //!
 //! Lines are counted from one, and columns are characters of the line, counted from one.
 

@@ -113,11 +113,11 @@ impl<'t> Text<'t> {
             Refusal::Fault(fault) => fault,
             Refusal::Sink(error) => return RowError::Sink(error),
         };
-        let before = &self.bytes[start..fault.at.clamp(start, self.bytes.len())];
+        let before = &self.bytes[start..fault.at().clamp(start, self.bytes.len())];
         let lines = memchr::memchr_iter(self.end, before).count() as u64;
         let line_start = memchr::memrchr(self.end, before).map_or(0, |end| end + 1);
         let characters = String::from_utf8_lossy(&before[line_start..]).chars().count() as u64;
-        RowError::at(line + lines, characters + 1, fault.expected, fault.found)
+        fault.placed(line + lines, characters + 1)
     }
 }
 

@@ -68,6 +68,13 @@ impl Type {
         })
     }
 
+    /// Whether TSV of this type holds values of this stored type.
+    pub fn reads(self, stored: ValueType) -> bool {
+        let is_list =
+            matches!(self, Self::I64List | Self::F64List | Self::F32List | Self::StringList);
+        Self::of(stored).map_or(is_list, |value_type| value_type == self)
+    }
+
     /// Whether an empty text is a value of this type.
     pub(crate) fn may_be_empty(self) -> bool {
         matches!(self, Self::Bytes | Self::String)

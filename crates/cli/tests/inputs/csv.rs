@@ -54,11 +54,16 @@ fn what_is_wrong_is_told_with_its_place() {
     assert!(error.starts_with("3:1: expected text in UTF-8"), "{error}");
 }
 
-/// What the `csv` crate makes of a table.
+/// What the `csv` crate makes of a table, each field as our rows show it.
 fn oracle(text: &[u8]) -> Option<Vec<Vec<String>>> {
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text);
     let records = reader.records().collect::<Result<Vec<_>, _>>().ok()?;
-    Some(records.iter().map(|r| r.iter().map(str::to_owned).collect()).collect())
+    let shown = |record: &csv::StringRecord| {
+        let mut fields = record.iter();
+        let key = fields.next().map(|key| key.as_bytes().escape_ascii().to_string());
+        key.into_iter().chain(fields.map(|value| format!("{value:?})"))).collect()
+    };
+    Some(records.iter().map(shown).collect())
 }
 
 /// The fields of a table with three columns, as our parser has them.
@@ -84,14 +89,7 @@ proptest! {
         text in "([a\",\r\n]|\"\"|,a,|\"a\n\",){0,40}"
     ) {
         if let Ok(ours) = fields(text.as_bytes()) {
-            let theirs = oracle(text.as_bytes());
-            let shown = theirs.map(|records| {
-                records.into_iter().map(|r| {
-                    let [id, a, b] = <[String; 3]>::try_from(r).unwrap_or_default();
-                    vec![id.as_bytes().escape_ascii().to_string(), format!("{a:?})"), format!("{b:?})")]
-                }).collect::<Vec<_>>()
-            });
-            prop_assert_eq!(shown, Some(ours));
+            prop_assert_eq!(oracle(text.as_bytes()), Some(ours));
         }
     }
 

@@ -1,6 +1,6 @@
-//! Rows written by `output` are read back exactly; JSON is taken and refused as serde_json does.
+//! Rows written by `output` are read back exactly; JSON is taken and refused as `serde_json` does.
 
-use nuthatch_cli::input::{RowSink, Type, parse_jsonl, parse_tsv};
+use nuthatch_cli::input::{RowSink, Type, parse_csv, parse_dta, parse_jsonl, parse_tsv};
 use nuthatch_cli::output::{json_row, raw_value, tsv_escape, tsv_value};
 use nuthatch_snapshot::{StringListBuf, Value, ValueType};
 use proptest::prelude::*;
@@ -32,7 +32,9 @@ impl Owned {
             Self::F64List(list) => Value::F64List(list),
             Self::F32List(list) => Value::F32List(list),
             Self::StringList(list) => {
-                list.iter().for_each(|string| strings.push(string));
+                for string in list {
+                    strings.push(string);
+                }
                 Value::StringList(strings.as_list())
             }
         })
@@ -118,6 +120,26 @@ proptest! {
             panic!("{}: {error}", text.escape_ascii());
         }
         prop_assert_eq!(found, given);
+    }
+
+    /// No bytes make a parser panic.
+    #[test]
+    fn any_bytes_are_rows_or_an_error(
+        bytes in any::<Vec<u8>>(),
+        text in "[{}\\[\\]\",:\\\\ \t\n=|\u{1}\u{1e}0-9a-zA-Z$é.+-]{0,60}"
+    ) {
+        for bytes in [&bytes, text.as_bytes()] {
+            let mut found = Exact::default();
+            let _ = parse_jsonl(bytes, &mut found);
+            let row = [b"{\"key\":\"\",\"value\":", bytes].concat();
+            let _ = parse_jsonl(&row, &mut found);
+            let _ = parse_csv(&[b"a,b\n", bytes].concat(), "a", &mut found);
+            let _ = parse_dta(bytes, &mut found);
+            for value_type in [Type::Bytes, Type::I64, Type::F64, Type::F32List, Type::StringList] {
+                let _ = parse_tsv(bytes, value_type, &mut found);
+                let _ = parse_tsv(&[b"\t", bytes].concat(), value_type, &mut found);
+            }
+        }
     }
 
     /// What we take is JSON, and strings and numbers are what serde_json makes of them.

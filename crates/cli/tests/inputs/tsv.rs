@@ -59,7 +59,7 @@ fn what_is_wrong_is_told_with_its_place() {
             "a\tb\tc",
             "1:4: expected one tab in a line; within a value write \\t, found a second one",
         ),
-        (Type::String, "é\\q\tb", &format!("1:2: expected {escape}, found \\q\tb")),
+        (Type::String, "é\\q\tb", &format!("1:2: expected {escape}, found \\q")),
         (Type::String, "a\té\\x9", &format!("1:4: expected {escape}, found \\x9")),
         (
             Type::String,
@@ -77,8 +77,8 @@ fn what_is_wrong_is_told_with_its_place() {
         (
             Type::F64List,
             "a\t[\"a\"]",
-            "1:4: expected a number, \"NaN\", \"Infinity\", \
-                                       \"-Infinity\" or the bits as \"0x\" and 16 digits, found \"a\"",
+            "1:4: expected a number, \"NaN\", \"Infinity\", \"-Infinity\" or the bits as \"0x\" \
+             and 16 digits, found \"a\"",
         ),
         (Type::StringList, "a\t[1]", "1:4: expected a string, found 1"),
         (Type::StringList, "a\t[] x", "1:6: expected the end of the value, found x"),

@@ -37,7 +37,7 @@ pub(crate) struct Settings;
 
 impl Settings {
     #[expect(clippy::unnecessary_wraps, reason = "the same shape as with zstd")]
-    pub(crate) fn train(_: Compression, _: &Sorted) -> Result<(Self, Vec<u8>)> {
+    pub(crate) fn train(_: Compression, _: &Sorted, _: &SpillFile) -> Result<(Self, Vec<u8>)> {
         Ok((Self, Vec::new()))
     }
 
@@ -52,9 +52,14 @@ impl Settings {
 pub(crate) struct Compressor<'a>(std::marker::PhantomData<&'a ()>);
 
 impl Compressor<'_> {
+    #[expect(clippy::unused_self, reason = "the same shape as with zstd")]
+    pub(crate) fn tries(&self, _: &Row<'_>) -> bool {
+        false
+    }
+
     #[expect(clippy::unnecessary_wraps, reason = "the same shape as with zstd")]
     #[expect(clippy::unused_self, reason = "the same shape as with zstd")]
-    pub(crate) fn compress(&mut self, _: &Row<'_>, _: &mut Vec<u8>) -> Result<bool> {
-        Ok(false)
+    pub(crate) fn compress(&mut self, _: &Row<'_>) -> Result<Option<Vec<u8>>> {
+        Ok(None)
     }
 }

@@ -8,7 +8,7 @@ use crate::header::{Header, corrupt};
 use crate::layout::{flags, header as header_at, limits};
 use crate::map::Map;
 use crate::value::ValueType;
-use crate::writer::{Payload, Row, Sorted, SpillFile};
+use crate::writer::{Row, Sorted, SpillFile};
 use std::fmt;
 use std::path::Path;
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
@@ -18,6 +18,8 @@ use zstd::zstd_safe::{self, DCtx};
 const COMPRESS_MIN: u64 = 32;
 /// Bytes of values a dictionary is trained on, at most.
 const SAMPLE_BYTES: usize = 8 << 20;
+/// Values that a dictionary is trained on are at most this long: it helps longer ones little.
+const SAMPLE_VALUE_LEN: u64 = 128 << 10;
 /// Fewer values than this make no dictionary.
 const SAMPLE_MIN: usize = 64;
 /// A dictionary's length, at most.
@@ -103,11 +105,15 @@ pub(crate) struct Settings {
 impl Settings {
     /// Trains a dictionary, if values are compressed and there are enough of them, and answers it
     /// as the file holds it: empty for none. A function of the entries alone.
-    pub(crate) fn train(compression: Compression, sorted: &Sorted) -> Result<(Self, Vec<u8>)> {
+    pub(crate) fn train(
+        compression: Compression,
+        sorted: &Sorted,
+        blobs: &SpillFile,
+    ) -> Result<(Self, Vec<u8>)> {
         let Compression::Zstd { level } = compression else {
             return Ok((Self { level: None, dictionary: None }, Vec::new()));
         };
-        let bytes = train(sorted)?;
+        let bytes = train(sorted, blobs)?;
         let dictionary = (!bytes.is_empty()).then(|| EncoderDictionary::copy(&bytes, level));
         Ok((Self { level: Some(level), dictionary }, bytes))
     }
@@ -124,19 +130,19 @@ impl Settings {
 }
 
 /// A dictionary for the first values in the order of the file, which is as good as random.
-fn train(sorted: &Sorted) -> Result<Vec<u8>> {
+fn train(sorted: &Sorted, blobs: &SpillFile) -> Result<Vec<u8>> {
     let mut sample = Vec::new();
     let mut lens = Vec::new();
     for slice in 0..1_usize << sorted.bits() {
         let slice = sorted.slices(slice..slice + 1)?;
         for at in slice.refs.iter() {
             let row = slice.buffers().row(*at);
-            if let Payload::Bytes(bytes) = row.payload
-                && worth_trying(&row)
+            if worth_trying(&row)
+                && row.value_len <= SAMPLE_VALUE_LEN
                 && sample.len() < SAMPLE_BYTES
             {
-                sample.extend_from_slice(bytes);
-                lens.push(bytes.len());
+                sample.extend_from_slice(&row.value(blobs)?);
+                lens.push(row.value_len as usize);
             }
         }
         if sample.len() >= SAMPLE_BYTES {
@@ -168,25 +174,18 @@ pub(crate) struct Compressor<'a> {
 }
 
 impl Compressor<'_> {
-    /// Appends the row's value as a zstd frame if that saves an eighth; tells whether it did.
-    pub(crate) fn compress(&mut self, row: &Row<'_>, out: &mut Vec<u8>) -> Result<bool> {
+    /// Whether the row's value is compressed if that pays.
+    pub(crate) fn tries(&self, row: &Row<'_>) -> bool {
+        self.zstd.is_some() && worth_trying(row)
+    }
+
+    /// The row's value as a zstd frame, if that saves an eighth.
+    pub(crate) fn compress(&mut self, row: &Row<'_>) -> Result<Option<Vec<u8>>> {
         let Some(zstd) = self.zstd.as_mut().filter(|_| worth_trying(row)) else {
-            return Ok(false);
+            return Ok(None);
         };
-        let mut read = Vec::new();
-        let bytes = match row.payload {
-            Payload::Bytes(bytes) => bytes,
-            Payload::Blob(blob) => {
-                read.resize(row.value_len as usize, 0);
-                self.blobs.read_at(&mut read, blob.offset)?;
-                &read
-            }
-        };
-        let frame = zstd.compress(bytes).map_err(failed)?;
-        let pays = frame.len() <= bytes.len() - bytes.len() / 8;
-        if pays {
-            out.extend_from_slice(&frame);
-        }
-        Ok(pays)
+        let bytes = row.value(self.blobs)?;
+        let frame = zstd.compress(&bytes).map_err(failed)?;
+        Ok((frame.len() <= bytes.len() - bytes.len() / 8).then_some(frame))
     }
 }

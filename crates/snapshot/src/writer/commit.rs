@@ -1,6 +1,6 @@
 //! Images of partitions become the file: each gets its place in order, and is written.
 
-use super::batch::RowRef;
+use super::row::RowRef;
 use super::compare;
 use super::emit::{BlobPiece, Image, Reference, Source, Totals};
 use super::rows::Buffers;
@@ -51,14 +51,15 @@ struct Place {
     partition: u64,
     row: RowRef,
     value_type: ValueType,
+    compressed: bool,
     offset: u64,
     stored_len: u64,
 }
 
 impl Place {
     fn of(source: &Source, partition: u64, base: u64) -> Self {
-        let Source { row, value_type, offset, stored_len, .. } = *source;
-        Self { partition, row, value_type, offset: base + offset, stored_len }
+        let Source { row, value_type, compressed, offset, stored_len, .. } = *source;
+        Self { partition, row, value_type, compressed, offset: base + offset, stored_len }
     }
 }
 
@@ -186,19 +187,14 @@ impl<'a> Commits<'a> {
         let row = rows.row(reference.row);
         let in_memory = self.target.buffers.or((source.partition == partition).then_some(rows));
         if let Some(buffers) = in_memory {
-            let other = buffers.row(source.row);
-            let same_kind = (row.value_type, row.value_len) == (other.value_type, other.value_len);
-            return Ok(same_kind
-                && compare::same_bytes(
-                    (&compare::bytes_of(&row, self.target.blobs), row.value_len),
-                    &compare::bytes_of(&other, self.target.blobs),
-                )?);
+            return compare::same_value(&row, &buffers.row(source.row), self.target.blobs);
         }
         let (stored, len) = match &reference.frame {
-            Some(frame) => (compare::Bytes::Memory(frame), frame.len() as u64),
+            Some(frame) => (frame.bytes(self.target.blobs), frame.len()),
             None => (compare::bytes_of(&row, self.target.blobs), row.value_len),
         };
-        if (row.value_type, len) != (source.value_type, source.stored_len) {
+        let kind = (row.value_type, reference.frame.is_some(), len);
+        if kind != (source.value_type, source.compressed, source.stored_len) {
             return Ok(false);
         }
         let target = (self.target.file, self.target.path);
@@ -230,27 +226,69 @@ impl<'a> Commits<'a> {
             self.write_at(&image.data, base)?;
             return Ok(checksum(&image.data));
         }
-        let mut sum = Checksum::default();
-        let mut at = base;
-        let mut put = |bytes: &[u8]| {
-            self.write_at(bytes, at)?;
-            sum.update(bytes);
-            at += bytes.len() as u64;
-            Ok(())
-        };
-        let mut written = 0;
-        for BlobPiece { before, blob, len } in &image.blobs {
-            put(&image.data[written..*before])?;
-            written = *before;
-            compare::for_each_piece(self.target.blobs, blob.offset, *len, &mut put)?;
+        let mut pieces = Pieces { commits: self, at: base, buffer: Vec::new(), sum: <_>::default() };
+        let mut done = 0;
+        for &BlobPiece { before, offset, len } in &image.blobs {
+            pieces.put(&image.data[done..before])?;
+            done = before;
+            pieces.put_blob(offset, len)?;
         }
-        put(&image.data[written..])?;
-        Ok(sum.finish())
+        pieces.put(&image.data[done..])?;
+        pieces.flush()?;
+        Ok(pieces.sum.finish())
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
         let Target { file, path, .. } = self.target;
         file.write_all_at(bytes, offset).map_err(|e| Error::io(path, "write", e))
+    }
+}
+
+/// Bytes on their way to a place in the file, gathered into larger writes.
+struct Pieces<'a> {
+    commits: &'a Commits<'a>,
+    at: u64,
+    buffer: Vec<u8>,
+    sum: Checksum,
+}
+
+impl Pieces<'_> {
+    /// Bytes written at a time.
+    const FULL: usize = 256 << 10;
+
+    fn put(&mut self, mut bytes: &[u8]) -> Result<()> {
+        while !bytes.is_empty() {
+            let (now, later) = bytes.split_at(bytes.len().min(Self::FULL - self.buffer.len()));
+            self.buffer.extend_from_slice(now);
+            bytes = later;
+            self.flush_if_full()?;
+        }
+        Ok(())
+    }
+
+    /// Puts a value that was set aside.
+    fn put_blob(&mut self, mut offset: u64, mut len: u64) -> Result<()> {
+        while len > 0 {
+            let start = self.buffer.len();
+            let now = len.min((Self::FULL - start) as u64);
+            self.buffer.resize(start + now as usize, 0);
+            self.commits.target.blobs.read_at(&mut self.buffer[start..], offset)?;
+            (offset, len) = (offset + now, len - now);
+            self.flush_if_full()?;
+        }
+        Ok(())
+    }
+
+    fn flush_if_full(&mut self) -> Result<()> {
+        if self.buffer.len() == Self::FULL { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.commits.write_at(&self.buffer, self.at)?;
+        self.sum.update(&self.buffer);
+        self.at += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Values in files are copied and compared in pieces of this many bytes.
+/// Values in files are compared in pieces of this many bytes.
 const PIECE: u64 = 256 << 10;
 
 /// The bytes of a value.
@@ -22,6 +22,14 @@ pub(crate) fn bytes_of<'a>(row: &Row<'a>, blobs: &'a SpillFile) -> Bytes<'a> {
         Payload::Bytes(bytes) => Bytes::Memory(bytes),
         Payload::Blob(blob) => Bytes::Spilled(blobs, blob.offset),
     }
+}
+
+/// Whether two rows have the same value.
+pub(crate) fn same_value(one: &Row<'_>, other: &Row<'_>, blobs: &SpillFile) -> Result<bool> {
+    if (one.value_type, one.value_len) != (other.value_type, other.value_len) {
+        return Ok(false);
+    }
+    same_bytes((&bytes_of(one, blobs), one.value_len), &bytes_of(other, blobs))
 }
 
 impl Bytes<'_> {
@@ -57,20 +65,3 @@ pub(crate) fn same_bytes((one, len): (&Bytes<'_>, u64), other: &Bytes<'_>) -> Re
     Ok(true)
 }
 
-/// Calls `put` with each piece of a spilled value in turn.
-pub(crate) fn for_each_piece(
-    file: &SpillFile,
-    offset: u64,
-    len: u64,
-    mut put: impl FnMut(&[u8]) -> Result<()>,
-) -> Result<()> {
-    let mut buffer = Vec::new();
-    let mut at = 0;
-    while at < len {
-        buffer.resize((len - at).min(PIECE) as usize, 0);
-        file.read_at(&mut buffer, offset + at)?;
-        put(&buffer)?;
-        at += buffer.len() as u64;
-    }
-    Ok(())
-}

@@ -1,6 +1,6 @@
 //! Rows in the order of the file, and what becomes of rows with the same key.
 
-use super::batch::RowRef;
+use super::row::RowRef;
 use super::rows::Buffers;
 use crate::error::{Duplicate, Error, Result};
 
@@ -16,33 +16,42 @@ pub enum OnDuplicate {
     Last,
 }
 
-/// A key that was given twice, with the places.
-pub(crate) type Found = Duplicate;
+/// What was found of duplicates.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// One of them, the one that shows up first in the input.
+    earliest: Option<Duplicate>,
+    /// Weight of the rows that do not count.
+    pub(crate) dropped: u64,
+}
 
-/// Sorts the rows by hash, then key, and keeps one row for each key. Answers one of the duplicates,
-/// the one that shows up first in the input, if there are any.
+/// Sorts the rows by hash, then key, and keeps one row for each key.
 pub(crate) fn sort_and_resolve(
     refs: &mut Vec<RowRef>,
     buffers: Buffers<'_>,
     on_duplicate: OnDuplicate,
-) -> Option<Found> {
+) -> Found {
+    let mut found = Found::default();
     refs.sort_unstable();
     if !refs.windows(2).any(|pair| pair[0].hash == pair[1].hash) {
-        return None;
+        return found;
     }
     // Rows of one hash are in the order they were given; a stable sort by key keeps it so.
     let key = |row: &RowRef| buffers.row(*row).key;
     for same_hash in refs.chunk_by_mut(|a, b| a.hash == b.hash).filter(|run| run.len() > 1) {
         same_hash.sort_by(|a, b| key(a).cmp(key(b)));
     }
-    let mut found: Option<Found> = None;
     let same_key = |a: &RowRef, b: &RowRef| a.hash == b.hash && key(a) == key(b);
     for rows in refs.chunk_by(same_key).filter(|rows| rows.len() > 1) {
         let [first, second] = [rows[0], rows[1]].map(|row| buffers.row(row));
-        if found.as_ref().is_none_or(|found| second.origin < found.second) {
+        if found.earliest.as_ref().is_none_or(|found| second.origin < found.second) {
             let (first_origin, second) = (first.origin, second.origin);
-            found = Some(Duplicate { key: first.key.to_vec(), first: first_origin, second });
+            let key = first.key.to_vec();
+            found.earliest = Some(Duplicate { key, first: first_origin, second });
         }
+        let kept = if on_duplicate == OnDuplicate::Last { rows.len() - 1 } else { 0 };
+        let dropped = rows.iter().enumerate().filter(|(i, _)| *i != kept);
+        found.dropped += dropped.map(|(_, row)| buffers.row(*row).weight()).sum::<u64>();
     }
     if on_duplicate == OnDuplicate::Last {
         refs.reverse();
@@ -54,16 +63,15 @@ pub(crate) fn sort_and_resolve(
     found
 }
 
-/// Fails when duplicates are errors and some slice found one.
-pub(crate) fn refuse(
-    on_duplicate: OnDuplicate,
-    found: impl IntoIterator<Item = Option<Found>>,
-) -> Result<()> {
-    let first = found.into_iter().flatten().min_by_key(|found| found.second);
-    match first {
+/// Fails when duplicates are errors and some slice found one. Answers the weight of the rows of
+/// all slices that do not count.
+pub(crate) fn refuse(on_duplicate: OnDuplicate, found: Vec<Found>) -> Result<u64> {
+    let dropped = found.iter().map(|found| found.dropped).sum();
+    let earliest = found.into_iter().filter_map(|found| found.earliest).min_by_key(|d| d.second);
+    match earliest {
         Some(found) if on_duplicate == OnDuplicate::Error => {
             Err(Error::Duplicate(Box::new(found)))
         }
-        _ => Ok(()),
+        _ => Ok(dropped),
     }
 }

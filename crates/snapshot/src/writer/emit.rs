@@ -1,11 +1,13 @@
 //! One partition as bytes: its lines of the index, and its records.
 
+use super::row::RowRef;
+use super::compare;
 use super::place::Placement;
 use super::plan::Shape;
-use super::row::{Blob, Payload, Row};
+use super::row::{Payload, Row};
 use super::rows::Buffers;
 use super::share::{Role, Shared};
-use super::batch::RowRef;
+use super::spill::SpillFile;
 use crate::compression::Compressor;
 use crate::error::Result;
 use crate::hash::KeyHash;
@@ -37,7 +39,8 @@ pub(crate) struct Image {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlobPiece {
     pub(crate) before: usize,
-    pub(crate) blob: Blob,
+    /// Where the blob lies in the file of blobs.
+    pub(crate) offset: u64,
     pub(crate) len: u64,
 }
 
@@ -46,6 +49,7 @@ pub(crate) struct Source {
     pub(crate) number: u32,
     pub(crate) row: RowRef,
     pub(crate) value_type: ValueType,
+    pub(crate) compressed: bool,
     /// Offset of the stored value.
     pub(crate) offset: u64,
     pub(crate) stored_len: u64,
@@ -58,7 +62,30 @@ pub(crate) struct Reference {
     /// Where in `data` the six bytes are.
     pub(crate) at: usize,
     /// The value as it would be stored, where that is needed to compare it and is not the row's.
-    pub(crate) frame: Option<Vec<u8>>,
+    pub(crate) frame: Option<Frame>,
+}
+
+/// A compressed value. It waits where the value waited.
+#[derive(Clone, Debug)]
+pub(crate) enum Frame {
+    Memory(Vec<u8>),
+    Blob { offset: u64, len: u64 },
+}
+
+impl Frame {
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Self::Memory(bytes) => bytes.len() as u64,
+            Self::Blob { len, .. } => *len,
+        }
+    }
+
+    pub(crate) fn bytes<'a>(&'a self, blobs: &'a SpillFile) -> compare::Bytes<'a> {
+        match self {
+            Self::Memory(bytes) => compare::Bytes::Memory(bytes),
+            Self::Blob { offset, .. } => compare::Bytes::Spilled(blobs, *offset),
+        }
+    }
 }
 
 /// What the header tells about all entries.
@@ -95,6 +122,23 @@ impl Image {
         self.data.len() as u64 + self.blob_bytes
     }
 
+    /// Empties the image and keeps its memory: fresh memory for each partition costs more than
+    /// filling it.
+    fn clear(&mut self) {
+        self.lines.clear();
+        self.data.clear();
+        self.blobs.clear();
+        self.sources.clear();
+        self.references.clear();
+        self.totals = Totals::default();
+        self.blob_bytes = 0;
+    }
+
+    fn push_blob(&mut self, offset: u64, len: u64) {
+        self.blobs.push(BlobPiece { before: self.data.len(), offset, len });
+        self.blob_bytes += len;
+    }
+
     #[inline]
     fn pad_to(&mut self, at: u64) {
         let pad = (at - self.data_len()) as usize;
@@ -108,9 +152,9 @@ impl Image {
 /// Where the bytes of a planned record's value come from.
 enum From {
     Row,
-    Compressed(std::ops::Range<usize>),
+    Compressed(Frame),
     /// The number of the shared value, and the frame to keep.
-    Reference(u32, Option<Vec<u8>>),
+    Reference(u32, Option<Frame>),
 }
 
 struct Planned<'a> {
@@ -121,17 +165,24 @@ struct Planned<'a> {
     source: Option<u32>,
 }
 
+/// How the value of a row is stored. A number can stand for several values, whose hashes collide.
+#[derive(Clone, Copy)]
+struct StoredForm {
+    row: RowRef,
+    compressed: bool,
+    len: u64,
+}
+
 /// Turns the rows of partitions into images. One for each thread.
 pub(crate) struct Emitter<'a> {
     shape: Shape,
     shared: &'a Shared,
     compressor: Compressor<'a>,
+    blobs: &'a SpillFile,
     /// Whether references keep the compressed form of their value.
     keep_frames: bool,
-    /// How the shared values this thread met are stored: whether compressed, and how long.
-    stored_forms: HashMap<u32, (bool, u64)>,
-    /// Compressed values of the line being written.
-    compressed: Vec<u8>,
+    /// How the shared values this thread met last are stored.
+    stored_forms: HashMap<u32, StoredForm>,
 }
 
 impl<'a> Emitter<'a> {
@@ -139,38 +190,43 @@ impl<'a> Emitter<'a> {
         shape: Shape,
         shared: &'a Shared,
         compressor: Compressor<'a>,
+        blobs: &'a SpillFile,
         keep_frames: bool,
     ) -> Self {
-        let (stored_forms, compressed) = (HashMap::new(), Vec::new());
-        Self { shape, shared, compressor, keep_frames, stored_forms, compressed }
+        let stored_forms = HashMap::new();
+        Self { shape, shared, compressor, blobs, keep_frames, stored_forms }
     }
 
-    /// The image of one partition's rows. Those in `alone` store their value themselves.
-    pub(crate) fn image(
+    /// Rows from other buffers come: what was noted of rows by their place no longer holds.
+    pub(crate) fn forget_rows(&mut self) {
+        self.stored_forms.clear();
+    }
+
+    /// Makes the image of one partition's rows. Those in `alone` store their value themselves.
+    pub(crate) fn write(
         &mut self,
+        image: &mut Image,
         buffers: Buffers<'_>,
         refs: &[RowRef],
         alone: &HashSet<RowRef>,
-    ) -> Result<Image> {
+    ) -> Result<()> {
         let placement = Placement::of(refs, self.shape)?;
-        let mut image = Image::default();
-        image.lines.reserve_exact(self.shape.lines_per_partition as usize * line_at::LEN);
+        image.clear();
+        image.lines.reserve(self.shape.lines_per_partition as usize * line_at::LEN);
         image.data.reserve(refs.len() * 32);
         image.totals.max_probe = placement.max_probe;
         let mut planned = Vec::with_capacity(line_at::SLOTS);
         placement.for_each_line(|rows, overflow| {
             planned.clear();
-            self.compressed.clear();
             for &row in rows {
                 if let Some(&ahead) = refs.get(row as usize + AHEAD) {
                     buffers.prefetch(ahead);
                 }
                 planned.push(self.plan(buffers, refs[row as usize], alone)?);
             }
-            self.write_line(&mut image, &planned, overflow);
+            Self::write_line(image, &planned, overflow);
             Ok(())
-        })?;
-        Ok(image)
+        })
     }
 
     fn plan<'r>(
@@ -185,9 +241,12 @@ impl<'a> Emitter<'a> {
             role => role,
         };
         let (from, compressed, stored_len) = match role {
-            Role::Reference(number) => self.plan_reference(number, &row)?,
+            Role::Reference(number) => self.plan_reference(buffers, number, (at, &row))?,
             Role::Alone | Role::Source(_) => match self.compress(&row)? {
-                Some(frame) => (From::Compressed(frame.clone()), true, frame.len() as u64),
+                Some(frame) => {
+                    let len = frame.len();
+                    (From::Compressed(frame), true, len)
+                }
                 None => (From::Row, false, row.value_len),
             },
         };
@@ -204,28 +263,42 @@ impl<'a> Emitter<'a> {
 
     /// A reference tells how its value is stored elsewhere: as it would be here, since equal values
     /// compress alike.
-    fn plan_reference(&mut self, number: u32, row: &Row<'_>) -> Result<(From, bool, u64)> {
-        if let Some(&(compressed, len)) = self.stored_forms.get(&number)
+    fn plan_reference(
+        &mut self,
+        buffers: Buffers<'_>,
+        number: u32,
+        (at, row): (RowRef, &Row<'_>),
+    ) -> Result<(From, bool, u64)> {
+        if !self.compressor.tries(row) {
+            return Ok((From::Reference(number, None), false, row.value_len));
+        }
+        if let Some(&form) = self.stored_forms.get(&number)
             && !self.keep_frames
+            && compare::same_value(row, &buffers.row(form.row), self.blobs)?
         {
-            return Ok((From::Reference(number, None), compressed, len));
+            return Ok((From::Reference(number, None), form.compressed, form.len));
         }
         let frame = self.compress(row)?;
-        let len = frame.as_ref().map_or(row.value_len, |frame| frame.len() as u64);
-        self.stored_forms.insert(number, (frame.is_some(), len));
+        let len = frame.as_ref().map_or(row.value_len, Frame::len);
         let compressed = frame.is_some();
-        let kept = frame.filter(|_| self.keep_frames).map(|range| self.compressed[range].to_vec());
+        if !self.keep_frames {
+            self.stored_forms.insert(number, StoredForm { row: at, compressed, len });
+        }
+        let kept = frame.filter(|_| self.keep_frames);
         Ok((From::Reference(number, kept), compressed, len))
     }
 
-    /// Compresses the row's value into the buffer of this line, if that pays.
-    fn compress(&mut self, row: &Row<'_>) -> Result<Option<std::ops::Range<usize>>> {
-        let start = self.compressed.len();
-        let compressed = self.compressor.compress(row, &mut self.compressed)?;
-        Ok(compressed.then(|| start..self.compressed.len()))
+    /// Compresses the row's value, if that pays.
+    fn compress(&mut self, row: &Row<'_>) -> Result<Option<Frame>> {
+        let Some(bytes) = self.compressor.compress(row)? else { return Ok(None) };
+        if let Payload::Bytes(_) = row.payload {
+            return Ok(Some(Frame::Memory(bytes)));
+        }
+        let (offset, len) = (self.blobs.append(&bytes)?, bytes.len() as u64);
+        Ok(Some(Frame::Blob { offset, len }))
     }
 
-    fn write_line(&self, image: &mut Image, planned: &[Planned<'_>], overflow: u8) {
+    fn write_line(image: &mut Image, planned: &[Planned<'_>], overflow: u8) {
         // Offsets from the base are to tell whether values are aligned.
         let align = planned.iter().map(|record| record.plan.align()).max().unwrap_or(1);
         image.pad_to(image.data_len().next_multiple_of(align as u64));
@@ -243,7 +316,7 @@ impl<'a> Emitter<'a> {
                 let at = field + 2 * slot;
                 line[at..at + 2].copy_from_slice(&number.to_le_bytes());
             }
-            self.write_record(image, record, shift);
+            Self::write_record(image, record, shift);
         }
         line[line_at::SHIFT] = shift;
         line[line_at::OVERFLOW] = overflow;
@@ -252,16 +325,16 @@ impl<'a> Emitter<'a> {
     }
 
     #[inline]
-    fn write_record(&self, image: &mut Image, record: &Planned<'_>, shift: u8) {
+    fn write_record(image: &mut Image, record: &Planned<'_>, shift: u8) {
         let Planned { at, row, plan, from, source } = record;
         let value_at = plan.value_at(image.data_len(), shift);
         plan.write_head(&mut image.data, shift);
         image.data.extend_from_slice(row.key);
         image.pad_to(value_at);
         if let Some(number) = *source {
-            let (value_type, stored_len) = (plan.value_type, plan.stored_len);
-            let offset = value_at;
-            image.sources.push(Source { number, row: *at, value_type, offset, stored_len });
+            let RecordPlan { value_type, compressed, stored_len, .. } = *plan;
+            let (row, offset) = (*at, value_at);
+            image.sources.push(Source { number, row, value_type, compressed, offset, stored_len });
         }
         match (from, row.payload) {
             (From::Reference(number, frame), _) => {
@@ -269,15 +342,10 @@ impl<'a> Emitter<'a> {
                 image.references.push(Reference { number, row, at: image.data.len(), frame });
                 image.data.extend_from_slice(&[0; record::REFERENCE_LEN]);
             }
-            (From::Compressed(frame), _) => {
-                image.data.extend_from_slice(&self.compressed[frame.clone()]);
-            }
             (From::Row, Payload::Bytes(bytes)) => image.data.extend_from_slice(bytes),
-            (From::Row, Payload::Blob(blob)) => {
-                let (before, len) = (image.data.len(), row.value_len);
-                image.blobs.push(BlobPiece { before, blob, len });
-                image.blob_bytes += len;
-            }
+            (From::Compressed(Frame::Memory(bytes)), _) => image.data.extend_from_slice(bytes),
+            (From::Row, Payload::Blob(blob)) => image.push_blob(blob.offset, row.value_len),
+            (From::Compressed(Frame::Blob { offset, len }), _) => image.push_blob(*offset, *len),
         }
         count(&mut image.totals, row, plan);
     }

@@ -6,6 +6,7 @@
 //! lines ([`place`]), turned into bytes ([`emit`]) and written in order ([`commit`]).
 
 mod batch;
+mod buffer;
 mod commit;
 mod compare;
 mod duplicates;
@@ -18,12 +19,14 @@ mod row;
 mod rows;
 mod share;
 mod spill;
+#[cfg(test)]
+mod tests;
 
 pub use batch::Batch;
 pub use duplicates::OnDuplicate;
 pub use progress::{Progress, Stage};
 pub(crate) use publish::NewFile;
-pub(crate) use row::{Payload, Row};
+pub(crate) use row::Row;
 pub(crate) use rows::Sorted;
 pub(crate) use spill::SpillFile;
 
@@ -35,11 +38,12 @@ use crate::parallel;
 use crate::layout::{SECTION_ALIGN, directory, flags, header as header_at, line, record};
 use crate::value::Value;
 use commit::{Commits, Committed, Outcome, Target};
-use emit::Emitter;
+use emit::{Emitter, Image};
 use plan::{Census, Shape};
 use progress::Reporter;
+use row::Encoder;
 use rows::Rows;
-use share::{Candidates, Shared};
+use share::{Candidates, HashBits, Shared};
 use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
@@ -53,6 +57,7 @@ pub struct WriterOptions {
     memory: usize,
     threads: usize,
     seed: u64,
+    value_hash_bits: HashBits,
     reporter: Reporter,
 }
 
@@ -64,6 +69,7 @@ impl Default for WriterOptions {
             memory: 1 << 30,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             seed: 0,
+            value_hash_bits: HashBits::ALL,
             reporter: Reporter::default(),
         }
     }
@@ -124,9 +130,10 @@ impl WriterOptions {
         let file = NewFile::create(path.as_ref())?;
         let blobs = Arc::new(SpillFile::create(file.directory())?);
         // Rows get half of the memory: sorting them, and making the file, needs the rest.
-        let rows = Rows::new(file.directory(), self.memory / 2, self.threads);
-        let current = Batch::new(self.seed, Arc::clone(&blobs));
-        Ok(Writer { options: self.clone(), file, blobs, rows, current })
+        let (budget, blobs_of_rows) = (self.memory / 2, Arc::clone(&blobs));
+        let rows = Rows::new(file.directory(), budget, self.threads, blobs_of_rows);
+        let encoder = Encoder::new(self.seed, Arc::clone(&blobs));
+        Ok(Writer { options: self.clone(), file, blobs, rows, encoder })
     }
 }
 
@@ -151,7 +158,7 @@ pub struct Writer {
     file: NewFile,
     blobs: Arc<SpillFile>,
     rows: Rows,
-    current: Batch,
+    encoder: Encoder,
 }
 
 impl fmt::Debug for Writer {
@@ -185,56 +192,49 @@ impl Writer {
     /// Adds a row.
     #[inline]
     pub fn insert(&mut self, key: &[u8], value: Value<'_>) -> Result<()> {
-        let origin = self.rows.count() + self.current.len() as u64;
+        let origin = self.rows.count();
         self.insert_from(origin, key, value)
     }
 
     /// Adds a row that came from somewhere, as [`Batch::push_from`].
     #[inline]
     pub fn insert_from(&mut self, origin: u64, key: &[u8], value: Value<'_>) -> Result<()> {
-        self.current.push_from(origin, key, value)?;
-        if self.current.is_full() { self.flush() } else { Ok(()) }
+        self.rows.push(&self.encoder, origin, key, value)
     }
 
     /// An empty batch, for another thread to fill.
     pub fn batch(&self) -> Batch {
-        Batch::new(self.options.seed, Arc::clone(&self.blobs))
+        Batch::new(self.encoder.clone())
     }
 
     /// Adds a batch that was made with [`batch`](Self::batch), after all rows given so far.
+    #[expect(clippy::needless_pass_by_value, reason = "a batch is given once")]
     pub fn append(&mut self, batch: Batch) -> Result<()> {
-        self.flush()?;
-        self.rows.add(batch)
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        if self.current.is_empty() {
-            return Ok(());
-        }
-        let next = self.batch();
-        self.rows.add(std::mem::replace(&mut self.current, next))
+        self.rows.add(&batch)
     }
 
     /// Makes the file, syncs it and gives it its name, replacing a file of that name.
     ///
     /// Nothing appears under the name when this fails or when the writer is dropped before.
-    pub fn finish(mut self) -> Result<Summary> {
-        self.flush()?;
+    pub fn finish(self) -> Result<Summary> {
         let Self { options, file, blobs, rows, .. } = self;
-        let given = rows.count();
-        let census = Census::new(given);
+        let (given, weight) = (rows.count(), rows.weight());
+        let census = Census::new(given, weight);
         let directory = file.directory().to_owned();
-        let candidates = Candidates::new(&directory, options.memory / 8);
+        let candidates = Candidates::new(&directory, options.memory / 8, options.value_hash_bits);
         let steps = options.reporter.start(Stage::Sorting, given);
-        let sorted = rows.sort(plan::partition_bits(given), options.on_duplicate, |rows, refs| {
+        let bits = plan::partition_bits(given, weight);
+        let (sorted, dropped) = rows.sort(bits, options.on_duplicate, |rows, refs| {
             census.count(refs.iter().map(|row| row.hash));
             steps.advance(refs.len() as u64);
-            candidates.add(refs.iter().map(|row| rows.row(*row)))
+            candidates.add(refs.iter().filter(|row| row.may_share()).map(|row| rows.row(*row)))
         })?;
-        let (entries, shape) = census.shape();
+        let weight = weight - dropped;
+        let (entries, shape) = census.shape(weight);
         let shared = candidates.shared(options.threads, options.memory / 8)?;
-        let (settings, dictionary) = Settings::train(options.compression, &sorted)?;
-        let build = Build { options: &options, sorted, shape, shared, settings, blobs: &blobs };
+        let (settings, dictionary) = Settings::train(options.compression, &sorted, &blobs)?;
+        let options = &options;
+        let build = Build { options, sorted, shape, weight, shared, settings, blobs: &blobs };
         let header = build.write(&file, entries, &dictionary)?;
         options.reporter.start(Stage::Syncing, 0);
         file.publish(&header.to_bytes(), header.file_len)?;
@@ -253,6 +253,7 @@ struct Build<'a> {
     options: &'a WriterOptions,
     sorted: Sorted,
     shape: Shape,
+    weight: u64,
     shared: Shared,
     settings: Settings,
     blobs: &'a SpillFile,
@@ -277,9 +278,15 @@ impl Build<'_> {
         let steps = self.options.reporter.start(Stage::Writing, entries);
         // A unit is the smallest range of hashes that is whole partitions and whole slices.
         let bits = self.shape.partition_bits.min(self.sorted.bits());
-        parallel::map(self.options.threads, 0..1_u64 << bits, |unit| {
+        let units = 0..1_u64 << bits;
+        let start = || (None, Image::default());
+        parallel::map_with(self.threads(), units, start, |(emitter, image), unit| {
             let guard = FailOnDrop(&commits);
-            self.write_unit(&commits, bits, unit, &steps)?;
+            let emitter = match emitter {
+                Some(emitter) => emitter,
+                none => none.insert(self.emitter()?),
+            };
+            self.write_unit(&commits, (bits, unit), (emitter, image), &steps)?;
             std::mem::forget(guard);
             Ok(())
         })?;
@@ -314,19 +321,29 @@ impl Build<'_> {
         })
     }
 
+    /// As many threads as the budget has room for: each holds rows, and what they become.
+    fn threads(&self) -> usize {
+        let rows = (self.weight >> self.sorted.bits()).max(1 << 20) as usize;
+        self.options.threads.min(self.options.memory / (4 * rows)).max(1)
+    }
+
+    fn emitter(&self) -> Result<Emitter<'_>> {
+        let compressor = self.settings.compressor(self.blobs)?;
+        let keep_frames = self.sorted.buffers().is_none();
+        Ok(Emitter::new(self.shape, &self.shared, compressor, self.blobs, keep_frames))
+    }
+
     fn write_unit(
         &self,
         commits: &Commits<'_>,
-        bits: u32,
-        unit: u64,
+        (bits, unit): (u32, u64),
+        (emitter, image): (&mut Emitter<'_>, &mut Image),
         steps: &progress::Steps<'_>,
     ) -> Result<()> {
+        emitter.forget_rows();
         let slices_each = 1 << (self.sorted.bits() - bits);
         let first = unit as usize * slices_each;
         let slice = self.sorted.slices(first..first + slices_each)?;
-        let compressor = self.settings.compressor(self.blobs)?;
-        let keep_frames = self.sorted.buffers().is_none();
-        let mut emitter = Emitter::new(self.shape, &self.shared, compressor, keep_frames);
         let partition_bits = self.shape.partition_bits;
         let mut rest = &slice.refs[..];
         let partitions_each = 1 << (partition_bits - bits);
@@ -337,8 +354,8 @@ impl Build<'_> {
             rest = later;
             let mut alone = HashSet::new();
             loop {
-                let mut image = emitter.image(slice.buffers(), refs, &alone)?;
-                match commits.commit(partition, &mut image, slice.buffers())? {
+                emitter.write(image, slice.buffers(), refs, &alone)?;
+                match commits.commit(partition, image, slice.buffers())? {
                     Outcome::Done => break,
                     Outcome::Differ(rows) => alone.extend(rows),
                 }

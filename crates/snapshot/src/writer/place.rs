@@ -1,6 +1,6 @@
 //! Which line of the index each row of a partition goes to.
 
-use super::batch::RowRef;
+use super::row::RowRef;
 use super::plan::Shape;
 use crate::error::{Error, Result};
 use crate::hash::KeyHash;

@@ -3,9 +3,17 @@
 use crate::layout::{limits, line};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A partition holds between this many entries and twice as many, so that its share of index and
-/// data stays in the second-level cache while it is made.
+/// A partition holds at most twice as many entries, so that its share of index and data stays in
+/// the second-level cache while it is made.
 const PARTITION_ENTRIES: u64 = 8192;
+
+/// A partition's rows weigh at most about this much, since whoever writes them holds them all in
+/// memory, and what they become.
+const PARTITION_BYTES: u64 = 1 << 20;
+
+/// However much rows weigh, a partition has at least as many entries: in a smaller one, chance
+/// would overfill lines.
+const PARTITION_ENTRIES_LEAST: u64 = 64;
 
 /// Lines are sized for this many entries each, on average. At 9 of 14 slots, one line in 24
 /// overflows, and about one key in 130 lies beyond its home line.
@@ -22,9 +30,13 @@ pub(crate) struct Shape {
     pub(crate) lines_per_partition: u32,
 }
 
-/// How many partitions, as a power of two, so many entries are divided into at most.
-pub(crate) fn partition_bits(entries: u64) -> u32 {
-    (entries / PARTITION_ENTRIES).max(1).ilog2().min(limits::PARTITION_BITS)
+/// How many partitions, as a power of two, so many entries that weigh so much are divided into at
+/// most.
+pub(crate) fn partition_bits(entries: u64, weight: u64) -> u32 {
+    let by_entries = (entries / PARTITION_ENTRIES).max(1).ilog2();
+    let by_weight = weight.div_ceil(PARTITION_BYTES).max(1).next_power_of_two().ilog2();
+    let most = (entries / PARTITION_ENTRIES_LEAST).max(1).ilog2();
+    by_entries.max(by_weight.min(most)).min(limits::PARTITION_BITS)
 }
 
 /// Counts entries by the top bits of their hashes, from many threads.
@@ -34,9 +46,9 @@ pub(crate) struct Census {
 }
 
 impl Census {
-    /// A census fine enough for so many entries.
-    pub(crate) fn new(entries: u64) -> Self {
-        let bits = partition_bits(entries);
+    /// A census fine enough for so many entries that weigh so much.
+    pub(crate) fn new(entries: u64, weight: u64) -> Self {
+        let bits = partition_bits(entries, weight);
         Self { bits, counts: (0..1_u64 << bits).map(|_| AtomicU64::new(0)).collect() }
     }
 
@@ -54,8 +66,9 @@ impl Census {
         self.counts[run.0].fetch_add(run.1, Ordering::Relaxed);
     }
 
-    /// The number of entries, and the shape of their index. A function of the entries alone.
-    pub(crate) fn shape(self) -> (u64, Shape) {
+    /// The number of entries, and the shape of their index when they weigh so much. A function of
+    /// the entries alone.
+    pub(crate) fn shape(self, weight: u64) -> (u64, Shape) {
         let mut counts: Vec<u64> = self.counts.into_iter().map(AtomicU64::into_inner).collect();
         let entries: u64 = counts.iter().sum();
         let mut bits = self.bits;
@@ -63,7 +76,7 @@ impl Census {
             let lines = entries.div_ceil(LINE_ENTRIES << bits).max(1);
             let fullest = counts.iter().max().copied().unwrap_or(0);
             let fits = fullest <= lines * LINE_ENTRIES_MOST;
-            if bits == 0 || (bits <= partition_bits(entries) && fits) {
+            if bits == 0 || (bits <= partition_bits(entries, weight) && fits) {
                 // One partition of few entries needs no room for chance.
                 let few = bits == 0 && entries <= line::SLOTS as u64;
                 let lines = if few { 1 } else { lines };
@@ -81,9 +94,9 @@ mod tests {
     use super::*;
 
     fn shape(hashes: impl Iterator<Item = u64>, most: u64) -> (u64, Shape) {
-        let census = Census::new(most);
+        let census = Census::new(most, 50 * most);
         census.count(hashes);
-        census.shape()
+        census.shape(0)
     }
 
     #[test]
@@ -93,6 +106,15 @@ mod tests {
         let (entries, shape) = shape(hashes(), 20_000);
         assert_eq!(entries, 20_000);
         assert_eq!(shape, Shape { partition_bits: 1, lines_per_partition: 1112 });
+    }
+
+    #[test]
+    fn heavy_rows_make_more_partitions_and_never_tiny_ones() {
+        assert_eq!(partition_bits(16_000, 50 * 16_000), 0);
+        assert_eq!(partition_bits(16_000, 1000 * 16_000), 4);
+        assert_eq!(partition_bits(128, 60_000 * 128), 1);
+        assert_eq!(partition_bits(0, 0), 0);
+        assert_eq!(partition_bits(u64::MAX, u64::MAX), limits::PARTITION_BITS);
     }
 
     #[test]

@@ -3,8 +3,15 @@
 //! Meta holds the type code in its low byte (with [`BLOB`] for a payload that was set aside), the
 //! key's length in the next two and the value's in the upper five.
 
+use super::buffer::Room;
+use super::share::SHARE_MIN;
+use super::spill::SpillFile;
+use crate::error::{Error, Result};
 use crate::hash::KeyHash;
-use crate::value::ValueType;
+use crate::layout::limits;
+use crate::value::{Value, ValueType};
+use std::borrow::Cow;
+use std::sync::Arc;
 use xxhash_rust::xxh3;
 
 /// Length of a row before its key.
@@ -15,6 +22,13 @@ const BLOB: u8 = 0x80;
 
 /// Values from this length on wait in a file of their own, so that rows stay small.
 pub(crate) const BLOB_MIN: usize = 1 << 20;
+
+/// Values from this length on are set aside when rows are spilled, so that reading back many rows
+/// takes little memory.
+pub(crate) const SET_ASIDE_MIN: usize = 4 << 10;
+
+/// Length of the payload of a row whose value was set aside.
+const BLOB_LEN: usize = 16;
 
 /// A value that was set aside: where it lies in the file of blobs, and its hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +55,33 @@ pub(crate) struct Row<'a> {
     pub(crate) payload: Payload<'a>,
 }
 
+impl<'a> Row<'a> {
+    /// The value's bytes, read from the file of blobs if it was set aside.
+    #[cfg(feature = "zstd")]
+    pub(crate) fn value(&self, blobs: &SpillFile) -> Result<Cow<'a, [u8]>> {
+        match self.payload {
+            Payload::Bytes(bytes) => Ok(Cow::Borrowed(bytes)),
+            Payload::Blob(blob) => {
+                let mut bytes = vec![0; self.value_len as usize];
+                blobs.read_at(&mut bytes, blob.offset)?;
+                Ok(Cow::Owned(bytes))
+            }
+        }
+    }
+
+    /// Bytes of the row as it is spilled, which is what it takes of memory while it is written.
+    pub(crate) fn weight(&self) -> u64 {
+        weight(self.key.len(), self.value_len)
+    }
+}
+
+/// Bytes of a row with a key and a value of these lengths as it is spilled.
+#[inline]
+pub(crate) fn weight(key_len: usize, value_len: u64) -> u64 {
+    let payload = if value_len < SET_ASIDE_MIN as u64 { value_len } else { BLOB_LEN as u64 };
+    (HEAD_LEN + key_len) as u64 + payload
+}
+
 /// Hash of a value for sharing: values of other types are other values.
 pub(crate) fn value_hash(value_type: ValueType, bytes: &[u8]) -> u64 {
     xxh3::xxh3_64_with_seed(bytes, u64::from(value_type.code()))
@@ -54,62 +95,152 @@ fn word(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// Appends the row of a value given as bytes.
-pub(crate) fn push(
-    out: &mut Vec<u8>,
-    (hash, origin): (KeyHash, u64),
+/// Turns keys and values into rows. Each thread has one.
+#[derive(Clone, Debug)]
+pub(crate) struct Encoder {
+    seed: u64,
+    blobs: Arc<SpillFile>,
+}
+
+impl Encoder {
+    pub(crate) fn new(seed: u64, blobs: Arc<SpillFile>) -> Self {
+        Self { seed, blobs }
+    }
+
+    /// Appends a row, unless something in it is beyond a limit of the format. Answers its weight.
+    #[inline]
+    pub(crate) fn encode(
+        &self,
+        origin: u64,
+        key: &[u8],
+        value: Value<'_>,
+        out: &mut impl Room,
+    ) -> Result<u64> {
+        if key.len() > limits::KEY_LEN {
+            let most = limits::KEY_LEN as u64;
+            return Err(Error::limit("key length in bytes", most, key.len() as u64));
+        }
+        let value_type = value.value_type();
+        let hash = KeyHash::of(key, self.seed);
+        value.with_bytes(|bytes| {
+            let len = bytes.len() as u64;
+            if len > limits::VALUE_LEN {
+                return Err(Error::limit("value length in bytes", limits::VALUE_LEN, len));
+            }
+            if bytes.len() < BLOB_MIN {
+                write(out, (hash, origin), key, (value_type.code(), len), bytes);
+            } else {
+                write_set_aside(out, (hash, origin), key, (value_type, bytes), &self.blobs)?;
+            }
+            Ok(weight(key.len(), len))
+        })
+    }
+}
+
+/// Appends a row whose value goes to the file of blobs.
+pub(crate) fn write_set_aside(
+    out: &mut impl Room,
+    place: (KeyHash, u64),
     key: &[u8],
     (value_type, value): (ValueType, &[u8]),
-) {
-    let mut head = [0; HEAD_LEN];
-    head[..8].copy_from_slice(&hash.0.to_le_bytes());
-    head[8..16].copy_from_slice(&origin.to_le_bytes());
-    let meta = meta(value_type.code(), key.len(), value.len() as u64);
-    head[16..].copy_from_slice(&meta.to_le_bytes());
-    out.reserve(HEAD_LEN + key.len() + value.len());
-    out.extend_from_slice(&head);
-    out.extend_from_slice(key);
-    out.extend_from_slice(value);
+    blobs: &SpillFile,
+) -> Result<()> {
+    let mut payload = [0; BLOB_LEN];
+    payload[..8].copy_from_slice(&blobs.append(value)?.to_le_bytes());
+    payload[8..].copy_from_slice(&value_hash(value_type, value).to_le_bytes());
+    write(out, place, key, (value_type.code() | BLOB, value.len() as u64), &payload);
+    Ok(())
 }
 
-/// Appends the row of a value that was set aside.
-pub(crate) fn push_blob(
-    out: &mut Vec<u8>,
+#[inline]
+fn write(
+    out: &mut impl Room,
     (hash, origin): (KeyHash, u64),
     key: &[u8],
-    (value_type, len): (ValueType, u64),
-    blob: Blob,
+    (code, value_len): (u8, u64),
+    payload: &[u8],
 ) {
-    out.extend_from_slice(&hash.0.to_le_bytes());
-    out.extend_from_slice(&origin.to_le_bytes());
-    out.extend_from_slice(&meta(value_type.code() | BLOB, key.len(), len).to_le_bytes());
-    out.extend_from_slice(key);
-    out.extend_from_slice(&blob.offset.to_le_bytes());
-    out.extend_from_slice(&blob.hash.to_le_bytes());
+    let row = out.room(HEAD_LEN + key.len() + payload.len());
+    let (head, rest) = row.split_at_mut(HEAD_LEN);
+    head[..8].copy_from_slice(&hash.0.to_le_bytes());
+    head[8..16].copy_from_slice(&origin.to_le_bytes());
+    head[16..].copy_from_slice(&meta(code, key.len(), value_len).to_le_bytes());
+    rest[..key.len()].copy_from_slice(key);
+    rest[key.len()..].copy_from_slice(payload);
 }
 
-/// The row at the start of these bytes, which rows were pushed into, and its length.
+/// The row at the start of these bytes, which rows were written into.
 #[inline]
-pub(crate) fn read(bytes: &[u8]) -> (Row<'_>, usize) {
+pub(crate) fn read(bytes: &[u8]) -> Row<'_> {
     let meta = word(bytes, 16);
     let key_len = (meta >> 8) as usize & 0xffff;
     let value_len = meta >> 24;
     let code = meta as u8;
     let key_end = HEAD_LEN + key_len;
-    let (payload, end) = if code & BLOB == 0 {
-        let end = key_end + value_len as usize;
-        (Payload::Bytes(&bytes[key_end..end]), end)
+    let payload = if code & BLOB == 0 {
+        Payload::Bytes(&bytes[key_end..key_end + value_len as usize])
     } else {
-        let blob = Blob { offset: word(bytes, key_end), hash: word(bytes, key_end + 8) };
-        (Payload::Blob(blob), key_end + 16)
+        Payload::Blob(Blob { offset: word(bytes, key_end), hash: word(bytes, key_end + 8) })
     };
-    let row = Row {
+    Row {
         hash: KeyHash(word(bytes, 0)),
         origin: word(bytes, 8),
         value_type: ValueType::from_code(code & !BLOB).expect("rows hold known types"),
         key: &bytes[HEAD_LEN..key_end],
         value_len,
         payload,
-    };
-    (row, end)
+    }
+}
+
+/// A row's hash, and where it lies: the number of its buffer, the offset in it in 32 bits, and
+/// lowest, whether the value is long enough to be shared. So order is the order rows were given in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct RowRef {
+    pub(crate) hash: u64,
+    at: u64,
+}
+
+impl RowRef {
+    #[inline]
+    pub(crate) fn buffer(self) -> usize {
+        (self.at >> 33) as usize
+    }
+
+    #[inline]
+    pub(crate) fn offset(self) -> usize {
+        (self.at >> 1 & 0xffff_ffff) as usize
+    }
+
+    /// Whether the value is long enough to be shared.
+    #[inline]
+    pub(crate) fn may_share(self) -> bool {
+        self.at & 1 != 0
+    }
+}
+
+/// The rows of a buffer, which has this number.
+pub(crate) fn refs_of(buffer: usize, bytes: &[u8]) -> impl Iterator<Item = RowRef> {
+    let mut offset = 0;
+    std::iter::from_fn(move || {
+        let row = bytes.get(offset..).filter(|row| !row.is_empty())?;
+        let meta = word(row, 16);
+        let value_len = meta >> 24;
+        let may_share = u64::from(value_len >= SHARE_MIN);
+        let at = (buffer as u64) << 33 | (offset as u64) << 1 | may_share;
+        offset += len_of(meta);
+        Some(RowRef { hash: word(row, 0), at })
+    })
+}
+
+/// Length of the row with this meta.
+#[inline]
+pub(crate) fn len_of(meta: u64) -> usize {
+    let payload = if meta as u8 & BLOB == 0 { (meta >> 24) as usize } else { BLOB_LEN };
+    HEAD_LEN + ((meta >> 8) as usize & 0xffff) + payload
+}
+
+/// The bytes of the row that begins at this place.
+pub(crate) fn bytes_at(buffer: &[u8], offset: usize) -> &[u8] {
+    let row = &buffer[offset..];
+    &row[..len_of(word(row, 16))]
 }

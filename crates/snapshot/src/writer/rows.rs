@@ -1,15 +1,18 @@
 //! All rows given so far, in memory or spilled, handed out slice by slice of the key hash.
 
-use super::batch::{Batch, RowRef};
+use super::batch::Batch;
+use super::buffer::{Arena, Buffer, Room};
 use super::duplicates::{self, OnDuplicate};
-use crate::parallel;
-use super::row::{self, Row};
+use super::row::{self, Encoder, Payload, Row, RowRef, SET_ASIDE_MIN};
 use super::spill::SpillFile;
 use crate::bucket::prefetch;
 use crate::error::Result;
+use crate::parallel;
+use crate::value::Value;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Spilled rows lie by the top 12 bits of their hash.
 const SPILL_BITS: u32 = 12;
@@ -18,30 +21,43 @@ const GATHER: usize = 64;
 
 /// The buffers that row references point into.
 #[derive(Clone, Copy)]
-pub(crate) struct Buffers<'a>(&'a [Cow<'a, [u8]>]);
+pub(crate) struct Buffers<'a>(&'a [Buffer]);
 
 impl<'a> Buffers<'a> {
     #[inline]
     pub(crate) fn row(self, at: RowRef) -> Row<'a> {
-        row::read(&self.0[at.buffer()][at.offset()..]).0
+        row::read(&self.0[at.buffer()][at.offset()..])
     }
 
     /// Asks for the row's bytes ahead of their use.
     #[inline]
     pub(crate) fn prefetch(self, at: RowRef) {
-        prefetch(&self.0[at.buffer()][at.offset()]);
+        let row = &self.0[at.buffer()][at.offset()..];
+        prefetch(&row[0]);
+        // Most rows reach into the next cache line.
+        if let Some(byte) = row.get(64) {
+            prefetch(byte);
+        }
     }
 }
 
 /// Rows whose hashes share their top bits: sorted by hash, then key, each key once.
 pub(crate) struct Slice<'a> {
-    buffers: Cow<'a, [Cow<'a, [u8]>]>,
+    buffers: Held<'a>,
     pub(crate) refs: Cow<'a, [RowRef]>,
+}
+
+enum Held<'a> {
+    All(&'a [Buffer]),
+    Own(Vec<Buffer>),
 }
 
 impl Slice<'_> {
     pub(crate) fn buffers(&self) -> Buffers<'_> {
-        Buffers(&self.buffers)
+        match &self.buffers {
+            Held::All(buffers) => Buffers(buffers),
+            Held::Own(buffers) => Buffers(buffers),
+        }
     }
 }
 
@@ -52,25 +68,36 @@ pub(crate) struct Run {
 
 /// Rows as they arrive. Memory is bounded by spilling.
 pub(crate) struct Rows {
-    batches: Vec<Batch>,
-    memory: usize,
+    arena: Arena,
+    /// Rows in the arena.
+    in_memory: usize,
     budget: usize,
     threads: usize,
     directory: PathBuf,
     spill: Option<(SpillFile, Vec<Run>)>,
+    /// Where values are set aside.
+    blobs: Arc<SpillFile>,
     count: u64,
+    weight: u64,
 }
 
 impl Rows {
-    pub(crate) fn new(directory: &Path, budget: usize, threads: usize) -> Self {
+    pub(crate) fn new(
+        directory: &Path,
+        budget: usize,
+        threads: usize,
+        blobs: Arc<SpillFile>,
+    ) -> Self {
         Self {
-            batches: Vec::new(),
-            memory: 0,
+            arena: Arena::default(),
+            in_memory: 0,
             budget,
             threads,
             directory: directory.to_owned(),
             spill: None,
+            blobs,
             count: 0,
+            weight: 0,
         }
     }
 
@@ -79,12 +106,37 @@ impl Rows {
         self.count
     }
 
-    pub(crate) fn add(&mut self, batch: Batch) -> Result<()> {
-        self.count += batch.len() as u64;
-        // Besides what it holds, each row takes one more reference while rows are sorted.
-        self.memory += batch.memory() + batch.len() * size_of::<RowRef>();
-        self.batches.push(batch);
-        if self.memory > self.budget { self.spill() } else { Ok(()) }
+    /// What all rows weigh, duplicates included.
+    pub(crate) fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        encoder: &Encoder,
+        origin: u64,
+        key: &[u8],
+        value: Value<'_>,
+    ) -> Result<()> {
+        let weight = encoder.encode(origin, key, value, &mut self.arena)?;
+        self.added(1, weight)
+    }
+
+    pub(crate) fn add(&mut self, batch: &Batch) -> Result<()> {
+        // Few large buffers are better than many small ones; copying costs less than parsing.
+        self.arena.room(batch.bytes().len()).copy_from_slice(batch.bytes());
+        self.added(batch.len(), batch.weight())
+    }
+
+    #[inline]
+    fn added(&mut self, rows: usize, weight: u64) -> Result<()> {
+        self.count += rows as u64;
+        self.weight += weight;
+        self.in_memory += rows;
+        // Besides the rows, memory takes two references to each while they are sorted.
+        let memory = self.arena.memory() + self.in_memory * 2 * size_of::<RowRef>();
+        if memory > self.budget { self.spill() } else { Ok(()) }
     }
 
     fn spill(&mut self) -> Result<()> {
@@ -92,26 +144,27 @@ impl Rows {
             self.spill = Some((SpillFile::create(&self.directory)?, Vec::new()));
         }
         let Some((file, runs)) = &mut self.spill else { return Ok(()) };
-        let scattered = scatter(&mut self.batches, SPILL_BITS, self.threads)?;
-        let buffers: Vec<_> = self.batches.iter().map(|b| Cow::Borrowed(&b.bytes[..])).collect();
+        let buffers = self.arena.buffers();
+        let scattered = scatter(buffers, SPILL_BITS, self.threads)?;
         let slices = parallel::map(self.threads, (0..1 << SPILL_BITS).step_by(GATHER), |first| {
-            gather(file, &scattered, &buffers, first..first + GATHER)
+            gather((file, &self.blobs), &scattered, buffers, first..first + GATHER)
         })?;
         runs.push(Run { slices: slices.into_iter().flatten().collect() });
-        self.batches.clear();
-        self.memory = 0;
+        self.arena = Arena::default();
+        self.in_memory = 0;
         Ok(())
     }
 
     /// No more rows come: they are sorted into slices of the top `bits` of the hash, or of as many
     /// bits as the spill has, and each slice's final rows are shown to `visit` on some thread.
+    /// Answers also what the rows weigh that do not count.
     pub(crate) fn sort(
         mut self,
         bits: u32,
         on_duplicate: OnDuplicate,
         visit: impl Fn(Buffers<'_>, &[RowRef]) -> Result<()> + Sync,
-    ) -> Result<Sorted> {
-        if self.spill.is_some() && !self.batches.is_empty() {
+    ) -> Result<(Sorted, u64)> {
+        if self.spill.is_some() && !self.arena.is_empty() {
             self.spill()?;
         }
         match self.spill {
@@ -121,10 +174,9 @@ impl Rows {
                     let (slice, found) = sorted.read_spilled(slice..slice + 1)?;
                     visit(slice.buffers(), &slice.refs).map(|()| found)
                 })?;
-                duplicates::refuse(on_duplicate, found)?;
-                Ok(sorted)
+                Ok((sorted, duplicates::refuse(on_duplicate, found)?))
             }
-            None => sort_in_memory(self.batches, self.threads, bits, on_duplicate, visit),
+            None => sort_in_memory(self.arena, self.threads, bits, on_duplicate, visit),
         }
     }
 }
@@ -141,46 +193,55 @@ impl Scattered {
     }
 }
 
-/// Each thread takes the references of some neighbouring batches and orders them by slice; within
-/// a slice they stay in the order they were given.
-fn scatter(batches: &mut [Batch], bits: u32, threads: usize) -> Result<Vec<Scattered>> {
-    let group_len = batches.len().div_ceil(threads).max(1);
-    let groups = batches.chunks_mut(group_len).enumerate();
-    parallel::map(threads, groups, |(group, batches)| {
+/// Each thread takes some neighbouring buffers and orders their rows by slice; within a slice they
+/// stay in the order they were given.
+fn scatter(buffers: &[Buffer], bits: u32, threads: usize) -> Result<Vec<Scattered>> {
+    let group_len = buffers.len().div_ceil(threads).max(1);
+    let groups = buffers.chunks(group_len).enumerate();
+    parallel::map(threads, groups, |(group, buffers)| {
         let slice_of = |row: &RowRef| ((row.hash >> 1) >> (63 - bits)) as usize;
+        let rows = || {
+            let numbered = buffers.iter().enumerate();
+            numbered.flat_map(move |(i, buffer)| row::refs_of(group * group_len + i, buffer))
+        };
         let mut starts = vec![0; (1 << bits) + 1];
-        for row in batches.iter().flat_map(|batch| &batch.index) {
-            starts[slice_of(row) + 1] += 1;
+        for row in rows() {
+            starts[slice_of(&row) + 1] += 1;
         }
         for slice in 0..1 << bits {
             starts[slice + 1] += starts[slice];
         }
         let mut next = starts.clone();
         let mut refs = vec![RowRef::default(); starts[1 << bits]];
-        for (i, batch) in batches.iter_mut().enumerate() {
-            for row in std::mem::take(&mut batch.index) {
-                let cursor = &mut next[slice_of(&row)];
-                refs[*cursor] = RowRef::new(row.hash, group * group_len + i, row.offset());
-                *cursor += 1;
-            }
+        for row in rows() {
+            let cursor = &mut next[slice_of(&row)];
+            refs[*cursor] = row;
+            *cursor += 1;
         }
         Ok(Scattered { refs, starts })
     })
 }
 
-/// Writes the rows of some slices together and tells where each slice lies.
+/// Writes the rows of some slices together and tells where each slice lies. Long values go to the
+/// file of blobs.
 fn gather(
-    file: &SpillFile,
+    (file, blobs): (&SpillFile, &SpillFile),
     scattered: &[Scattered],
-    buffers: &[Cow<'_, [u8]>],
+    buffers: &[Buffer],
     slices: Range<usize>,
 ) -> Result<Vec<Range<u64>>> {
     let mut bytes = Vec::new();
     let mut ends = Vec::with_capacity(slices.len());
     for slice in slices {
         for at in scattered.iter().flat_map(|group| group.slice(slice)) {
-            let row = &buffers[at.buffer()][at.offset()..];
-            bytes.extend_from_slice(&row[..row::read(row).1]);
+            let row = Buffers(buffers).row(*at);
+            match row.payload {
+                Payload::Bytes(value) if value.len() >= SET_ASIDE_MIN => {
+                    let (place, value) = ((row.hash, row.origin), (row.value_type, value));
+                    row::write_set_aside(&mut bytes, place, row.key, value, blobs)?;
+                }
+                _ => bytes.extend_from_slice(row::bytes_at(&buffers[at.buffer()], at.offset())),
+            }
         }
         ends.push(bytes.len() as u64);
     }
@@ -190,15 +251,14 @@ fn gather(
 }
 
 fn sort_in_memory(
-    mut batches: Vec<Batch>,
+    arena: Arena,
     threads: usize,
     bits: u32,
     on_duplicate: OnDuplicate,
     visit: impl Fn(Buffers<'_>, &[RowRef]) -> Result<()> + Sync,
-) -> Result<Sorted> {
-    let scattered = scatter(&mut batches, bits, threads)?;
-    let buffers: Vec<Cow<'static, [u8]>> =
-        batches.into_iter().map(|batch| Cow::Owned(batch.bytes)).collect();
+) -> Result<(Sorted, u64)> {
+    let buffers = arena.into_buffers();
+    let scattered = scatter(&buffers, bits, threads)?;
     let sorted = parallel::map(threads, 0..1_usize << bits, |slice| {
         let mut refs: Vec<RowRef> =
             scattered.iter().flat_map(|group| group.slice(slice)).copied().collect();
@@ -207,13 +267,13 @@ fn sort_in_memory(
         Ok((refs, found))
     })?;
     let (slices, found): (Vec<_>, Vec<_>) = sorted.into_iter().unzip();
-    duplicates::refuse(on_duplicate, found)?;
-    Ok(Sorted::Memory { buffers, slices, bits })
+    let dropped = duplicates::refuse(on_duplicate, found)?;
+    Ok((Sorted::Memory { buffers, slices, bits }, dropped))
 }
 
 /// All rows, sorted, duplicates resolved.
 pub(crate) enum Sorted {
-    Memory { buffers: Vec<Cow<'static, [u8]>>, slices: Vec<Vec<RowRef>>, bits: u32 },
+    Memory { buffers: Vec<Buffer>, slices: Vec<Vec<RowRef>>, bits: u32 },
     Spilled { file: SpillFile, runs: Vec<Run>, on_duplicate: OnDuplicate },
 }
 
@@ -234,7 +294,7 @@ impl Sorted {
                     [one] => Cow::Borrowed(&one[..]),
                     many => Cow::Owned(many.concat()),
                 };
-                Ok(Slice { buffers: Cow::Borrowed(buffers), refs })
+                Ok(Slice { buffers: Held::All(buffers), refs })
             }
             Self::Spilled { .. } => Ok(self.read_spilled(range)?.0),
         }
@@ -248,26 +308,21 @@ impl Sorted {
         }
     }
 
-    fn read_spilled(&self, range: Range<usize>) -> Result<(Slice<'_>, Option<duplicates::Found>)> {
+    fn read_spilled(&self, range: Range<usize>) -> Result<(Slice<'_>, duplicates::Found)> {
         let Self::Spilled { file, runs, on_duplicate } = self else {
             unreachable!("only spilled rows are read back")
         };
-        let mut buffers: Vec<Cow<'_, [u8]>> = Vec::new();
+        let mut buffers = Vec::new();
         let mut refs = Vec::new();
         for run in runs {
             for slice in &run.slices[range.clone()] {
                 let mut bytes = vec![0; (slice.end - slice.start) as usize];
                 file.read_at(&mut bytes, slice.start)?;
-                let mut at = 0;
-                while at < bytes.len() {
-                    let (row, len) = row::read(&bytes[at..]);
-                    refs.push(RowRef::new(row.hash.0, buffers.len(), at));
-                    at += len;
-                }
-                buffers.push(Cow::Owned(bytes));
+                refs.extend(row::refs_of(buffers.len(), &bytes));
+                buffers.push(Buffer::Plain(bytes));
             }
         }
         let found = duplicates::sort_and_resolve(&mut refs, Buffers(&buffers), *on_duplicate);
-        Ok((Slice { buffers: Cow::Owned(buffers), refs: Cow::Owned(refs) }, found))
+        Ok((Slice { buffers: Held::Own(buffers), refs: Cow::Owned(refs) }, found))
     }
 }

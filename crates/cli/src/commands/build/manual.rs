@@ -25,7 +25,7 @@ Formats:
 
   CSV: a header, then rows. --key names the column with the keys; the others are strings unless
   --type or --column say otherwise. An empty field is an empty string, and no value at all for
-  types that have none.
+  types that have none. Fields in quotes may span lines.
 
   Parquet: --key names the column with the keys: text, bytes or integers. Integers, dates and
   times become integers; FLOAT and DOUBLE floats; text strings; other columns bytes; lists of

@@ -153,7 +153,7 @@ impl Scanner<'_> {
     }
 
     #[cold]
-    fn inexact(&self, at: usize) -> Box<Fault> {
+    fn inexact(&self, at: usize) -> Fault {
         self.fault_at(at, "an integer that a 64-bit float holds exactly, in a list of floats")
     }
 }

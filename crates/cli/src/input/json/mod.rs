@@ -46,6 +46,14 @@ impl<'t> Scanner<'t> {
         taken
     }
 
+    /// Moves past these bytes if they come next.
+    #[inline]
+    pub(crate) fn word(&mut self, word: &[u8]) -> bool {
+        let taken = self.bytes[self.at..].starts_with(word);
+        self.at += if taken { word.len() } else { 0 };
+        taken
+    }
+
     /// Moves past this byte, which must come next.
     #[inline]
     pub(crate) fn expect(&mut self, byte: u8, expected: &'static str) -> Scan<()> {
@@ -72,12 +80,12 @@ impl<'t> Scanner<'t> {
 
     /// What comes next should be something else.
     #[cold]
-    pub(crate) fn fault(&self, expected: &'static str) -> Box<Fault> {
+    pub(crate) fn fault(&self, expected: &'static str) -> Fault {
         self.fault_at(self.at, expected)
     }
 
     #[cold]
-    pub(crate) fn fault_at(&self, at: usize, expected: &'static str) -> Box<Fault> {
+    pub(crate) fn fault_at(&self, at: usize, expected: &'static str) -> Fault {
         Fault::new(at, expected, describe(self.bytes, at))
     }
 }

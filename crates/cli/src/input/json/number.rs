@@ -115,7 +115,7 @@ impl NumberText<'_> {
     }
 
     #[cold]
-    fn fault(self, expected: &'static str) -> Box<Fault> {
+    fn fault(self, expected: &'static str) -> Fault {
         Fault::new(self.start, expected, String::from_utf8_lossy(self.text))
     }
 }

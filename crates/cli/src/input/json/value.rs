@@ -84,12 +84,6 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    fn word(&mut self, word: &[u8]) -> bool {
-        let found = self.bytes[self.at..].starts_with(word);
-        self.at += if found { word.len() } else { 0 };
-        found
-    }
-
     /// An object whose only field says what its value is.
     fn tagged(&mut self, singles: bool, room: &mut Room) -> Scan<Shape<'t>> {
         let start = self.at;

@@ -7,6 +7,7 @@ use crate::input::json::Room;
 use crate::input::patterns::Singles;
 use crate::input::rows::RowSink;
 use nuthatch_snapshot::Value;
+use parquet::data_type::ByteArray;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -133,7 +134,7 @@ impl Loaded {
 impl Values {
     fn bytes(&self, index: usize) -> Option<&[u8]> {
         match self {
-            Self::Bytes(values) => values.get(index).map(|value| value.data()),
+            Self::Bytes(values) => values.get(index).map(ByteArray::data),
             Self::FixedBytes(values) => values.get(index).map(|value| value.data()),
             _ => None,
         }
@@ -250,6 +251,6 @@ fn wrong(column: &Column, expected: &str, found: &str) -> Refusal {
 fn place(row: u64, leaf: usize, refusal: Refusal) -> RowError {
     match refusal {
         Refusal::Sink(error) => RowError::Sink(error),
-        Refusal::Fault(fault) => RowError::at(row, leaf as u64 + 1, fault.expected, fault.found),
+        Refusal::Fault(fault) => fault.placed(row, leaf as u64 + 1),
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! | Parquet | value |
 //! |---|---|
-//! | BOOLEAN | bool |
-//! | INT32, INT64, signed or not, also dates and times in their unit | integer |
-//! | FLOAT, DOUBLE | float |
-//! | BYTE_ARRAY as text (STRING, ENUM, JSON) | string |
-//! | other BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY | bytes |
-//! | a list of integers, FLOAT, DOUBLE or text | list of integers, 32-bit floats, floats, strings |
+//! | `BOOLEAN` | bool |
+//! | `INT32`, `INT64`, signed or not, also dates and times in their unit | integer |
+//! | `FLOAT`, `DOUBLE` | float |
+//! | `BYTE_ARRAY` as text (STRING, ENUM, JSON) | string |
+//! | other `BYTE_ARRAY`, `FIXED_LEN_BYTE_ARRAY` | bytes |
+//! | lists of integers, `FLOAT`, `DOUBLE`, text | lists of i64, f32, f64, strings |
 //!
 //! Nulls are left out. The key is text, bytes or an integer, which is written in decimal. In
 //! errors the rows of the file count as lines, its columns as columns.

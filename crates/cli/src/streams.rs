@@ -1,6 +1,7 @@
-//! Standard output, which may be a pipe that its reader closes early.
+//! Standard output and standard error, either of which may be a pipe whose reader goes away.
 
 use crate::commands::Failure;
+use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
 
 /// Standard output with a buffer.
@@ -17,16 +18,21 @@ impl Stdout {
     }
 
     pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.0.write_all(bytes).map_err(failure)
+        self.0.write_all(bytes).map_err(|e| failure(&e))
     }
 
     /// Writes what the buffer holds. Without it a full disk would go unnoticed.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
-        self.0.flush().map_err(failure)
+        self.0.flush().map_err(|e| failure(&e))
     }
 }
 
-fn failure(error: io::Error) -> Failure {
+/// Writes a message to standard error. Where nobody reads it, nothing is lost.
+pub(crate) fn tell(message: impl Display) {
+    let _ = writeln!(io::stderr().lock(), "nuthatch: {message}");
+}
+
+fn failure(error: &io::Error) -> Failure {
     match error.kind() {
         ErrorKind::BrokenPipe => Failure::ClosedPipe,
         _ => Failure::Error(format!("<stdout>: write: {error}")),

@@ -1,0 +1,106 @@
+//! A folder of a test's own, and the command run in it.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+/// A folder that goes when the test ends.
+pub(crate) struct Folder(TempDir);
+
+/// What a run of the command left.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) status: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) stdout_bytes: Vec<u8>,
+}
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder for the test"))
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Makes a file.
+    pub(crate) fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> &Self {
+        std::fs::write(self.path(name), bytes).expect("a file of the test");
+        self
+    }
+
+    pub(crate) fn bytes(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).expect("a file of the test")
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nuthatch"));
+        command.args(arguments).current_dir(self.0.path());
+        command
+    }
+
+    /// Runs the command in this folder.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Run {
+        self.run_with(arguments, b"")
+    }
+
+    /// Runs the command with this on its standard input.
+    pub(crate) fn run_with(&self, arguments: &[&str], stdin: &[u8]) -> Run {
+        let mut child = self
+            .command(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command to start");
+        // A command that fails early closes its input: the rest is not for it.
+        let _ = child.stdin.take().expect("its input").write_all(stdin);
+        let output = child.wait_with_output().expect("the command to end");
+        Run {
+            status: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            stdout_bytes: output.stdout,
+        }
+    }
+
+    /// Builds a snapshot, which must work.
+    #[track_caller]
+    pub(crate) fn build(&self, arguments: &[&str]) -> &Self {
+        let run = self.run(&[&["build", "--quiet"], arguments].concat());
+        assert_eq!((run.status, &run.stderr[..]), (Some(0), ""), "{arguments:?}");
+        self
+    }
+
+    /// Builds a snapshot, which must not work, and answers the message.
+    #[track_caller]
+    pub(crate) fn build_fails(&self, status: i32, arguments: &[&str]) -> String {
+        let run = self.run(&[&["build"], arguments].concat());
+        assert_eq!(run.status, Some(status), "{arguments:?}: {run:?}");
+        assert_eq!(run.stdout, "");
+        run.stderr
+    }
+
+    /// The rows of a snapshot in JSON, sorted.
+    #[track_caller]
+    pub(crate) fn rows(&self, snapshot: &str) -> Vec<String> {
+        let run = self.run(&["dump", snapshot]);
+        assert_eq!(run.status, Some(0), "{run:?}");
+        let mut rows: Vec<_> = run.stdout.lines().map(str::to_owned).collect();
+        rows.sort();
+        rows
+    }
+}
+
+/// A row as `dump` writes it.
+pub(crate) fn row(key: &str, value: &str) -> String {
+    format!("{{\"key\":\"{key}\",\"value\":{value}}}")
+}
+
+/// Rows as JSON lines.
+pub(crate) fn lines(rows: &[(&str, &str)]) -> String {
+    rows.iter().map(|(key, value)| row(key, value) + "\n").collect()
+}

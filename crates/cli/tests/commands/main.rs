@@ -1,0 +1,10 @@
+//! The command as users run it: arguments, output, messages and exit statuses.
+
+mod build;
+mod duplicates;
+mod folder;
+mod formats;
+mod help;
+mod parquet;
+mod read;
+mod roundtrip;

@@ -1,0 +1,71 @@
+//! What only the inside of the writer can set up.
+
+use super::*;
+use crate::compression::Scratch;
+use crate::reader::Snapshot;
+
+type AnyResult = std::result::Result<(), Box<dyn std::error::Error>>;
+
+/// Values of 40 to 400 bytes, each given to a few keys, some of which compress and some not.
+fn long_values(count: usize) -> Vec<(String, Vec<u8>)> {
+    let noise = |number: usize, i: usize| (number * 31 + i * i * 7919) as u8;
+    (0..count)
+        .map(|i| {
+            let number = i % (count / 3);
+            let len = 40 + number % 10 * 40;
+            let flat = number % 2 == 0;
+            let value = (0..len).map(|i| if flat { number as u8 } else { noise(number, i) });
+            (format!("key {i}"), value.collect())
+        })
+        .collect()
+}
+
+/// Builds and reads everything back; answers the bytes.
+fn build(options: &WriterOptions, rows: &[(String, Vec<u8>)]) -> Result<Vec<u8>> {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("collide.nut");
+    let mut writer = options.create(&path)?;
+    for (key, value) in rows {
+        writer.insert(key.as_bytes(), Value::Bytes(value))?;
+    }
+    writer.finish()?;
+    let snapshot = Snapshot::open(&path)?;
+    let mut scratch = Scratch::new();
+    for (key, value) in rows {
+        let found = snapshot.find(key.as_bytes())?.expect("a key that was given");
+        assert_eq!(found.decompress(&mut scratch)?, Value::Bytes(value), "{key}");
+    }
+    snapshot.verify()?;
+    Ok(std::fs::read(&path).expect("the file that was built"))
+}
+
+#[test]
+fn values_with_equal_hashes_are_told_apart() -> AnyResult {
+    let rows = long_values(60_000);
+    for bits in [0, 0xff, u64::MAX] {
+        let options = WriterOptions { value_hash_bits: HashBits(bits), ..WriterOptions::new() };
+        let expected = build(&options.clone().threads(1), &rows)?;
+        for options in [options.clone().threads(3), options.threads(2).memory(16 << 20)] {
+            assert!(build(&options, &rows)? == expected, "{bits:#x}, {options:?}");
+        }
+    }
+    Ok(())
+}
+
+#[cfg(feature = "zstd")]
+#[test]
+fn compressed_values_with_equal_hashes_are_told_apart() -> AnyResult {
+    let rows = long_values(60_000);
+    for bits in [0, 0xff, u64::MAX] {
+        let options = WriterOptions {
+            value_hash_bits: HashBits(bits),
+            compression: Compression::Zstd { level: 1 },
+            ..WriterOptions::new()
+        };
+        let expected = build(&options.clone().threads(1), &rows)?;
+        for options in [options.clone().threads(3), options.threads(2).memory(16 << 20)] {
+            assert!(build(&options, &rows)? == expected, "{bits:#x}, {options:?}");
+        }
+    }
+    Ok(())
+}

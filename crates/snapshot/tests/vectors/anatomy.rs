@@ -1,0 +1,97 @@
+//! Where the parts of a file lie, found from its bytes by the tables of `layout.rs` alone.
+
+use nuthatch_snapshot::layout::{directory, header, line, record};
+use std::ops::Range;
+
+/// The bytes of a good file, and where its parts are.
+pub(crate) struct Anatomy {
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// A record and the slot that names it, as offsets of the file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// The slot's fingerprint.
+    pub(crate) fingerprint: usize,
+    /// The slot's offset.
+    pub(crate) offset: usize,
+    /// The record.
+    pub(crate) at: usize,
+    pub(crate) key: usize,
+    /// What follows the key: the value, the padding before it, or the reference.
+    pub(crate) after_key: usize,
+}
+
+impl Anatomy {
+    pub(crate) fn new(bytes: Vec<u8>) -> Self {
+        Self { bytes }
+    }
+
+    /// A little-endian number of so many bytes.
+    pub(crate) fn number(&self, at: usize, len: usize) -> usize {
+        self.bytes[at..at + len].iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte))
+    }
+
+    /// A section, by the offset of its field in the header.
+    pub(crate) fn section(&self, field: usize) -> Range<usize> {
+        let start = self.number(field, 8);
+        start..start + self.number(field + 8, 8)
+    }
+
+    pub(crate) fn data(&self) -> Range<usize> {
+        self.section(header::DATA)
+    }
+
+    pub(crate) fn partitions(&self) -> usize {
+        1 << self.number(header::PARTITION_BITS, 4)
+    }
+
+    /// The directory's entry of a partition.
+    pub(crate) fn entry(&self, partition: usize) -> usize {
+        self.section(header::DIRECTORY).start + partition * directory::ENTRY_LEN
+    }
+
+    /// The lines of a partition.
+    pub(crate) fn index(&self, partition: usize) -> Range<usize> {
+        let len = self.number(header::LINES_PER_PARTITION, 4) * line::LEN;
+        let start = self.section(header::INDEX).start + partition * len;
+        start..start + len
+    }
+
+    /// Where each line of the index begins.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = usize> + use<> {
+        self.section(header::INDEX).step_by(line::LEN)
+    }
+
+    /// Number of slots in use of a line.
+    pub(crate) fn used(&self, line: usize) -> usize {
+        (0..line::SLOTS).take_while(|slot| self.number(line + 2 * slot, 2) != 0).count()
+    }
+
+    pub(crate) fn place(&self, line: usize, slot: usize) -> Place {
+        let offset = line + line::OFFSETS + 2 * slot;
+        let base = self.data().start + self.number(line + line::BASE, 6);
+        let at = base + (self.number(offset, 2) << self.bytes[line + line::SHIFT]);
+        let long = self.bytes[at] & record::LONG != 0;
+        let (head, len) = if long { (record::LONG_HEAD, 2) } else { (record::SHORT_HEAD, 1) };
+        let key = at + head;
+        let after_key = key + self.number(at + 1, len);
+        Place { fingerprint: line + 2 * slot, offset, at, key, after_key }
+    }
+
+    /// All records, in the order of the file.
+    pub(crate) fn places(&self) -> Vec<Place> {
+        let slots = |line| (0..self.used(line)).map(move |slot| self.place(line, slot));
+        self.lines().flat_map(slots).collect()
+    }
+
+    pub(crate) fn key(&self, place: &Place) -> &[u8] {
+        &self.bytes[place.key..place.after_key]
+    }
+
+    /// The record of a key.
+    pub(crate) fn find(&self, key: &[u8]) -> Place {
+        let places = self.places();
+        *places.iter().find(|place| self.key(place) == key).expect("a key that is there")
+    }
+}

@@ -1,0 +1,191 @@
+//! A damaged file: a good one with some bytes changed, and what readers must say of it.
+
+use crate::anatomy::Anatomy;
+use crate::good::Good;
+use crate::json;
+use nuthatch_snapshot::layout::{directory, header};
+use std::fmt::Write as _;
+use std::rc::Rc;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Where the damage shows, with the error's code and offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shows {
+    /// When the file is opened.
+    Open(&'static str, u64),
+    /// When it is verified, as `corrupt`.
+    Verify(u64),
+    /// When it is verified, as `corrupt`, at the place where our reader finds it.
+    Somewhere,
+    /// Nowhere: the file is as good as the one it was made from.
+    Nowhere,
+}
+
+/// What a lookup must answer in a file whose verification fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Corrupt,
+    Absent,
+}
+
+impl Answer {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Corrupt => "corrupt",
+            Self::Absent => "absent",
+        }
+    }
+}
+
+/// A case of the table.
+#[derive(Clone)]
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) base: &'static str,
+    pub(crate) bytes: Rc<[u8]>,
+    pub(crate) shows: Shows,
+    pub(crate) get: Option<(Vec<u8>, Answer)>,
+}
+
+/// A good file of which cases are made.
+pub(crate) struct Base {
+    pub(crate) good: &'static Good,
+    pub(crate) anatomy: Anatomy,
+    pub(crate) cases: Vec<Case>,
+}
+
+impl Base {
+    pub(crate) fn new(good: &'static Good, bytes: Vec<u8>) -> Self {
+        Self { good, anatomy: Anatomy::new(bytes), cases: Vec::new() }
+    }
+
+    /// Adds a case: the good file, changed by `change`.
+    pub(crate) fn case(
+        &mut self,
+        name: impl Into<String>,
+        shows: Shows,
+        change: impl FnOnce(&mut Copy<'_>),
+    ) -> &mut Case {
+        let mut copy = Copy { of: &self.anatomy, bytes: self.anatomy.bytes.clone() };
+        change(&mut copy);
+        let (name, bytes) = (name.into(), copy.bytes.into());
+        self.cases.push(Case { name, base: self.good.name, bytes, shows, get: None });
+        self.cases.last_mut().expect("the case just added")
+    }
+}
+
+impl Case {
+    /// What a lookup of this key must answer.
+    pub(crate) fn get(&mut self, key: &[u8], answer: Answer) {
+        self.get = Some((key.to_vec(), answer));
+    }
+
+    /// The case as a line of the table: the file it is made from, its length where that changes,
+    /// the bytes that change, and what readers must say.
+    pub(crate) fn to_json(&self, good: &[u8], verify: Option<u64>) -> String {
+        let mut line = format!("{{\"name\":{}", json::string(&self.name));
+        let _ = write!(line, ",\"file\":\"v1/{}.nut\"", self.base);
+        if self.bytes.len() != good.len() {
+            let _ = write!(line, ",\"length\":{}", self.bytes.len());
+        }
+        let _ = write!(line, ",\"patch\":{}", json::list(self.patch(good).into_iter()));
+        self.expectations(&mut line, verify);
+        line
+    }
+
+    /// The case as a line of the table, for the file at this path.
+    pub(crate) fn to_json_of_file(&self, path: &str, verify: Option<u64>) -> String {
+        let mut line = format!("{{\"name\":{},\"file\":\"{path}\"", json::string(&self.name));
+        self.expectations(&mut line, verify);
+        line
+    }
+
+    fn expectations(&self, line: &mut String, verify: Option<u64>) {
+        let error = |code: &str, at: u64| format!("{{\"code\":\"{code}\",\"offset\":{at}}}");
+        if let Shows::Open(code, at) = self.shows {
+            let _ = write!(line, ",\"open\":{}", error(code, at));
+        }
+        if let Some(at) = verify {
+            let _ = write!(line, ",\"verify\":{}", error("corrupt", at));
+        }
+        if let Some((key, answer)) = &self.get {
+            let (key, answer) = (json::key(key), answer.name());
+            let _ = write!(line, ",\"get\":{{\"key\":{key},\"answer\":\"{answer}\"}}");
+        }
+        line.push('}');
+    }
+
+    /// The runs of bytes that differ from the good file, which counts as zeros beyond its end.
+    fn patch(&self, good: &[u8]) -> Vec<String> {
+        let differs = |at: usize| self.bytes[at] != good.get(at).copied().unwrap_or(0);
+        let mut runs = Vec::new();
+        let mut at = 0;
+        while at < self.bytes.len() {
+            let len = (at..self.bytes.len()).take_while(|at| differs(*at)).count();
+            if len > 0 {
+                let hex = self.bytes[at..at + len].iter().map(|byte| format!("{byte:02x}"));
+                runs.push(format!("{{\"at\":{at},\"hex\":\"{}\"}}", hex.collect::<String>()));
+            }
+            at += len + 1;
+        }
+        runs
+    }
+}
+
+/// A copy of a good file, to be damaged.
+pub(crate) struct Copy<'a> {
+    of: &'a Anatomy,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Copy<'_> {
+    pub(crate) fn put(&mut self, at: usize, bytes: &[u8]) -> &mut Self {
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+        self
+    }
+
+    /// Flips one bit, counted from the lowest of the byte at `at`.
+    pub(crate) fn flip(&mut self, at: usize, bit: usize) -> &mut Self {
+        self.bytes[at + bit / 8] ^= 1 << (bit % 8);
+        self
+    }
+
+    /// Makes all checksums right again.
+    pub(crate) fn mend(&mut self) {
+        for partition in 0..self.of.partitions() {
+            self.mend_partition(partition);
+        }
+        self.mend_directory();
+    }
+
+    fn mend_partition(&mut self, partition: usize) {
+        let entry = self.of.entry(partition);
+        let copy = Anatomy::new(std::mem::take(&mut self.bytes));
+        let index = copy.index(partition);
+        let start = copy.number(entry, 8).saturating_add(copy.data().start);
+        let data = start..start.saturating_add(copy.number(entry + directory::DATA_LEN, 8));
+        let hashes = [
+            (directory::INDEX_HASH, copy.bytes.get(index).map(xxh3_64)),
+            (directory::DATA_HASH, copy.bytes.get(data).map(xxh3_64)),
+        ];
+        self.bytes = copy.bytes;
+        for (field, hash) in hashes {
+            if let Some(hash) = hash {
+                self.put(entry + field, &hash.to_le_bytes());
+            }
+        }
+    }
+
+    /// Makes the checksums of the directory and the header right again.
+    pub(crate) fn mend_directory(&mut self) {
+        let hash = xxh3_64(&self.bytes[self.of.section(header::DIRECTORY)]);
+        self.put(header::DIRECTORY_HASH, &hash.to_le_bytes());
+        self.mend_header();
+    }
+
+    /// Makes the checksum of the header right again.
+    pub(crate) fn mend_header(&mut self) {
+        let hash = xxh3_64(&self.bytes[..header::HASH]);
+        self.put(header::HASH, &hash.to_le_bytes());
+    }
+}

@@ -1,0 +1,440 @@
+#!/usr/bin/env python3
+"""A reader of Nuthatch snapshots, written from docs/formats/snapshot.md alone.
+
+An example of how to write one, and a second opinion on the format: made to be read, not to be fast.
+Needs Python 3.9 and the package `xxhash`, and `zstandard` where values are compressed.
+
+    reader.py FILE              verify the file and print its entries as JSON lines
+    reader.py FILE KEY...       print the values of these keys; exit status 1 if one is missing
+"""
+
+import base64
+import json
+import math
+import mmap
+import struct
+import sys
+from collections import Counter, namedtuple
+
+import xxhash
+
+MAGIC = b"\x89NUT\r\n\x1a\n"
+HEADER_LEN, DIRECTORY_ENTRY_LEN, LINE_LEN, SLOTS = 512, 32, 64, 14
+RESERVED_AT = 304
+HEADER = struct.Struct("<8s 2H I 3Q 4I 8Q 2Q 5Q 16Q 200s Q")
+SECTIONS = ("dictionary", "directory", "index", "data")
+COUNTS = {"entries": 32, "key_bytes": 136, "value_bytes": 144, "stored_value_bytes": 152,
+          "shared_entries": 160, "compressed_entries": 168}
+FLAG_COMPRESSED, FLAG_DICTIONARY, FLAG_SHARED = 1, 2, 4  # of the header
+LONG, SHARED, COMPRESSED = 16, 32, 64  # bits of a tag
+REFERENCE_LEN = 6
+TAIL = 513  # zeros at the end of the data section, at least
+MAX_FILE, MAX_VALUE, MAX_CONTENTS, MAX_DICTIONARY = 1 << 48, 1 << 32, 1 << 24, 1 << 20
+
+BYTES, STRING, BOOL, I64, F64, I64S, F64S, F32S, STRINGS, EMPTY = range(1, 11)
+TYPES = dict(enumerate(("bytes", "string", "bool", "i64", "f64", "list of i64", "list of f64",
+                        "list of f32", "list of string", "empty list"), 1))
+ALIGNMENT = {I64: 8, F64: 8, I64S: 8, F64S: 8, F32S: 4, STRINGS: 4}
+LENGTH = {BOOL: 1, I64: 8, F64: 8, EMPTY: 0}
+ELEMENT = {I64: "q", F64: "d", I64S: "q", F64S: "d", F32S: "f"}
+
+Value = namedtuple("Value", "type data")
+Line = namedtuple("Line", "at fingerprints offsets records overflow")
+Record = namedtuple("Record", "at tag type key key_end value_at length end")
+Partition = namedtuple("Partition", "at start end index_hash data_hash")
+
+
+class SnapshotError(Exception):
+    """What is wrong with a file: a code for programs, where, what was expected and found."""
+
+    def __init__(self, code, offset, what, expected, found):
+        super().__init__(f"{code} at offset {offset}: {what}: expected {expected}, found {found}")
+        self.code, self.offset = code, offset
+
+
+def check(condition, offset, what, expected, found, code="corrupt"):
+    if not condition:
+        raise SnapshotError(code, offset, what, expected, found)
+
+
+def hash_of(data, seed=0):
+    return xxhash.xxh3_64_intdigest(data, seed)
+
+
+def up(offset, alignment):
+    """The first multiple of `alignment` at or after `offset`."""
+    return -(-offset // alignment) * alignment
+
+
+class Snapshot:
+    """A file. Opening checks the header, lookups check what they use, and `verify` checks all."""
+
+    def __init__(self, data):
+        self.bytes, self.unpacker = data, None
+        self.read_header()
+        self.check_sections()
+        self.check_counts()
+        if self.flags & FLAG_DICTIONARY:
+            self.check_dictionary()
+        self.lines = self.lines_per_partition << self.partition_bits
+        self.index, (self.data, length) = self.sections["index"][0], self.sections["data"]
+        self.end = self.data + length
+
+    @classmethod
+    def open(cls, path):
+        with open(path, "rb") as file:
+            if not file.read(1):
+                return cls(b"")  # which cannot be mapped
+            return cls(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+    def read_header(self):
+        data = self.bytes
+        check(data[:8] == MAGIC, 0, "magic", MAGIC, data[:8], "not-a-snapshot")
+        check(len(data) >= HEADER_LEN, len(data), "length of the file", "512 or more", len(data))
+        fields = HEADER.unpack(data[:HEADER_LEN])
+        (_, major, self.minor, header_len, self.file_len, self.seed, self.entries,
+         self.partition_bits, self.lines_per_partition, self.max_probe, self.flags) = fields[:11]
+        self.sections = dict(zip(SECTIONS, zip(fields[11:19:2], fields[12:19:2])))
+        (self.dictionary_hash, self.directory_hash, self.key_bytes, self.value_bytes,
+         self.stored_value_bytes, self.shared_entries, self.compressed_entries) = fields[19:26]
+        self.entries_by_type, (reserved, header_hash) = fields[26:42], fields[42:]
+
+        check(major == 1, 8, "version_major", 1, major, "unsupported")
+        hashed = hash_of(data[:504])
+        check(header_hash == hashed, 504, "header_hash", hashed, header_hash)
+        check(self.flags <= 7, 52, "flags", "1, 2 and 4 alone", self.flags, "unsupported")
+        check(header_len == HEADER_LEN, 12, "header_len", HEADER_LEN, header_len)
+        check(self.file_len == len(data), 16, "file_len", len(data), self.file_len)
+        check(self.file_len <= MAX_FILE, 16, "file_len", "2^48 at most", self.file_len)
+        nonzero = next((i for i, byte in enumerate(reserved) if byte), 0)
+        self.reserved = (RESERVED_AT + nonzero, reserved[nonzero])
+
+    def check_sections(self):
+        bits, lines, probe = self.partition_bits, self.lines_per_partition, self.max_probe
+        check(bits <= 28, 40, "partition_bits", "at most 28", bits)
+        check(lines >= 1, 44, "lines_per_partition", "at least 1", lines)
+        check(probe < min(lines, 256), 48, "max_probe", f"below {min(lines, 256)}", probe)
+        dictionary = range(1, MAX_DICTIONARY + 1) if self.flags & FLAG_DICTIONARY else range(1)
+        directory, index = DIRECTORY_ENTRY_LEN << bits, LINE_LEN * lines << bits
+        data = self.file_len - self.sections["data"][0]
+        lengths = (dictionary, range(directory, directory + 1), range(index, index + 1),
+                   range(up(TAIL, 64), data + 1, 64))
+        end, at = HEADER_LEN, 56
+        for (name, (start, length)), expected in zip(self.sections.items(), lengths):
+            check(start == up(end, 64), at, f"offset of the {name}", up(end, 64), start)
+            end, room = start + length, self.file_len - start
+            check(length <= room, at + 8, f"length of the {name}", f"{room} at most", length)
+            check(length in expected, at + 8, f"length of the {name}", expected, length)
+            at += 16
+        check(end == self.file_len, 112, "length of the data", data, length)
+
+    def check_counts(self):
+        by_type, entries = self.entries_by_type, self.entries
+        slots = self.sections["index"][1] // LINE_LEN * SLOTS
+        unknown = sum(count for code, count in enumerate(by_type) if code not in TYPES)
+        check(unknown == 0, 176, "entries of unknown types", 0, unknown)
+        check(sum(by_type) == entries, 176, "entries of all types", entries, sum(by_type))
+        check(entries <= slots, 32, "entries", f"{slots} at most", entries)
+        for name, flag in (("shared_entries", FLAG_SHARED), ("compressed_entries", FLAG_COMPRESSED)):
+            count = getattr(self, name)
+            expected = f"1 to {entries}" if self.flags & flag else "0"
+            check(count <= entries and (count > 0) == (self.flags & flag > 0), COUNTS[name], name,
+                  expected, count)
+        at, byte = self.reserved
+        check(self.minor > 0 or byte == 0, at, "reserved", 0, byte)
+
+    def get(self, key):
+        """The `Value` of a key (bytes), or None."""
+        found = self.find(key)
+        return found and self.value(found[1])
+
+    def find(self, key):
+        """The slot of a key, as line and place in it, and its record, or None."""
+        h = hash_of(key, self.seed)
+        number = h * self.lines >> 64
+        for _ in range(self.max_probe + 1):
+            line = self.line(number)
+            for i, (fingerprint, at) in enumerate(zip(line.fingerprints, line.records)):
+                if fingerprint == h & 0x7FFF | 0x8000:
+                    record = self.record(at)
+                    if record.key == key:
+                        return (number, i), record
+            if not line.overflow >> (h >> 16 & 7) & 1:
+                return None
+            number = self.next(number)
+        return None
+
+    def __iter__(self):
+        """Pairs of key and `Value` in the order of the file."""
+        for number in range(self.lines):
+            line = self.line(number)
+            for fingerprint, at in zip(line.fingerprints, line.records):
+                if fingerprint:
+                    record = self.record(at)
+                    yield record.key, self.value(record)
+
+    def next(self, number):
+        """The line after a line, within the partition."""
+        place = number % self.lines_per_partition
+        return number - place + (place + 1) % self.lines_per_partition
+
+    def line(self, number):
+        """A line of the index, with the places of its records in the file."""
+        at = self.index + LINE_LEN * number
+        fields = struct.unpack("<14H 14H B B 6s", self.bytes[at:at + LINE_LEN])
+        shift, overflow, base = fields[28:]
+        check(shift <= 24, at + 56, "shift", "24 at most", shift)
+        offsets, base = fields[14:28], self.data + int.from_bytes(base, "little")
+        return Line(at, fields[:14], offsets, [base + (o << shift) for o in offsets], overflow)
+
+    def record(self, at):
+        """The record that begins at an offset of the file, without its value."""
+        check(at + 8 <= self.end, at, "record", f"a head before {self.end}", at)
+        tag, key_len, length = struct.unpack("<3B", self.bytes[at:at + 3])
+        head, code = 3, tag & 15
+        if tag & LONG:
+            _, key_len, low, high = struct.unpack("<B H I B", self.bytes[at:at + 8])
+            length, head = low | high << 32, 8
+            check(length <= MAX_VALUE, at + 3, "length of the value", "2^32 at most", length)
+        check(tag < 128 and code in TYPES, at, "tag", "a type, and bit 7 zero", tag)
+        key_at, key_end = at + head, at + head + key_len
+        after = key_end + (REFERENCE_LEN if tag & SHARED else 0)
+        check(key_end <= self.end, at, "end of the key", f"{self.end} at most", key_end)
+        check(after <= self.end, key_end, "end of the reference", f"{self.end} at most", after)
+        alignment = 1 if tag & COMPRESSED else ALIGNMENT.get(code, 1)
+        value_at = key_end
+        if tag & SHARED:
+            value_at = self.data + int.from_bytes(self.bytes[key_end:after], "little")
+        elif tag & LONG:
+            value_at = self.data + up(key_end - self.data, alignment)
+        end = value_at + length
+        check((value_at - self.data) % alignment == 0, at, "place of the value",
+              f"a multiple of {alignment}", value_at - self.data)
+        check(end <= self.end, key_end if tag & SHARED else at, "end of the value",
+              f"{self.end} at most", end)
+        return Record(at, tag, code, self.bytes[key_at:key_end], key_end, value_at, length,
+                      after if tag & SHARED else end)
+
+    def value(self, record):
+        return Value(record.type, decode(record.type, self.contents(record), record.value_at))
+
+    def contents(self, record):
+        """The bytes of a value, decompressed."""
+        stored = self.bytes[record.value_at:record.value_at + record.length]
+        if not record.tag & COMPRESSED:
+            return stored
+        import zstandard
+
+        at = record.value_at
+        try:
+            self.unpacker = self.unpacker or zstandard.ZstdDecompressor(self.dictionary())
+            length = zstandard.frame_content_size(stored)
+            check(0 <= length <= MAX_CONTENTS, at, "contents of the frame", "16 MiB at most",
+                  length)
+            contents = self.unpacker.decompress(stored, allow_extra_data=False)
+        except zstandard.ZstdError as error:
+            raise SnapshotError("corrupt", at, "value", "a zstd frame", error) from None
+        check(len(contents) == length, at, "contents of the frame", length, len(contents))
+        return contents
+
+    def dictionary(self):
+        import zstandard
+
+        start, length = self.sections["dictionary"]
+        return zstandard.ZstdCompressionDict(self.bytes[start:start + length]) if length else None
+
+    def check_dictionary(self):
+        start, length = self.sections["dictionary"]
+        hashed = hash_of(self.bytes[start:start + length])
+        check(hashed == self.dictionary_hash, 120, "dictionary_hash", hashed, self.dictionary_hash)
+
+    def verify(self):
+        """Check everything that the page promises."""
+        Verification(self).run()
+
+
+def decode(code, stored, at):
+    """The value of the bytes of a type; `at` is where they are, for errors."""
+    size = LENGTH.get(code, len(stored))
+    check(len(stored) == size, at, f"length of a {TYPES[code]}", size, len(stored))
+    if code == BYTES:
+        return stored
+    if code == STRING:
+        return text(stored, at)
+    if code == BOOL:
+        check(stored[0] <= 1, at, "bool", "0 or 1", stored[0])
+        return stored[0] == 1
+    if code == STRINGS:
+        return strings(stored, at)
+    if code == EMPTY:
+        return []
+    size = struct.calcsize(ELEMENT[code])
+    check(len(stored) % size == 0 and stored, at, f"length of a {TYPES[code]}",
+          f"a multiple of {size}, not 0", len(stored))
+    elements = struct.unpack(f"<{len(stored) // size}{ELEMENT[code]}", stored)
+    return elements[0] if code in LENGTH else list(elements)
+
+
+def strings(stored, at):
+    count = int.from_bytes(stored[:4], "little")
+    start = 4 + 4 * count
+    check(len(stored) >= start > 4, at, "number of strings", f"1 to {len(stored) // 4 - 1}", count)
+    ends = struct.unpack(f"<{count}I", stored[4:start])
+    bounds = (0, *ends)
+    check(list(bounds) == sorted(bounds) and ends[-1] == len(stored) - start, at, "ends of strings",
+          f"an order that ends with {len(stored) - start}", ends)
+    return [text(stored[start + a:start + b], at) for a, b in zip(bounds, ends)]
+
+
+def text(stored, at):
+    try:
+        return stored.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise SnapshotError("corrupt", at, "text", "UTF-8", error.reason) from None
+
+
+class Verification:
+    """One run over a whole file."""
+
+    def __init__(self, snapshot):
+        self.snapshot, self.bytes, self.totals = snapshot, snapshot.bytes, Counter()
+
+    def run(self):
+        snapshot, end = self.snapshot, HEADER_LEN
+        for start, length in snapshot.sections.values():
+            self.zeros(end, start)
+            end = start + length
+        snapshot.check_dictionary()
+        for number, partition in enumerate(self.partitions()):
+            self.partition(number, partition)
+        for name, at in COUNTS.items():
+            found = getattr(snapshot, name)
+            check(found == self.totals[name], at, name, self.totals[name], found)
+        by_type = tuple(self.totals[code] for code in range(16))
+        check(snapshot.entries_by_type == by_type, 176, "entries_by_type", by_type,
+              snapshot.entries_by_type)
+
+    def partitions(self):
+        """The entries of the directory, checked."""
+        snapshot, out, expected = self.snapshot, [], 0
+        start, length = snapshot.sections["directory"]
+        hashed, found = hash_of(self.bytes[start:start + length]), snapshot.directory_hash
+        check(hashed == found, 128, "directory_hash", hashed, found)
+        for at in range(start, start + length, DIRECTORY_ENTRY_LEN):
+            offset, data_len, *hashes = struct.unpack_from("<4Q", self.bytes, at)
+            check(offset == expected, at, "data_offset", expected, offset)
+            begin, end = snapshot.data + offset, snapshot.data + offset + data_len
+            check(end <= snapshot.end, at + 8, "end of the partition", snapshot.end, end)
+            out.append(Partition(at, begin, end, *hashes))
+            expected = up(offset + data_len, 64)
+            self.zeros(end, min(snapshot.data + expected, snapshot.end))
+        length, found = up(expected + TAIL, 64), snapshot.end - snapshot.data
+        check(found == length, 112, "length of the data", length, found)
+        self.zeros(snapshot.data + expected, snapshot.end)
+        return out
+
+    def partition(self, number, partition):
+        snapshot, count = self.snapshot, self.snapshot.lines_per_partition
+        start = snapshot.index + LINE_LEN * count * number
+        hashed = hash_of(self.bytes[start:start + LINE_LEN * count])
+        check(partition.index_hash == hashed, partition.at + 16, "index_hash", hashed,
+              partition.index_hash)
+        hashed = hash_of(self.bytes[partition.start:partition.end])
+        check(partition.data_hash == hashed, partition.at + 24, "data_hash", hashed,
+              partition.data_hash)
+        end = partition.start
+        for line in range(count * number, count * number + count):
+            end = self.line(line, end, partition.end)
+        self.zeros(end, partition.end)
+
+    def line(self, number, end, most):
+        """Checks a line and its records. `end` is where the last record ended; so is the answer."""
+        snapshot, line = self.snapshot, self.snapshot.line(number)
+        used = SLOTS - line.fingerprints.count(0)
+        check(all(line.fingerprints[:used]), line.at, "fingerprints", "used slots first",
+              line.fingerprints)
+        check(not any(line.offsets[used:]), line.at + 28 + 2 * used, "offsets of unused slots", 0,
+              line.offsets)
+        for i, at in enumerate(line.records[:used]):
+            check(end <= at < most, line.at + 28 + 2 * i, "record", f"{end} up to {most}", at)
+            self.zeros(end, at)
+            record = snapshot.record(at)
+            check(record.end <= most, at, "end of the record", f"{most} at most", record.end)
+            found = snapshot.find(record.key)
+            check(found and found[0] == (number, i), at, "key", "one that leads here", record.key)
+            self.record(record)
+            end = record.end
+        return end
+
+    def record(self, record):
+        contents, totals = self.snapshot.contents(record), self.totals
+        decode(record.type, contents, record.value_at)
+        totals.update({
+            "entries": 1,
+            record.type: 1,
+            "key_bytes": len(record.key),
+            "value_bytes": len(contents),
+            "stored_value_bytes": 0 if record.tag & SHARED else record.length,
+            "shared_entries": int(record.tag & SHARED > 0),
+            "compressed_entries": int(record.tag & COMPRESSED > 0),
+        })
+        if not record.tag & SHARED:
+            self.zeros(record.key_end, record.value_at)
+
+    def zeros(self, start, end):
+        between = self.bytes[start:end]
+        at = start + len(between) - len(between.lstrip(b"\0"))
+        check(at == end, at, "byte between", 0, self.bytes[at:at + 1])
+
+
+def json_of(value):
+    """A value as JSON holds it; what JSON cannot hold is written as the README here says."""
+    if value.type == BYTES:
+        return {"$bytes": base64.b64encode(value.data).decode()}
+    if value.type == F64:
+        return json_of_float(value.data, "d")
+    if value.type in (F64S, F32S):
+        return [json_of_float(number, ELEMENT[value.type]) for number in value.data]
+    return value.data
+
+
+def json_of_float(number, element):
+    if math.isfinite(number):
+        return number
+    if math.isinf(number):
+        name = "Infinity" if number > 0 else "-Infinity"
+    else:
+        bits = struct.pack(">" + element, number)
+        name = "NaN" if bits == struct.pack(">" + element, math.nan) else "0x" + bits.hex()
+    return {"$f64": name}
+
+
+def json_of_key(key):
+    try:
+        return key.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"$bytes": base64.b64encode(key).decode()}
+
+
+def main(path, *keys):
+    snapshot, status = Snapshot.open(path), 0
+    if not keys:
+        snapshot.verify()
+    named = ((key, snapshot.get(key)) for key in map(str.encode, keys))
+    for key, value in named if keys else snapshot:
+        if value is None:
+            print(f"{path}: no key {key}", file=sys.stderr)
+            status = 1
+            continue
+        row = {"key": json_of_key(key), "type": TYPES[value.type], "value": json_of(value)}
+        print(json.dumps(row, ensure_ascii=False))
+    return status
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    try:
+        sys.exit(main(*sys.argv[1:]))
+    except SnapshotError as error:
+        sys.exit(f"{sys.argv[1]}: {error}")
