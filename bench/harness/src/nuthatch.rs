@@ -62,7 +62,7 @@ impl Reader for SnapshotReader<'_> {
 
     #[inline]
     fn text(&mut self, key: &[u8]) -> Result<Option<u8>> {
-        Ok(first_byte(self.snapshot.get(key)?))
+        Ok(self.snapshot.get_string(key)?.and_then(|text| text.as_bytes().first().copied()))
     }
 
     #[inline]

@@ -109,9 +109,10 @@ fn equal_mask(line: &[u8; at::LEN], wanted: u16) -> u32 {
 #[cfg(any(test, not(target_arch = "x86_64")))]
 fn equal_mask_portable(line: &[u8; at::LEN], wanted: u16) -> u32 {
     let (words, _) = line[..32].as_chunks::<2>();
-    words.iter().enumerate().fold(0, |mask, (i, word)| {
-        mask | u32::from(u16::from_le_bytes(*word) == wanted) << i
-    })
+    words
+        .iter()
+        .enumerate()
+        .fold(0, |mask, (i, word)| mask | u32::from(u16::from_le_bytes(*word) == wanted) << i)
 }
 
 /// Asks for the cache line of this address ahead of its use. Never faults.

@@ -118,7 +118,9 @@ impl fmt::Display for Error {
             Self::WrongType { asked, found } => {
                 write!(f, "wrong type: asked for {asked}, the value is {found}")
             }
-            Self::Compressed => f.write_str("the value is compressed: read it with a scratch buffer"),
+            Self::Compressed => {
+                f.write_str("the value is compressed: read it with a scratch buffer")
+            }
             Self::Duplicate(d) => write!(
                 f,
                 "duplicate key \"{}\": rows {} and {}",

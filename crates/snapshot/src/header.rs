@@ -203,7 +203,9 @@ impl<'a> RawHeader<'a> {
         let found = self.u32(at::FLAGS);
         let needs_zstd = found & (flags::ZSTD | flags::DICTIONARY) != 0;
         let (expected, unknown) = match found & !flags::KNOWN {
-            0 if needs_zstd && !cfg!(feature = "zstd") => ("a build with the feature `zstd`", found),
+            0 if needs_zstd && !cfg!(feature = "zstd") => {
+                ("a build with the feature `zstd`", found)
+            }
             0 => return Ok(()),
             unknown => ("only features this build knows", unknown),
         };
@@ -288,12 +290,7 @@ impl<'a> RawHeader<'a> {
     }
 }
 
-fn damage(
-    path: &Path,
-    offset: u64,
-    expected: impl Display,
-    found: impl Display,
-) -> Box<Damage> {
+fn damage(path: &Path, offset: u64, expected: impl Display, found: impl Display) -> Box<Damage> {
     let (expected, found) = (expected.to_string(), found.to_string());
     Box::new(Damage { path: path.to_owned(), offset, expected, found })
 }

@@ -203,7 +203,11 @@ impl<'a> Partition<'a> {
         let at = header.directory.offset + number * directory::ENTRY_LEN as u64;
         let found = checksum(snapshot.section(index));
         let what = format!("the checksum of the index of partition {number}");
-        snapshot.verify_hash(at + directory::INDEX_HASH as u64, &what, (found, entry.index_hash))?;
+        snapshot.verify_hash(
+            at + directory::INDEX_HASH as u64,
+            &what,
+            (found, entry.index_hash),
+        )?;
         let offset = header.data.offset + data.offset;
         let found = checksum(snapshot.section(Section { offset, len: data.len }));
         let what = format!("the checksum of the data of partition {number}");
@@ -250,7 +254,11 @@ impl<'a> Partition<'a> {
         let record = snapshot.record(begin)?;
         if record.end > self.data.end() {
             let expected = format!("the end of a record by {}", self.data.end());
-            return Err(snapshot.corrupt(snapshot.header.data.offset + begin, expected, record.end));
+            return Err(snapshot.corrupt(
+                snapshot.header.data.offset + begin,
+                expected,
+                record.end,
+            ));
         }
         self.end = record.end;
         self.verify_place(number, begin, &record)?;

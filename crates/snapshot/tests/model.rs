@@ -80,10 +80,19 @@ fn any_rows(most: usize, copies: std::ops::Range<usize>) -> impl Strategy<Value 
     (vec((any_key(), any_value()), 0..most), copies).prop_map(|(drawn, copies)| {
         let mut rows = drawn.clone();
         for copy in 1..copies {
-            rows.extend(drawn.iter().map(|(key, value)| {
-                let number = copy.to_string();
-                ([&number.as_bytes()[number.len() / 2..], key, number.as_bytes()].concat(), value)
-            }).map(|(key, value)| (key, value.clone())));
+            rows.extend(
+                drawn
+                    .iter()
+                    .map(|(key, value)| {
+                        let number = copy.to_string();
+                        (
+                            [&number.as_bytes()[number.len() / 2..], key, number.as_bytes()]
+                                .concat(),
+                            value,
+                        )
+                    })
+                    .map(|(key, value)| (key, value.clone())),
+            );
         }
         rows
     })

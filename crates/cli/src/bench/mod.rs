@@ -1,12 +1,16 @@
 //! Measurements that `nuthatch bench` runs.
 
 use crate::commands::Failure;
+use nuthatch_bench::Options;
+
+/// Vectors are large: so many at most, whatever the number of keys.
+const MOST_VECTORS: u32 = 100_000;
 
 /// What `nuthatch bench snapshot` is asked for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct SnapshotBench {
-    /// Number of keys.
-    pub(crate) keys: u64,
+    /// Numbers of keys, each measured for itself.
+    pub(crate) keys: Vec<u32>,
     /// Whether to print an array of rows in JSON instead of a table.
     pub(crate) json: bool,
 }
@@ -14,6 +18,9 @@ pub(crate) struct SnapshotBench {
 impl SnapshotBench {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let Self { keys, json } = self;
-        Err(Failure::Error(format!("no measurements yet (keys {keys}, json {json})")))
+        let vectors = keys.iter().copied().min().unwrap_or(0).min(MOST_VECTORS);
+        let options = Options { keys, vectors, json, ..Options::default() };
+        nuthatch_bench::run(&options, &mut std::io::stdout().lock())
+            .map_err(|error| Failure::Error(error.to_string()))
     }
 }

@@ -16,7 +16,7 @@ at a time and in batches; then does the same with a hash map.",
 const SNAPSHOT_NOTES: &str = "\
 Examples:
   nuthatch bench snapshot
-  nuthatch bench snapshot --keys 20000000 --json > bench.json
+  nuthatch bench snapshot --keys 1000000,20000000 --json > bench.json
 
 Rows in JSON:
   {\"work\":\"get_hit\",\"system\":\"nuthatch\",\"keys\":1000000,\"ns_per_op\":61.0}
@@ -41,9 +41,10 @@ enum Engine {
 #[command(about = SNAPSHOT_ABOUT[0], long_about = SNAPSHOT_ABOUT.concat())]
 #[command(after_long_help = SNAPSHOT_NOTES)]
 struct Snapshot {
-    /// Number of keys
-    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
-    keys: u64,
+    /// Number of keys; several, with commas between, are measured one after the other
+    #[arg(long, value_name = "N", default_value = "1000000", value_delimiter = ',')]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    keys: Vec<u32>,
     /// Print an array of rows in JSON
     #[arg(long)]
     json: bool,
@@ -51,8 +52,8 @@ struct Snapshot {
 
 impl Bench {
     pub(crate) fn run(&self) -> Result<Answer, Failure> {
-        let Engine::Snapshot(Snapshot { keys, json }) = self.engine;
-        SnapshotBench { keys, json }.run()?;
+        let Engine::Snapshot(Snapshot { keys, json }) = &self.engine;
+        SnapshotBench { keys: keys.clone(), json: *json }.run()?;
         Ok(Answer::Whole)
     }
 }

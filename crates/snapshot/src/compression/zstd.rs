@@ -77,9 +77,7 @@ impl Scratch {
         let room = &mut cast::to_bytes_mut(&mut self.words)[..len];
         let context = self.context.get_or_insert_with(DCtx::create);
         let written = match &dictionary.0 {
-            Some(dictionary) => {
-                context.decompress_using_ddict(room, frame, dictionary.as_ddict())
-            }
+            Some(dictionary) => context.decompress_using_ddict(room, frame, dictionary.as_ddict()),
             None => context.decompress(room, frame),
         };
         match written {

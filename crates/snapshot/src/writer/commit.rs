@@ -1,8 +1,8 @@
 //! Images of partitions become the file: each gets its place in order, and is written.
 
-use super::row::RowRef;
 use super::compare;
 use super::emit::{BlobPiece, Image, Reference, Source, Totals};
+use super::row::RowRef;
 use super::rows::Buffers;
 use super::spill::SpillFile;
 use crate::directory::DirectoryEntry;
@@ -226,7 +226,8 @@ impl<'a> Commits<'a> {
             self.write_at(&image.data, base)?;
             return Ok(checksum(&image.data));
         }
-        let mut pieces = Pieces { commits: self, at: base, buffer: Vec::new(), sum: <_>::default() };
+        let mut pieces =
+            Pieces { commits: self, at: base, buffer: Vec::new(), sum: <_>::default() };
         let mut done = 0;
         for &BlobPiece { before, offset, len } in &image.blobs {
             pieces.put(&image.data[done..before])?;

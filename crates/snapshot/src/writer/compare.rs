@@ -64,4 +64,3 @@ pub(crate) fn same_bytes((one, len): (&Bytes<'_>, u64), other: &Bytes<'_>) -> Re
     }
     Ok(true)
 }
-

@@ -69,9 +69,7 @@ pub(crate) fn refuse(on_duplicate: OnDuplicate, found: Vec<Found>) -> Result<u64
     let dropped = found.iter().map(|found| found.dropped).sum();
     let earliest = found.into_iter().filter_map(|found| found.earliest).min_by_key(|d| d.second);
     match earliest {
-        Some(found) if on_duplicate == OnDuplicate::Error => {
-            Err(Error::Duplicate(Box::new(found)))
-        }
+        Some(found) if on_duplicate == OnDuplicate::Error => Err(Error::Duplicate(Box::new(found))),
         _ => Ok(dropped),
     }
 }

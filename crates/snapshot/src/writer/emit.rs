@@ -1,9 +1,9 @@
 //! One partition as bytes: its lines of the index, and its records.
 
-use super::row::RowRef;
 use super::compare;
 use super::place::Placement;
 use super::plan::Shape;
+use super::row::RowRef;
 use super::row::{Payload, Row};
 use super::rows::Buffers;
 use super::share::{Role, Shared};
@@ -310,8 +310,7 @@ impl<'a> Emitter<'a> {
             image.pad_to(base + offset);
             let fingerprint = KeyHash(record.at.hash).fingerprint();
             let units = (offset >> shift) as u16;
-            for (field, number) in
-                [(line_at::FINGERPRINTS, fingerprint), (line_at::OFFSETS, units)]
+            for (field, number) in [(line_at::FINGERPRINTS, fingerprint), (line_at::OFFSETS, units)]
             {
                 let at = field + 2 * slot;
                 line[at..at + 2].copy_from_slice(&number.to_le_bytes());

@@ -1,7 +1,7 @@
 //! Which line of the index each row of a partition goes to.
 
-use super::row::RowRef;
 use super::plan::Shape;
+use super::row::RowRef;
 use crate::error::{Error, Result};
 use crate::hash::KeyHash;
 use crate::layout::{limits, line};

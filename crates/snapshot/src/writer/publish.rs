@@ -44,7 +44,10 @@ impl NewFile {
 
     /// Writes the header last, makes everything durable, and renames.
     pub(crate) fn publish(mut self, header: &[u8], len: u64) -> Result<()> {
-        let io = |act| { let path = self.path.clone(); move |e| Error::io(&path, act, e) };
+        let io = |act| {
+            let path = self.path.clone();
+            move |e| Error::io(&path, act, e)
+        };
         self.write_at(header, 0)?;
         self.file.set_len(len).map_err(io("set the length"))?;
         self.file.sync_all().map_err(io("sync"))?;

@@ -1,9 +1,9 @@
 //! Which values are stored once and referred to: found by hash, confirmed byte by byte later.
 
-use crate::parallel;
 use super::row::{self, Payload, Row};
 use super::spill::SpillFile;
 use crate::error::Result;
+use crate::parallel;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -67,9 +67,15 @@ impl Shard {
         for (offset, count) in self.spilled {
             bytes.resize(count * PAIR_LEN, 0);
             spill.map_or(Ok(()), |file| file.read_at(&mut bytes, offset))?;
-            self.pairs.extend(bytes.as_chunks::<8>().0.as_chunks::<2>().0.iter().map(
-                |[value, key]| (u64::from_le_bytes(*value), u64::from_le_bytes(*key)),
-            ));
+            self.pairs.extend(
+                bytes
+                    .as_chunks::<8>()
+                    .0
+                    .as_chunks::<2>()
+                    .0
+                    .iter()
+                    .map(|[value, key]| (u64::from_le_bytes(*value), u64::from_le_bytes(*key))),
+            );
         }
         Ok(self.pairs)
     }

@@ -144,9 +144,8 @@ fn text(len: usize, kind: u8) -> String {
 
 pub(crate) fn any_value() -> impl Strategy<Value = Owned> {
     let text = || (any_len(), any::<u8>()).prop_map(|(len, kind)| text(len, kind));
-    let bytes = (any_len(), 0..4_u8).prop_map(|(len, kind)| {
-        Owned::Bytes((0..len).map(|i| (i * i) as u8 ^ kind).collect())
-    });
+    let bytes = (any_len(), 0..4_u8)
+        .prop_map(|(len, kind)| Owned::Bytes((0..len).map(|i| (i * i) as u8 ^ kind).collect()));
     let numbers = || (1..70_usize, prop_oneof![Just(0), Just(-7), any::<i64>()]);
     let list = |(len, first): (usize, i64)| (0..len as i64).map(move |i| first.wrapping_add(i));
     prop_oneof![

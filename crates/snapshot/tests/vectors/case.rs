@@ -3,7 +3,7 @@
 use crate::anatomy::Anatomy;
 use crate::good::Good;
 use crate::json;
-use nuthatch_snapshot::layout::{directory, header};
+use nuthatch_snapshot::layout::{directory, header, line};
 use std::fmt::Write as _;
 use std::rc::Rc;
 use xxhash_rust::xxh3::xxh3_64;
@@ -83,36 +83,36 @@ impl Case {
     /// The case as a line of the table: the file it is made from, its length where that changes,
     /// the bytes that change, and what readers must say.
     pub(crate) fn to_json(&self, good: &[u8], verify: Option<u64>) -> String {
-        let mut line = format!("{{\"name\":{}", json::string(&self.name));
-        let _ = write!(line, ",\"file\":\"v1/{}.nut\"", self.base);
+        let mut row = format!("{{\"name\":{}", json::string(&self.name));
+        let _ = write!(row, ",\"file\":\"v1/{}.nut\"", self.base);
         if self.bytes.len() != good.len() {
-            let _ = write!(line, ",\"length\":{}", self.bytes.len());
+            let _ = write!(row, ",\"length\":{}", self.bytes.len());
         }
-        let _ = write!(line, ",\"patch\":{}", json::list(self.patch(good).into_iter()));
-        self.expectations(&mut line, verify);
-        line
+        let _ = write!(row, ",\"patch\":{}", json::list(self.patch(good).into_iter()));
+        self.expectations(&mut row, verify);
+        row
     }
 
     /// The case as a line of the table, for the file at this path.
     pub(crate) fn to_json_of_file(&self, path: &str, verify: Option<u64>) -> String {
-        let mut line = format!("{{\"name\":{},\"file\":\"{path}\"", json::string(&self.name));
-        self.expectations(&mut line, verify);
-        line
+        let mut row = format!("{{\"name\":{},\"file\":\"{path}\"", json::string(&self.name));
+        self.expectations(&mut row, verify);
+        row
     }
 
-    fn expectations(&self, line: &mut String, verify: Option<u64>) {
+    fn expectations(&self, row: &mut String, verify: Option<u64>) {
         let error = |code: &str, at: u64| format!("{{\"code\":\"{code}\",\"offset\":{at}}}");
         if let Shows::Open(code, at) = self.shows {
-            let _ = write!(line, ",\"open\":{}", error(code, at));
+            let _ = write!(row, ",\"open\":{}", error(code, at));
         }
         if let Some(at) = verify {
-            let _ = write!(line, ",\"verify\":{}", error("corrupt", at));
+            let _ = write!(row, ",\"verify\":{}", error("corrupt", at));
         }
         if let Some((key, answer)) = &self.get {
             let (key, answer) = (json::key(key), answer.name());
-            let _ = write!(line, ",\"get\":{{\"key\":{key},\"answer\":\"{answer}\"}}");
+            let _ = write!(row, ",\"get\":{{\"key\":{key},\"answer\":\"{answer}\"}}");
         }
-        line.push('}');
+        row.push('}');
     }
 
     /// The runs of bytes that differ from the good file, which counts as zeros beyond its end.
@@ -150,6 +150,13 @@ impl Copy<'_> {
         self
     }
 
+    /// Sets every overflow bit of every line.
+    pub(crate) fn overflow_everywhere(&mut self) {
+        for at in self.of.lines() {
+            self.put(at + line::OVERFLOW, &[0xff]);
+        }
+    }
+
     /// Makes all checksums right again.
     pub(crate) fn mend(&mut self) {
         for partition in 0..self.of.partitions() {
@@ -160,15 +167,14 @@ impl Copy<'_> {
 
     fn mend_partition(&mut self, partition: usize) {
         let entry = self.of.entry(partition);
-        let copy = Anatomy::new(std::mem::take(&mut self.bytes));
-        let index = copy.index(partition);
-        let start = copy.number(entry, 8).saturating_add(copy.data().start);
-        let data = start..start.saturating_add(copy.number(entry + directory::DATA_LEN, 8));
-        let hashes = [
-            (directory::INDEX_HASH, copy.bytes.get(index).map(xxh3_64)),
-            (directory::DATA_HASH, copy.bytes.get(data).map(xxh3_64)),
-        ];
-        self.bytes = copy.bytes;
+        let field = |at: usize| {
+            let bytes = self.bytes[at..at + 8].try_into().expect("eight bytes");
+            usize::try_from(u64::from_le_bytes(bytes)).expect("64 bits")
+        };
+        let start = self.of.data().start.saturating_add(field(entry + directory::DATA_OFFSET));
+        let data = start..start.saturating_add(field(entry + directory::DATA_LEN));
+        let hashes = [(directory::INDEX_HASH, self.of.index(partition)), (directory::DATA_HASH, data)]
+            .map(|(field, range)| (field, self.bytes.get(range).map(xxh3_64)));
         for (field, hash) in hashes {
             if let Some(hash) = hash {
                 self.put(entry + field, &hash.to_le_bytes());

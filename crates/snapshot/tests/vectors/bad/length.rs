@@ -1,0 +1,54 @@
+//! Files that end too early or too late.
+
+use crate::case::{Base, Shows};
+use nuthatch_snapshot::layout::header;
+
+/// Cut at every boundary of a section, a byte before and a byte after it, and within the header.
+pub(crate) fn cut_and_extended(base: &mut Base) {
+    let whole = base.anatomy.bytes.len();
+    let mut lens = vec![0, 7, 8, 9, 511, 512, 513, whole - 64, whole - 1];
+    for field in [header::DICTIONARY, header::DIRECTORY, header::INDEX, header::DATA] {
+        let section = base.anatomy.section(field);
+        lens.extend([section.start, section.end].iter().flat_map(|at| at - 1..=at + 1));
+    }
+    lens.sort_unstable();
+    lens.dedup();
+    for len in lens.into_iter().filter(|len| *len < whole) {
+        let shows = match len {
+            0..8 => Shows::Open("not-a-snapshot", 0),
+            8..512 => Shows::Open("corrupt", len as u64),
+            _ => Shows::Open("corrupt", 16),
+        };
+        base.case(format!("cut to {len} bytes"), shows, |copy| copy.bytes.truncate(len));
+    }
+    for (more, byte) in [(1, 0), (64, 0), (1, 1), (64, 0xff)] {
+        let name = format!("{more} bytes {byte:#04x} after the end");
+        let shows = Shows::Open("corrupt", 16);
+        base.case(name, shows, |copy| copy.bytes.resize(whole + more, byte));
+    }
+}
+
+/// The header of a file whose data section, the last one, has another length.
+fn resized(base: &mut Base, name: &str, shows: Shows, change: isize) {
+    let whole = base.anatomy.bytes.len().saturating_add_signed(change);
+    let data = base.anatomy.data().len().saturating_add_signed(change);
+    base.case(name, shows, |copy| {
+        copy.bytes.resize(whole, 0);
+        copy.put(header::FILE_LEN, &(whole as u64).to_le_bytes());
+        copy.put(header::DATA + 8, &(data as u64).to_le_bytes());
+        copy.mend_header();
+    });
+}
+
+const DATA_LEN: u64 = header::DATA as u64 + 8;
+
+pub(crate) fn too_little_data(base: &mut Base) {
+    resized(base, "data of 512 bytes", Shows::Open("corrupt", DATA_LEN), -64);
+    resized(base, "data of no bytes", Shows::Open("corrupt", DATA_LEN), -576);
+}
+
+pub(crate) fn other_lengths_of_the_data(base: &mut Base) {
+    resized(base, "64 zeros too few", Shows::Verify(DATA_LEN), -64);
+    resized(base, "64 zeros too many", Shows::Verify(DATA_LEN), 64);
+    resized(base, "data of no multiple of 64", Shows::Open("corrupt", DATA_LEN), -1);
+}
