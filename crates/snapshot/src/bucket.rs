@@ -7,7 +7,7 @@ use crate::layout::line as at;
 pub(crate) struct Line<'a>(&'a [u8; at::LEN]);
 
 /// Some slots of a line, lowest first.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Slots(u32);
 
 impl Iterator for Slots {
@@ -91,10 +91,11 @@ fn equal_mask_sse2(line: &[u8; at::LEN], wanted: u16) -> u32 {
         _mm_set1_epi16,
     };
     let (halves, _) = line.as_chunks::<16>();
+    let at = |half: usize| std::ptr::from_ref(&halves[half]).cast::<()>().cast::<__m128i>();
     // SAFETY: the load reads 16 bytes, needs no alignment, and the reference is to 16 bytes.
-    let low = unsafe { _mm_loadu_si128(std::ptr::from_ref(&halves[0]).cast::<__m128i>()) };
+    let low = unsafe { _mm_loadu_si128(at(0)) };
     // SAFETY: as above.
-    let high = unsafe { _mm_loadu_si128(std::ptr::from_ref(&halves[1]).cast::<__m128i>()) };
+    let high = unsafe { _mm_loadu_si128(at(1)) };
     let wanted = _mm_set1_epi16(wanted.cast_signed());
     let equal = _mm_packs_epi16(_mm_cmpeq_epi16(low, wanted), _mm_cmpeq_epi16(high, wanted));
     _mm_movemask_epi8(equal).cast_unsigned()

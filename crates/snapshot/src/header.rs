@@ -109,7 +109,7 @@ impl<'a> RawHeader<'a> {
         if *magic != layout::MAGIC {
             let found = format!("\"{}\"", magic.escape_ascii());
             let expected = format!("\"{}\"", layout::MAGIC.escape_ascii());
-            return Err(Error::NotASnapshot(damage(path, 0, expected, found)));
+            return Err(Error::NotASnapshot(Box::new(damage(path, 0, expected, found))));
         }
         match bytes.first_chunk() {
             Some(bytes) => Ok(Self { bytes, path }),
@@ -191,12 +191,12 @@ impl<'a> RawHeader<'a> {
         if major == layout::VERSION_MAJOR {
             return Ok(());
         }
-        Err(Error::Unsupported(damage(
+        Err(Error::Unsupported(Box::new(damage(
             self.path,
             at::VERSION_MAJOR as u64,
             format!("format version {}", layout::VERSION_MAJOR),
             format!("version {major}.{}", self.u16(at::VERSION_MINOR)),
-        )))
+        ))))
     }
 
     fn check_flags(&self) -> Result<(), Error> {
@@ -210,7 +210,7 @@ impl<'a> RawHeader<'a> {
             unknown => ("only features this build knows", unknown),
         };
         let found = format!("flags {unknown:#x}");
-        Err(Error::Unsupported(damage(self.path, at::FLAGS as u64, expected, found)))
+        Err(Error::Unsupported(Box::new(damage(self.path, at::FLAGS as u64, expected, found))))
     }
 
     fn check_geometry(&self, header: &Header) -> Result<(), Error> {
@@ -290,9 +290,9 @@ impl<'a> RawHeader<'a> {
     }
 }
 
-fn damage(path: &Path, offset: u64, expected: impl Display, found: impl Display) -> Box<Damage> {
+fn damage(path: &Path, offset: u64, expected: impl Display, found: impl Display) -> Damage {
     let (expected, found) = (expected.to_string(), found.to_string());
-    Box::new(Damage { path: path.to_owned(), offset, expected, found })
+    Damage { path: path.to_owned(), offset, expected, found }
 }
 
 /// The error for bytes that contradict the format.
@@ -303,5 +303,5 @@ pub(crate) fn corrupt(
     expected: impl Display,
     found: impl Display,
 ) -> Error {
-    Error::Corrupt(damage(path, offset, expected, found))
+    Error::Corrupt(Box::new(damage(path, offset, expected, found)))
 }

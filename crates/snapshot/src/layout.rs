@@ -74,7 +74,7 @@ pub mod header {
     const _: () = assert!(DICTIONARY_HASH == DATA + 16);
     const _: () = assert!(RESERVED == ENTRIES_BY_TYPE + 16 * 8);
     const _: () = assert!(LEN == HASH + 8);
-    const _: () = assert!(LEN as u64 % super::SECTION_ALIGN == 0);
+    const _: () = assert!((LEN as u64).is_multiple_of(super::SECTION_ALIGN));
 }
 
 /// Bits of the header's flags. A reader refuses a file with a flag it does not know.

@@ -93,8 +93,9 @@ impl Map {
         if at >= self.windows {
             return None;
         }
+        let at = at as usize;
         // SAFETY: the check leaves `SHORT_MOST` bytes between `at` and the end of the data.
-        Some(unsafe { &*self.data.as_ptr().add(at as usize).cast() })
+        unsafe { self.data.get_unchecked(at..at + record::SHORT_MOST) }.first_chunk()
     }
 
     /// The lines of the index.

@@ -251,6 +251,7 @@ impl fmt::Debug for Snapshot {
 }
 
 /// What a look at the most likely place of a key tells.
+#[derive(Clone, Copy)]
 pub(crate) enum Quick<'a> {
     /// A type code, unchecked, and the bytes of the value.
     Found(u8, &'a [u8]),
@@ -294,7 +295,7 @@ macro_rules! typed_gets {
         ///
         /// `None` for a missing key; [`Error::WrongType`] for a value of another type.
         #[inline(always)]
-        pub fn $name<'a>(&'a self, key: &[u8]) -> Result<Option<$ty>> {
+        pub fn $name(&self, key: &[u8]) -> Result<Option<$ty>> {
             let hash = KeyHash::of(key, self.header.seed);
             let code = ValueType::$variant.code();
             let stored = match self.quick_find(key, hash, Some(code)) {
@@ -321,9 +322,9 @@ macro_rules! typed_gets {
 impl Snapshot {
     typed_gets! {
         /// The bytes of a key.
-        get_bytes, &'a [u8], Bytes;
+        get_bytes, &[u8], Bytes;
         /// The string of a key.
-        get_string, &'a str, String;
+        get_string, &str, String;
         /// The truth value of a key.
         get_bool, bool, Bool;
         /// The integer of a key.
@@ -331,12 +332,12 @@ impl Snapshot {
         /// The float of a key.
         get_f64, f64, F64;
         /// The list of integers of a key, in place.
-        get_i64_list, &'a [i64], I64List, &[];
+        get_i64_list, &[i64], I64List, &[];
         /// The list of 64-bit floats of a key, in place.
-        get_f64_list, &'a [f64], F64List, &[];
+        get_f64_list, &[f64], F64List, &[];
         /// The list of 32-bit floats of a key, in place.
-        get_f32_list, &'a [f32], F32List, &[];
+        get_f32_list, &[f32], F32List, &[];
         /// The list of strings of a key, in place.
-        get_string_list, StringList<'a>, StringList, StringList::default();
+        get_string_list, StringList<'_>, StringList, StringList::default();
     }
 }

@@ -139,12 +139,11 @@ impl<'a> Candidates<'a> {
     }
 
     fn spill(&self, shard: &mut Shard) -> Result<()> {
-        let file = match self.spill.get() {
-            Some(file) => file,
-            None => {
-                let file = SpillFile::create(self.directory)?;
-                self.spill.get_or_init(|| file)
-            }
+        let file = if let Some(file) = self.spill.get() {
+            file
+        } else {
+            let file = SpillFile::create(self.directory)?;
+            self.spill.get_or_init(|| file)
         };
         let bytes: Vec<u8> = shard
             .pairs

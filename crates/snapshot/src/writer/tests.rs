@@ -13,7 +13,7 @@ fn long_values(count: usize) -> Vec<(String, Vec<u8>)> {
         .map(|i| {
             let number = i % (count / 3);
             let len = 40 + number % 10 * 40;
-            let flat = number % 2 == 0;
+            let flat = number.is_multiple_of(2);
             let value = (0..len).map(|i| if flat { number as u8 } else { noise(number, i) });
             (format!("key {i}"), value.collect())
         })

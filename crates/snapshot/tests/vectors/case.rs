@@ -5,7 +5,7 @@ use crate::good::Good;
 use crate::json;
 use nuthatch_snapshot::layout::{directory, header, line};
 use std::fmt::Write as _;
-use std::rc::Rc;
+use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Where the damage shows, with the error's code and offset.
@@ -42,7 +42,7 @@ impl Answer {
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) base: &'static str,
-    pub(crate) bytes: Rc<[u8]>,
+    pub(crate) bytes: Arc<[u8]>,
     pub(crate) shows: Shows,
     pub(crate) get: Option<(Vec<u8>, Answer)>,
 }

@@ -1,0 +1,37 @@
+//! Bytes that belong to nothing and must be zero. Where a checksum covers them, it is right.
+
+use crate::case::{Base, Shows};
+use nuthatch_snapshot::layout::{directory, header, record};
+
+pub(crate) fn broken(base: &mut Base) {
+    let mut places = between_sections(base);
+    let entry = base.anatomy.entry(0);
+    let data = base.anatomy.data();
+    let end = data.start + base.anatomy.number(entry + directory::DATA_LEN, 8);
+    places.extend([("after the partition", end), ("of the data", data.end - record::SHORT_MOST)]);
+    places.push(("of the file", data.end - 1));
+    places.extend(between_records(base).map(|at| ("between two records", at)));
+    for (name, at) in places {
+        let name = format!("zeros: byte {at}, {name}");
+        base.case(name, Shows::Verify(at as u64), |copy| copy.put(at, &[1]).mend());
+    }
+}
+
+fn between_sections(base: &Base) -> Vec<(&'static str, usize)> {
+    let fields = [header::DICTIONARY, header::DIRECTORY, header::INDEX, header::DATA];
+    let sections = fields.map(|field| base.anatomy.section(field));
+    let gaps = sections.windows(2).map(|pair| pair[0].end..pair[1].start);
+    let gaps = gaps.filter(|gap| !gap.is_empty());
+    gaps.flat_map(|gap| [gap.start, gap.end - 1].map(|at| ("between sections", at))).collect()
+}
+
+/// The last byte before a record that begins later than the one before it ends.
+fn between_records(base: &Base) -> Option<usize> {
+    let places = base.anatomy.places();
+    let gap = places.windows(2).find(|pair| {
+        let tag = base.anatomy.bytes[pair[0].at];
+        let value = usize::from(base.anatomy.bytes[pair[0].at + 2]);
+        tag & !record::TYPE_MASK == 0 && pair[0].after_key + value < pair[1].at
+    });
+    gap.map(|pair| pair[1].at - 1)
+}
