@@ -135,7 +135,8 @@ class Snapshot:
         check(unknown == 0, 176, "entries of unknown types", 0, unknown)
         check(sum(by_type) == entries, 176, "entries of all types", entries, sum(by_type))
         check(entries <= slots, 32, "entries", f"{slots} at most", entries)
-        for name, flag in (("shared_entries", FLAG_SHARED), ("compressed_entries", FLAG_COMPRESSED)):
+        flags = {"shared_entries": FLAG_SHARED, "compressed_entries": FLAG_COMPRESSED}
+        for name, flag in flags.items():
             count = getattr(self, name)
             expected = f"1 to {entries}" if self.flags & flag else "0"
             check(count <= entries and (count > 0) == (self.flags & flag > 0), COUNTS[name], name,
@@ -189,10 +190,11 @@ class Snapshot:
 
     def record(self, at):
         """The record that begins at an offset of the file, without its value."""
-        check(at + 8 <= self.end, at, "record", f"a head before {self.end}", at)
+        check(at + 3 <= self.end, at, "record", f"a head before {self.end}", at)
         tag, key_len, length = struct.unpack("<3B", self.bytes[at:at + 3])
         head, code = 3, tag & 15
         if tag & LONG:
+            check(at + 8 <= self.end, at, "record", f"a long head before {self.end}", at)
             _, key_len, low, high = struct.unpack("<B H I B", self.bytes[at:at + 8])
             length, head = low | high << 32, 8
             check(length <= MAX_VALUE, at + 3, "length of the value", "2^32 at most", length)
@@ -228,6 +230,7 @@ class Snapshot:
         at = record.value_at
         try:
             self.unpacker = self.unpacker or zstandard.ZstdDecompressor(self.dictionary())
+            check(stored[:4] == zstandard.FRAME_HEADER, at, "value", "a zstd frame", stored[:4])
             length = zstandard.frame_content_size(stored)
             check(0 <= length <= MAX_CONTENTS, at, "contents of the frame", "16 MiB at most",
                   length)
@@ -388,25 +391,28 @@ class Verification:
 
 
 def json_of(value):
-    """A value as JSON holds it; what JSON cannot hold is written as the README here says."""
+    """A value as JSON, in the form that `nuthatch dump` gives it."""
     if value.type == BYTES:
         return {"$bytes": base64.b64encode(value.data).decode()}
     if value.type == F64:
-        return json_of_float(value.data, "d")
-    if value.type in (F64S, F32S):
-        return [json_of_float(number, ELEMENT[value.type]) for number in value.data]
+        number = json_of_float(value.data, "d")
+        return {"$f64": number} if isinstance(number, str) else number
+    if value.type == F32S:
+        return {"$f32": [json_of_float(number, "f") for number in value.data]}
+    if value.type == F64S:
+        numbers = [json_of_float(number, "d") for number in value.data]
+        return {"$f64": numbers} if any(isinstance(n, str) for n in numbers) else numbers
     return value.data
 
 
 def json_of_float(number, element):
+    """A number, or a string for what JSON has no numbers for."""
     if math.isfinite(number):
         return number
     if math.isinf(number):
-        name = "Infinity" if number > 0 else "-Infinity"
-    else:
-        bits = struct.pack(">" + element, number)
-        name = "NaN" if bits == struct.pack(">" + element, math.nan) else "0x" + bits.hex()
-    return {"$f64": name}
+        return "Infinity" if number > 0 else "-Infinity"
+    bits = struct.pack(">" + element, number)
+    return "NaN" if bits == struct.pack(">" + element, math.nan) else "0x" + bits.hex()
 
 
 def json_of_key(key):

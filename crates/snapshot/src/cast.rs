@@ -1,7 +1,8 @@
 //! Views of stored bytes as slices of numbers, without a copy.
 //!
 //! The format is little-endian and stores every list aligned to its element, so on a little-endian
-//! machine a list is read where it lies. A misaligned or ragged slice (a damaged file) gives `None`.
+//! machine a list is read where it lies. A misaligned or ragged slice, from a damaged file, gives
+//! `None`.
 
 #[cfg(target_endian = "big")]
 compile_error!("snapshots are read in place and need a little-endian machine");
@@ -22,7 +23,7 @@ impl Plain for f32 {}
 /// The bytes as numbers; `None` unless they are aligned and a whole number of elements.
 #[inline]
 pub(crate) fn to_numbers<T: Plain>(bytes: &[u8]) -> Option<&[T]> {
-    // SAFETY: `Plain` is sealed and implemented only for numbers, for which every bit pattern is valid.
+    // SAFETY: `Plain` is sealed and implemented for numbers alone, of which all bits are valid.
     let (before, numbers, after) = unsafe { bytes.align_to::<T>() };
     (before.is_empty() && after.is_empty()).then_some(numbers)
 }
@@ -31,7 +32,7 @@ pub(crate) fn to_numbers<T: Plain>(bytes: &[u8]) -> Option<&[T]> {
 #[inline]
 pub(crate) fn to_bytes<T: Plain>(numbers: &[T]) -> &[u8] {
     let len = size_of_val(numbers);
-    // SAFETY: numbers have no padding, `u8` needs no alignment, and the length is that of the slice.
+    // SAFETY: numbers have no padding, `u8` needs no alignment, the length is that of the slice.
     unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast::<u8>(), len) }
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong, told so that the reader knows the place, what was expected and what was found.
+//! What can go wrong, told with the place, what was expected and what was found.
 
 use crate::value::ValueType;
 use std::fmt;
@@ -145,6 +145,60 @@ impl std::error::Error for Error {
         match self {
             Self::Io(e) => Some(&e.source),
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = include_str!("../../../testdata/errors.csv");
+
+    /// One error of each kind. A new kind has no arm below until it is added here.
+    fn one_of_each() -> Vec<Error> {
+        let damage = || {
+            let (expected, found) = (String::new(), String::new());
+            Box::new(Damage { path: PathBuf::new(), offset: 0, expected, found })
+        };
+        let (asked, found) = (ValueType::I64, ValueType::String);
+        let errors = vec![
+            Error::io(Path::new("a.nut"), "open", std::io::ErrorKind::NotFound.into()),
+            Error::NotASnapshot(damage()),
+            Error::Unsupported(damage()),
+            Error::Corrupt(damage()),
+            Error::WrongType { asked, found },
+            Error::Compressed,
+            Error::Duplicate(Box::new(Duplicate { key: Vec::new(), first: 0, second: 1 })),
+            Error::limit("key length", 65_535, 65_536),
+        ];
+        for error in &errors {
+            match error {
+                Error::Io(_)
+                | Error::NotASnapshot(_)
+                | Error::Unsupported(_)
+                | Error::Corrupt(_)
+                | Error::WrongType { .. }
+                | Error::Compressed
+                | Error::Duplicate(_)
+                | Error::Limit(_) => {}
+            }
+        }
+        errors
+    }
+
+    #[test]
+    fn the_table_for_all_languages_has_every_code() {
+        let mut lines = TABLE.lines();
+        assert_eq!(lines.next(), Some("code,meaning,what to do"));
+        let rows: Vec<_> =
+            lines.map(|line| line.split_once(",\"").expect("three columns")).collect();
+        let listed: Vec<_> = rows.iter().map(|(code, _)| *code).collect();
+        let codes: Vec<_> = one_of_each().iter().map(Error::code).collect();
+        assert_eq!(listed, codes);
+        for (code, rest) in rows {
+            let (meaning, action) = rest.split_once("\",\"").expect("three columns");
+            assert!(!meaning.is_empty() && action.len() > 1, "{code}");
         }
     }
 }

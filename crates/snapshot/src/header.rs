@@ -2,9 +2,10 @@
 
 use crate::error::{Damage, Error};
 use crate::hash::checksum;
-use crate::layout::{self, directory, flags, header as at, limits, line};
+use crate::layout::{self, directory, flags, header as at, limits, line, record};
 use crate::value::ValueType;
 use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 /// A section of the file, known to lie within it.
@@ -222,52 +223,85 @@ impl<'a> RawHeader<'a> {
             return Err(self.flaw(at::LINES_PER_PARTITION, "at least one line", "none"));
         }
         let most = u64::from(limits::MAX_PROBE).min(lines - 1);
-        self.at_most(at::MAX_PROBE, "a probe length", most, u64::from(header.max_probe))?;
-        let expected = header.partitions() * lines * line::LEN as u64;
-        self.require(at::INDEX + 8, "the index length", (expected, header.index.len))?;
-        let expected = header.partitions() * directory::ENTRY_LEN as u64;
-        self.require(at::DIRECTORY + 8, "the directory length", (expected, header.directory.len))?;
-        self.at_most(
-            at::DICTIONARY + 8,
-            "a dictionary length",
-            limits::DICTIONARY_LEN,
-            header.dictionary.len,
-        )
+        self.at_most(at::MAX_PROBE, "a probe length", most, u64::from(header.max_probe))
     }
 
-    /// Sections follow the header in one order, aligned, without gaps but for the alignment.
+    /// Sections follow the header in one order, aligned, without gaps but for the alignment, up to
+    /// the end of the file, each with a length that the fields before it allow.
     fn check_sections(&self, header: &Header) -> Result<(), Error> {
+        let has_dictionary = u64::from(header.flags & flags::DICTIONARY != 0);
+        let dictionary_lens = has_dictionary..=has_dictionary * limits::DICTIONARY_LEN;
+        let exactly = |count: u64, len: usize| {
+            let len = count.saturating_mul(len as u64);
+            len..=len
+        };
+        let directory_lens = exactly(header.partitions(), directory::ENTRY_LEN);
+        let lines = header.partitions() * u64::from(header.lines_per_partition);
+        let least_data = (record::SHORT_MOST as u64).next_multiple_of(layout::SECTION_ALIGN);
         let mut expected = at::LEN as u64;
-        for (field, what, section) in [
-            (at::DICTIONARY, "the dictionary offset", header.dictionary),
-            (at::DIRECTORY, "the directory offset", header.directory),
-            (at::INDEX, "the index offset", header.index),
-            (at::DATA, "the data offset", header.data),
+        for (field, what, section, lens) in [
+            (at::DICTIONARY, "dictionary", header.dictionary, dictionary_lens),
+            (at::DIRECTORY, "directory", header.directory, directory_lens),
+            (at::INDEX, "index", header.index, exactly(lines, line::LEN)),
+            (at::DATA, "data", header.data, least_data..=limits::FILE_LEN),
         ] {
-            self.require(field, what, (expected, section.offset))?;
-            let most = header.file_len.saturating_sub(section.offset);
-            self.at_most(field + 8, "a section within the file", most, section.len)?;
+            self.require(field, &format!("the {what} offset"), (expected, section.offset))?;
+            let room = header.file_len.saturating_sub(section.offset);
+            self.at_most(field + 8, "a section within the file", room, section.len)?;
+            self.within(field + 8, &format!("bytes of {what}"), lens, section.len)?;
             expected = section.end().next_multiple_of(layout::SECTION_ALIGN);
         }
-        self.require(at::FILE_LEN, "the file length after all sections", {
-            (expected, header.file_len)
+        let rest = header.file_len - header.data.offset;
+        self.require(at::DATA + 8, "the data length, up to the end of the file,", {
+            (rest.next_multiple_of(layout::SECTION_ALIGN), header.data.len)
         })
     }
 
     fn check_counts(&self, header: &Header) -> Result<(), Error> {
+        let sum = |counts: &[u64]| counts.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
+        let known = ValueType::ALL.map(|t| header.entries_by_type[usize::from(t.code())]);
+        for (what, counts) in [
+            ("the entries of all types", &header.entries_by_type[..]),
+            ("the entries of the types there are", &known),
+        ] {
+            self.require(at::ENTRIES_BY_TYPE, what, (header.entries, sum(counts)))?;
+        }
         let slots = header.index.len / line::LEN as u64 * line::SLOTS as u64;
         self.at_most(at::ENTRIES, "entries the index has slots for", slots, header.entries)?;
-        let known = ValueType::ALL.map(|t| header.entries_by_type[usize::from(t.code())]);
-        let sum = known.iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
-        self.require(at::ENTRIES_BY_TYPE, "the entries of all types", (header.entries, sum))?;
-        self.at_most(at::SHARED_ENTRIES, "shared entries", header.entries, header.shared_entries)?;
-        let compressed = header.compressed_entries;
-        self.at_most(at::COMPRESSED_ENTRIES, "compressed entries", header.entries, compressed)?;
+        for (field, what, flag, count) in [
+            (at::SHARED_ENTRIES, "shared entries", flags::SHARED, header.shared_entries),
+            (at::COMPRESSED_ENTRIES, "compressed entries", flags::ZSTD, header.compressed_entries),
+        ] {
+            let least = u64::from(header.flags & flag != 0);
+            self.within(field, what, least..=least * header.entries, count)?;
+        }
+        // A newer minor version may keep there what this one can ignore.
+        if header.version_minor > layout::VERSION_MINOR {
+            return Ok(());
+        }
         let reserved = &self.bytes[at::RESERVED..at::HASH];
         match reserved.iter().position(|&byte| byte != 0) {
             Some(i) => Err(self.flaw(at::RESERVED + i, "a zero", &reserved[i].to_string())),
             None => Ok(()),
         }
+    }
+
+    fn within(
+        &self,
+        offset: usize,
+        what: &str,
+        range: RangeInclusive<u64>,
+        found: u64,
+    ) -> Result<(), Error> {
+        if range.contains(&found) {
+            return Ok(());
+        }
+        let expected = if range.start() == range.end() {
+            format!("{} {what}", range.start())
+        } else {
+            format!("{} to {} {what}", range.start(), range.end())
+        };
+        Err(self.flaw(offset, &expected, &found.to_string()))
     }
 
     fn require(&self, offset: usize, what: &str, pair: (u64, u64)) -> Result<(), Error> {
@@ -304,4 +338,74 @@ pub(crate) fn corrupt(
     found: impl Display,
 ) -> Error {
     Error::Corrupt(Box::new(damage(path, offset, expected, found)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The header of a file without entries.
+    fn empty() -> Header {
+        let section = |offset, len| Section { offset, len };
+        Header {
+            file_len: 1216,
+            lines_per_partition: 1,
+            dictionary: section(512, 0),
+            directory: section(512, 32),
+            index: section(576, 64),
+            data: section(640, 576),
+            ..Header::default()
+        }
+    }
+
+    fn offset_of_refusal(bytes: &[u8]) -> Option<u64> {
+        match RawHeader::new(bytes, Path::new("a.nut")).and_then(|raw| raw.validate(1216)) {
+            Ok(_) => None,
+            Err(Error::Corrupt(damage)) => Some(damage.offset),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn a_header_comes_back() {
+        let header = empty();
+        let bytes = header.to_bytes();
+        let raw = RawHeader::new(&bytes, Path::new("a.nut")).expect("a header");
+        assert_eq!(raw.validate(1216).expect("a good one"), header);
+    }
+
+    /// The length of the index, 2^28 * 2^30 * 64 bytes, is 0 in 64 bits.
+    #[test]
+    fn a_geometry_that_overflows_is_refused() {
+        let most = Header { partition_bits: 28, lines_per_partition: u32::MAX, ..empty() };
+        for header in [Header { lines_per_partition: 1 << 30, ..most.clone() }, most] {
+            assert_eq!(offset_of_refusal(&header.to_bytes()), Some(at::DIRECTORY as u64 + 8));
+        }
+    }
+
+    #[test]
+    fn a_newer_minor_version_may_use_reserved_bytes() {
+        let with_reserved = |version_minor| {
+            let mut bytes = Header { version_minor, ..empty() }.to_bytes();
+            bytes[at::RESERVED] = 1;
+            let hash = checksum(&bytes[..at::HASH]);
+            bytes[at::HASH..].copy_from_slice(&hash.to_le_bytes());
+            offset_of_refusal(&bytes)
+        };
+        assert_eq!(with_reserved(layout::VERSION_MINOR), Some(at::RESERVED as u64));
+        assert_eq!(with_reserved(layout::VERSION_MINOR + 1), None);
+    }
+
+    #[test]
+    fn flags_go_with_what_they_tell() {
+        let with_flag = |flags| offset_of_refusal(&Header { flags, ..empty() }.to_bytes());
+        assert_eq!(with_flag(flags::SHARED), Some(at::SHARED_ENTRIES as u64));
+        #[cfg(feature = "zstd")]
+        {
+            assert_eq!(with_flag(flags::ZSTD), Some(at::COMPRESSED_ENTRIES as u64));
+            assert_eq!(with_flag(flags::DICTIONARY), Some(at::DICTIONARY as u64 + 8));
+        }
+        let shared = Header { shared_entries: 1, ..empty() };
+        assert_eq!(offset_of_refusal(&shared.to_bytes()), Some(at::SHARED_ENTRIES as u64));
+    }
 }

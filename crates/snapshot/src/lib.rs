@@ -35,6 +35,7 @@ mod record;
 mod stats;
 mod stored;
 mod string_list;
+mod typed;
 mod value;
 mod verify;
 mod watch;

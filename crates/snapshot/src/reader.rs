@@ -10,7 +10,6 @@ use crate::layout::header as header_at;
 use crate::map::{Map, Residency};
 use crate::record::{DataSection, Flaw, Record, long_value, plain_value};
 use crate::stored::Stored;
-use crate::string_list::StringList;
 use crate::value::{Value, ValueType};
 use std::fmt;
 use std::path::Path;
@@ -286,58 +285,5 @@ impl Probe {
             self.line = self.first;
         }
         true
-    }
-}
-
-macro_rules! typed_gets {
-    ($($(#[$doc:meta])* $name:ident, $ty:ty, $variant:ident $(, $empty:expr)?;)*) => {$(
-        $(#[$doc])*
-        ///
-        /// `None` for a missing key; [`Error::WrongType`] for a value of another type.
-        #[inline(always)]
-        pub fn $name(&self, key: &[u8]) -> Result<Option<$ty>> {
-            let hash = KeyHash::of(key, self.header.seed);
-            let code = ValueType::$variant.code();
-            let stored = match self.quick_find(key, hash, Some(code)) {
-                Quick::Found(_, value) => Stored::plain(self, ValueType::$variant, value),
-                Quick::Absent => return Ok(None),
-                Quick::Unsure => match self.find_anywhere(key, hash)? {
-                    Some(stored) => stored,
-                    None => return Ok(None),
-                },
-            };
-            match stored.value_type() {
-                ValueType::$variant => match stored.value_of(ValueType::$variant)? {
-                    Value::$variant(value) => Ok(Some(value)),
-                    _ => Ok(None),
-                },
-                $(ValueType::EmptyList => Ok(Some($empty)),)?
-                found => Err(Error::WrongType { asked: ValueType::$variant, found }),
-            }
-        }
-    )*};
-}
-
-/// Typed lookups.
-impl Snapshot {
-    typed_gets! {
-        /// The bytes of a key.
-        get_bytes, &[u8], Bytes;
-        /// The string of a key.
-        get_string, &str, String;
-        /// The truth value of a key.
-        get_bool, bool, Bool;
-        /// The integer of a key.
-        get_i64, i64, I64;
-        /// The float of a key.
-        get_f64, f64, F64;
-        /// The list of integers of a key, in place.
-        get_i64_list, &[i64], I64List, &[];
-        /// The list of 64-bit floats of a key, in place.
-        get_f64_list, &[f64], F64List, &[];
-        /// The list of 32-bit floats of a key, in place.
-        get_f32_list, &[f32], F32List, &[];
-        /// The list of strings of a key, in place.
-        get_string_list, StringList<'_>, StringList, StringList::default();
     }
 }

@@ -57,8 +57,8 @@ pub(crate) fn plain_value<'a>(
     Some((head as u8, value))
 }
 
-/// As [`plain_value`], for a record with long lengths: where its value lies in the data section. The
-/// record begins at `at`.
+/// As [`plain_value`], for a record with long lengths that begins at `at`: where its value lies in
+/// the data section.
 pub(crate) fn long_value(
     window: &[u8; at::SHORT_MOST],
     at: u64,
@@ -77,7 +77,8 @@ pub(crate) fn long_value(
     }
     let begin = aligned(at + (at::LONG_HEAD + key_len) as u64, value_type.align());
     let len = u64::from_le_bytes([v0, v1, v2, v3, v4, 0, 0, 0]);
-    Some((value_type.code(), begin as usize..begin.checked_add(len)? as usize))
+    let within_limits = len <= limits::VALUE_LEN;
+    within_limits.then(|| (value_type.code(), begin as usize..(begin + len) as usize))
 }
 
 #[inline]

@@ -140,6 +140,11 @@ impl Snapshot {
         Ok(())
     }
 
+    /// Where these bytes of the file lie in it.
+    fn offset_of(&self, part: &[u8]) -> u64 {
+        (part.as_ptr().addr() - self.map.bytes().as_ptr().addr()) as u64
+    }
+
     fn section(&self, section: Section) -> &[u8] {
         &self.map.bytes()[section.offset as usize..section.end() as usize]
     }
@@ -223,6 +228,10 @@ impl<'a> Partition<'a> {
         let snapshot = self.snapshot;
         let line = snapshot.line(number)?;
         let at = snapshot.header.index.offset + number * line::LEN as u64;
+        if line.shift() > line::MAX_SHIFT {
+            let expected = format!("a shift of at most {}", line::MAX_SHIFT);
+            return Err(snapshot.corrupt(at + line::SHIFT as u64, expected, line.shift()));
+        }
         let used = line.used().count();
         if !line.used().eq(0..used) {
             return Err(snapshot.corrupt(at, "slots in use before those not in use", "a gap"));
@@ -230,10 +239,6 @@ impl<'a> Partition<'a> {
         if (used..line::SLOTS).any(|slot| line.record(slot) != line.base()) {
             let at = at + (line::OFFSETS + 2 * used) as u64;
             return Err(snapshot.corrupt(at, "zero offsets in slots not in use", "another"));
-        }
-        if line.shift() > line::MAX_SHIFT {
-            let expected = format!("a shift of at most {}", line::MAX_SHIFT);
-            return Err(snapshot.corrupt(at + line::SHIFT as u64, expected, line.shift()));
         }
         for slot in line.used() {
             self.verify_entry(number, line, slot)?;
@@ -262,7 +267,12 @@ impl<'a> Partition<'a> {
         }
         self.end = record.end;
         self.verify_place(number, begin, &record)?;
-        self.verify_value(&record)
+        self.verify_value(&record)?;
+        if record.shared {
+            return Ok(());
+        }
+        let key_end = snapshot.offset_of(record.key) + record.key.len() as u64;
+        snapshot.verify_zeros(key_end, snapshot.offset_of(record.stored))
     }
 
     /// Bytes that belong to no record are zero.
@@ -299,6 +309,10 @@ impl<'a> Partition<'a> {
     fn verify_value(&mut self, record: &Record<'_>) -> Result<()> {
         let stored = Stored::new(self.snapshot, record);
         let value = stored.decompress(&mut self.scratch)?;
+        if value.value_type() != record.value_type {
+            let at = self.snapshot.offset_of(record.stored);
+            return Err(self.snapshot.corrupt(at, record.value_type, "one without elements"));
+        }
         let value_len = value.with_bytes(<[u8]>::len) as u64;
         let totals = &mut self.totals;
         totals.entries += 1;

@@ -14,6 +14,8 @@ use std::path::Path;
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
 use zstd::zstd_safe::{self, DCtx};
 
+/// What every frame begins with. Frames to be skipped begin otherwise.
+const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Shorter values are stored as they are.
 const COMPRESS_MIN: u64 = 32;
 /// Bytes of values a dictionary is trained on, at most.
@@ -67,6 +69,12 @@ impl Scratch {
         frame: &[u8],
         dictionary: &Dictionary,
     ) -> std::result::Result<&[u8], String> {
+        // A decoder would take several frames, and skip some, in bytes that are one value.
+        if !frame.starts_with(&MAGIC)
+            || zstd_safe::find_frame_compressed_size(frame) != Ok(frame.len())
+        {
+            return Err("no frame, or more than one".to_owned());
+        }
         let len = match zstd_safe::get_frame_content_size(frame) {
             Ok(Some(len)) if len <= limits::DECOMPRESSED_LEN => len as usize,
             Ok(Some(len)) => return Err(format!("one of {len} bytes")),

@@ -2,8 +2,8 @@
 //!
 //! Each reader has a handle of its own that keeps the value it last saw. A read loads one counter,
 //! which nobody writes between replacements, so its cache line is shared by all cores; only when it
-//! has moved does the reader take the lock and a reference to the new value. The old value goes with
-//! the last handle that lets go of it.
+//! has moved does the reader take the lock and a reference to the new value. The old value goes
+//! with the last handle that lets go of it.
 
 #[cfg(loom)]
 use loom::sync::{

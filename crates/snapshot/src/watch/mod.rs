@@ -215,8 +215,8 @@ impl Watch {
         WatchReader { handle: Handle::new(&self.shared.cell) }
     }
 
-    /// Looks for a new generation now, and tells whether readers move to one. When the newest one is
-    /// refused, [`status`](Self::status) tells why.
+    /// Looks for a new generation now, and tells whether readers move to one. When the newest one
+    /// is refused, [`status`](Self::status) tells why.
     pub fn refresh(&self) -> bool {
         self.shared.look()
     }

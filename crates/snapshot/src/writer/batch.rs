@@ -1,7 +1,7 @@
 //! Rows collected by one thread before they go to the writer.
 
 use super::row::Encoder;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::value::Value;
 
 /// A batch is full at this many bytes of rows.
@@ -29,6 +29,11 @@ impl Batch {
 
     /// Adds a row that came from somewhere: a line number, say. Errors about duplicates name it.
     pub fn push_from(&mut self, origin: u64, key: &[u8], value: Value<'_>) -> Result<()> {
+        let most = u64::from(u32::MAX);
+        if self.bytes.len() as u64 > most {
+            let found = self.bytes.len() as u64;
+            return Err(Error::limit("bytes of one batch before its last row", most, found));
+        }
         self.weight += self.encoder.encode(origin, key, value, &mut self.bytes)?;
         self.rows += 1;
         Ok(())
@@ -56,5 +61,27 @@ impl Batch {
 
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::writer::SpillFile;
+    use std::sync::Arc;
+
+    /// Places of rows within a buffer have 32 bits; more would name rows of other buffers.
+    #[test]
+    fn a_batch_beyond_4_gib_takes_no_more_rows() -> Result<()> {
+        let blobs = Arc::new(SpillFile::create(&std::env::temp_dir())?);
+        let mut batch = Batch::new(Encoder::new(0, blobs));
+        batch.push(b"key", Value::Bool(true))?;
+        // Zeros that nobody looks at take no memory.
+        batch.bytes = vec![0; 1 << 32];
+        let Err(Error::Limit(limit)) = batch.push(b"other", Value::Bool(true)) else {
+            panic!("a limit")
+        };
+        assert_eq!((limit.most, limit.found), (u64::from(u32::MAX), 1 << 32));
+        Ok(())
     }
 }

@@ -1,7 +1,8 @@
 //! Making a snapshot: rows in any order become one file, within a memory budget.
 //!
-//! Rows arrive in batches ([`batch`]), are kept in memory or spilled ([`rows`]), sorted by hash with
-//! duplicates resolved ([`duplicates`]) and counted, which gives the index its shape ([`plan`]).
+//! Rows arrive one by one or in batches ([`batch`]), are kept in memory ([`buffer`]) or spilled
+//! ([`rows`]), sorted by hash with duplicates resolved ([`duplicates`]) and counted, which gives
+//! the index its shape ([`plan`]).
 //! Values that occur more than once are found ([`share`]). Then each partition's rows are placed in
 //! lines ([`place`]), turned into bytes ([`emit`]) and written in order ([`commit`]).
 
@@ -19,6 +20,7 @@ mod row;
 mod rows;
 mod share;
 mod spill;
+mod temporary;
 #[cfg(test)]
 mod tests;
 
@@ -126,6 +128,9 @@ impl WriterOptions {
     }
 
     /// Starts a snapshot that will appear at this path once it is whole.
+    ///
+    /// Until then it is in a file `.NAME.nut.tmp-PID-N` beside the path, which a process that is
+    /// killed leaves behind and the next build of that name removes.
     pub fn create(&self, path: impl AsRef<Path>) -> Result<Writer> {
         let file = NewFile::create(path.as_ref())?;
         let blobs = Arc::new(SpillFile::create(file.directory())?);
@@ -280,7 +285,7 @@ impl Build<'_> {
         let bits = self.shape.partition_bits.min(self.sorted.bits());
         let units = 0..1_u64 << bits;
         let start = || (None, Image::default());
-        parallel::map_with(self.threads(), units, start, |(emitter, image), unit| {
+        parallel::map_with(self.threads(bits), units, start, |(emitter, image), unit| {
             let guard = FailOnDrop(&commits);
             let emitter = match emitter {
                 Some(emitter) => emitter,
@@ -321,9 +326,9 @@ impl Build<'_> {
         })
     }
 
-    /// As many threads as the budget has room for: each holds rows, and what they become.
-    fn threads(&self) -> usize {
-        let rows = (self.weight >> self.sorted.bits()).max(1 << 20) as usize;
+    /// As many threads as the budget has room for: each holds a unit, and what it becomes.
+    fn threads(&self, bits: u32) -> usize {
+        let rows = (self.weight >> bits).max(1 << 20) as usize;
         self.options.threads.min(self.options.memory / (4 * rows)).max(1)
     }
 

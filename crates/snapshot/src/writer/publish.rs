@@ -1,6 +1,6 @@
 //! A file that appears under its name only once it is whole: temporary file, sync, rename.
 
-use super::spill::create_temporary;
+use super::{spill, temporary};
 use crate::error::{Error, Result};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -21,7 +21,14 @@ impl NewFile {
             let source = std::io::ErrorKind::InvalidInput.into();
             return Err(Error::io(path, "create (the path names no file)", source));
         };
-        let (file, temporary) = create_temporary(directory_of(path), &name.to_string_lossy())?;
+        if path.is_dir() {
+            let source = std::io::ErrorKind::IsADirectory.into();
+            return Err(Error::io(path, "create", source));
+        }
+        let (directory, name) = (directory_of(path), name.to_string_lossy());
+        temporary::remove_leftovers(directory, &name);
+        temporary::remove_leftovers(directory, spill::NAME);
+        let (file, temporary) = temporary::create(directory, &name)?;
         Ok(Self { file, temporary: Some(temporary), path: path.to_owned() })
     }
 

@@ -61,9 +61,15 @@ impl Slice<'_> {
     }
 }
 
-/// Where the slices of one spill lie in the file.
-pub(crate) struct Run {
-    slices: Vec<Range<u64>>,
+/// Where the slices of one spill lie in the file: for each group that was written together, where
+/// its first slice begins, and where each ends.
+pub(crate) struct Run(Vec<Vec<u64>>);
+
+impl Run {
+    fn slice(&self, slice: usize) -> Range<u64> {
+        let (group, slice) = (&self.0[slice / GATHER], slice % GATHER);
+        group[slice]..group[slice + 1]
+    }
 }
 
 /// Rows as they arrive. Memory is bounded by spilling.
@@ -146,10 +152,10 @@ impl Rows {
         let Some((file, runs)) = &mut self.spill else { return Ok(()) };
         let buffers = self.arena.buffers();
         let scattered = scatter(buffers, SPILL_BITS, self.threads)?;
-        let slices = parallel::map(self.threads, (0..1 << SPILL_BITS).step_by(GATHER), |first| {
+        let groups = parallel::map(self.threads, (0..1 << SPILL_BITS).step_by(GATHER), |first| {
             gather((file, &self.blobs), &scattered, buffers, first..first + GATHER)
         })?;
-        runs.push(Run { slices: slices.into_iter().flatten().collect() });
+        runs.push(Run(groups));
         self.arena = Arena::default();
         self.in_memory = 0;
         Ok(())
@@ -171,8 +177,8 @@ impl Rows {
             Some((file, runs)) => {
                 let sorted = Sorted::Spilled { file, runs, on_duplicate };
                 let found = parallel::map(self.threads, 0..1_usize << SPILL_BITS, |slice| {
-                    let (slice, found) = sorted.read_spilled(slice..slice + 1)?;
-                    visit(slice.buffers(), &slice.refs).map(|()| found)
+                    let (buffer, refs, found) = sorted.read_spilled(slice)?;
+                    visit(Buffers(std::slice::from_ref(&buffer)), &refs).map(|()| found)
                 })?;
                 Ok((sorted, duplicates::refuse(on_duplicate, found)?))
             }
@@ -222,16 +228,17 @@ fn scatter(buffers: &[Buffer], bits: u32, threads: usize) -> Result<Vec<Scattere
     })
 }
 
-/// Writes the rows of some slices together and tells where each slice lies. Long values go to the
-/// file of blobs.
+/// Writes the rows of some slices together and tells where the first begins, and where each ends.
+/// Long values go to the file of blobs.
 fn gather(
     (file, blobs): (&SpillFile, &SpillFile),
     scattered: &[Scattered],
     buffers: &[Buffer],
     slices: Range<usize>,
-) -> Result<Vec<Range<u64>>> {
+) -> Result<Vec<u64>> {
     let mut bytes = Vec::new();
-    let mut ends = Vec::with_capacity(slices.len());
+    let mut fences = Vec::with_capacity(slices.len() + 1);
+    fences.push(0);
     for slice in slices {
         for at in scattered.iter().flat_map(|group| group.slice(slice)) {
             let row = Buffers(buffers).row(*at);
@@ -243,11 +250,13 @@ fn gather(
                 _ => bytes.extend_from_slice(row::bytes_at(&buffers[at.buffer()], at.offset())),
             }
         }
-        ends.push(bytes.len() as u64);
+        fences.push(bytes.len() as u64);
     }
     let base = file.append(&bytes)?;
-    let starts = std::iter::once(0).chain(ends.iter().copied());
-    Ok(starts.zip(&ends).map(|(start, end)| base + start..base + end).collect())
+    for fence in &mut fences {
+        *fence += base;
+    }
+    Ok(fences)
 }
 
 fn sort_in_memory(
@@ -296,7 +305,7 @@ impl Sorted {
                 };
                 Ok(Slice { buffers: Held::All(buffers), refs })
             }
-            Self::Spilled { .. } => Ok(self.read_spilled(range)?.0),
+            Self::Spilled { .. } => self.read_slices(range),
         }
     }
 
@@ -308,21 +317,41 @@ impl Sorted {
         }
     }
 
-    fn read_spilled(&self, range: Range<usize>) -> Result<(Slice<'_>, duplicates::Found)> {
+    /// Reads spilled slices one by one, so that rows that do not count take no memory.
+    fn read_slices(&self, range: Range<usize>) -> Result<Slice<'_>> {
+        if range.len() == 1 {
+            let (buffer, refs, _) = self.read_spilled(range.start)?;
+            return Ok(Slice { buffers: Held::Own(vec![buffer]), refs: Cow::Owned(refs) });
+        }
+        let (mut buffers, mut all) = (Vec::new(), Vec::new());
+        for slice in range {
+            let (buffer, refs, _) = self.read_spilled(slice)?;
+            let mut kept = Vec::new();
+            for at in &refs {
+                kept.extend_from_slice(row::bytes_at(&buffer, at.offset()));
+            }
+            all.extend(row::refs_of(buffers.len(), &kept));
+            buffers.push(Buffer::Plain(kept));
+        }
+        Ok(Slice { buffers: Held::Own(buffers), refs: Cow::Owned(all) })
+    }
+
+    /// The rows of a spilled slice as they were given, which of them count, in order, and what was
+    /// found of duplicates.
+    fn read_spilled(&self, slice: usize) -> Result<(Buffer, Vec<RowRef>, duplicates::Found)> {
         let Self::Spilled { file, runs, on_duplicate } = self else {
             unreachable!("only spilled rows are read back")
         };
-        let mut buffers = Vec::new();
-        let mut refs = Vec::new();
+        let mut bytes = Vec::new();
         for run in runs {
-            for slice in &run.slices[range.clone()] {
-                let mut bytes = vec![0; (slice.end - slice.start) as usize];
-                file.read_at(&mut bytes, slice.start)?;
-                refs.extend(row::refs_of(buffers.len(), &bytes));
-                buffers.push(Buffer::Plain(bytes));
-            }
+            let (Range { start, end }, from) = (run.slice(slice), bytes.len());
+            bytes.resize(from + (end - start) as usize, 0);
+            file.read_at(&mut bytes[from..], start)?;
         }
-        let found = duplicates::sort_and_resolve(&mut refs, Buffers(&buffers), *on_duplicate);
-        Ok((Slice { buffers: Held::Own(buffers), refs: Cow::Owned(refs) }, found))
+        let mut refs = row::refs_of(0, &bytes).collect();
+        let buffer = Buffer::Plain(bytes);
+        let buffers = std::slice::from_ref(&buffer);
+        let found = duplicates::sort_and_resolve(&mut refs, Buffers(buffers), *on_duplicate);
+        Ok((buffer, refs, found))
     }
 }

@@ -1,10 +1,14 @@
 //! A nameless file for what does not fit in memory: bytes go in at the end and are read anywhere.
 
+use super::temporary;
 use crate::error::{Error, Result};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The name it has until it is unlinked.
+pub(crate) const NAME: &str = "spill";
 
 /// An unlinked temporary file. It vanishes with the process, however that ends.
 #[derive(Debug)]
@@ -17,7 +21,7 @@ pub(crate) struct SpillFile {
 impl SpillFile {
     /// Creates the file in a directory, and unlinks it.
     pub(crate) fn create(directory: &Path) -> Result<Self> {
-        let (file, path) = create_temporary(directory, "spill")?;
+        let (file, path) = temporary::create(directory, NAME)?;
         std::fs::remove_file(&path).map_err(|e| Error::io(&path, "unlink", e))?;
         Ok(Self { file, path, end: AtomicU64::new(0) })
     }
@@ -43,19 +47,5 @@ impl SpillFile {
         self.file
             .read_exact_at(bytes, offset)
             .map_err(|e| Error::io(&self.path, "read a temporary file", e))
-    }
-}
-
-/// Creates a file with a name that nobody uses, beside where the result will be.
-pub(crate) fn create_temporary(directory: &Path, stem: &str) -> Result<(File, PathBuf)> {
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
-    loop {
-        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-        let path = directory.join(format!(".{stem}.nut.tmp-{}-{number}", std::process::id()));
-        match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
-            Ok(file) => return Ok((file, path)),
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(Error::io(&path, "create a temporary file", e)),
-        }
     }
 }

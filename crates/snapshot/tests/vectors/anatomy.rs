@@ -2,6 +2,7 @@
 
 use nuthatch_snapshot::layout::{directory, header, line, record};
 use std::ops::Range;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// The bytes of a good file, and where its parts are.
 pub(crate) struct Anatomy {
@@ -29,7 +30,10 @@ impl Anatomy {
 
     /// A little-endian number of so many bytes.
     pub(crate) fn number(&self, at: usize, len: usize) -> usize {
-        self.bytes[at..at + len].iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte))
+        self.bytes[at..at + len]
+            .iter()
+            .rev()
+            .fold(0, |number, byte| number << 8 | usize::from(*byte))
     }
 
     /// A section, by the offset of its field in the header.
@@ -93,5 +97,20 @@ impl Anatomy {
     pub(crate) fn find(&self, key: &[u8]) -> Place {
         let places = self.places();
         *places.iter().find(|place| self.key(place) == key).expect("a key that is there")
+    }
+
+    /// The records beyond the home line of their key: numbers of that line and of theirs.
+    pub(crate) fn moved(&self) -> Vec<(usize, usize, Place)> {
+        let seed = self.number(header::SEED, 8) as u64;
+        let lines = self.lines().count();
+        let home = |place: &Place| {
+            let hash = u128::from(xxh3_64_with_seed(self.key(place), seed));
+            ((hash * lines as u128) >> 64) as usize
+        };
+        let number =
+            |place: &Place| (place.fingerprint - self.section(header::INDEX).start) / line::LEN;
+        let places = self.places().into_iter();
+        let places = places.map(|place| (home(&place), number(&place), place));
+        places.filter(|(home, line, _)| home != line).collect()
     }
 }

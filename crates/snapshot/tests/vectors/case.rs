@@ -93,9 +93,10 @@ impl Case {
         row
     }
 
-    /// The case as a line of the table, for the file at this path.
+    /// The case as a line of the table, for the file at this path, and what that was made from.
     pub(crate) fn to_json_of_file(&self, path: &str, verify: Option<u64>) -> String {
         let mut row = format!("{{\"name\":{},\"file\":\"{path}\"", json::string(&self.name));
+        let _ = write!(row, ",\"of\":\"v1/{}.nut\"", self.base);
         self.expectations(&mut row, verify);
         row
     }
@@ -173,8 +174,9 @@ impl Copy<'_> {
         };
         let start = self.of.data().start.saturating_add(field(entry + directory::DATA_OFFSET));
         let data = start..start.saturating_add(field(entry + directory::DATA_LEN));
-        let hashes = [(directory::INDEX_HASH, self.of.index(partition)), (directory::DATA_HASH, data)]
-            .map(|(field, range)| (field, self.bytes.get(range).map(xxh3_64)));
+        let hashes =
+            [(directory::INDEX_HASH, self.of.index(partition)), (directory::DATA_HASH, data)]
+                .map(|(field, range)| (field, self.bytes.get(range).map(xxh3_64)));
         for (field, hash) in hashes {
             if let Some(hash) = hash {
                 self.put(entry + field, &hash.to_le_bytes());

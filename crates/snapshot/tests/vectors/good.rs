@@ -35,10 +35,11 @@ pub(crate) const GOOD: &[Good] = &[
     plain("entries-14", |put| numbered(14, put)),
     plain("entries-15", |put| numbered(15, put)),
     plain("entries-200", |put| numbered(200, put)),
-    plain("entries-20000", |put| even(20_000, put)),
     Good { name: "seed", fill: types, seed: 0xfedc_ba98_7654_3210, compressed: false },
-    // This seed crowds the keys: some lie one or two lines beyond their home line.
+    // With this seed some lines are too full for their keys.
     Good { name: "overflow", fill: |put| numbered(40, put), seed: 1872, compressed: false },
+    // With this seed the last lines of a partition are: their keys lie in its first one.
+    Good { name: "entries-20000", fill: |put| even(20_000, put), seed: 25, compressed: false },
 ];
 
 impl Good {
@@ -139,8 +140,8 @@ fn keys(put: &mut Put<'_>) {
         0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 32, 33, 64, 65, 96, 97, 127, 128, 129, 143, 144, 239,
         240, 241, 254, 255, 256, 257, 1023, 1024, 1025, 2048, 65_535,
     ] {
-        let key: Vec<u8> = (0..len).map(|i| b'a' + (i * 7 % 26) as u8).collect();
-        put(&key, Value::I64(len as i64));
+        let key: Vec<u8> = (0..len).map(|i: u32| b'a' + (i * 7 % 26) as u8).collect();
+        put(&key, Value::I64(i64::from(len)));
     }
     put(&[0xff; 256], Value::Bool(true));
 }
@@ -198,7 +199,8 @@ fn zstd(put: &mut Put<'_>) {
         put(format!("string {i}").as_bytes(), Value::String(&text.repeat(i)));
     }
     put(b"bytes", Value::Bytes(&[0xff; 500]));
-    put(b"bytes again", Value::Bytes(&[0xff; 500]));
+    put(b"shared", Value::Bytes(&[0xee; 500]));
+    put(b"shared too", Value::Bytes(&[0xee; 500]));
     put(b"list of i64", Value::I64List(&[1; 100]));
     put(b"list of f64", Value::F64List(&[0.25; 100]));
     put(b"list of f32", Value::F32List(&[-0.5; 128]));
@@ -213,7 +215,10 @@ fn zstd_dictionary(put: &mut Put<'_>) {
     let birds = ["Sitta europaea", "Sitta canadensis", "Sitta carolinensis", "Sitta pygmaea"];
     for i in 0..120_usize {
         let value = format!(
-            "{{\"species\":\"{}\",\"ring\":{},\"weight_g\":{}.{},\"caches\":{},\"tree\":\"oak {}\"}}",
+            concat!(
+                "{{\"species\":\"{}\",\"ring\":{},\"weight_g\":{}.{},",
+                "\"caches\":{},\"tree\":\"oak {}\"}}"
+            ),
             birds[i % 4],
             i * 7919,
             9 + i % 16,

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use nuthatch_snapshot::{Stats, Value, ValueType};
-use std::fmt::Display;
+use std::fmt::{Display, Write as _};
 
 /// One entry.
 pub(crate) fn row(key: &[u8], value: &Value<'_>) -> String {
@@ -72,7 +72,7 @@ pub(crate) fn string(text: &str) -> String {
         match character {
             '"' | '\\' => out.extend(['\\', character]),
             '\0'..=' ' if character != ' ' => {
-                out.push_str(&format!("\\u{:04x}", u32::from(character)));
+                let _ = write!(out, "\\u{:04x}", u32::from(character));
             }
             _ => out.push(character),
         }

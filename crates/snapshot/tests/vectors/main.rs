@@ -10,10 +10,13 @@ mod case;
 mod good;
 mod json;
 
+use anatomy::Anatomy;
+use bad::FILES;
 use case::{Answer, Base, Case, Shows};
 use good::{GOOD, Good};
+use nuthatch_snapshot::layout::line;
 use nuthatch_snapshot::{Error, Result, Scratch, Snapshot};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -23,10 +26,14 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/snapshot")
 }
 
+fn blessing() -> bool {
+    std::env::var_os("NUTHATCH_BLESS").is_some()
+}
+
 /// Compares a committed file with what it must be, or writes it when blessing.
 fn committed(path: &str, contents: &[u8]) -> AnyResult {
     let path = folder().join(path);
-    if std::env::var_os("NUTHATCH_BLESS").is_some() {
+    if blessing() {
         std::fs::create_dir_all(path.parent().ok_or("a folder")?)?;
         std::fs::write(&path, contents)?;
     }
@@ -79,6 +86,26 @@ fn good_files_are_what_the_writer_makes() -> AnyResult {
         committed(&format!("v1/{}.json", good.name), document(good, &snapshot)?.as_bytes())?;
         holds_its_rows(good, &snapshot)?;
     }
+    Ok(())
+}
+
+/// Should a writer place entries otherwise, the files still have to hold what they are there for.
+#[test]
+fn good_files_hold_what_their_names_say() -> AnyResult {
+    let read = |name: &str| std::fs::read(folder().join(format!("v1/{name}.nut")));
+    let stats =
+        |name: &str| Snapshot::open(folder().join(format!("v1/{name}.nut"))).map(|s| s.stats());
+    assert!(stats("overflow")?.max_probe >= 2);
+    assert!(stats("shared")?.shared_entries > 10);
+    assert!(stats("zstd")?.compressed_entries > 5 && stats("zstd")?.shared_entries > 0);
+    assert_eq!(stats("zstd")?.dictionary_bytes, 0);
+    assert!(stats("zstd-dictionary")?.dictionary_bytes > 0);
+    let shifted = Anatomy::new(read("shifted")?);
+    assert!(shifted.lines().any(|at| shifted.bytes[at + line::SHIFT] > 0));
+    let partitions = Anatomy::new(read("entries-20000")?);
+    assert_eq!(partitions.partitions(), 2);
+    let goes_round = partitions.moved().iter().any(|(home, line, _)| home > line);
+    assert!(goes_round, "a key goes from the last line of a partition to its first");
     Ok(())
 }
 
@@ -158,6 +185,12 @@ fn look_up(case: &Case, snapshot: &Snapshot) -> AnyResult {
         Ok(Some(json::row(key, &stored.decompress(&mut scratch)?)))
     };
     let mut wrong = Vec::new();
+    let mut keys = good.absent();
+    good.rows(&mut |key, _| keys.push(key.to_vec()));
+    keys.retain(|key| !every_way_agrees(snapshot, key));
+    if let Some(key) = keys.first() {
+        return Err(format!("ways to look up {} differ", key.escape_ascii()).into());
+    }
     let mut check = |key: &[u8], expected: Option<String>| {
         let right = match answer(key) {
             Ok(found) => case.shows != Shows::Nowhere || found == expected,
@@ -189,26 +222,77 @@ fn look_up(case: &Case, snapshot: &Snapshot) -> AnyResult {
     Ok(())
 }
 
+/// Whether the ways to look a key up give the same bytes, or fail alike.
+fn every_way_agrees(snapshot: &Snapshot, key: &[u8]) -> bool {
+    let mut one = [None];
+    let many = snapshot.find_many(&[key], &mut one).map(|()| one[0]);
+    let one = snapshot.find(key);
+    let get = snapshot.get(key);
+    let typed = [
+        snapshot.get_string(key).map(|_| ()),
+        snapshot.get_i64_list(key).map(|_| ()),
+        snapshot.get_f32_list(key).map(|_| ()),
+        snapshot.get_string_list(key).map(|_| ()),
+    ];
+    let code = |result: &Result<()>| result.as_ref().map_err(Error::code).err();
+    let allowed = [None, Some("corrupt"), Some("wrong-type"), Some("compressed")];
+    match (one, many) {
+        (Err(one), Err(many)) => one.code() == many.code() && get.is_err(),
+        (Ok(one), Ok(many)) => {
+            one.map(|found| found.bytes()) == many.map(|found| found.bytes())
+                && one.is_some() == !matches!(get, Ok(None))
+                && typed.iter().all(|result| allowed.contains(&code(result)))
+        }
+        _ => false,
+    }
+}
+
 #[test]
 fn damaged_files_give_their_error() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("case.nut");
-    let bases: HashMap<&str, Vec<u8>> = GOOD
-        .iter()
-        .map(|good| {
-            good.build(&path)?;
-            Ok((good.name, std::fs::read(&path)?))
-        })
-        .collect::<AnyResult<_>>()?;
+    let mut bases = HashMap::new();
+    for good in GOOD {
+        good.build(&path)?;
+        bases.insert(good.name, std::fs::read(&path)?);
+    }
     let cases = bad::cases(|name| Base::new(Good::named(name), bases[name].clone()));
-    let (mut rows, mut failed) = (Vec::new(), Vec::new());
+    let (mut rows, mut failed, mut files) = (Vec::new(), Vec::new(), Vec::new());
     for case in &cases {
         let looked = std::panic::catch_unwind(|| look(case, &path).map_err(|e| e.to_string()));
-        match looked.unwrap_or_else(|_| Err("panicked".to_owned())) {
-            Err(problem) => failed.push(format!("{}: {}: {problem}", case.base, case.name)),
-            Ok(verify) => rows.push(case.to_json(&bases[case.base], verify)),
+        let verify = match looked.unwrap_or_else(|_| Err("a panic".to_owned())) {
+            Ok(verify) => verify,
+            Err(problem) => {
+                failed.push(format!("{}: {}: {problem}", case.base, case.name));
+                continue;
+            }
+        };
+        rows.push(case.to_json(&bases[case.base], verify));
+        if let Some((name, ..)) =
+            FILES.iter().find(|file| (file.1, file.2) == (case.base, &case.name))
+        {
+            committed(&format!("bad/{name}.nut"), &case.bytes)?;
+            files.push(case.to_json_of_file(&format!("bad/{name}.nut"), verify));
         }
     }
     assert!(failed.is_empty(), "{} of {}:\n{}", failed.len(), cases.len(), failed.join("\n"));
+    assert_eq!(files.len(), FILES.len(), "every file is of a case");
+    rows.extend(files);
     committed("bad/cases.json", format!("[\n{}\n]\n", rows.join(",\n")).as_bytes())
+}
+
+#[test]
+fn no_other_files_lie_there() -> AnyResult {
+    if blessing() {
+        return Ok(());
+    }
+    let names = |folder: PathBuf| -> AnyResult<BTreeSet<String>> {
+        let entries = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name()));
+        entries.map(|name| name.map(|name| name.to_string_lossy().into_owned())).collect()
+    };
+    let good = GOOD.iter().flat_map(|good| ["nut", "json"].map(|e| format!("{}.{e}", good.name)));
+    assert_eq!(names(folder().join("v1"))?, good.collect());
+    let bad = FILES.iter().map(|file| format!("{}.nut", file.0));
+    assert_eq!(names(folder().join("bad"))?, bad.chain(["cases.json".to_owned()]).collect());
+    Ok(())
 }

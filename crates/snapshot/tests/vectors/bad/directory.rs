@@ -49,9 +49,13 @@ pub(crate) fn two_partitions(base: &mut Base) {
     let field = first + at::INDEX_HASH;
     case("directory: another partition's checksums, mended", field, field, hash);
     let offset = base.anatomy.number(second, 8) as u64 + 64;
-    base.case("directory: second data_offset 64 too great, mended", Shows::Verify(second as u64), |copy| {
-        copy.put(second, &offset.to_le_bytes()).mend_directory();
-    });
+    base.case(
+        "directory: second data_offset 64 too great, mended",
+        Shows::Verify(second as u64),
+        |copy| {
+            copy.put(second, &offset.to_le_bytes()).mend_directory();
+        },
+    );
     let index = base.anatomy.index(1).start;
     let shows = Shows::Verify((second + at::INDEX_HASH) as u64);
     base.case("index: a line of the second partition changed", shows, |copy| {

@@ -25,8 +25,20 @@ fn fields() -> Vec<(&'static str, usize, usize, Shows, Shows)> {
         ("version_minor", at::VERSION_MINOR, 2, Shows::Nowhere, Shows::Nowhere),
         ("seed", at::SEED, 8, Shows::Somewhere, Shows::Somewhere),
         // Twice the partitions want a directory twice as long.
-        ("partition_bits", at::PARTITION_BITS, 4, open(at::DIRECTORY + 8), open(at::PARTITION_BITS)),
-        ("lines_per_partition", at::LINES_PER_PARTITION, 4, open(at::INDEX + 8), open(at::INDEX + 8)),
+        (
+            "partition_bits",
+            at::PARTITION_BITS,
+            4,
+            open(at::DIRECTORY + 8),
+            open(at::PARTITION_BITS),
+        ),
+        (
+            "lines_per_partition",
+            at::LINES_PER_PARTITION,
+            4,
+            open(at::INDEX + 8),
+            open(at::INDEX + 8),
+        ),
         // A greater one is as good.
         ("max_probe", at::MAX_PROBE, 4, Shows::Nowhere, open(at::MAX_PROBE)),
         ("flags", at::FLAGS, 4, open(at::COMPRESSED_ENTRIES), flags),
@@ -114,18 +126,28 @@ fn put(base: &mut Base, name: &str, shows: Shows, fields: &[(usize, &[u8])]) {
 pub(crate) fn versions_and_flags(base: &mut Base) {
     for major in [0_u16, 2, u16::MAX] {
         let name = format!("version {major}.0");
-        put(base, &name, UNSUPPORTED(at::VERSION_MAJOR), &[(at::VERSION_MAJOR, &major.to_le_bytes())]);
+        put(
+            base,
+            &name,
+            UNSUPPORTED(at::VERSION_MAJOR),
+            &[(at::VERSION_MAJOR, &major.to_le_bytes())],
+        );
     }
     put(base, "version 1.1", Shows::Nowhere, &[(at::VERSION_MINOR, &[1, 0])]);
     put(
         base,
-        "version 1.1 with a field that version 1.0 knows as reserved",
+        "version 1.1 with a field that 1.0 calls reserved",
         Shows::Nowhere,
         &[(at::VERSION_MINOR, &[1, 0]), (at::RESERVED, &[0xab; 16])],
     );
     for bit in 3..32 {
         let flags = (1_u32 << bit).to_le_bytes();
-        put(base, &format!("flag {}", 1_u32 << bit), UNSUPPORTED(at::FLAGS), &[(at::FLAGS, &flags)]);
+        put(
+            base,
+            &format!("flag {}", 1_u32 << bit),
+            UNSUPPORTED(at::FLAGS),
+            &[(at::FLAGS, &flags)],
+        );
     }
     for (flag, shows) in [(2, open(at::DICTIONARY + 8)), (4, open(at::SHARED_ENTRIES))] {
         put(base, &format!("flag {flag} without cause"), shows, &[(at::FLAGS, &[flag])]);
@@ -143,10 +165,10 @@ pub(crate) fn geometry(base: &mut Base) {
         put(base, &format!("2^{bits} partitions"), open(at::PARTITION_BITS), &[field]);
     }
     put(base, "no lines", open(at::LINES_PER_PARTITION), &[(at::LINES_PER_PARTITION, &[0; 4])]);
-    for (bits, lines) in [(28_u8, 1_u32 << 30), (28, u32::MAX), (26, 1 << 31)] {
-        let name = format!("2^{bits} partitions of {lines} lines, whose length in bytes overflows");
+    for (lines, number) in [("2^30", 1_u32 << 30), ("2^32 - 1", u32::MAX)] {
         let fields =
-            [(at::PARTITION_BITS, &[bits][..]), (at::LINES_PER_PARTITION, &lines.to_le_bytes())];
+            [(at::PARTITION_BITS, &[28][..]), (at::LINES_PER_PARTITION, &number.to_le_bytes())];
+        let name = format!("2^28 partitions of {lines} lines");
         put(base, &name, open(at::DIRECTORY + 8), &fields);
     }
     let lines = base.anatomy.number(at::LINES_PER_PARTITION, 4) as u32;
@@ -166,7 +188,8 @@ pub(crate) fn geometry(base: &mut Base) {
         put(base, &name, open(field + 8), &[(field + 8, &greatest)]);
     }
     let (directory, index) = (at::DIRECTORY..at::DIRECTORY + 16, at::INDEX..at::INDEX + 16);
-    let sections = [&base.anatomy.bytes[index].to_vec()[..], &base.anatomy.bytes[directory]].concat();
+    let sections =
+        [&base.anatomy.bytes[index].to_vec()[..], &base.anatomy.bytes[directory]].concat();
     put(base, "directory and index exchanged", open(at::DIRECTORY), &[(at::DIRECTORY, &sections)]);
     let whole = base.anatomy.section(at::INDEX);
     let over = [whole.start as u64, (base.anatomy.bytes.len() - whole.start) as u64 + 1];
@@ -217,5 +240,10 @@ pub(crate) fn dictionary(base: &mut Base) {
         copy.flip(at::DICTIONARY_HASH, 0).mend_header();
     });
     put(base, "a dictionary without its flag", open(at::DICTIONARY + 8), &[(at::FLAGS, &[1])]);
-    put(base, "compressed entries without their flag", open(at::COMPRESSED_ENTRIES), &[(at::FLAGS, &[2])]);
+    put(
+        base,
+        "compressed entries without their flag",
+        open(at::COMPRESSED_ENTRIES),
+        &[(at::FLAGS, &[2])],
+    );
 }

@@ -4,23 +4,12 @@ use super::bits;
 use crate::anatomy::{Anatomy, Place};
 use crate::case::{Answer, Base, Shows};
 use nuthatch_snapshot::layout::{directory, header, line as at};
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// A full line that a key found full, and the record of that key.
 fn passed(anatomy: &Anatomy) -> (usize, Place) {
-    let lines = anatomy.lines().count();
-    let moved = anatomy.lines().enumerate().find_map(|(number, line)| {
-        let places = (0..anatomy.used(line)).map(|slot| anatomy.place(line, slot));
-        let homes = places.map(|place| (home(anatomy, anatomy.key(&place), lines), place));
-        homes.into_iter().find(|(home, _)| *home != number)
-    });
-    let (home, place) = moved.expect("a key beyond its home line");
-    (anatomy.lines().nth(home).expect("a line"), place)
-}
-
-fn home(anatomy: &Anatomy, key: &[u8], lines: usize) -> usize {
-    let hash = xxh3_64_with_seed(key, anatomy.number(header::SEED, 8) as u64);
-    (u128::from(hash) * lines as u128 >> 64) as usize
+    let moved = anatomy.moved();
+    let (home, _, place) = moved.first().expect("a key beyond its home line");
+    (anatomy.lines().nth(*home).expect("a line"), *place)
 }
 
 /// One bit flipped, and nothing else: the checksum of the partition's lines tells.
@@ -73,9 +62,13 @@ pub(crate) fn slots(base: &mut Base) {
     base.case("line: a gap in the slots, mended", Shows::Verify(full as u64), |copy| {
         copy.put(first.fingerprint, &[0; 2]).mend();
     });
-    base.case("line: an offset in an unused slot, mended", Shows::Verify(last.offset as u64), |copy| {
-        copy.put(last.fingerprint, &[0; 2]).mend();
-    });
+    base.case(
+        "line: an offset in an unused slot, mended",
+        Shows::Verify(last.offset as u64),
+        |copy| {
+            copy.put(last.fingerprint, &[0; 2]).mend();
+        },
+    );
     base.case("line: the last slot cleared, mended", Shows::Verify(last.at as u64), |copy| {
         copy.put(last.fingerprint, &[0; 2]).put(last.offset, &[0; 2]).mend();
     });
@@ -83,9 +76,13 @@ pub(crate) fn slots(base: &mut Base) {
         copy.put(first.fingerprint, &two[0]).put(first.offset, &two[1]);
         copy.put(second.fingerprint, &one[0]).put(second.offset, &one[1]).mend();
     });
-    base.case("line: one record in two slots, mended", Shows::Verify(second.offset as u64), |copy| {
-        copy.put(second.fingerprint, &one[0]).put(second.offset, &one[1]).mend();
-    });
+    base.case(
+        "line: one record in two slots, mended",
+        Shows::Verify(second.offset as u64),
+        |copy| {
+            copy.put(second.fingerprint, &one[0]).put(second.offset, &one[1]).mend();
+        },
+    );
 }
 
 pub(crate) fn lines(base: &mut Base) {
@@ -131,12 +128,17 @@ pub(crate) fn lines(base: &mut Base) {
     base.case("line: exchanged with the next, mended", Shows::Somewhere, |copy| {
         copy.put(full, &lines[at::LEN..]).put(next, &lines[..at::LEN]).mend();
     });
-    base.case("line: the next is the same, mended", Shows::Verify(next as u64 + at::OFFSETS as u64), |copy| {
-        copy.put(next, &lines[..at::LEN]).mend();
-    });
+    base.case(
+        "line: the next is the same, mended",
+        Shows::Verify(next as u64 + at::OFFSETS as u64),
+        |copy| {
+            copy.put(next, &lines[..at::LEN]).mend();
+        },
+    );
     let count = base.anatomy.lines().count() as u32;
-    for probe in [base.anatomy.number(header::MAX_PROBE, 4) as u32, count - 1] {
-        let name = format!("overflow bits set everywhere, max_probe {probe} of {count} lines");
+    let probe = base.anatomy.number(header::MAX_PROBE, 4) as u32;
+    for (name, probe) in [("the same", probe), ("greatest", count - 1)] {
+        let name = format!("overflow bits set everywhere, {name} max_probe");
         base.case(name, Shows::Nowhere, |copy| {
             copy.put(header::MAX_PROBE, &probe.to_le_bytes());
             copy.overflow_everywhere();

@@ -6,20 +6,30 @@ use nuthatch_snapshot::layout::header;
 /// Cut at every boundary of a section, a byte before and a byte after it, and within the header.
 pub(crate) fn cut_and_extended(base: &mut Base) {
     let whole = base.anatomy.bytes.len();
-    let mut lens = vec![0, 7, 8, 9, 511, 512, 513, whole - 64, whole - 1];
-    for field in [header::DICTIONARY, header::DIRECTORY, header::INDEX, header::DATA] {
-        let section = base.anatomy.section(field);
-        lens.extend([section.start, section.end].iter().flat_map(|at| at - 1..=at + 1));
+    for len in [0, 7, 8, 9, 511] {
+        let at = if len < 8 { 0 } else { len as u64 };
+        let code = if len < 8 { "not-a-snapshot" } else { "corrupt" };
+        base.case(format!("cut to {len} bytes"), Shows::Open(code, at), |copy| {
+            copy.bytes.truncate(len);
+        });
     }
-    lens.sort_unstable();
-    lens.dedup();
-    for len in lens.into_iter().filter(|len| *len < whole) {
-        let shows = match len {
-            0..8 => Shows::Open("not-a-snapshot", 0),
-            8..512 => Shows::Open("corrupt", len as u64),
-            _ => Shows::Open("corrupt", 16),
-        };
-        base.case(format!("cut to {len} bytes"), shows, |copy| copy.bytes.truncate(len));
+    for (name, field) in [
+        ("dictionary", header::DICTIONARY),
+        ("directory", header::DIRECTORY),
+        ("index", header::INDEX),
+        ("data", header::DATA),
+    ] {
+        let section = base.anatomy.section(field);
+        for (edge, at) in [("start", section.start), ("end", section.end)] {
+            for (place, len) in [("before", at - 1), ("at", at), ("after", at + 1)] {
+                // Before the first section is the header, and after the last one nothing.
+                if (512..whole).contains(&len) {
+                    let name = format!("cut {place} the {edge} of the {name}");
+                    let shows = Shows::Open("corrupt", 16);
+                    base.case(name, shows, |copy| copy.bytes.truncate(len));
+                }
+            }
+        }
     }
     for (more, byte) in [(1, 0), (64, 0), (1, 1), (64, 0xff)] {
         let name = format!("{more} bytes {byte:#04x} after the end");
@@ -50,5 +60,9 @@ pub(crate) fn too_little_data(base: &mut Base) {
 pub(crate) fn other_lengths_of_the_data(base: &mut Base) {
     resized(base, "64 zeros too few", Shows::Verify(DATA_LEN), -64);
     resized(base, "64 zeros too many", Shows::Verify(DATA_LEN), 64);
+    let less = base.anatomy.data().len() as u64 - 64;
+    base.case("data that ends before the file", Shows::Open("corrupt", DATA_LEN), |copy| {
+        copy.put(header::DATA + 8, &less.to_le_bytes()).mend_header();
+    });
     resized(base, "data of no multiple of 64", Shows::Open("corrupt", DATA_LEN), -1);
 }

@@ -38,7 +38,7 @@ fn short(base: &mut Base) {
         ("shared, so that the value is taken for a reference", value, corrupt, tag | at::SHARED),
         ("compressed, and no frame", value, corrupt, tag | at::ZSTD),
         ("long", Shows::Somewhere, None, tag | at::LONG),
-        ("all bits of the tag", record, corrupt, 0xff),
+        ("all bits of the tag", Shows::Somewhere, corrupt, 0xff),
         ("a string called bytes", Shows::Verify(176), None, 1),
         ("a string called a bool", value, corrupt, 3),
         ("a string called an i64", Shows::Somewhere, corrupt, 4),
@@ -99,8 +99,13 @@ pub(crate) fn shared(base: &mut Base) {
     let len = base.anatomy.data().len() as u64;
     let place = referring(base, "string");
     let reference = Shows::Verify(place.after_key as u64);
-    for offset in [len - 1, len, len + 1, (1 << 48) - 1] {
-        let name = format!("shared: a reference to byte {offset} of {len}");
+    for (name, offset) in [
+        ("the last byte of the data", len - 1),
+        ("the end of the data", len),
+        ("a byte after the data", len + 1),
+        ("2^48 - 1", (1 << 48) - 1),
+    ] {
+        let name = format!("shared: a reference to {name}");
         let write = (place.after_key, &offset.to_le_bytes()[..6]);
         change(base, (&name, place), reference, corrupt, write);
     }
@@ -110,7 +115,8 @@ pub(crate) fn shared(base: &mut Base) {
     for name in ["list of i64", "list of f32"] {
         let place = referring(base, name);
         let offset = base.anatomy.number(place.after_key, 6) as u64 + 1;
-        let (record, name) = (Shows::Verify(place.at as u64), format!("shared: a misaligned {name}"));
+        let (record, name) =
+            (Shows::Verify(place.at as u64), format!("shared: a misaligned {name}"));
         let write = (place.after_key, &offset.to_le_bytes()[..6]);
         change(base, (&name, place), record, corrupt, write);
     }

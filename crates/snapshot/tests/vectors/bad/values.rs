@@ -38,7 +38,7 @@ pub(crate) fn of_types(base: &mut Base) {
         change(base, &format!("bool {byte}"), "bool: true", None, &[(0, &[byte])]);
     }
     for len in [0, 2] {
-        change(base, &format!("bool of {len} bytes"), "bool: true", Some(len), &[]);
+        change(base, &format!("bool of {len} bytes"), "bool: false", Some(len), &[]);
     }
     for len in [0, 7, 9, 255] {
         change(base, &format!("i64 of {len} bytes"), "i64: greatest", Some(len), &[]);
@@ -103,7 +103,6 @@ pub(crate) fn frames(base: &mut Base) {
     for (name, at, bytes) in [
         ("another magic", 0, &[0x29][..]),
         ("a frame of a version that is past", 0, &[0x27]),
-        ("a skippable frame", 0, &[0x50, 0x2a, 0x4d, 0x18]),
         ("the reserved bit of the descriptor", 4, &[0x68]),
         ("a frame that tells no length", 4, &[0x00]),
         ("the reserved kind of block", 7, &[0x07]),
@@ -113,8 +112,21 @@ pub(crate) fn frames(base: &mut Base) {
     ] {
         change(base, &format!("frame: {name}"), "bytes", None, &[(at, bytes)]);
     }
-    for claim in [1 << 24, (1 << 24) + 1, 1 << 32, 1 << 62, u64::MAX - 1, u64::MAX] {
-        let name = format!("frame: claims {claim} bytes");
+    let skipped = |len: u8| [0x50, 0x2a, 0x4d, 0x18, len - 8, 0, 0, 0];
+    // A frame of one block of one byte, and after it one that decoders skip.
+    let one_byte = [0x28, 0xb5, 0x2f, 0xfd, 0x20, 1, 9, 0, 0, b'x'];
+    let two = [&one_byte[..], &skipped(len - 10)].concat();
+    change(base, "frame: one to be skipped", "bytes", None, &[(0, &skipped(len))]);
+    change(base, "frame: one to be skipped after it", "bytes", None, &[(0, &two)]);
+    for (name, claim) in [
+        ("2^24", 1 << 24),
+        ("2^24 + 1", (1 << 24) + 1),
+        ("2^32", 1 << 32),
+        ("2^62", 1 << 62),
+        ("2^64 - 2", u64::MAX - 1),
+        ("2^64 - 1", u64::MAX),
+    ] {
+        let name = format!("frame: claims {name} bytes");
         let bytes = [&[0xe0][..], &u64::to_le_bytes(claim)].concat();
         change(base, &name, "bytes", None, &[(4, &bytes)]);
     }

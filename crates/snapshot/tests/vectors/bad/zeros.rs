@@ -17,6 +17,18 @@ pub(crate) fn broken(base: &mut Base) {
     }
 }
 
+/// The data of a partition may end with zeros. Here its last byte, which no record has, is none.
+pub(crate) fn in_a_partition(base: &mut Base) {
+    let field = base.anatomy.entry(0) + directory::DATA_LEN;
+    let len = base.anatomy.number(field, 8);
+    let at = base.anatomy.data().start + len;
+    for (byte, shows) in [(0, Shows::Nowhere), (1, Shows::Verify(at as u64))] {
+        base.case(format!("zeros: byte {byte} at the end of a partition"), shows, |copy| {
+            copy.put(field, &(len as u64 + 1).to_le_bytes()).put(at, &[byte]).mend();
+        });
+    }
+}
+
 fn between_sections(base: &Base) -> Vec<(&'static str, usize)> {
     let fields = [header::DICTIONARY, header::DIRECTORY, header::INDEX, header::DATA];
     let sections = fields.map(|field| base.anatomy.section(field));

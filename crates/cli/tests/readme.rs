@@ -1,0 +1,49 @@
+//! The README's console session, typed in and compared.
+
+use std::path::Path;
+use std::process::Command;
+
+const README: &str = include_str!("../../../README.md");
+
+/// The commands of the session, each with the lines that follow it.
+fn session() -> Vec<(&'static str, String)> {
+    let (_, block) = README.split_once("```console\n").expect("a console session");
+    let (block, _) = block.split_once("```").expect("the end of the session");
+    let mut steps: Vec<(&str, String)> = Vec::new();
+    for line in block.lines() {
+        match (line.strip_prefix("$ "), steps.last_mut()) {
+            (Some(command), _) => steps.push((command, String::new())),
+            (None, Some((_, output))) => *output += &format!("{line}\n"),
+            (None, None) => panic!("output before the first command: {line}"),
+        }
+    }
+    steps
+}
+
+/// What a command prints, in the folder of the session.
+fn run(command: &str, folder: &Path) -> String {
+    let words: Vec<_> = command.split_whitespace().collect();
+    assert_eq!(words[0], "nuthatch", "{command}");
+    let output = Command::new(env!("CARGO_BIN_EXE_nuthatch"))
+        .args(&words[1..])
+        .current_dir(folder)
+        .output()
+        .expect("the binary runs");
+    assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn the_session_prints_what_the_readme_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let steps = session();
+    assert!(steps.len() >= 4, "a session of some length");
+    for (command, expected) in steps {
+        if let Some(file) = command.strip_prefix("cat ") {
+            // What the README shows of a file is the file.
+            std::fs::write(folder.path().join(file), expected).expect("a file");
+        } else {
+            assert_eq!(run(command, folder.path()), expected, "{command}");
+        }
+    }
+}

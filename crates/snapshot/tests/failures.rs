@@ -1,0 +1,143 @@
+//! What the system refuses is an error that names the file, and leaves nothing behind.
+
+use nuthatch_snapshot::{Error, Snapshot, Value, WriterOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::process::Command;
+
+type AnyResult = Result<(), Box<dyn std::error::Error>>;
+
+/// Tells the child where to build, and how many values.
+const CHILD: &str = "NUTHATCH_TEST_BUILD_LARGE";
+
+/// Bytes the child may write into one file.
+const LARGEST_FILE: usize = 1 << 20;
+
+fn build(path: &Path, values: usize) -> nuthatch_snapshot::Result<()> {
+    let mut writer = WriterOptions::new().memory(16 << 20).threads(2).create(path)?;
+    let mut value = vec![0; 1000];
+    for i in 0..values {
+        value[..8].copy_from_slice(&i.to_le_bytes());
+        writer.insert(format!("key {i}").as_bytes(), Value::Bytes(&value))?;
+    }
+    writer.finish()?;
+    Ok(())
+}
+
+/// The error of the system, when the error is one and names the path.
+#[track_caller]
+fn kind<T>(result: nuthatch_snapshot::Result<T>, path: &Path) -> ErrorKind {
+    match result {
+        Err(Error::Io(error)) => {
+            assert_eq!(error.path, path);
+            error.source.kind()
+        }
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("an error"),
+    }
+}
+
+/// Not a test of its own: the test below runs it where files cannot grow large.
+#[test]
+fn child() {
+    let Some(what) = std::env::var_os(CHILD) else { return };
+    let what = what.into_string().expect("UTF-8");
+    let (values, path) = what.split_once(':').expect("a number and a path");
+    let result = build(Path::new(path), values.parse().expect("a number"));
+    let kind = match &result {
+        Err(Error::Io(error)) => error.source.kind(),
+        other => panic!("an error of the system, not {other:?}"),
+    };
+    assert_eq!(kind, ErrorKind::FileTooLarge, "{result:?}");
+    println!("error={}", result.expect_err("checked above"));
+}
+
+/// A limit for each file stands in for a full disk: writing fails in the middle. The values are few
+/// enough to stay in memory, or so many that temporary files take them.
+#[test]
+fn a_full_disk_is_an_error_and_leaves_nothing() -> AnyResult {
+    for (values, file) in [(3000, "full.nut: write: "), (50_000, ": write a temporary file: ")] {
+        let directory = tempfile::tempdir()?;
+        let path = directory.path().join("full.nut");
+        std::fs::write(&path, "what was there before")?;
+        // The shell counts in blocks of 512 bytes. A signal that is ignored stays so.
+        let limited = format!("trap '' XFSZ; ulimit -f {}; exec \"$0\" \"$@\"", LARGEST_FILE / 512);
+        let child = Command::new("sh")
+            .args(["-c", &limited])
+            .arg(std::env::current_exe()?)
+            .args(["--exact", "child", "--nocapture"])
+            .env(CHILD, format!("{values}:{}", path.display()))
+            .output()?;
+        let output = String::from_utf8_lossy(&child.stdout);
+        assert!(child.status.success(), "{output}{}", String::from_utf8_lossy(&child.stderr));
+        let error = output.lines().find_map(|line| line.split_once("error="));
+        assert!(error.is_some_and(|(_, error)| error.contains(file)), "{output}");
+        assert_eq!(std::fs::read(&path)?, b"what was there before");
+        assert_eq!(std::fs::read_dir(directory.path())?.count(), 1);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_directory_is_neither_built_over_nor_opened() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("taken.nut");
+    std::fs::create_dir(&path)?;
+    assert_eq!(kind(WriterOptions::new().create(&path), &path), ErrorKind::IsADirectory);
+    assert_eq!(kind(Snapshot::open(&path), &path), ErrorKind::InvalidInput);
+    assert_eq!(std::fs::read_dir(directory.path())?.count(), 1);
+    Ok(())
+}
+
+#[test]
+fn what_is_missing_is_named() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("missing/users.nut");
+    assert_eq!(kind(Snapshot::open(&path), &path), ErrorKind::NotFound);
+    let Err(Error::Io(error)) = build(&path, 1) else { panic!("an error") };
+    assert_eq!(error.source.kind(), ErrorKind::NotFound);
+    assert_eq!(error.path.parent(), path.parent());
+    assert_eq!(kind(build(Path::new("/"), 1), Path::new("/")), ErrorKind::InvalidInput);
+    Ok(())
+}
+
+/// The super-user may write into any directory but those of the kernel.
+#[test]
+fn a_directory_without_permission_is_named() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let is_super_user = std::fs::metadata("/proc/self")?.uid() == 0;
+    let refusing = if is_super_user { Path::new("/proc") } else { directory.path() };
+    if !is_super_user {
+        std::fs::set_permissions(refusing, std::fs::Permissions::from_mode(0o555))?;
+    }
+    let Err(Error::Io(error)) = build(&refusing.join("users.nut"), 1) else { panic!("an error") };
+    assert_eq!(error.path.parent(), Some(refusing));
+    assert_eq!(error.act, "create a temporary file");
+    Ok(())
+}
+
+#[test]
+fn a_refused_row_leaves_the_writer_as_it_was() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("refused.nut");
+    let mut writer = WriterOptions::new().create(&path)?;
+    writer.insert(b"before", Value::I64(1))?;
+    let Err(Error::Limit(limit)) = writer.insert(&[b'k'; 65_536], Value::I64(2)) else {
+        panic!("a limit")
+    };
+    assert_eq!((limit.most, limit.found), (65_535, 65_536));
+    // Zeros that nobody looks at take no memory.
+    let longer = vec![0; (1 << 32) + 1];
+    let Err(Error::Limit(limit)) = writer.insert(b"too long", Value::Bytes(&longer)) else {
+        panic!("a limit")
+    };
+    assert_eq!((limit.most, limit.found), (1 << 32, (1 << 32) + 1));
+    writer.insert(b"after", Value::I64(3))?;
+    assert_eq!(writer.finish()?.rows, 2);
+    let snapshot = Snapshot::open(&path)?;
+    snapshot.verify()?;
+    assert_eq!((snapshot.get_i64(b"before")?, snapshot.get_i64(b"after")?), (Some(1), Some(3)));
+    assert!(!snapshot.contains(b"too long")?);
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! A build killed at any moment leaves the old file or the new one, whole, and the next build
+//! removes what it left behind.
+
+use nuthatch_snapshot::{Snapshot, Value, WriterOptions};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+type AnyResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
+/// Tells the child where to build, over and over.
+const CHILD: &str = "NUTHATCH_TEST_BUILD_OVER";
+
+/// Enough rows of enough bytes that they do not fit the memory of a small build.
+const ROWS: usize = 30_000;
+
+/// Builds a generation: all values are its number. Tells of each step in a line of its own.
+fn build(path: &Path, generation: i64) -> nuthatch_snapshot::Result<()> {
+    let options = WriterOptions::new().memory(16 << 20).threads(2);
+    let mut writer = options.progress(|progress| println!("{progress:?}")).create(path)?;
+    let mut values = [0; 40];
+    for row in 0..ROWS {
+        values.fill(generation * 1_000_000 + row as i64);
+        writer.insert(format!("key {row}").as_bytes(), Value::I64List(&values))?;
+    }
+    writer.finish()?;
+    Ok(())
+}
+
+/// Checks that the file is one generation, whole, and answers which.
+fn generation(path: &Path) -> AnyResult<i64> {
+    let snapshot = Snapshot::open(path)?;
+    snapshot.verify()?;
+    let first = snapshot.get_i64_list(b"key 0")?.ok_or("the first key")?[0] / 1_000_000;
+    for row in 0..ROWS {
+        let values = snapshot.get_i64_list(format!("key {row}").as_bytes())?.ok_or("a key")?;
+        assert_eq!(values, [first * 1_000_000 + row as i64; 40], "row {row}");
+    }
+    Ok(first)
+}
+
+/// Not a test of its own: the test below runs it in a child, until it is killed.
+#[test]
+fn child() -> AnyResult {
+    let Some(path) = std::env::var_os(CHILD) else { return Ok(()) };
+    let mut next = generation(Path::new(&path))? + 1;
+    loop {
+        build(Path::new(&path), next)?;
+        next += 1;
+    }
+}
+
+fn spawn(path: &Path) -> AnyResult<Child> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["--exact", "child", "--nocapture"]).env(CHILD, path);
+    Ok(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?)
+}
+
+#[test]
+fn a_killed_build_leaves_the_old_file_or_the_new() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("over.nut");
+    build(&path, 0)?;
+    let mut last = 0;
+    let mut left = 0;
+    // Any numbers do; these are spread over the steps of two builds, of about 4400 each.
+    for steps in (0..30).map(|kill| kill * 7919 % 9000) {
+        let mut child = spawn(&path)?;
+        // Held until the child is killed, or it would fail to write.
+        let mut output = BufReader::new(child.stdout.take().ok_or("its output")?).lines();
+        let seen = output.by_ref().take(steps).filter(Result::is_ok).count();
+        child.kill()?;
+        child.wait()?;
+        assert_eq!(seen, steps, "the child ended by itself");
+        let found = generation(&path)?;
+        assert!((last..last + 4).contains(&found), "generation {found} after {last}");
+        last = found;
+        left += files(directory.path())? - 1;
+    }
+    assert!(left > 0, "no build was killed");
+    assert!(files(directory.path())? < 3, "a build removes what earlier ones left");
+    build(&path, last + 1)?;
+    assert_eq!(generation(&path)?, last + 1);
+    assert_eq!(files(directory.path())?, 1, "only the file is left");
+    Ok(())
+}
+
+fn files(directory: &Path) -> AnyResult<usize> {
+    Ok(std::fs::read_dir(directory)?.count())
+}
