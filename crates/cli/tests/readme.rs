@@ -13,7 +13,10 @@ fn session() -> Vec<(&'static str, String)> {
     for line in block.lines() {
         match (line.strip_prefix("$ "), steps.last_mut()) {
             (Some(command), _) => steps.push((command, String::new())),
-            (None, Some((_, output))) => *output += &format!("{line}\n"),
+            (None, Some((_, output))) => {
+                output.push_str(line);
+                output.push('\n');
+            }
             (None, None) => panic!("output before the first command: {line}"),
         }
     }

@@ -123,7 +123,7 @@ fn a_refused_row_leaves_the_writer_as_it_was() -> AnyResult {
     let path = directory.path().join("refused.nut");
     let mut writer = WriterOptions::new().create(&path)?;
     writer.insert(b"before", Value::I64(1))?;
-    let Err(Error::Limit(limit)) = writer.insert(&[b'k'; 65_536], Value::I64(2)) else {
+    let Err(Error::Limit(limit)) = writer.insert(&vec![b'k'; 65_536], Value::I64(2)) else {
         panic!("a limit")
     };
     assert_eq!((limit.most, limit.found), (65_535, 65_536));

@@ -12,7 +12,7 @@ type AnyResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 const CHILD: &str = "NUTHATCH_TEST_BUILD_OVER";
 
 /// Enough rows of enough bytes that they do not fit the memory of a small build.
-const ROWS: usize = 30_000;
+const ROWS: i64 = 30_000;
 
 /// Builds a generation: all values are its number. Tells of each step in a line of its own.
 fn build(path: &Path, generation: i64) -> nuthatch_snapshot::Result<()> {
@@ -20,7 +20,7 @@ fn build(path: &Path, generation: i64) -> nuthatch_snapshot::Result<()> {
     let mut writer = options.progress(|progress| println!("{progress:?}")).create(path)?;
     let mut values = [0; 40];
     for row in 0..ROWS {
-        values.fill(generation * 1_000_000 + row as i64);
+        values.fill(generation * 1_000_000 + row);
         writer.insert(format!("key {row}").as_bytes(), Value::I64List(&values))?;
     }
     writer.finish()?;
@@ -34,7 +34,7 @@ fn generation(path: &Path) -> AnyResult<i64> {
     let first = snapshot.get_i64_list(b"key 0")?.ok_or("the first key")?[0] / 1_000_000;
     for row in 0..ROWS {
         let values = snapshot.get_i64_list(format!("key {row}").as_bytes())?.ok_or("a key")?;
-        assert_eq!(values, [first * 1_000_000 + row as i64; 40], "row {row}");
+        assert_eq!(values, [first * 1_000_000 + row; 40], "row {row}");
     }
     Ok(first)
 }
@@ -68,7 +68,7 @@ fn a_killed_build_leaves_the_old_file_or_the_new() -> AnyResult {
         let mut child = spawn(&path)?;
         // Held until the child is killed, or it would fail to write.
         let mut output = BufReader::new(child.stdout.take().ok_or("its output")?).lines();
-        let seen = output.by_ref().take(steps).filter(Result::is_ok).count();
+        let seen = output.by_ref().take(steps).flatten().count();
         child.kill()?;
         child.wait()?;
         assert_eq!(seen, steps, "the child ended by itself");

@@ -1,5 +1,6 @@
 //! A build whose data is ten times its budget stays within it: each test makes a snapshot in a
 //! process of its own and looks at the most memory that ever had.
+#![cfg(feature = "zstd")]
 
 use nuthatch_snapshot::{Compression, OnDuplicate, Scratch, Snapshot, Value, WriterOptions};
 use std::path::Path;
@@ -119,6 +120,7 @@ fn child() {
     let workload = all.find(|workload| workload.name == name).expect("a workload");
     build(*workload, Path::new(path)).expect("room on the disk");
     println!("peak={}", status("VmHWM"));
+    println!("reserved={}", status("VmPeak"));
 }
 
 fn check(workload: Workload) {
@@ -132,12 +134,15 @@ fn check(workload: Workload) {
         .expect("a process");
     let output = String::from_utf8_lossy(&child.stdout);
     assert!(child.status.success(), "{output}{}", String::from_utf8_lossy(&child.stderr));
-    let peak: usize = output
-        .lines()
-        .find_map(|line| line.split_once("peak=")?.1.parse().ok())
-        .expect("the child tells its peak");
+    let told = |what: &str| -> usize {
+        let number = output.lines().find_map(|line| line.split_once(what)?.1.parse().ok());
+        number.expect("the child tells its memory")
+    };
+    let peak = told("peak=");
     println!("{name}: {} MiB", peak >> 20);
-    assert!(peak <= BUDGET + BESIDES, "{name}: {} MiB", peak >> 20);
+    // The address sanitizer keeps what was freed. It reserves terabytes of address space.
+    let sanitized = told("reserved=") > 1 << 40;
+    assert!(peak <= BUDGET + BESIDES || sanitized, "{name}: {} MiB", peak >> 20);
     let snapshot = Snapshot::open(&path).expect("what was built");
     let mut row = 0;
     let mut scratch = Scratch::new();
@@ -157,7 +162,9 @@ macro_rules! stays_within_its_budget {
     ($($name:ident: $workloads:expr;)*) => {$(
         #[test]
         fn $name() {
-            $workloads.iter().for_each(|workload| check(*workload));
+            for workload in $workloads {
+                check(*workload);
+            }
         }
     )*};
 }

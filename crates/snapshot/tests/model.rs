@@ -1,4 +1,5 @@
 //! Any rows, with any options, against a map in memory: every way to look gives what the map gives.
+#![cfg(feature = "zstd")]
 
 mod rows;
 
@@ -11,7 +12,6 @@ use proptest::prelude::*;
 use rows::{Owned, Row, any_key, any_value, build};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::Path;
 
 type Model = BTreeMap<Vec<u8>, Owned>;
 
@@ -120,7 +120,7 @@ fn config(cases: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(config(96))]
+    #![proptest_config(config(200))]
 
     #[test]
     fn small_snapshots_hold_what_a_map_holds(case in any_case(60, 1..4)) {
@@ -129,7 +129,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(12))]
+    #![proptest_config(config(30))]
 
     #[test]
     fn large_snapshots_hold_what_a_map_holds(case in any_case(120, 100..400)) {

@@ -1,4 +1,5 @@
 //! What goes in comes out: every type, every size, every option.
+#![cfg(feature = "zstd")]
 
 use nuthatch_snapshot::{
     Batch, Compression, Entry, Error, OnDuplicate, Scratch, Snapshot, StringListBuf, Value,

@@ -1,4 +1,5 @@
 //! Rows beyond the memory budget wait in files; what is built of them is the same.
+#![cfg(feature = "zstd")]
 
 use nuthatch_snapshot::{
     Compression, Duplicate, Error, OnDuplicate, Scratch, Snapshot, Value, WriterOptions,

@@ -10,7 +10,6 @@ use crate::error::{Error, Result};
 use crate::hash::KeyHash;
 use crate::layout::limits;
 use crate::value::{Value, ValueType};
-use std::borrow::Cow;
 use std::sync::Arc;
 use xxhash_rust::xxh3;
 
@@ -55,23 +54,25 @@ pub(crate) struct Row<'a> {
     pub(crate) payload: Payload<'a>,
 }
 
-impl<'a> Row<'a> {
-    /// The value's bytes, read from the file of blobs if it was set aside.
-    #[cfg(feature = "zstd")]
-    pub(crate) fn value(&self, blobs: &SpillFile) -> Result<Cow<'a, [u8]>> {
-        match self.payload {
-            Payload::Bytes(bytes) => Ok(Cow::Borrowed(bytes)),
-            Payload::Blob(blob) => {
-                let mut bytes = vec![0; self.value_len as usize];
-                blobs.read_at(&mut bytes, blob.offset)?;
-                Ok(Cow::Owned(bytes))
-            }
-        }
-    }
-
+impl Row<'_> {
     /// Bytes of the row as it is spilled, which is what it takes of memory while it is written.
     pub(crate) fn weight(&self) -> u64 {
         weight(self.key.len(), self.value_len)
+    }
+}
+
+#[cfg(feature = "zstd")]
+impl<'a> Row<'a> {
+    /// The value's bytes, read from the file of blobs if it was set aside.
+    pub(crate) fn value(&self, blobs: &SpillFile) -> Result<std::borrow::Cow<'a, [u8]>> {
+        match self.payload {
+            Payload::Bytes(bytes) => Ok(bytes.into()),
+            Payload::Blob(blob) => {
+                let mut bytes = vec![0; self.value_len as usize];
+                blobs.read_at(&mut bytes, blob.offset)?;
+                Ok(bytes.into())
+            }
+        }
     }
 }
 

@@ -146,17 +146,17 @@ pub(crate) fn any_value() -> impl Strategy<Value = Owned> {
     let text = || (any_len(), any::<u8>()).prop_map(|(len, kind)| text(len, kind));
     let bytes = (any_len(), 0..4_u8)
         .prop_map(|(len, kind)| Owned::Bytes((0..len).map(|i| (i * i) as u8 ^ kind).collect()));
-    let numbers = || (1..70_usize, prop_oneof![Just(0), Just(-7), any::<i64>()]);
-    let list = |(len, first): (usize, i64)| (0..len as i64).map(move |i| first.wrapping_add(i));
+    let numbers = || (1..70_u64, prop_oneof![Just(0), Just(7_u64.wrapping_neg()), any::<u64>()]);
+    let list = |(len, first): (u64, u64)| (0..len).map(move |i| first.wrapping_add(i));
     prop_oneof![
         2 => bytes,
         3 => text().prop_map(Owned::String),
         1 => any::<bool>().prop_map(Owned::Bool),
         1 => any::<i64>().prop_map(Owned::I64),
         1 => prop::num::f64::ANY.prop_map(Owned::F64),
-        1 => numbers().prop_map(move |n| Owned::I64List(list(n).collect())),
+        1 => numbers().prop_map(move |n| Owned::I64List(list(n).map(u64::cast_signed).collect())),
         1 => numbers()
-            .prop_map(move |n| Owned::F64List(list(n).map(|n| f64::from_bits(n as u64)).collect())),
+            .prop_map(move |n| Owned::F64List(list(n).map(f64::from_bits).collect())),
         1 => numbers()
             .prop_map(move |n| Owned::F32List(list(n).map(|n| f32::from_bits(n as u32)).collect())),
         1 => vec(text(), 1..5).prop_map(Owned::StringList),
