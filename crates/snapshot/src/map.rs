@@ -1,4 +1,4 @@
-//! A file as a slice of bytes: mapped, or copied into huge pages.
+//! A file as a slice of bytes: mapped, or copied into memory.
 //!
 //! This file and its neighbours `bucket.rs` and `cast.rs` hold all unsafe code of the crate.
 
@@ -8,6 +8,7 @@ use crate::layout::{line, record};
 use memmap2::{Advice, Mmap, MmapMut, MmapOptions};
 use std::fs::File;
 use std::io::Read;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 /// Where the bytes of an open snapshot live.
@@ -28,18 +29,63 @@ pub enum Residency {
 
 /// The bytes of a file, and the two sections of it that lookups read.
 pub(crate) struct Map {
-    /// Never empty. Borrowed from `bytes`, which never moves while it lives, so lent for no longer
-    /// than `self`.
+    /// Never without a line. Borrowed from `bytes`, which never moves while it lives, so lent for
+    /// no longer than `self`.
     index: &'static [[u8; line::LEN]],
     /// As `index`.
     data: &'static [u8],
     /// Number of places in the data at which a whole short record can be read.
     windows: u64,
-    bytes: Mmap,
+    bytes: Bytes,
     path: PathBuf,
 }
 
+/// All bytes of a file. They begin at a multiple of 64, as much as anything in a file asks for.
+enum Bytes {
+    Mapped(Mmap),
+    /// Copied, and how many bytes of the last line are in use.
+    Copied(Vec<CacheLine>, usize),
+}
+
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct CacheLine([u8; 64]);
+
+impl Bytes {
+    fn copy_of(bytes: &[u8]) -> Self {
+        let lines = bytes.chunks(64).map(|chunk| {
+            let mut line = CacheLine([0; 64]);
+            line.0[..chunk.len()].copy_from_slice(chunk);
+            line
+        });
+        Self::Copied(lines.collect(), bytes.len())
+    }
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Mapped(map) => map,
+            // SAFETY: the lines are arrays of bytes without padding, and hold at least so many.
+            Self::Copied(lines, len) => unsafe {
+                std::slice::from_raw_parts(lines.as_ptr().cast(), *len)
+            },
+        }
+    }
+}
+
 impl Map {
+    /// Memory with a copy of these bytes.
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
+        Self::new(Bytes::copy_of(bytes), Path::new("(memory)"))
+    }
+
+    fn new(bytes: Bytes, path: &Path) -> Self {
+        Self { index: &[[0; line::LEN]], data: &[], windows: 0, bytes, path: path.to_owned() }
+    }
+
     pub(crate) fn open(path: &Path, residency: Residency, lock: bool) -> Result<Self> {
         let io = |act| move |source| Error::io(path, act, source);
         let file = File::open(path).map_err(io("open"))?;
@@ -48,15 +94,16 @@ impl Map {
             let kind = std::io::Error::from(std::io::ErrorKind::InvalidInput);
             return Err(Error::io(path, "open (not a regular file)", kind));
         }
-        let bytes = match residency {
-            _ if metadata.len() == 0 => empty().map_err(io("map"))?,
+        let map = match residency {
+            // Nothing cannot be mapped.
+            _ if metadata.len() == 0 => return Ok(Self::new(Bytes::copy_of(&[]), path)),
             Residency::HugePages => copy(file, metadata.len()).map_err(io("read"))?,
             mapped => map(&file, mapped == Residency::Populated).map_err(io("map"))?,
         };
         if lock {
-            bytes.lock().map_err(io("lock in memory"))?;
+            map.lock().map_err(io("lock in memory"))?;
         }
-        Ok(Self { index: &[[0; line::LEN]], data: &[], windows: 0, bytes, path: path.to_owned() })
+        Ok(Self::new(Bytes::Mapped(map), path))
     }
 
     /// Tells where the sections are that lookups read.
@@ -142,8 +189,4 @@ fn copy(file: File, len: u64) -> std::io::Result<Mmap> {
     let mut file = file;
     file.read_exact(&mut map)?;
     map.make_read_only()
-}
-
-fn empty() -> std::io::Result<Mmap> {
-    MmapMut::map_anon(1)?.make_read_only()
 }

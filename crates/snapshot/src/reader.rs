@@ -50,13 +50,7 @@ impl OpenOptions {
 
     /// Opens a snapshot. Reads the header alone, whatever the size of the file.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Snapshot> {
-        let mut map = Map::open(path.as_ref(), self.residency, self.lock)?;
-        let bytes = map.bytes();
-        let header = RawHeader::new(&bytes[..bytes.len().min(header_at::LEN)], map.path())?
-            .validate(bytes.len() as u64)?;
-        let dictionary = Dictionary::new(&map, &header)?;
-        map.set_sections(header.index, header.data);
-        Ok(Snapshot { map, header, dictionary })
+        Snapshot::of(Map::open(path.as_ref(), self.residency, self.lock)?)
     }
 }
 
@@ -77,6 +71,29 @@ impl Snapshot {
         OpenOptions::new().open(path)
     }
 
+    /// Opens a snapshot that is in memory already, part of the program, say: copies it, since a
+    /// snapshot is read in place and its lists of numbers must be aligned.
+    ///
+    /// ```
+    /// # use nuthatch_snapshot::Snapshot;
+    /// # macro_rules! include_bytes { ($path:literal) => { b"not really" } }
+    /// const CODES: &[u8] = include_bytes!("codes.nut");
+    /// let codes = Snapshot::from_bytes(CODES);
+    /// # assert_eq!(codes.map_err(|error| error.code()).err(), Some("not-a-snapshot"));
+    /// ```
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        Self::of(Map::of_bytes(bytes))
+    }
+
+    fn of(mut map: Map) -> Result<Self> {
+        let bytes = map.bytes();
+        let header = RawHeader::new(&bytes[..bytes.len().min(header_at::LEN)], map.path())?
+            .validate(bytes.len() as u64)?;
+        let dictionary = Dictionary::new(&map, &header)?;
+        map.set_sections(header.index, header.data);
+        Ok(Self { map, header, dictionary })
+    }
+
     /// Number of entries.
     pub fn len(&self) -> u64 {
         self.header.entries
@@ -87,7 +104,7 @@ impl Snapshot {
         self.header.entries == 0
     }
 
-    /// The path this snapshot was opened with.
+    /// The path this snapshot was opened with; `(memory)` for one that was opened from bytes.
     pub fn path(&self) -> &Path {
         self.map.path()
     }

@@ -228,3 +228,37 @@ fn nothing_appears_before_finish_and_nothing_is_left_after_a_drop() -> AnyResult
     assert_eq!(std::fs::read_dir(directory.path())?.count(), 0);
     Ok(())
 }
+
+#[test]
+fn bytes_in_memory_are_read_as_the_file_is() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("bytes.nut");
+    let owned = mixed(20_000);
+    let mut rows: Vec<_> = owned.iter().map(|(k, v)| (k.clone(), Value::String(v))).collect();
+    rows.push((b"floats".to_vec(), Value::F64List(&[0.5; 100])));
+    build(&path, &WriterOptions::new(), &rows)?;
+    // At an address that fits no number.
+    let bytes = [&[0], &std::fs::read(&path)?[..]].concat();
+    let snapshot = Snapshot::from_bytes(&bytes[1..])?;
+    drop(bytes);
+    snapshot.verify()?;
+    for (key, value) in &rows {
+        assert_eq!(snapshot.get(key)?, Some(*value));
+    }
+    assert_eq!(snapshot.get_f64_list(b"floats")?, Some(&[0.5; 100][..]));
+    assert_eq!(snapshot.path(), Path::new("(memory)"));
+    Ok(())
+}
+
+/// Nothing cannot be mapped, and was read as a zero once.
+#[test]
+fn an_empty_file_is_no_snapshot() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("empty.nut");
+    std::fs::write(&path, "")?;
+    for opened in [Snapshot::open(&path), Snapshot::from_bytes(&[])] {
+        let Err(Error::NotASnapshot(damage)) = opened else { panic!("an error") };
+        assert_eq!((damage.offset, &damage.found[..]), (0, "\"\""));
+    }
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! Writes the seeds of the targets that open snapshots: a small one of every kind.
+//!
+//! `cargo run --manifest-path fuzz/Cargo.toml --example seeds -- fuzz/seeds/open`
+
+use nuthatch_snapshot::{Compression, StringListBuf, Value, Writer, WriterOptions};
+use std::path::Path;
+
+type AnyResult = Result<(), Box<dyn std::error::Error>>;
+
+fn seed(
+    folder: &Path,
+    name: &str,
+    options: &WriterOptions,
+    fill: impl FnOnce(&mut Writer) -> nuthatch_snapshot::Result<()>,
+) -> AnyResult {
+    let mut writer = options.create(folder.join(format!("{name}.nut")))?;
+    fill(&mut writer)?;
+    writer.finish()?;
+    Ok(())
+}
+
+/// A value of every type.
+fn types(writer: &mut Writer) -> nuthatch_snapshot::Result<()> {
+    let mut strings = StringListBuf::from_iter(["", "größe", "nut"]);
+    writer.insert(b"", Value::Bytes(&[0, 255]))?;
+    writer.insert(b"string", Value::String("höhle"))?;
+    writer.insert(b"bool", Value::Bool(true))?;
+    writer.insert(b"number i64", Value::I64(-1))?;
+    writer.insert(b"number f64", Value::F64(0.5))?;
+    writer.insert(b"list of i64", Value::I64List(&[1, -2]))?;
+    writer.insert(b"list of f64", Value::F64List(&[0.5]))?;
+    writer.insert(b"list of f32", Value::F32List(&[0.25; 3]))?;
+    writer.insert(b"list of strings", Value::StringList(strings.as_list()))?;
+    writer.insert(b"list of nothing", Value::EmptyList)
+}
+
+fn numbered(writer: &mut Writer, count: u32) -> nuthatch_snapshot::Result<()> {
+    (0..count).try_for_each(|i| writer.insert(format!("k{i}").as_bytes(), Value::I64(i.into())))
+}
+
+/// Long heads and references, some of them to aligned values.
+fn shared(writer: &mut Writer) -> nuthatch_snapshot::Result<()> {
+    for i in 0..20_u8 {
+        let text = format!("a value that occurs more than once, number {}", i % 3);
+        writer.insert(&[b's', i], Value::String(&text))?;
+        writer.insert(&[b'l', i], Value::F64List(&[f64::from(i % 2); 8]))?;
+    }
+    writer.insert(&[b'k'; 300], Value::Bytes(&[7; 300]))
+}
+
+fn compressed(writer: &mut Writer, count: usize) -> nuthatch_snapshot::Result<()> {
+    (0..count).try_for_each(|i| {
+        let text = format!("{{\"name\":\"somebody\",\"number\":{i},\"of\":\"{count}\"}}").repeat(2);
+        writer.insert(format!("k{i}").as_bytes(), Value::String(&text))
+    })
+}
+
+fn main() -> AnyResult {
+    let folder = std::env::args_os().nth(1).ok_or("which folder?")?;
+    let folder = Path::new(&folder);
+    std::fs::create_dir_all(folder)?;
+    let plain = WriterOptions::new();
+    let zstd = plain.clone().compression(Compression::Zstd { level: 3 });
+    seed(folder, "empty", &plain, |_| Ok(()))?;
+    seed(folder, "types", &plain, types)?;
+    seed(folder, "overflow", &plain, |writer| numbered(writer, 100))?;
+    seed(folder, "shared", &plain, shared)?;
+    seed(folder, "compressed", &zstd, |writer| compressed(writer, 5))?;
+    seed(folder, "dictionary", &zstd, |writer| compressed(writer, 70))
+}

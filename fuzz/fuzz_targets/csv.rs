@@ -1,0 +1,13 @@
+//! Any bytes as CSV with a column `key`.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use nuthatch_cli::input::parse_csv;
+use nuthatch_fuzz::JsonRows;
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut rows = JsonRows::default();
+    // Rows before an error are rows.
+    let _ = parse_csv(bytes, "key", &mut rows);
+    rows.check();
+});

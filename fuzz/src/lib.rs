@@ -1,0 +1,10 @@
+//! What the fuzz targets share: how a snapshot is read from end to end, how a damaged one gets its
+//! checksums right again, and how rows are compared that a parser found.
+
+mod mend;
+mod read;
+mod text;
+
+pub use mend::mend;
+pub use read::read_all;
+pub use text::JsonRows;
