@@ -14,8 +14,9 @@ test: ## Run every check that a change must pass
 check: ## Run the quick checks: format, house rules, lints
 	@scripts/test format tidy clippy
 
-check-long: ## Run every check, then fuzz each target for FUZZ_SECONDS (default 300)
+check-long: ## Run every check, the largest sizes, and fuzz each target for FUZZ_SECONDS (300)
 	@scripts/test
+	@bench/large
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-300} scripts/fuzz
 
 bench-snapshot: ## Measure the snapshot engine beside its rivals; ARGS are handed on

@@ -22,6 +22,7 @@ pub use folder::Folder;
 pub use hash_map::HashMap;
 pub use lookups::{Keys, Lookups};
 pub use nuthatch::Nuthatch;
+pub use resident::{peak_bytes, resident_bytes};
 pub use rows::{Rows, Texts, Value};
 pub use run::{Entrants, Options, own_systems, run, run_with};
 pub use system::{BATCH, Built, Reader, System, Tally, first_float};

@@ -151,6 +151,8 @@ impl Snapshot {
         let Some(window) = self.map.window(at) else { return Quick::Unsure };
         match plain_value(window, key, code) {
             Some((code, value)) => Quick::Found(code, value),
+            // Asked for a list, whose lengths may well be long, there is no call.
+            None if code.is_some_and(ValueType::is_list_code) => self.read_long(at, key, code),
             None => self.quick_read_long(at, key, code),
         }
     }
@@ -159,6 +161,11 @@ impl Snapshot {
     /// short ones.
     #[inline(never)]
     fn quick_read_long(&self, at: u64, key: &[u8], code: Option<u8>) -> Quick<'_> {
+        self.read_long(at, key, code)
+    }
+
+    #[inline(always)]
+    fn read_long(&self, at: u64, key: &[u8], code: Option<u8>) -> Quick<'_> {
         let found = self.map.window(at).and_then(|window| {
             let (code, range) = long_value(window, at, key, code)?;
             Some((code, self.map.data().get(range)?))

@@ -72,7 +72,7 @@ pub(crate) fn long_value(
         return None;
     }
     let key_len = usize::from(u16::from_le_bytes([k0, k1]));
-    if key.len() != key_len || window.get(at::LONG_HEAD..at::LONG_HEAD + key_len)? != key {
+    if key.len() != key_len || !same_key(key, window.get(at::LONG_HEAD..at::LONG_HEAD + key_len)?) {
         return None;
     }
     let begin = aligned(at + (at::LONG_HEAD + key_len) as u64, value_type.align());

@@ -69,6 +69,12 @@ impl ValueType {
         self as u8
     }
 
+    /// Whether a code is that of a list of some length.
+    #[inline(always)]
+    pub(crate) fn is_list_code(code: u8) -> bool {
+        (Self::I64List.code()..=Self::StringList.code()).contains(&code)
+    }
+
     /// The type's name: `string`, `list of i64`, …
     pub fn name(self) -> &'static str {
         match self {

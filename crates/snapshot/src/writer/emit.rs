@@ -62,7 +62,7 @@ pub(crate) struct Reference {
     /// Where in `data` the six bytes are.
     pub(crate) at: usize,
     /// The value as it would be stored, where that is needed to compare it and is not the row's.
-    pub(crate) frame: Option<Frame>,
+    pub(crate) frame: Option<Box<Frame>>,
 }
 
 /// A compressed value. It waits where the value waited.
@@ -149,12 +149,12 @@ impl Image {
     }
 }
 
-/// Where the bytes of a planned record's value come from.
+/// Where the bytes of a planned record's value come from. Small, since most are the row's.
 enum From {
     Row,
-    Compressed(Frame),
+    Compressed(Box<Frame>),
     /// The number of the shared value, and the frame to keep.
-    Reference(u32, Option<Frame>),
+    Reference(u32, Option<Box<Frame>>),
 }
 
 struct Planned<'a> {
@@ -222,19 +222,21 @@ impl<'a> Emitter<'a> {
                 if let Some(&ahead) = refs.get(row as usize + AHEAD) {
                     buffers.prefetch(ahead);
                 }
-                planned.push(self.plan(buffers, refs[row as usize], alone)?);
+                self.plan(buffers, refs[row as usize], alone, &mut planned)?;
             }
             Self::write_line(image, &planned, overflow);
             Ok(())
         })
     }
 
+    #[inline]
     fn plan<'r>(
         &mut self,
         buffers: Buffers<'r>,
         at: RowRef,
         alone: &HashSet<RowRef>,
-    ) -> Result<Planned<'r>> {
+        planned: &mut Vec<Planned<'r>>,
+    ) -> Result<()> {
         let row = buffers.row(at);
         let role = match self.shared.role(&row) {
             Role::Reference(_) if alone.contains(&at) => Role::Alone,
@@ -245,7 +247,7 @@ impl<'a> Emitter<'a> {
             Role::Alone | Role::Source(_) => match self.compress(&row)? {
                 Some(frame) => {
                     let len = frame.len();
-                    (From::Compressed(frame), true, len)
+                    (From::Compressed(frame.into()), true, len)
                 }
                 None => (From::Row, false, row.value_len),
             },
@@ -258,7 +260,8 @@ impl<'a> Emitter<'a> {
             stored_len,
         };
         let source = if let Role::Source(number) = role { Some(number) } else { None };
-        Ok(Planned { at, row, plan, from, source })
+        planned.push(Planned { at, row, plan, from, source });
+        Ok(())
     }
 
     /// A reference tells how its value is stored elsewhere: as it would be here, since equal values
@@ -284,7 +287,7 @@ impl<'a> Emitter<'a> {
         if !self.keep_frames {
             self.stored_forms.insert(number, StoredForm { row: at, compressed, len });
         }
-        let kept = frame.filter(|_| self.keep_frames);
+        let kept = frame.filter(|_| self.keep_frames).map(Box::new);
         Ok((From::Reference(number, kept), compressed, len))
     }
 
@@ -328,7 +331,7 @@ impl<'a> Emitter<'a> {
         let Planned { at, row, plan, from, source } = record;
         let value_at = plan.value_at(image.data_len(), shift);
         plan.write_head(&mut image.data, shift);
-        image.data.extend_from_slice(row.key);
+        append(&mut image.data, row.key);
         image.pad_to(value_at);
         if let Some(number) = *source {
             let RecordPlan { value_type, compressed, stored_len, .. } = *plan;
@@ -341,12 +344,29 @@ impl<'a> Emitter<'a> {
                 image.references.push(Reference { number, row, at: image.data.len(), frame });
                 image.data.extend_from_slice(&[0; record::REFERENCE_LEN]);
             }
-            (From::Row, Payload::Bytes(bytes)) => image.data.extend_from_slice(bytes),
-            (From::Compressed(Frame::Memory(bytes)), _) => image.data.extend_from_slice(bytes),
+            (From::Row, Payload::Bytes(bytes)) => append(&mut image.data, bytes),
             (From::Row, Payload::Blob(blob)) => image.push_blob(blob.offset, row.value_len),
-            (From::Compressed(Frame::Blob { offset, len }), _) => image.push_blob(*offset, *len),
+            (From::Compressed(frame), _) => match &**frame {
+                Frame::Memory(bytes) => image.data.extend_from_slice(bytes),
+                Frame::Blob { offset, len } => image.push_blob(*offset, *len),
+            },
         }
         count(&mut image.totals, row, plan);
+    }
+}
+
+/// Appends bytes. Those of most keys and values are few, and a call to copy them costs more than
+/// the copy: two words do, the second over the end of the first.
+#[inline]
+fn append(out: &mut Vec<u8>, bytes: &[u8]) {
+    match (bytes.len(), bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        (len @ 8..=16, Some(first), Some(last)) => {
+            let last_at = out.len() + len - 8;
+            out.extend_from_slice(first);
+            out.truncate(last_at);
+            out.extend_from_slice(last);
+        }
+        _ => out.extend_from_slice(bytes),
     }
 }
 
