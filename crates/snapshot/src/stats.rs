@@ -48,16 +48,20 @@ impl Stats {
         self.entries_by_type[usize::from(value_type.code())]
     }
 
-    /// Bytes of the file beyond keys and values, for each entry.
+    /// Bytes of the file beyond keys and values as stored, for each entry.
     pub fn overhead_per_entry(&self) -> f64 {
-        let payload = self.key_bytes + self.stored_value_bytes;
-        self.file_len.saturating_sub(payload) as f64 / self.entries.max(1) as f64
+        overhead_per_entry(self.file_len, self.key_bytes + self.stored_value_bytes, self.entries)
     }
 
     /// How full the index is, from 0 to 1.
     pub fn load(&self) -> f64 {
         self.entries as f64 / (self.lines.max(1) * line::SLOTS as u64) as f64
     }
+}
+
+/// Of no entries there is none.
+pub(crate) fn overhead_per_entry(file_len: u64, payload: u64, entries: u64) -> f64 {
+    if entries == 0 { 0.0 } else { file_len.saturating_sub(payload) as f64 / entries as f64 }
 }
 
 impl Snapshot {

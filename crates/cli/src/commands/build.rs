@@ -188,8 +188,7 @@ impl Build {
 
     fn report(&self, summary: &Summary, time: Duration) -> String {
         let &Summary { entries, rows, file_len, key_bytes, value_bytes, .. } = summary;
-        let over = file_len as f64 - key_bytes as f64 - value_bytes as f64;
-        let over = if entries == 0 { 0.0 } else { over / entries as f64 };
+        let over = summary.overhead_per_entry();
         let mut text = String::new();
         let written = if self.json {
             let mut file = Vec::new();
@@ -212,7 +211,7 @@ impl Build {
                 "file      {}\n\
                  entries   {}{repeated}\n\
                  size      {} ({})\n\
-                 overhead  {over:.2} bytes an entry, beyond keys and values\n\
+                 overhead  {over:.2} bytes an entry, beyond keys and stored values\n\
                  time      {}",
                 self.output.display(),
                 grouped(entries),

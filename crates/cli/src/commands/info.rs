@@ -63,7 +63,13 @@ impl Info {
         line("  shared", &format!("{} entries", grouped(stats.shared_entries)));
         line("  compressed", &format!("{} entries", grouped(stats.compressed_entries)));
         line("  dictionary", &count(stats.dictionary_bytes));
-        line("overhead", &format!("{:.2} bytes an entry, beyond keys and values", over(stats)));
+        line(
+            "overhead",
+            &format!(
+                "{:.2} bytes an entry, beyond keys and stored values",
+                stats.overhead_per_entry()
+            ),
+        );
         line("index", &count(stats.index_bytes));
         line("  partitions", &grouped(stats.partitions));
         line("  lines", &grouped(stats.lines));
@@ -101,7 +107,7 @@ impl Info {
             fields.push(format!("\"{name}\":{value}"));
         }
         fields.push(format!("\"load\":{:.4}", stats.load()));
-        fields.push(format!("\"overhead_bytes_per_entry\":{:.3}", over(stats)));
+        fields.push(format!("\"overhead_bytes_per_entry\":{:.3}", stats.overhead_per_entry()));
         fields.push(format!("\"entries_by_type\":{{{}}}", types.join(",")));
         format!("{{{}}}\n", fields.join(","))
     }
@@ -115,11 +121,4 @@ fn version(stats: &Stats) -> String {
 fn types(stats: &Stats) -> impl Iterator<Item = (ValueType, u64)> {
     let counted = ValueType::ALL.map(|value_type| (value_type, stats.entries_of(value_type)));
     counted.into_iter().filter(|(_, entries)| *entries > 0)
-}
-
-/// Bytes of the file beyond keys and values as given, for each entry; below zero where sharing and
-/// compression save more than the index takes. `build` tells the same figure.
-fn over(stats: &Stats) -> f64 {
-    let given = stats.key_bytes as f64 + stats.value_bytes as f64;
-    if stats.entries == 0 { 0.0 } else { (stats.file_len as f64 - given) / stats.entries as f64 }
 }

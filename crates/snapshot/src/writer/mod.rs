@@ -38,6 +38,7 @@ use crate::hash::checksum;
 use crate::header::{Header, Section};
 use crate::layout::{SECTION_ALIGN, directory, flags, header as header_at, line, record};
 use crate::parallel;
+use crate::stats::overhead_per_entry;
 use crate::value::Value;
 use commit::{Commits, Committed, Outcome, Target};
 use emit::{Emitter, Image};
@@ -186,6 +187,15 @@ pub struct Summary {
     pub key_bytes: u64,
     /// Sum of the lengths of all values as given.
     pub value_bytes: u64,
+    /// Sum of the lengths of all values as stored: compressed, and shared ones once.
+    pub stored_value_bytes: u64,
+}
+
+impl Summary {
+    /// Bytes of the file beyond keys and values as stored, for each entry.
+    pub fn overhead_per_entry(&self) -> f64 {
+        overhead_per_entry(self.file_len, self.key_bytes + self.stored_value_bytes, self.entries)
+    }
 }
 
 impl Writer {
@@ -249,6 +259,7 @@ impl Writer {
             file_len: header.file_len,
             key_bytes: header.key_bytes,
             value_bytes: header.value_bytes,
+            stored_value_bytes: header.stored_value_bytes,
         })
     }
 }
