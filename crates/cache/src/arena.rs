@@ -1,0 +1,195 @@
+//! The memory of a cache: one range of addresses, cut into segments. It is backed by pages of the
+//! system only where something was written, by huge ones where there are some.
+//!
+//! This file holds all unsafe code of the crate. What makes it sound:
+//! - Bytes of a segment are written through a [`Tail`] alone. There is one for each stretch of
+//!   memory at a time: `segments.rs` makes it, and makes no other before all readers have left.
+//! - Bytes are read below a tail, where nobody writes again, and while the reader is pinned, which
+//!   keeps the segment from being given out anew.
+//! - Lines of the index lie in segments of their own, and are only ever read and written as
+//!   atomics.
+
+use crate::epoch::Pin;
+use crate::error::{Error, Result};
+use memmap2::{Advice, MmapOptions, MmapRaw};
+use std::sync::atomic::AtomicU64;
+
+/// A line of the index: as many slots as a cache line holds.
+#[repr(align(64))]
+pub(crate) struct Line(pub(crate) [AtomicU64; Self::SLOTS]);
+
+impl Line {
+    pub(crate) const SLOTS: usize = 8;
+}
+
+/// Bytes of a piece of the index, and lines in it. The system's smallest page, so that an index of
+/// few keys takes little.
+pub(crate) const UNIT_LEN: usize = 4096;
+pub(crate) const UNIT_LINES: usize = UNIT_LEN / size_of::<Line>();
+
+const HUGE_PAGE: usize = 2 << 20;
+
+/// A stretch of memory that one session writes, from its start on.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    start: u64,
+    len: u32,
+    used: u32,
+}
+
+impl Tail {
+    /// Where the next byte goes.
+    #[inline]
+    pub(crate) fn place(&self) -> u64 {
+        self.start + u64::from(self.used)
+    }
+
+    /// Bytes written.
+    #[inline]
+    pub(crate) fn used(&self) -> u32 {
+        self.used
+    }
+
+    /// Bytes that can still be written.
+    #[inline]
+    pub(crate) fn room(&self) -> usize {
+        (self.len - self.used) as usize
+    }
+}
+
+pub(crate) struct Arena {
+    map: MmapRaw,
+    /// Bytes before the first huge page begins.
+    skip: usize,
+    len: usize,
+}
+
+impl Arena {
+    /// Addresses for so many bytes.
+    pub(crate) fn new(len: usize) -> Result<Self> {
+        let mapped = MmapOptions::new().len(len + HUGE_PAGE).no_reserve_swap().map_anon();
+        let map = MmapRaw::from(mapped.map_err(Error::Memory)?);
+        // Advice: where there are no huge pages, small ones do.
+        let _ = map.advise(Advice::HugePage);
+        let address = map.as_ptr() as usize;
+        let skip = address.next_multiple_of(HUGE_PAGE) - address;
+        Ok(Self { map, skip, len })
+    }
+
+    #[inline]
+    fn at(&self, place: u64, len: usize) -> *mut u8 {
+        let place = place as usize;
+        assert!(place <= self.len && len <= self.len - place, "a place in the arena");
+        self.map.as_mut_ptr().wrapping_add(self.skip + place)
+    }
+
+    /// The tail of memory that nobody else has. `segments.rs` alone may call this, for a segment
+    /// that is free.
+    pub(crate) fn tail(start: u64, len: u32) -> Tail {
+        Tail { start, len, used: 0 }
+    }
+
+    /// So many bytes to write, by which the tail moves on. They are not empty: they hold what was
+    /// written there before, or zeros.
+    #[inline]
+    pub(crate) fn room<'a>(&'a self, tail: &'a mut Tail, len: usize) -> &'a mut [u8] {
+        assert!(len <= tail.room(), "room in the segment");
+        let at = self.at(tail.place(), len);
+        tail.used += len as u32;
+        // SAFETY: within the map, whose memory is zeroed or written before, and the tail's alone:
+        // readers stay below it.
+        unsafe { std::slice::from_raw_parts_mut(at, len) }
+    }
+
+    /// Takes back the last bytes given out by [`room`](Self::room), which nobody was told of.
+    #[inline]
+    pub(crate) fn take_back(tail: &mut Tail, len: usize) {
+        tail.used -= len as u32;
+    }
+
+    /// Bytes that were written. The place comes from the index, or from a walk of a segment.
+    #[inline]
+    pub(crate) fn read<'t>(&'t self, _pin: &'t Pin<'_>, place: u64, len: usize) -> &'t [u8] {
+        let at = self.at(place, len);
+        // SAFETY: within the map; below a tail, so nobody writes there before the segment is free,
+        // and the pin keeps it from becoming so.
+        unsafe { std::slice::from_raw_parts(at, len) }
+    }
+
+    /// Asks for the cache lines at this place ahead of their use.
+    #[inline]
+    pub(crate) fn prefetch(&self, place: u64) {
+        prefetch(self.at(place, 0));
+        // Most items reach into the next line.
+        prefetch(self.at(place, 0).wrapping_add(64));
+    }
+
+    /// A line of a piece of the index, which lies in a segment that `tables.rs` alone uses.
+    #[inline]
+    pub(crate) fn line(&self, unit: u32, line: usize) -> &Line {
+        let place = u64::from(unit) * UNIT_LEN as u64 + (line * size_of::<Line>()) as u64;
+        #[expect(clippy::cast_ptr_alignment, reason = "the map's start and units are aligned")]
+        let at = self.at(place, size_of::<Line>()).cast::<Line>();
+        debug_assert!(at.is_aligned());
+        // SAFETY: within the map and aligned, since the map's start and units are; always accessed
+        // as atomics, for which any bytes will do.
+        unsafe { &*at }
+    }
+
+    /// Asks for a line of the index ahead of its use.
+    #[inline]
+    pub(crate) fn prefetch_line(&self, unit: u32, line: usize) {
+        prefetch(std::ptr::from_ref(self.line(unit, line)).cast());
+    }
+}
+
+#[inline]
+fn prefetch(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch of any address does nothing that can be seen.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::epoch::Epochs;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let arena = Arena::new(1 << 20).expect("memory");
+        let epochs = Epochs::new();
+        let slot = epochs.enter().expect("a slot");
+        let mut tail = Arena::tail(4096, 100);
+        arena.room(&mut tail, 5).copy_from_slice(b"hello");
+        assert_eq!((tail.place(), tail.room()), (4101, 95));
+        arena.room(&mut tail, 3).copy_from_slice(b"you");
+        Arena::take_back(&mut tail, 3);
+        assert_eq!(tail.used(), 5);
+        let pin = epochs.pin(slot);
+        assert_eq!(arena.read(&pin, 4096, 5), b"hello");
+    }
+
+    #[test]
+    #[should_panic(expected = "room in the segment")]
+    fn a_tail_ends() {
+        let arena = Arena::new(1 << 20).expect("memory");
+        let mut tail = Arena::tail(0, 10);
+        arena.room(&mut tail, 11);
+    }
+
+    #[test]
+    #[should_panic(expected = "a place in the arena")]
+    fn nothing_beyond_the_arena_is_read() {
+        let arena = Arena::new(1 << 20).expect("memory");
+        let epochs = Epochs::new();
+        let slot = epochs.enter().expect("a slot");
+        let pin = epochs.pin(slot);
+        arena.read(&pin, 1 << 20, 1);
+    }
+}

@@ -1,0 +1,143 @@
+//! When memory that readers may still look at can be given out anew.
+//!
+//! Each session has a slot of its own, in a cache line of its own. For the length of a turn the
+//! slot holds the epoch in which the turn began. What is taken out of the index gets the epoch of
+//! that moment, which then ends: once no slot holds that epoch or an earlier one, nobody can see
+//! it. (Fraser, "Practical lock-freedom", 2004, with one slot for a session instead of one for a
+//! thread.)
+
+use crate::error::{Error, Result};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+
+/// Sessions at a time.
+const SLOTS: usize = 1024;
+
+/// A slot of a session that is not in a turn.
+const IDLE: u64 = u64::MAX;
+
+#[repr(align(128))]
+struct Slot {
+    epoch: AtomicU64,
+    taken: AtomicBool,
+}
+
+pub(crate) struct Epochs {
+    now: AtomicU64,
+    slots: Box<[Slot]>,
+    sessions: AtomicU32,
+}
+
+/// Which slot a session has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place(usize);
+
+/// While this lives, nothing is given out anew that could be seen when it began.
+pub(crate) struct Pin<'a> {
+    slot: &'a Slot,
+}
+
+impl Pin<'_> {
+    /// Ends the turn before the pin goes. Nothing may be read with it afterwards.
+    #[inline]
+    pub(crate) fn suspend(&mut self) {
+        self.slot.epoch.store(IDLE, Ordering::Release);
+    }
+}
+
+impl Drop for Pin<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.suspend();
+    }
+}
+
+impl Epochs {
+    pub(crate) fn new() -> Self {
+        let slot = |_| Slot { epoch: AtomicU64::new(IDLE), taken: AtomicBool::new(false) };
+        let slots = (0..SLOTS).map(slot).collect();
+        Self { now: AtomicU64::new(0), slots, sessions: AtomicU32::new(0) }
+    }
+
+    /// A slot that no other session has.
+    pub(crate) fn enter(&self) -> Result<Place> {
+        let free = |slot: &Slot| !slot.taken.swap(true, Ordering::AcqRel);
+        let place = self.slots.iter().position(free).ok_or(Error::TooManySessions)?;
+        self.sessions.fetch_add(1, Ordering::Relaxed);
+        Ok(Place(place))
+    }
+
+    /// Sessions that are open.
+    #[inline]
+    pub(crate) fn sessions(&self) -> u32 {
+        self.sessions.load(Ordering::Relaxed)
+    }
+
+    /// Gives the slot back.
+    pub(crate) fn leave(&self, place: Place) {
+        self.sessions.fetch_sub(1, Ordering::Relaxed);
+        self.slots[place.0].taken.store(false, Ordering::Release);
+    }
+
+    /// Begins a turn. A session has one pin at a time.
+    #[inline]
+    pub(crate) fn pin(&self, place: Place) -> Pin<'_> {
+        let pin = Pin { slot: &self.slots[place.0] };
+        self.renew(&pin);
+        pin
+    }
+
+    /// Begins another turn with the pin of one that was suspended.
+    #[inline]
+    pub(crate) fn renew(&self, pin: &Pin<'_>) {
+        // Whoever ends an epoch looks at the slots afterwards, and we look at the index after this:
+        // of the two, one sees what the other did.
+        pin.slot.epoch.store(self.now.load(Ordering::Relaxed), Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Ends the current epoch and answers it: what was taken out of the index before this call can
+    /// be seen in no later one.
+    pub(crate) fn end(&self) -> u64 {
+        self.now.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// The epoch before which nobody is: what was taken out in an earlier one is nobody's.
+    pub(crate) fn oldest(&self) -> u64 {
+        fence(Ordering::SeqCst);
+        let now = self.now.load(Ordering::SeqCst);
+        let pinned = self.slots.iter().map(|slot| slot.epoch.load(Ordering::SeqCst));
+        pinned.min().map_or(now, |oldest| oldest.min(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pin_holds_its_epoch_and_the_later_ones() {
+        let epochs = Epochs::new();
+        let [one, other] = [(); 2].map(|()| epochs.enter().expect("a slot"));
+        let ended = epochs.end();
+        assert!(ended < epochs.oldest());
+        let pin = epochs.pin(one);
+        let ended = epochs.end();
+        assert!(ended >= epochs.oldest());
+        let later = epochs.pin(other);
+        drop(pin);
+        assert!(ended < epochs.oldest());
+        let ended = epochs.end();
+        assert!(ended >= epochs.oldest());
+        drop(later);
+        assert!(ended < epochs.oldest());
+    }
+
+    #[test]
+    fn slots_come_back() {
+        let epochs = Epochs::new();
+        let all: Vec<_> = (0..SLOTS).map(|_| epochs.enter().expect("a slot")).collect();
+        assert!(matches!(epochs.enter(), Err(Error::TooManySessions)));
+        epochs.leave(all[7]);
+        assert_eq!(epochs.enter().expect("the slot").0, 7);
+    }
+}

@@ -1,0 +1,90 @@
+//! The ghost queue: which keys were evicted lately, without their values.
+//!
+//! A key that comes back soon after it was evicted was evicted too soon, and goes to the main queue
+//! at once. Fingerprints of keys lie in lines of 32; in each line a new one takes the place of the
+//! oldest.
+
+use crate::hash::KeyHash;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+
+/// Fingerprints of a line, besides one word that counts them.
+const FINGERPRINTS: usize = 30;
+
+#[repr(align(64))]
+#[derive(Default)]
+struct Line {
+    next: AtomicU32,
+    fingerprints: [AtomicU16; FINGERPRINTS],
+}
+
+/// Made when the first item is evicted, for as many as there are then.
+#[derive(Default)]
+pub(crate) struct Ghost(OnceLock<Box<[Line]>>);
+
+fn fingerprint(hash: KeyHash) -> u16 {
+    // Zero is nobody's.
+    (hash.0 as u16).max(1)
+}
+
+fn line(lines: &[Line], hash: KeyHash) -> &Line {
+    let spread = u128::from(hash.0.rotate_left(32)) * lines.len() as u128;
+    &lines[(spread >> 64) as usize]
+}
+
+impl Ghost {
+    /// Bytes.
+    pub(crate) fn memory(&self) -> u64 {
+        self.0.get().map_or(0, |lines| size_of_val(&**lines) as u64)
+    }
+
+    /// Notes that a key was evicted, of `items` that there are.
+    pub(crate) fn insert(&self, hash: KeyHash, items: impl FnOnce() -> u64) {
+        let lines = self.0.get_or_init(|| {
+            let lines = items() as usize / FINGERPRINTS + 1;
+            (0..lines).map(|_| Line::default()).collect()
+        });
+        let line = line(lines, hash);
+        let at = line.next.fetch_add(1, Ordering::Relaxed) as usize % FINGERPRINTS;
+        line.fingerprints[at].store(fingerprint(hash), Ordering::Relaxed);
+    }
+
+    /// Whether a key was evicted lately, or one like it.
+    pub(crate) fn contains(&self, hash: KeyHash) -> bool {
+        let Some(lines) = self.0.get() else { return false };
+        let wanted = fingerprint(hash);
+        line(lines, hash).fingerprints.iter().any(|one| one.load(Ordering::Relaxed) == wanted)
+    }
+
+    /// Forgets a key: it is there again.
+    pub(crate) fn remove(&self, hash: KeyHash) {
+        let Some(lines) = self.0.get() else { return };
+        let wanted = fingerprint(hash);
+        for one in &line(lines, hash).fingerprints {
+            if one.load(Ordering::Relaxed) == wanted {
+                one.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_evicted_lately_is_known() {
+        let ghost = Ghost::default();
+        let hash = |number: u64| KeyHash(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        assert!(!ghost.contains(hash(1)));
+        for number in 1..=1000 {
+            ghost.insert(hash(number), || 1000);
+        }
+        let known = (901..=1000).filter(|number| ghost.contains(hash(*number))).count();
+        assert!(known > 95, "{known} of the last 100");
+        let unknown = (2001..=3000).filter(|number| ghost.contains(hash(*number))).count();
+        assert!(unknown < 10, "{unknown} of others");
+        ghost.remove(hash(1000));
+        assert!(!ghost.contains(hash(1000)));
+    }
+}

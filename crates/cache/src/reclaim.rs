@@ -1,0 +1,267 @@
+//! How memory comes back: segments are reclaimed one by one, a few items with each write, so that
+//! no write waits for a whole one.
+//!
+//! In this order:
+//! 1. segments whose items' time is over;
+//! 2. segments with little in them that is still in the index: that is moved to others;
+//! 3. with eviction, the oldest segment of the small queue while that has more than a tenth of all,
+//!    otherwise the oldest of the main queue. From the small one, items that were asked for go to
+//!    the main queue, and the others go for good; in the main queue, what was asked for goes round
+//!    again.
+
+use crate::cache::Cache;
+use crate::config::Eviction;
+use crate::hash::KeyHash;
+use crate::item::Item;
+use crate::segments::{Queue, Segment};
+use crate::session::{Open, Turn};
+
+/// Of how many segments one is kept free, at least so many, and so many for each session.
+const SPARE_PART: u32 = 32;
+const SPARE_LEAST: u32 = 4;
+const SPARE_EACH: u32 = 2;
+
+/// Items looked at together: their lines of the index are asked for before the first is.
+const GROUP: usize = 16;
+
+/// Bytes looked at for each byte written, when room is short.
+const WORK: usize = 4;
+
+/// The small queue has this part of the segments.
+const SMALL_PART: usize = 10;
+
+/// How often an item of the small queue must be asked for to stay.
+const STAYS_FROM: u32 = 1;
+
+/// Why a segment is reclaimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    /// Its items' time is over.
+    Expired,
+    /// Little in it is still in the index, which stays in this queue.
+    Sparse(Queue),
+    /// Room is short.
+    Evicted(Queue),
+}
+
+/// A segment that is being reclaimed, and how far that is.
+#[derive(Debug)]
+pub(crate) struct Victim {
+    segment: Segment,
+    reason: Reason,
+    at: u64,
+    end: u64,
+}
+
+impl Victim {
+    fn new(cache: &Cache, segment: Segment, reason: Reason) -> Self {
+        let (at, used) = cache.segments.items(segment);
+        Self { segment, reason, at, end: at + u64::from(used) }
+    }
+
+    /// Somebody else shall reclaim it, from the start.
+    pub(crate) fn put_back(self, cache: &Cache) {
+        cache.segments.push(self.segment, Queue::Small);
+    }
+}
+
+/// What becomes of an item of a segment that is reclaimed.
+enum Fate {
+    /// Its time is over.
+    Expires,
+    /// It makes room.
+    Goes,
+    /// It is moved, with this frequency.
+    Moves(Queue, u32),
+}
+
+impl Cache {
+    /// Segments that should be free. Below that, every write reclaims some.
+    pub(crate) fn spare(&self) -> u32 {
+        let least = SPARE_LEAST + SPARE_EACH * self.epochs.sessions();
+        (self.segments.count() / SPARE_PART).max(least)
+    }
+
+    /// Segments that must be free for a turn to begin.
+    pub(crate) fn least_at_hand(&self) -> u32 {
+        self.spare() - self.spare() / 4
+    }
+
+    /// Segments that only what is moved may use: were there none left, nothing could be.
+    pub(crate) fn floor(&self) -> u32 {
+        self.spare() / 2
+    }
+}
+
+impl Turn<'_> {
+    /// Before so many bytes are written, reclaims some where room is short.
+    pub(crate) fn make_room(&self, open: &mut Open, bytes: usize) {
+        let cache = self.cache();
+        if !cache.tables.has_units()
+            && let Some((start, len)) = cache.segments.take_for_index(&cache.epochs)
+        {
+            cache.tables.add_segment(start, len);
+        }
+        if open.pressed {
+            self.reclaim(open, bytes * WORK + 256);
+        }
+    }
+
+    /// Looks at items of segments to reclaim, until so many bytes were looked at; false if there is
+    /// nothing to reclaim.
+    pub(crate) fn reclaim(&self, open: &mut Open, bytes: usize) -> bool {
+        let mut left = bytes as u64;
+        while left > 0 {
+            let Some(mut victim) = open.victim.take().or_else(|| self.choose()) else {
+                open.pressed = false;
+                return false;
+            };
+            let before = victim.at;
+            let moved = self.walk(open, &mut victim);
+            left = left.saturating_sub(victim.at - before);
+            if !moved {
+                // No room for what would have to move.
+                victim.put_back(self.cache());
+                return false;
+            }
+            if victim.at < victim.end {
+                open.victim = Some(victim);
+                continue;
+            }
+            let cache = self.cache();
+            open.pressed = cache.segments.available(&cache.epochs) < cache.spare();
+            if !open.pressed {
+                break;
+            }
+        }
+        true
+    }
+
+    /// The next segment to reclaim.
+    fn choose(&self) -> Option<Victim> {
+        let cache = self.cache();
+        let segments = &cache.segments;
+        let new = |segment, reason| Victim::new(cache, segment, reason);
+        if let Some(segment) = segments.pop_expired(self.now_ms()) {
+            return Some(new(segment, Reason::Expired));
+        }
+        let sparse = match cache.eviction {
+            Eviction::S3Fifo => segments.len() / 4,
+            Eviction::None => segments.len() / 8 * 7,
+        };
+        if let Some((segment, queue)) = segments.pop_emptiest(sparse) {
+            return Some(new(segment, Reason::Sparse(queue)));
+        }
+        if cache.eviction == Eviction::None {
+            return None;
+        }
+        let (small, main) = segments.queued();
+        let first = if small * SMALL_PART > small + main { Queue::Small } else { Queue::Main };
+        let other = if first == Queue::Small { Queue::Main } else { Queue::Small };
+        [first, other]
+            .into_iter()
+            .find_map(|queue| Some(new(segments.pop(queue)?, Reason::Evicted(queue))))
+    }
+
+    /// Looks at the next items of a segment; false if one had to move and there was no room.
+    fn walk(&self, open: &mut Open, victim: &mut Victim) -> bool {
+        let mut group = [(0, KeyHash(0)); GROUP];
+        let mut count = 0;
+        let mut next = victim.at;
+        while count < GROUP && next < victim.end {
+            let item = self.item(next, 0);
+            let hash = self.cache().hash(item.key());
+            self.prefetch(hash);
+            group[count] = (next, hash);
+            count += 1;
+            next += item.head.len() as u64;
+        }
+        for (place, hash) in &group[..count] {
+            if !self.settle(open, victim.reason, *place, *hash) {
+                victim.at = *place;
+                return false;
+            }
+        }
+        victim.at = next;
+        true
+    }
+
+    /// Decides on one item, if the index still points at it.
+    fn settle(&self, open: &mut Open, reason: Reason, place: u64, hash: KeyHash) -> bool {
+        let cache = self.cache();
+        let is_it = |slot: crate::slot::Slot| slot.place() == place;
+        let Some(found) = cache.tables.find(&cache.arena, hash, is_it) else { return true };
+        let item = self.item(place, found.slot.frequency());
+        let counters = &self.session.counters;
+        match self.fate(reason, &item) {
+            Fate::Expires => self.take_out(hash, place, item).then(|| counters.expired.add(1)),
+            Fate::Goes => self.take_out(hash, place, item).then(|| {
+                cache.ghost.insert(hash, || cache.len());
+                counters.evicted.add(1);
+            }),
+            Fate::Moves(queue, frequency) => {
+                return self.relocate(open, (hash, place), item, (queue, frequency));
+            }
+        };
+        true
+    }
+
+    fn fate(&self, reason: Reason, item: &Item<'_>) -> Fate {
+        let frequency = item.frequency();
+        match reason {
+            _ if self.is_over(item) => Fate::Expires,
+            // A clock that jumped back: what is not over stays.
+            Reason::Expired => Fate::Moves(Queue::Small, frequency),
+            Reason::Sparse(queue) => Fate::Moves(queue, frequency),
+            Reason::Evicted(Queue::Small) if frequency >= STAYS_FROM => Fate::Moves(Queue::Main, 0),
+            Reason::Evicted(Queue::Main) if frequency > 0 => {
+                Fate::Moves(Queue::Main, frequency - 1)
+            }
+            Reason::Evicted(_) => Fate::Goes,
+        }
+    }
+
+    /// Removes an item from the index, unless that points elsewhere by now.
+    fn take_out(&self, hash: KeyHash, place: u64, item: Item<'_>) -> bool {
+        let cache = self.cache();
+        let mut table = cache.tables.lock(&cache.arena, hash);
+        let Some(position) = table.find(|slot| slot.place() == place) else { return false };
+        table.remove(position);
+        drop(table);
+        cache.segments.remove_live(&cache.epochs, place, item.head.len());
+        true
+    }
+
+    /// Writes an item elsewhere; false if there is no room.
+    fn relocate(
+        &self,
+        open: &mut Open,
+        (hash, place): (KeyHash, u64),
+        item: Item<'_>,
+        (queue, frequency): (Queue, u32),
+    ) -> bool {
+        let cache = self.cache();
+        let payload = (item.key(), item.value());
+        let Some((to, len)) = self.write_item(open, queue, payload, (item.head.facts, 0)) else {
+            // With eviction, what cannot be kept goes.
+            if cache.eviction == Eviction::None {
+                return false;
+            }
+            if self.take_out(hash, place, item) {
+                self.session.counters.evicted.add(1);
+            }
+            return true;
+        };
+        let mut table = cache.tables.lock(&cache.arena, hash);
+        if let Some(position) = table.find(|slot| slot.place() == place) {
+            table.relocate(position, to, frequency);
+            drop(table);
+            cache.segments.remove_live(&cache.epochs, place, item.head.len());
+            self.session.counters.moved_bytes.add(len as u64);
+        } else {
+            drop(table);
+            cache.segments.remove_live(&cache.epochs, to, len);
+        }
+        true
+    }
+}

@@ -1,0 +1,483 @@
+//! One thread's way into a cache.
+
+use crate::arena::Tail;
+use crate::cache::Cache;
+use crate::epoch::{Pin, Place};
+use crate::error::{Error, Result};
+use crate::hash::KeyHash;
+use crate::item::{Facts, Head, Item};
+use crate::reclaim::Victim;
+use crate::segments::{Queue, Segment};
+use crate::slot::{FREQUENT, Slot};
+use crate::stats::Counters;
+use crate::table::Position;
+use crate::write::{Condition, Expiry, Outcome, Write};
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Items lie in segments with others that expire about when they do: never, within minutes, within
+/// hours, later.
+const EXPIRY_CLASSES: usize = 4;
+const CLASS_ENDS_MS: [u64; EXPIRY_CLASSES - 2] = [5 * 60_000, 4 * 3_600_000];
+
+/// How often room is looked for before a write fails.
+const RELIEF_TRIES: usize = 10_000;
+
+/// Numbers for compare-and-set taken at a time.
+const CAS_NUMBERS: u64 = 1024;
+
+/// What a session writes to, for each queue and class of expiry.
+#[derive(Default)]
+pub(crate) struct Open {
+    tails: [[Option<(Segment, Tail)>; EXPIRY_CLASSES]; 2],
+    /// The segment that is being reclaimed.
+    pub(crate) victim: Option<Victim>,
+    /// Room is short: every write reclaims some.
+    pub(crate) pressed: bool,
+}
+
+/// One thread's way into a cache.
+pub struct Session<'c> {
+    pub(crate) cache: &'c Cache,
+    place: Place,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) open: RefCell<Open>,
+    now_ms: Cell<u64>,
+    cas: Cell<Range<u64>>,
+}
+
+impl<'c> Session<'c> {
+    pub(crate) fn new(cache: &'c Cache) -> Result<Self> {
+        Ok(Self {
+            cache,
+            place: cache.epochs.enter()?,
+            counters: cache.enroll(),
+            open: RefCell::default(),
+            now_ms: Cell::new(cache.clock.now_ms()),
+            cas: Cell::new(0..0),
+        })
+    }
+
+    /// Begins a turn: the time is that of its beginning. Keep turns short, a batch of requests say:
+    /// memory that anybody frees during a turn comes back after it.
+    pub fn turn(&mut self) -> Turn<'_> {
+        if self.cache.segments.available_at_once() < self.cache.least_at_hand() {
+            self.relieve();
+        }
+        self.begin()
+    }
+
+    fn begin(&self) -> Turn<'_> {
+        self.now_ms.set(self.cache.clock.now_ms());
+        Turn { pin: self.cache.epochs.pin(self.place), session: self }
+    }
+
+    /// Makes room where there is none at all; whether there is some then. Between turns, since
+    /// memory that is freed in one comes back after it.
+    fn relieve(&self) -> bool {
+        let Cache { segments, epochs, .. } = self.cache;
+        for _ in 0..RELIEF_TRIES {
+            let turn = self.begin();
+            if segments.available(epochs) >= self.cache.least_at_hand() {
+                return true;
+            }
+            let reclaimed = turn.reclaim(&mut self.open.borrow_mut(), segments.len() as usize);
+            drop(turn);
+            if !reclaimed && !segments.has_retired() {
+                return false;
+            }
+            if !reclaimed {
+                // Others are in turns, which end.
+                std::thread::yield_now();
+            }
+        }
+        false
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        let open = self.open.get_mut();
+        for (queue, tails) in [Queue::Small, Queue::Main].into_iter().zip(&mut open.tails) {
+            for (segment, tail) in tails.iter_mut().filter_map(Option::take) {
+                self.cache.segments.seal(&self.cache.epochs, segment, &tail, queue);
+            }
+        }
+        if let Some(victim) = open.victim.take() {
+            victim.put_back(self.cache);
+        }
+        self.cache.epochs.leave(self.place);
+        self.cache.dismiss(&self.counters);
+    }
+}
+
+impl fmt::Debug for Session<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").finish_non_exhaustive()
+    }
+}
+
+/// A session's turn. Items that were read in it stay as they are until it ends.
+pub struct Turn<'s> {
+    pub(crate) session: &'s Session<'s>,
+    pub(crate) pin: Pin<'s>,
+}
+
+impl fmt::Debug for Turn<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turn").finish_non_exhaustive()
+    }
+}
+
+/// What the index must hold for a write to happen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expect {
+    Anything,
+    /// The item at this place, or none.
+    Place(Option<u64>),
+}
+
+impl Turn<'_> {
+    #[inline]
+    pub(crate) fn cache(&self) -> &Cache {
+        self.session.cache
+    }
+
+    /// Ends this turn and begins the next one, for which room is made if there is none: whether
+    /// there is some. After a write failed with [`Error::Full`], it may succeed then.
+    pub fn renew(&mut self) -> bool {
+        // Suspended, or the pin would keep what is waited for.
+        self.pin.suspend();
+        let relieved = self.session.relieve();
+        self.cache().epochs.renew(&self.pin);
+        relieved
+    }
+
+    /// The time of this turn, in milliseconds since the beginning of 1970.
+    #[inline]
+    pub fn now_ms(&self) -> u64 {
+        self.session.now_ms.get()
+    }
+
+    /// Asks for the line of the index that a key's lookup begins with. With many keys, first this
+    /// for all, then [`prefetch_item`](Self::prefetch_item) for all, then the lookups.
+    #[inline]
+    pub fn prefetch(&self, hash: KeyHash) {
+        self.cache().tables.prefetch(&self.cache().arena, hash);
+    }
+
+    /// Asks for the item that a key's slot of the index points at.
+    #[inline]
+    pub fn prefetch_item(&self, hash: KeyHash) {
+        let Cache { arena, tables, .. } = self.cache();
+        // The first that has the key's tag: nearly always the key's own.
+        if let Some(found) = tables.find(arena, hash, |_| true) {
+            arena.prefetch(found.slot.place());
+        }
+    }
+
+    /// The item that begins at this place.
+    #[inline]
+    pub(crate) fn item(&self, place: u64, frequency: u32) -> Item<'_> {
+        let Cache { arena, segments, .. } = self.cache();
+        let head = Head::read(
+            |len| arena.read(&self.pin, place, len),
+            || segments.epoch_ms(segments.of(place)),
+        );
+        let bytes = arena.read(&self.pin, place, head.len());
+        Item { bytes, head, frequency }
+    }
+
+    #[inline]
+    fn is_key(&self, key: &[u8], slot: Slot) -> bool {
+        self.item(slot.place(), 0).key() == key
+    }
+
+    #[inline]
+    fn position(&self, key: &[u8], hash: KeyHash) -> Option<Position> {
+        let Cache { arena, tables, .. } = self.cache();
+        tables.find(arena, hash, |slot| self.is_key(key, slot))
+    }
+
+    #[inline]
+    pub(crate) fn is_over(&self, item: &Item<'_>) -> bool {
+        item.expires_ms().is_some_and(|at| at <= self.now_ms())
+    }
+
+    /// The item of a key.
+    #[inline]
+    pub fn get(&self, key: &[u8]) -> Option<Item<'_>> {
+        self.get_hashed(key, self.cache().hash(key))
+    }
+
+    /// As [`get`](Self::get), with the hash of the key.
+    #[inline]
+    pub fn get_hashed(&self, key: &[u8], hash: KeyHash) -> Option<Item<'_>> {
+        let counters = &self.session.counters;
+        let Some(position) = self.position(key, hash) else {
+            let evicted = self.cache().ghost.contains(hash);
+            let misses = if evicted { &counters.misses_evicted } else { &counters.misses_absent };
+            misses.add(1);
+            return None;
+        };
+        let frequency = position.slot.frequency();
+        let item = self.item(position.slot.place(), frequency);
+        if self.is_over(&item) {
+            counters.misses_expired.add(1);
+            return None;
+        }
+        counters.hits.add(1);
+        if frequency < FREQUENT {
+            self.cache().tables.count_use(&self.cache().arena, hash, position);
+        }
+        Some(item)
+    }
+
+    /// The item of a key, without counting a lookup or a use.
+    pub fn peek(&self, key: &[u8]) -> Option<Item<'_>> {
+        self.peek_hashed(key, self.cache().hash(key)).0
+    }
+
+    /// As [`peek`](Self::peek), and what the index holds, expired or not.
+    fn peek_hashed(&self, key: &[u8], hash: KeyHash) -> (Option<Item<'_>>, Expect) {
+        let Some(position) = self.position(key, hash) else { return (None, Expect::Place(None)) };
+        let place = position.slot.place();
+        let item = self.item(place, position.slot.frequency());
+        let item = if self.is_over(&item) { None } else { Some(item) };
+        (item, Expect::Place(Some(place)))
+    }
+
+    /// Stores a value.
+    pub fn set(&self, key: &[u8], value: &[u8], write: &Write<'_>) -> Result<Outcome> {
+        self.set_hashed(key, self.cache().hash(key), value, write)
+    }
+
+    /// As [`set`](Self::set), with the hash of the key.
+    pub fn set_hashed(
+        &self,
+        key: &[u8],
+        hash: KeyHash,
+        value: &[u8],
+        write: &Write<'_>,
+    ) -> Result<Outcome> {
+        if write.condition == Condition::Always && write.expiry != Expiry::Keep {
+            let facts = write.facts(self.now_ms(), None);
+            self.put((key, hash), value, facts, Expect::Anything)?;
+            return Ok(Outcome::Stored);
+        }
+        loop {
+            let (current, expect) = self.peek_hashed(key, hash);
+            if let Some(refused) = refusal(write.condition, current) {
+                return Ok(refused);
+            }
+            let facts = write.facts(self.now_ms(), current.and_then(|item| item.expires_ms()));
+            if self.put((key, hash), value, facts, expect)? {
+                return Ok(Outcome::Stored);
+            }
+        }
+    }
+
+    /// Replaces the item of a key by what `change` makes of it. Nobody else's write comes between;
+    /// `change` may be called again when one tries to. It writes the new value to the buffer it is
+    /// given, which is empty, and answers how to store it; with `None` all stays as it is.
+    pub fn update<'w, R>(
+        &self,
+        key: &[u8],
+        mut change: impl FnMut(Option<Item<'_>>, &mut Vec<u8>) -> (Option<Write<'w>>, R),
+    ) -> Result<R> {
+        let hash = self.cache().hash(key);
+        let mut value = Vec::new();
+        loop {
+            let (current, expect) = self.peek_hashed(key, hash);
+            value.clear();
+            let (write, answer) = change(current, &mut value);
+            let Some(write) = write else { return Ok(answer) };
+            let facts = write.facts(self.now_ms(), current.and_then(|item| item.expires_ms()));
+            if self.put((key, hash), &value, facts, expect)? {
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// The item of a key, with a number for compare-and-set, which it gets now if it had none.
+    pub fn with_cas(&self, key: &[u8]) -> Result<Option<(Item<'_>, u64)>> {
+        let hash = self.cache().hash(key);
+        loop {
+            let Some(item) = self.get_hashed(key, hash) else { return Ok(None) };
+            if let Some(cas) = item.cas() {
+                return Ok(Some((item, cas)));
+            }
+            let (Some(item), expect) = self.peek_hashed(key, hash) else { return Ok(None) };
+            let facts = Facts { cas: Some(self.new_cas()), ..item.head.facts };
+            self.put((key, hash), item.value(), facts, expect)?;
+        }
+    }
+
+    /// A number for compare-and-set that no item has.
+    pub fn new_cas(&self) -> u64 {
+        let mut numbers = self.session.cas.take();
+        if numbers.is_empty() {
+            let first = self.cache().take_cas(CAS_NUMBERS);
+            numbers = first..first + CAS_NUMBERS;
+        }
+        let number = numbers.start;
+        self.session.cas.set(number + 1..numbers.end);
+        number
+    }
+
+    /// Removes a key; whether it was there.
+    pub fn remove(&self, key: &[u8]) -> bool {
+        self.remove_hashed(key, self.cache().hash(key))
+    }
+
+    /// As [`remove`](Self::remove), with the hash of the key.
+    pub fn remove_hashed(&self, key: &[u8], hash: KeyHash) -> bool {
+        let Cache { arena, tables, segments, epochs, .. } = self.cache();
+        let mut table = tables.lock(arena, hash);
+        let Some(position) = table.find(|slot| self.is_key(key, slot)) else { return false };
+        let item = self.item(position.slot.place(), 0);
+        table.remove(position);
+        drop(table);
+        segments.remove_live(epochs, position.slot.place(), item.head.len());
+        let was_there = !self.is_over(&item);
+        let counters = &self.session.counters;
+        if was_there { &counters.removed } else { &counters.expired }.add(1);
+        was_there
+    }
+
+    /// Removes everything that is there now.
+    pub fn clear(&self) {
+        let Cache { arena, tables, segments, epochs, .. } = self.cache();
+        for number in 0..tables.count() {
+            tables.clear(arena, number, |slot| {
+                let item = self.item(slot.place(), 0);
+                segments.remove_live(epochs, slot.place(), item.head.len());
+            });
+        }
+    }
+
+    /// Writes an item and points the index at it, if that holds what is expected.
+    fn put(
+        &self,
+        (key, hash): (&[u8], KeyHash),
+        value: &[u8],
+        facts: Facts,
+        expect: Expect,
+    ) -> Result<bool> {
+        check_len("key", key, Cache::KEY_MOST)?;
+        check_len("value", value, self.cache().value_most())?;
+        let queue = if self.cache().ghost.contains(hash) { Queue::Main } else { Queue::Small };
+        let mut open = self.session.open.borrow_mut();
+        self.make_room(&mut open, key.len() + value.len());
+        let (place, len) = self
+            .write_item(&mut open, queue, (key, value), (facts, self.cache().floor()))
+            .ok_or(Error::Full)?;
+        let stored = self.publish((key, hash), place, expect);
+        if !matches!(stored, Ok(true)) {
+            self.forget(&mut open, queue, facts, (place, len));
+        }
+        stored
+    }
+
+    fn publish(&self, (key, hash): (&[u8], KeyHash), place: u64, expect: Expect) -> Result<bool> {
+        let Cache { arena, tables, segments, epochs, ghost, .. } = self.cache();
+        let mut table = tables.lock(arena, hash);
+        let found = table.find(|slot| self.is_key(key, slot));
+        let found_place = found.map(|position| position.slot.place());
+        if expect != Expect::Anything && expect != Expect::Place(found_place) {
+            return Ok(false);
+        }
+        if let Some(position) = found {
+            table.replace(position, place);
+            drop(table);
+            let old = position.slot.place();
+            segments.remove_live(epochs, old, self.item(old, 0).head.len());
+        } else if table.insert(place) {
+            drop(table);
+            ghost.remove(hash);
+        } else {
+            return Err(Error::Full);
+        }
+        self.session.counters.stored.add(1);
+        Ok(true)
+    }
+
+    /// Writes an item to the tail for its queue and expiry, and counts it as live; nothing if that
+    /// would leave fewer than `keep` segments free.
+    pub(crate) fn write_item(
+        &self,
+        open: &mut Open,
+        queue: Queue,
+        (key, value): (&[u8], &[u8]),
+        (facts, keep): (Facts, u32),
+    ) -> Option<(u64, usize)> {
+        let Cache { arena, segments, .. } = self.cache();
+        let tail = &mut open.tails[queue as usize][self.class(facts.expires_ms)];
+        let len = key.len() + value.len() + Head::MOST;
+        if tail.as_ref().is_none_or(|(_, tail)| tail.room() < len) {
+            open.pressed |= !self.open_tail(tail, queue, facts.expires_ms, keep);
+        }
+        let (segment, tail) = tail.as_mut().filter(|(_, tail)| tail.room() >= len)?;
+        let epoch_ms = segments.epoch_ms(segment.number);
+        let head = Head::new(key.len(), value.len(), facts, epoch_ms);
+        let place = tail.place();
+        head.write(arena.room(tail, head.len()), key, epoch_ms).copy_from_slice(value);
+        segments.add_live(segment.number, head.len(), facts.expires_ms);
+        Some((place, head.len()))
+    }
+
+    /// Takes back an item that the index never pointed at.
+    fn forget(&self, open: &mut Open, queue: Queue, facts: Facts, (place, len): (u64, usize)) {
+        let class = self.class(facts.expires_ms);
+        if let Some((_, tail)) = &mut open.tails[queue as usize][class] {
+            crate::arena::Arena::take_back(tail, len);
+        }
+        let Cache { segments, epochs, .. } = self.cache();
+        segments.remove_live(epochs, place, len);
+    }
+
+    fn class(&self, expires_ms: Option<u64>) -> usize {
+        let Some(at) = expires_ms else { return 0 };
+        let left = at.saturating_sub(self.now_ms());
+        1 + CLASS_ENDS_MS.iter().take_while(|end| left > **end).count()
+    }
+
+    /// Gives a tail a new segment; false if room is short now.
+    fn open_tail(
+        &self,
+        tail: &mut Option<(Segment, Tail)>,
+        queue: Queue,
+        expires_ms: Option<u64>,
+        keep: u32,
+    ) -> bool {
+        let Cache { segments, epochs, .. } = self.cache();
+        // Short expiries count from now, or from shortly before the first one.
+        let far = expires_ms.unwrap_or(0).saturating_sub(Head::EXPIRY_REACH_MS / 2);
+        let Some(opened) = segments.open(epochs, self.now_ms().max(far), keep) else {
+            return false;
+        };
+        if let Some((segment, tail)) = tail.replace(opened) {
+            segments.seal(epochs, segment, &tail, queue);
+        }
+        segments.available(epochs) >= self.cache().spare()
+    }
+}
+
+fn check_len(what: &'static str, bytes: &[u8], most: usize) -> Result<()> {
+    let len = bytes.len();
+    if len <= most { Ok(()) } else { Err(Error::TooLong { what, len, most }) }
+}
+
+/// Why a write is refused, if it is.
+fn refusal(condition: Condition<'_>, current: Option<Item<'_>>) -> Option<Outcome> {
+    let holds = match (condition, current) {
+        (Condition::Always, _) | (Condition::Absent, None) | (Condition::Present, Some(_)) => true,
+        (Condition::Absent, Some(_)) => false,
+        (_, None) => return Some(Outcome::Missing),
+        (Condition::Cas(cas), Some(item)) => item.cas() == Some(cas),
+        (Condition::Value(value), Some(item)) => item.value() == value,
+    };
+    if holds { None } else { Some(Outcome::Exists) }
+}

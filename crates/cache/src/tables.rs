@@ -1,0 +1,163 @@
+//! The index: tables that keys are spread over by their hash, each with a lock for its writers.
+
+use crate::arena::{Arena, UNIT_LEN};
+use crate::hash::KeyHash;
+use crate::slot::Slot;
+use crate::table::{Position, Table, Writer};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One table for so many bytes of memory: so that a table of short items is still placed anew in a
+/// fraction of a millisecond, and that an empty cache is small.
+const MEMORY_EACH: u64 = 512 << 10;
+
+/// Pieces kept at hand, so that a table that must grow can: for each session that might write.
+pub(crate) const UNITS_AT_HAND: usize = 32;
+
+/// All tables.
+pub(crate) struct Tables {
+    bits: u32,
+    each: Box<[Table]>,
+    /// The number of items of each table. Apart from what readers read.
+    items: Box<[Mutex<u32>]>,
+    /// Pieces of memory for tables.
+    units: Mutex<Vec<u32>>,
+}
+
+/// A table that is locked for writing.
+pub(crate) struct Locked<'a> {
+    tables: &'a Tables,
+    arena: &'a Arena,
+    table: &'a Table,
+    items: MutexGuard<'a, u32>,
+    tag: u32,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Tables {
+    pub(crate) fn new(memory: u64) -> Self {
+        let bits = (memory / MEMORY_EACH).max(1).next_power_of_two().ilog2();
+        let each = (0..1_usize << bits).map(|_| Table::default()).collect();
+        let items = (0..1_usize << bits).map(|_| Mutex::default()).collect();
+        Self { bits, each, items, units: Mutex::default() }
+    }
+
+    /// Bytes besides the pieces.
+    pub(crate) fn memory(&self) -> u64 {
+        (size_of_val(&*self.each) + size_of_val(&*self.items)) as u64
+    }
+
+    /// Asks for the line of a key ahead of a lookup.
+    #[inline]
+    pub(crate) fn prefetch(&self, arena: &Arena, hash: KeyHash) {
+        self.each[hash.table(self.bits)].prefetch(arena, hash.tag(self.bits));
+    }
+
+    /// Finds the slot of a key without a lock. `suits` compares the key.
+    #[inline]
+    pub(crate) fn find(
+        &self,
+        arena: &Arena,
+        hash: KeyHash,
+        suits: impl FnMut(Slot) -> bool,
+    ) -> Option<Position> {
+        self.each[hash.table(self.bits)].find(arena, hash.tag(self.bits), suits)
+    }
+
+    /// Counts that an item was asked for.
+    #[inline]
+    pub(crate) fn count_use(&self, arena: &Arena, hash: KeyHash, position: Position) {
+        self.each[hash.table(self.bits)].count_use(arena, position);
+    }
+
+    /// Locks the table of a key for writing.
+    #[inline]
+    pub(crate) fn lock<'a>(&'a self, arena: &'a Arena, hash: KeyHash) -> Locked<'a> {
+        let (number, tag) = (hash.table(self.bits), hash.tag(self.bits));
+        let (table, items) = (&self.each[number], lock(&self.items[number]));
+        Locked { tables: self, arena, table, items, tag }
+    }
+
+    /// Number of items.
+    pub(crate) fn len(&self) -> u64 {
+        self.items.iter().map(|items| u64::from(*lock(items))).sum()
+    }
+
+    /// Number of tables.
+    pub(crate) fn count(&self) -> usize {
+        self.each.len()
+    }
+
+    /// Takes everything out of one table and calls `each` for what was in it.
+    pub(crate) fn clear(&self, arena: &Arena, number: usize, mut each: impl FnMut(Slot)) {
+        let mut items = lock(&self.items[number]);
+        let table = &self.each[number];
+        let mut writer = Writer { arena, table, items: &mut items };
+        writer.slots().for_each(&mut each);
+        writer.clear();
+    }
+
+    /// Whether there are enough pieces at hand.
+    pub(crate) fn has_units(&self) -> bool {
+        lock(&self.units).len() >= UNITS_AT_HAND
+    }
+
+    /// Takes a segment as pieces for tables. The first piece of the arena is never used, so that
+    /// place 0 is nobody's.
+    pub(crate) fn add_segment(&self, start: u64, len: u64) {
+        let first = (start / UNIT_LEN as u64).max(1) as u32;
+        let end = ((start + len) / UNIT_LEN as u64) as u32;
+        lock(&self.units).extend((first..end).rev());
+    }
+
+    fn take_units(&self, count: usize) -> Vec<u32> {
+        let mut units = lock(&self.units);
+        let keep = units.len() - count.min(units.len());
+        units.split_off(keep)
+    }
+}
+
+impl Locked<'_> {
+    fn writer(&mut self) -> Writer<'_> {
+        Writer { arena: self.arena, table: self.table, items: &mut self.items }
+    }
+
+    #[inline]
+    pub(crate) fn find(&mut self, suits: impl FnMut(Slot) -> bool) -> Option<Position> {
+        let tag = self.tag;
+        self.writer().find(tag, suits)
+    }
+
+    /// Puts the item at this place in the place of one that was found. How often that was asked for
+    /// counts on.
+    pub(crate) fn replace(&mut self, position: Position, place: u64) {
+        let frequency = position.slot.frequency();
+        let slot = Slot::new(place, self.tag).with_frequency(frequency);
+        self.writer().replace(position, slot);
+    }
+
+    /// As [`replace`](Self::replace), with a frequency of its own.
+    pub(crate) fn relocate(&mut self, position: Position, place: u64, frequency: u32) {
+        let slot = Slot::new(place, self.tag).with_frequency(frequency);
+        self.writer().replace(position, slot);
+    }
+
+    pub(crate) fn remove(&mut self, position: Position) {
+        self.writer().remove(position);
+    }
+
+    /// Adds an item; false when the table is full and there is no memory for it to grow.
+    pub(crate) fn insert(&mut self, place: u64) -> bool {
+        let slot = Slot::new(place, self.tag);
+        let wanted = self.writer().wants_units();
+        if wanted > 0 {
+            let pieces = self.tables.take_units(wanted);
+            if !pieces.is_empty() {
+                self.writer().grow(&pieces);
+            }
+        }
+        self.writer().insert(slot)
+    }
+}

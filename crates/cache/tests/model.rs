@@ -1,0 +1,274 @@
+//! Random commands against a plain model.
+
+use nuthatch_cache::{Cache, Clock, Condition, Eviction, Expiry, Options, Outcome, Turn, Write};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A clock that tests set.
+#[derive(Debug)]
+struct Hand(AtomicU64);
+
+impl Clock for Hand {
+    fn now_ms(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Clone, Debug)]
+enum When {
+    Never,
+    In(u64),
+    Keep,
+}
+
+#[derive(Clone, Debug)]
+enum If {
+    Always,
+    Absent,
+    Present,
+    SameCas,
+    OtherCas,
+    SameValue,
+    OtherValue,
+}
+
+#[derive(Clone, Debug)]
+enum Command {
+    Set { key: u8, len: usize, when: When, only: If, flags: u32, marks: u8 },
+    Append { key: u8, len: usize },
+    Get { key: u8 },
+    Cas { key: u8 },
+    Remove { key: u8 },
+    Clear,
+    Wait { ms: u64 },
+    EndTurn,
+}
+
+fn command() -> impl Strategy<Value = Command> {
+    let when = prop_oneof![
+        3 => Just(When::Never),
+        3 => (0..200_u64).prop_map(When::In),
+        1 => (0..20_000_000_u64).prop_map(When::In),
+        1 => Just(When::In(u64::MAX)),
+        1 => Just(When::Keep),
+    ];
+    let only = prop_oneof![
+        8 => Just(If::Always),
+        1 => Just(If::Absent),
+        1 => Just(If::Present),
+        1 => Just(If::SameCas),
+        1 => Just(If::OtherCas),
+        1 => Just(If::SameValue),
+        1 => Just(If::OtherValue),
+    ];
+    let len = prop_oneof![8 => 0..40_usize, 2 => 200..300_usize, 1 => 0..60_000_usize];
+    let flags = prop_oneof![3 => Just(0), 1 => any::<u32>()];
+    prop_oneof![
+        12 => (any::<u8>(), len.clone(), when, only, flags, 0..4_u8).prop_map(
+            |(key, len, when, only, flags, marks)| {
+                Command::Set { key, len, when, only, flags, marks }
+            }
+        ),
+        4 => (any::<u8>(), len).prop_map(|(key, len)| Command::Append { key, len: len % 500 }),
+        8 => any::<u8>().prop_map(|key| Command::Get { key }),
+        2 => any::<u8>().prop_map(|key| Command::Cas { key }),
+        4 => any::<u8>().prop_map(|key| Command::Remove { key }),
+        1 => (0..100_u64).prop_map(|ms| Command::Wait { ms }),
+        1 => Just(Command::EndTurn),
+        1 => Just(Command::Clear),
+    ]
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Entry {
+    value: Vec<u8>,
+    expires_ms: Option<u64>,
+    flags: u32,
+    cas: Option<u64>,
+    marks: u8,
+}
+
+/// Keys of many lengths, the empty one among them.
+fn key_of(number: u8) -> Vec<u8> {
+    let len =
+        if number.is_multiple_of(16) { usize::from(number) * 20 } else { usize::from(number) % 21 };
+    let mut key = vec![b'k'; len];
+    if let Some(last) = key.last_mut() {
+        *last = number;
+    }
+    key
+}
+
+struct Model {
+    entries: HashMap<Vec<u8>, Entry>,
+    now_ms: u64,
+    value_most: usize,
+    written: u8,
+}
+
+impl Model {
+    fn live(&self, key: &[u8]) -> Option<&Entry> {
+        let is_over = |entry: &&Entry| entry.expires_ms.is_some_and(|at| at <= self.now_ms);
+        self.entries.get(key).filter(|entry| !is_over(entry))
+    }
+
+    fn value(&mut self, len: usize) -> Vec<u8> {
+        self.written = self.written.wrapping_add(1);
+        (0..len).map(|at| self.written.wrapping_add(at as u8)).collect()
+    }
+
+    fn apply(&mut self, turn: &Turn<'_>, command: &Command) {
+        match command {
+            Command::Set { key, len, when, only, flags, marks } => {
+                let key = key_of(*key);
+                let value = self.value(*len);
+                self.set(turn, &key, value, (when, only), (*flags, *marks));
+            }
+            Command::Append { key, len } => {
+                let (key, more) = (key_of(*key), self.value(*len));
+                let appended = turn.update(&key, |item, value| {
+                    value.extend_from_slice(item.map_or(&[], |item| item.value()));
+                    value.extend_from_slice(&more);
+                    (Some(Write::new().expiry(Expiry::Keep)), value.len())
+                });
+                let old = self.live(&key);
+                let mut value = old.map_or(Vec::new(), |entry| entry.value.clone());
+                let expires_ms = old.and_then(|entry| entry.expires_ms);
+                value.extend_from_slice(&more);
+                if value.len() > self.value_most {
+                    assert!(appended.is_err());
+                    return;
+                }
+                assert_eq!(appended.expect("room"), value.len());
+                let entry = Entry { value, expires_ms, flags: 0, cas: None, marks: 0 };
+                self.entries.insert(key, entry);
+            }
+            Command::Get { key } => {
+                let key = key_of(*key);
+                assert_eq!(seen(turn, &key).as_ref(), self.live(&key));
+            }
+            Command::Cas { key } => {
+                let key = key_of(*key);
+                let cas = turn.with_cas(&key).expect("room").map(|(_, cas)| cas);
+                assert_eq!(cas.is_some(), self.live(&key).is_some());
+                if let (Some(cas), Some(entry)) = (cas, self.entries.get_mut(&key)) {
+                    assert!(entry.cas.is_none_or(|old| old == cas));
+                    entry.cas = Some(cas);
+                }
+            }
+            Command::Remove { key } => {
+                let key = key_of(*key);
+                assert_eq!(turn.remove(&key), self.live(&key).is_some());
+                self.entries.remove(&key);
+            }
+            Command::Clear => {
+                turn.clear();
+                self.entries.clear();
+            }
+            Command::Wait { .. } | Command::EndTurn => {}
+        }
+    }
+
+    fn set(
+        &mut self,
+        turn: &Turn<'_>,
+        key: &[u8],
+        value: Vec<u8>,
+        (when, only): (&When, &If),
+        (flags, marks): (u32, u8),
+    ) {
+        let live = self.live(key).cloned();
+        let same = live.as_ref().map_or(Vec::new(), |entry| entry.value.clone());
+        let cas = live.as_ref().and_then(|entry| entry.cas);
+        let condition = match only {
+            If::Always => Condition::Always,
+            If::Absent => Condition::Absent,
+            If::Present => Condition::Present,
+            If::SameCas => Condition::Cas(cas.unwrap_or(u64::MAX)),
+            If::OtherCas => Condition::Cas(cas.unwrap_or(0).wrapping_add(1)),
+            If::SameValue => Condition::Value(&same),
+            If::OtherValue => Condition::Value(b"nobody's"),
+        };
+        let expiry = match when {
+            When::Never => Expiry::Never,
+            When::In(ms) => Expiry::In(*ms),
+            When::Keep => Expiry::Keep,
+        };
+        let expected = match (only, &live) {
+            (If::Always | If::Absent, None)
+            | (If::Always | If::Present | If::SameValue, Some(_)) => Outcome::Stored,
+            (If::SameCas, Some(entry)) if entry.cas.is_some() => Outcome::Stored,
+            (If::Present | If::SameCas | If::OtherCas | If::SameValue | If::OtherValue, None) => {
+                Outcome::Missing
+            }
+            _ => Outcome::Exists,
+        };
+        let write = Write::new().expiry(expiry).condition(condition).flags(flags).marks(marks);
+        assert_eq!(turn.set(key, &value, &write).expect("room"), expected);
+        if expected == Outcome::Stored {
+            let expires_ms = match when {
+                When::Never => None,
+                When::In(ms) => Some(self.now_ms.saturating_add(*ms).min((1 << 48) - 1)),
+                When::Keep => live.and_then(|entry| entry.expires_ms),
+            };
+            let entry = Entry { value, expires_ms, flags, cas: None, marks };
+            self.entries.insert(key.to_vec(), entry);
+        }
+    }
+}
+
+fn seen(turn: &Turn<'_>, key: &[u8]) -> Option<Entry> {
+    let item = turn.get(key)?;
+    assert_eq!(item.key(), key);
+    Some(Entry {
+        value: item.value().to_vec(),
+        expires_ms: item.expires_ms(),
+        flags: item.flags(),
+        cas: item.cas(),
+        marks: item.marks(),
+    })
+}
+
+fn run(commands: &[Command], eviction: Eviction) {
+    let clock = Arc::new(Hand(AtomicU64::new(1_700_000_000_000)));
+    let options = Options::new().memory(16 << 20).clock(Arc::<Hand>::clone(&clock));
+    let cache = Cache::new(options.eviction(eviction).seed(7)).expect("a cache");
+    let mut session = cache.session().expect("a session");
+    let now_ms = clock.now_ms();
+    let mut model =
+        Model { entries: HashMap::new(), now_ms, value_most: cache.value_most(), written: 0 };
+    let mut turn = session.turn();
+    for command in commands {
+        model.apply(&turn, command);
+        if let Command::Wait { ms } = command {
+            clock.0.fetch_add(*ms, Ordering::Relaxed);
+        }
+        if matches!(command, Command::Wait { .. } | Command::EndTurn) {
+            drop(turn);
+            turn = session.turn();
+            model.now_ms = clock.now_ms();
+        }
+    }
+    for number in 0..=255 {
+        let key = key_of(number);
+        assert_eq!(seen(&turn, &key).as_ref(), model.live(&key), "key {number}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_cache_with_room_is_a_map(commands in vec(command(), 1..400)) {
+        run(&commands, Eviction::S3Fifo);
+    }
+
+    /// Much more is written than there is room for, and what is overwritten comes back.
+    #[test]
+    fn nothing_is_lost_without_eviction(commands in vec(command(), 2000..3000)) {
+        run(&commands, Eviction::None);
+    }
+}

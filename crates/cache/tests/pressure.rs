@@ -1,0 +1,166 @@
+//! More is written than there is room for.
+
+use nuthatch_cache::{Cache, Error, Eviction, Options, Session, Turn, Write};
+
+const MEMORY: u64 = 16 << 20;
+
+fn cache(eviction: Eviction) -> Cache {
+    Cache::new(Options::new().memory(MEMORY).eviction(eviction)).expect("a cache")
+}
+
+/// Short turns, as a server's.
+fn in_turns(
+    session: &mut Session<'_>,
+    numbers: impl Iterator<Item = u64>,
+    mut act: impl FnMut(&Turn<'_>, u64),
+) {
+    let mut numbers = numbers.peekable();
+    while numbers.peek().is_some() {
+        let turn = session.turn();
+        for number in numbers.by_ref().take(64) {
+            act(&turn, number);
+        }
+    }
+}
+
+fn value(number: u64, len: usize) -> Vec<u8> {
+    number.to_le_bytes().iter().copied().cycle().take(len).collect()
+}
+
+#[test]
+fn the_newest_items_stay_and_the_budget_holds() {
+    let cache = cache(Eviction::S3Fifo);
+    let mut session = cache.session().expect("a session");
+    let count = 500_000_u64;
+    in_turns(&mut session, 0..count, |turn, number| {
+        let key = number.to_le_bytes();
+        assert!(turn.set(&key, &value(number, 100), &Write::new()).is_ok());
+        if number.is_multiple_of(10_000) {
+            let stats = cache.stats();
+            assert!(stats.memory <= MEMORY, "{stats:?}");
+        }
+    });
+    let stats = cache.stats();
+    assert!(stats.memory <= MEMORY, "{stats:?}");
+    assert_eq!(stats.items + stats.evicted, count, "{stats:?}");
+    // 110 bytes and a slot of the index each.
+    assert!(stats.items > MEMORY / 150, "{stats:?}");
+    let turn = session.turn();
+    let mut there = 0;
+    for number in 0..count {
+        if let Some(item) = turn.get(&number.to_le_bytes()) {
+            assert_eq!(item.value(), value(number, 100));
+            there += 1;
+        }
+    }
+    assert_eq!(there, stats.items);
+    let newest = (count - 10_000..count).filter(|n| turn.peek(&n.to_le_bytes()).is_some());
+    assert_eq!(newest.count(), 10_000);
+    assert!(cache.stats().misses_evicted > 0);
+}
+
+#[test]
+fn what_is_asked_for_outlives_a_scan() {
+    let cache = cache(Eviction::S3Fifo);
+    let mut session = cache.session().expect("a session");
+    let hot = 0..20_000_u64;
+    in_turns(&mut session, hot.clone(), |turn, number| {
+        turn.set(&number.to_le_bytes(), &[1; 100], &Write::new()).map(drop).expect("room");
+        turn.get(&number.to_le_bytes()).expect("just stored");
+        turn.get(&number.to_le_bytes()).expect("just stored");
+    });
+    in_turns(&mut session, 100_000..600_000, |turn, number| {
+        turn.set(&number.to_le_bytes(), &[2; 100], &Write::new()).map(drop).expect("room");
+        let hot = number % 20_000;
+        let _ = turn.get(&hot.to_le_bytes());
+    });
+    let turn = session.turn();
+    let kept = hot.filter(|number| turn.peek(&number.to_le_bytes()).is_some()).count();
+    assert!(kept > 19_000, "{kept} of 20,000");
+}
+
+#[test]
+fn without_eviction_writes_fail_and_nothing_is_lost() {
+    let cache = cache(Eviction::None);
+    let mut session = cache.session().expect("a session");
+    let mut stored = 0;
+    in_turns(&mut session, 0..300_000, |turn, number| {
+        match turn.set(&number.to_le_bytes(), &value(number, 100), &Write::new()) {
+            Ok(_) => {
+                assert_eq!(stored, number, "no write succeeds after one failed");
+                stored += 1;
+            }
+            Err(error) => assert!(matches!(error, Error::Full), "{error}"),
+        }
+    });
+    assert!((MEMORY / 150..300_000).contains(&stored), "{stored}");
+    assert_eq!(cache.len(), stored);
+    let turn = session.turn();
+    for number in 0..stored {
+        let item = turn.get(&number.to_le_bytes()).expect("nothing is evicted");
+        assert_eq!(item.value(), value(number, 100));
+    }
+    drop(turn);
+    // What is removed makes room again, at the latest in the next turns.
+    in_turns(&mut session, 0..stored / 2, |turn, number| {
+        assert!(turn.remove(&(number * 2).to_le_bytes()));
+    });
+    in_turns(&mut session, 0..stored / 4, |turn, number| {
+        let key = (1_u64 << 40 | number).to_le_bytes();
+        turn.set(&key, &value(number, 100), &Write::new()).map(drop).expect("room");
+    });
+    let turn = session.turn();
+    for number in 0..stored / 2 {
+        assert!(turn.get(&(number * 2 + 1).to_le_bytes()).is_some(), "{number}");
+    }
+}
+
+#[test]
+fn overwriting_takes_no_more_memory() {
+    for eviction in [Eviction::None, Eviction::S3Fifo] {
+        let cache = cache(eviction);
+        let mut session = cache.session().expect("a session");
+        in_turns(&mut session, 0..1_000_000, |turn, number| {
+            let key = (number * 7919 % 50_000).to_le_bytes();
+            let len = 20 + number as usize % 200;
+            turn.set(&key, &value(number, len), &Write::new()).map(drop).expect("room");
+        });
+        let stats = cache.stats();
+        assert_eq!((stats.items, stats.evicted), (50_000, 0), "{eviction:?}: {stats:?}");
+        let turn = session.turn();
+        for number in 950_000..1_000_000_u64 {
+            let item = turn.get(&(number * 7919 % 50_000).to_le_bytes()).expect("there");
+            assert_eq!(item.value(), value(number, 20 + number as usize % 200));
+        }
+    }
+}
+
+#[test]
+fn expired_items_make_room_before_others_go() {
+    let cache = cache(Eviction::None);
+    let mut session = cache.session().expect("a session");
+    in_turns(&mut session, 0..1_000_000, |turn, number| {
+        // Over at once.
+        let write = Write::new().expires_in_ms(0);
+        turn.set(&number.to_le_bytes(), &value(number, 100), &write).map(drop).expect("room");
+    });
+    assert!(cache.stats().expired > 800_000);
+}
+
+#[test]
+fn memory_taken_elsewhere_is_given_up() {
+    let cache = cache(Eviction::S3Fifo);
+    let mut session = cache.session().expect("a session");
+    let mut fill = |from: u64| {
+        in_turns(&mut session, from..from + 200_000, |turn, number| {
+            turn.set(&number.to_le_bytes(), &[0; 100], &Write::new()).map(drop).expect("room");
+        });
+    };
+    fill(0);
+    let before = cache.len();
+    cache.reserve(MEMORY / 2);
+    fill(1 << 32);
+    let stats = cache.stats();
+    assert!(stats.memory <= MEMORY, "{stats:?}");
+    assert!(stats.items < before * 2 / 3, "{} of {before}", stats.items);
+}

@@ -1,0 +1,208 @@
+//! Many threads at once: whatever is read was written, whole, under that key.
+
+use nuthatch_cache::{
+    Cache, Condition, Error, Eviction, Item, Options, Outcome, Session, Turn, Write,
+};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+const MEMORY: u64 = 16 << 20;
+
+/// Pseudo-random numbers (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+/// A value that tells its key, and whether it is whole.
+fn value(key: u64, random: u64, out: &mut Vec<u8>) {
+    out.clear();
+    out.extend_from_slice(&key.to_le_bytes());
+    out.extend_from_slice(&random.to_le_bytes());
+    let mut filler = Random(key ^ random);
+    for _ in 0..random % 60 {
+        out.extend_from_slice(&filler.next().to_le_bytes());
+    }
+}
+
+fn check(key: u64, bytes: &[u8]) {
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    assert_eq!(word(0), key, "a value of another key");
+    let mut expected = Vec::new();
+    value(key, word(8), &mut expected);
+    assert_eq!(bytes, expected, "a value that is not whole");
+}
+
+/// One random command. False if there was no room in this turn: others were in theirs for long.
+fn step<'t>(
+    turn: &'t Turn<'_>,
+    (random, keys): (&mut Random, u64),
+    items: &mut Vec<(u64, Item<'t>)>,
+) -> bool {
+    let key = random.next() % keys;
+    let name = key.to_le_bytes();
+    let mut buffer = Vec::new();
+    value(key, random.next(), &mut buffer);
+    let write = match random.next() % 10 {
+        0..4 => {
+            items.extend(turn.get(&name).map(|item| (key, item)));
+            return true;
+        }
+        4 => {
+            turn.remove(&name);
+            return true;
+        }
+        5 => Write::new().condition(Condition::Present),
+        6 | 7 => Write::new().expires_in_ms(1 + random.next() % 20),
+        _ => Write::new(),
+    };
+    match turn.set(&name, &buffer, &write) {
+        Ok(_) => true,
+        Err(Error::Full) => false,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Answers how many turns had no room for all of their commands.
+fn work(session: &mut Session<'_>, seed: u64, keys: u64, turns: usize) -> usize {
+    let mut random = Random(seed);
+    let mut cut_short = 0;
+    for _ in 0..turns {
+        let turn = session.turn();
+        let mut items = Vec::new();
+        let all = (0..32).all(|_| step(&turn, (&mut random, keys), &mut items));
+        cut_short += usize::from(!all);
+        // What a turn read holds until its end, whatever was evicted meanwhile.
+        for (key, item) in items {
+            check(key, item.value());
+        }
+    }
+    cut_short
+}
+
+#[test]
+fn values_are_whole_while_others_write_and_evict() {
+    for keys in [100, 200_000] {
+        let cache = Cache::new(Options::new().memory(MEMORY)).expect("a cache");
+        thread::scope(|scope| {
+            for seed in 0..4 {
+                let cache = &cache;
+                scope.spawn(move || {
+                    let mut session = cache.session().expect("a session");
+                    let cut_short = work(&mut session, seed, keys, 5_000);
+                    assert!(cut_short < 500, "{cut_short} turns of 5,000 had no room");
+                });
+            }
+        });
+        let stats = cache.stats();
+        assert!(stats.memory <= MEMORY, "{stats:?}");
+    }
+}
+
+#[test]
+fn no_increment_is_lost() {
+    let cache = Cache::new(Options::new().memory(MEMORY)).expect("a cache");
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut session = cache.session().expect("a session");
+                for round in 0..10_000_u64 {
+                    let turn = session.turn();
+                    let key = (round % 7).to_le_bytes();
+                    let add = |item: Option<Item<'_>>, out: &mut Vec<u8>| {
+                        let old = item.map_or(0, |item| {
+                            u64::from_le_bytes(item.value().try_into().expect("eight bytes"))
+                        });
+                        out.extend_from_slice(&(old + 1).to_le_bytes());
+                        (Some(Write::new()), ())
+                    };
+                    turn.update(&key, add).expect("room");
+                }
+            });
+        }
+    });
+    let mut session = cache.session().expect("a session");
+    let turn = session.turn();
+    let count = |key: u64| {
+        let item = turn.get(&key.to_le_bytes()).expect("a counter");
+        u64::from_le_bytes(item.value().try_into().expect("eight bytes"))
+    };
+    assert_eq!((0..7).map(count).sum::<u64>(), 40_000);
+}
+
+/// Only one of many that store a key if it is absent does.
+#[test]
+fn one_of_many_is_first() {
+    let cache = Cache::new(Options::new().memory(MEMORY)).expect("a cache");
+    let stored = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut session = cache.session().expect("a session");
+                for key in 0..5_000_u64 {
+                    let turn = session.turn();
+                    let write = Write::new().condition(Condition::Absent);
+                    let outcome = turn.set(&key.to_le_bytes(), b"mine", &write).expect("room");
+                    if outcome == Outcome::Stored {
+                        stored.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(stored.into_inner(), 5_000);
+}
+
+/// Readers find every key that stays, while the index grows under them.
+#[test]
+fn no_key_is_missed_while_the_index_grows() {
+    let cache = Cache::new(Options::new().memory(256 << 20)).expect("a cache");
+    let stable = 0..1_000_u64;
+    let done = AtomicBool::new(false);
+    let mut session = cache.session().expect("a session");
+    for key in stable.clone() {
+        session.turn().set(&key.to_le_bytes(), b"stays", &Write::new()).map(drop).expect("room");
+    }
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut session = cache.session().expect("a session");
+                while !done.load(Ordering::Relaxed) {
+                    let turn = session.turn();
+                    for key in stable.clone() {
+                        assert!(turn.get(&key.to_le_bytes()).is_some(), "key {key}");
+                    }
+                }
+            });
+        }
+        for key in 1_000..1_500_000_u64 {
+            let turn = session.turn();
+            turn.set(&key.to_le_bytes(), b"", &Write::new()).map(drop).expect("room");
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(cache.stats().evicted, 0);
+    assert_eq!(cache.len(), 1_500_000);
+}
+
+#[test]
+fn a_session_that_ends_leaves_its_segments_to_others() {
+    let cache =
+        Cache::new(Options::new().memory(MEMORY).eviction(Eviction::S3Fifo)).expect("a cache");
+    for round in 0..500_u64 {
+        let mut session = cache.session().expect("a session");
+        for key in 0..500_u64 {
+            let key = (round << 32 | key).to_le_bytes();
+            session.turn().set(&key, &[7; 100], &Write::new()).map(drop).expect("room");
+        }
+    }
+    let stats = cache.stats();
+    assert_eq!(stats.stored, 250_000);
+    assert!(stats.memory <= MEMORY, "{stats:?}");
+}
