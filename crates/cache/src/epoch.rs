@@ -8,6 +8,7 @@
 
 use crate::error::{Error, Result};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use std::thread::yield_now;
 
 /// Sessions at a time.
 const SLOTS: usize = 1024;
@@ -22,6 +23,8 @@ struct Slot {
 }
 
 pub(crate) struct Epochs {
+    /// Which slot's session is alone, plus one; 0 while none is.
+    alone: AtomicU32,
     now: AtomicU64,
     slots: Box<[Slot]>,
     sessions: AtomicU32,
@@ -34,6 +37,17 @@ pub(crate) struct Place(usize);
 /// While this lives, nothing is given out anew that could be seen when it began.
 pub(crate) struct Pin<'a> {
     slot: &'a Slot,
+}
+
+/// While this lives, no other session is in a turn.
+pub(crate) struct Alone<'a> {
+    epochs: &'a Epochs,
+}
+
+impl Drop for Alone<'_> {
+    fn drop(&mut self) {
+        self.epochs.alone.store(0, Ordering::Release);
+    }
 }
 
 impl Pin<'_> {
@@ -55,7 +69,12 @@ impl Epochs {
     pub(crate) fn new() -> Self {
         let slot = |_| Slot { epoch: AtomicU64::new(IDLE), taken: AtomicBool::new(false) };
         let slots = (0..SLOTS).map(slot).collect();
-        Self { now: AtomicU64::new(0), slots, sessions: AtomicU32::new(0) }
+        Self {
+            alone: AtomicU32::new(0),
+            now: AtomicU64::new(0),
+            slots,
+            sessions: AtomicU32::new(0),
+        }
     }
 
     /// A slot that no other session has.
@@ -78,12 +97,27 @@ impl Epochs {
         self.slots[place.0].taken.store(false, Ordering::Release);
     }
 
-    /// Begins a turn. A session has one pin at a time.
+    /// Begins a turn, once no session is alone. A session has one pin at a time.
     #[inline]
     pub(crate) fn pin(&self, place: Place) -> Pin<'_> {
         let pin = Pin { slot: &self.slots[place.0] };
         self.renew(&pin);
         pin
+    }
+
+    /// Begins a turn in which no other session is in one.
+    pub(crate) fn pin_alone(&self, place: Place) -> Alone<'_> {
+        let mine = place.0 as u32 + 1;
+        let acquired = Ordering::SeqCst;
+        while self.alone.compare_exchange(0, mine, acquired, Ordering::Relaxed).is_err() {
+            yield_now();
+        }
+        for (number, slot) in self.slots.iter().enumerate() {
+            while number != place.0 && slot.epoch.load(Ordering::SeqCst) != IDLE {
+                yield_now();
+            }
+        }
+        Alone { epochs: self }
     }
 
     /// Begins another turn with the pin of one that was suspended.
@@ -93,6 +127,28 @@ impl Epochs {
         // of the two, one sees what the other did.
         pin.slot.epoch.store(self.now.load(Ordering::Relaxed), Ordering::Relaxed);
         fence(Ordering::SeqCst);
+        if self.alone.load(Ordering::Relaxed) != 0 {
+            self.wait_for_the_one_alone(pin);
+        }
+    }
+
+    /// Steps back until no other session is alone.
+    #[cold]
+    fn wait_for_the_one_alone(&self, pin: &Pin<'_>) {
+        let place = self.slots.iter().position(|slot| std::ptr::eq(slot, pin.slot));
+        let mine = place.map_or(0, |place| place as u32 + 1);
+        loop {
+            let alone = self.alone.load(Ordering::SeqCst);
+            if alone == 0 || alone == mine {
+                pin.slot.epoch.store(self.now.load(Ordering::Relaxed), Ordering::Relaxed);
+                fence(Ordering::SeqCst);
+                if self.alone.load(Ordering::SeqCst) == alone {
+                    return;
+                }
+            }
+            pin.slot.epoch.store(IDLE, Ordering::Release);
+            yield_now();
+        }
     }
 
     /// Ends the current epoch and answers it: what was taken out of the index before this call can

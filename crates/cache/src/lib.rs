@@ -28,6 +28,7 @@ mod ghost;
 mod hash;
 mod item;
 mod reclaim;
+mod scan;
 mod segments;
 mod session;
 mod slot;

@@ -2,7 +2,7 @@
 
 use crate::arena::Tail;
 use crate::cache::Cache;
-use crate::epoch::{Pin, Place};
+use crate::epoch::{Alone, Pin, Place};
 use crate::error::{Error, Result};
 use crate::hash::KeyHash;
 use crate::item::{Facts, Head, Item};
@@ -69,9 +69,19 @@ impl<'c> Session<'c> {
         self.begin()
     }
 
+    /// Begins a turn in which no other session is in one: what it does is seen whole or not at all.
+    /// Waits until the others' turns are over, and they wait for this one.
+    pub fn turn_alone(&mut self) -> Turn<'_> {
+        if self.cache.segments.available_at_once() < self.cache.least_at_hand() {
+            self.relieve();
+        }
+        let alone = self.cache.epochs.pin_alone(self.place);
+        Turn { alone: Some(alone), ..self.begin() }
+    }
+
     fn begin(&self) -> Turn<'_> {
         self.now_ms.set(self.cache.clock.now_ms());
-        Turn { pin: self.cache.epochs.pin(self.place), session: self }
+        Turn { pin: self.cache.epochs.pin(self.place), session: self, alone: None }
     }
 
     /// Makes room where there is none at all; whether there is some then. Between turns, since
@@ -123,6 +133,9 @@ impl fmt::Debug for Session<'_> {
 pub struct Turn<'s> {
     pub(crate) session: &'s Session<'s>,
     pub(crate) pin: Pin<'s>,
+    /// Goes after the pin.
+    #[expect(dead_code, reason = "what counts is how long it lives")]
+    alone: Option<Alone<'s>>,
 }
 
 impl fmt::Debug for Turn<'_> {

@@ -325,6 +325,28 @@ impl Writer<'_> {
             .filter(|slot| !slot.is_empty())
     }
 
+    /// The items whose home is the line that this tag points at, and the tag at which the next line
+    /// begins; none when that was the last one. Tags keep their order when the table grows.
+    pub(crate) fn at_home(&self, tag: u32, out: &mut Vec<Slot>) -> Option<u32> {
+        let lines = self.lines();
+        if lines.count == 0 {
+            return None;
+        }
+        let home = lines.home(tag);
+        let mut line = home;
+        for _ in 0..lines.count {
+            let slots = (0..Line::SLOTS).map(|at| load(lines.line(line), at));
+            out.extend(slots.filter(|slot| !slot.is_empty() && lines.home(slot.tag()) == home));
+            if !lines.overflows(line) {
+                break;
+            }
+            line = lines.next(line);
+        }
+        // The least tag whose home is the next line.
+        let next = (u64::from(home + 1) << TAG_BITS).div_ceil(u64::from(lines.count));
+        (next < 1 << TAG_BITS).then_some(next as u32)
+    }
+
     /// Takes all items out.
     pub(crate) fn clear(&mut self) {
         let lines = self.lines();

@@ -1,7 +1,7 @@
 //! The index: tables that keys are spread over by their hash, each with a lock for its writers.
 
 use crate::arena::{Arena, UNIT_LEN};
-use crate::hash::KeyHash;
+use crate::hash::{KeyHash, TAG_BITS};
 use crate::slot::Slot;
 use crate::table::{Position, Table, Writer};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -88,6 +88,23 @@ impl Tables {
     /// Number of tables.
     pub(crate) fn count(&self) -> usize {
         self.each.len()
+    }
+
+    /// Appends the items of one line of a table to `out`: the one that the cursor points at.
+    /// Answers the cursor of the next line, or 0 after the last. A cursor holds the bits of a hash
+    /// that choose table and line, so that it stays right when tables grow.
+    pub(crate) fn scan(&self, arena: &Arena, cursor: u64, out: &mut Vec<Slot>) -> u64 {
+        let (number, tag) = ((cursor >> TAG_BITS) as usize, cursor as u32 & ((1 << TAG_BITS) - 1));
+        let (Some(table), Some(items)) = (self.each.get(number), self.items.get(number)) else {
+            return 0;
+        };
+        let mut items = lock(items);
+        let writer = Writer { arena, table, items: &mut items };
+        match writer.at_home(tag, out) {
+            Some(next) => (number as u64) << TAG_BITS | u64::from(next),
+            None if number + 1 < self.each.len() => (number as u64 + 1) << TAG_BITS,
+            None => 0,
+        }
     }
 
     /// Takes everything out of one table and calls `each` for what was in it.

@@ -206,3 +206,39 @@ fn a_session_that_ends_leaves_its_segments_to_others() {
     assert_eq!(stats.stored, 250_000);
     assert!(stats.memory <= MEMORY, "{stats:?}");
 }
+
+/// Two keys that are only ever written together are only ever seen together.
+#[test]
+fn what_is_done_alone_is_seen_whole() {
+    let cache = Cache::new(Options::new().memory(MEMORY)).expect("a cache");
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..2_u64)
+            .map(|writer| {
+                let cache = &cache;
+                scope.spawn(move || {
+                    let mut session = cache.session().expect("a session");
+                    for round in 0..2_000_u64 {
+                        let turn = session.turn_alone();
+                        let value = (round << 1 | writer).to_le_bytes();
+                        for key in [b"one", b"two"] {
+                            turn.set(key, &value, &Write::new()).map(drop).expect("room");
+                        }
+                    }
+                })
+            })
+            .collect();
+        scope.spawn(|| {
+            let mut session = cache.session().expect("a session");
+            while !done.load(Ordering::Relaxed) {
+                let turn = session.turn();
+                let [one, two] = [b"one", b"two"].map(|key| turn.get(key));
+                assert_eq!(one.map(|item| item.value()), two.map(|item| item.value()));
+            }
+        });
+        for writer in writers {
+            writer.join().expect("no panic");
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}

@@ -1,0 +1,99 @@
+//! Going through what is there.
+
+use nuthatch_cache::{Cache, Options, Write};
+use std::collections::HashSet;
+
+fn cache_of(keys: u64) -> Cache {
+    let cache = Cache::new(Options::new().memory(64 << 20).seed(3)).expect("a cache");
+    fill(&cache, 0..keys);
+    cache
+}
+
+fn fill(cache: &Cache, keys: std::ops::Range<u64>) {
+    let mut session = cache.session().expect("a session");
+    for key in keys {
+        let turn = session.turn();
+        turn.set(&key.to_le_bytes(), b"value", &Write::new()).map(drop).expect("room");
+    }
+}
+
+fn key_of(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
+}
+
+#[test]
+fn a_scan_meets_every_key() {
+    for keys in [0, 1, 10, 1_000, 50_000] {
+        let cache = cache_of(keys);
+        let mut session = cache.session().expect("a session");
+        let mut met = Vec::new();
+        let mut cursor = 0;
+        loop {
+            cursor = session.turn().scan(cursor, 10, |item| met.push(key_of(item.key())));
+            if cursor == 0 {
+                break;
+            }
+        }
+        // Nothing changed meanwhile: each key is met once.
+        met.sort_unstable();
+        assert_eq!(met, (0..keys).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_scan_meets_every_key_that_stays_while_others_come_and_go() {
+    let cache = cache_of(20_000);
+    let mut session = cache.session().expect("a session");
+    let mut met = HashSet::new();
+    let (mut cursor, mut next) = (0, 1_000_000);
+    loop {
+        cursor = session.turn().scan(cursor, 50, |item| {
+            met.insert(key_of(item.key()));
+        });
+        if cursor == 0 {
+            break;
+        }
+        // The index grows meanwhile.
+        fill(&cache, next..next + 60);
+        next += 60;
+        if next.is_multiple_of(7) {
+            session.turn().remove(&(next - 7).to_le_bytes());
+        }
+    }
+    assert_eq!(cache.stats().evicted, 0);
+    assert!(cache.len() > 40_000, "{}", cache.len());
+    assert_eq!((0..20_000).filter(|key| !met.contains(key)).count(), 0);
+}
+
+#[test]
+fn expired_items_are_not_met() {
+    let cache = cache_of(10);
+    let mut session = cache.session().expect("a session");
+    let turn = session.turn();
+    turn.set(b"over", b"", &Write::new().expires_in_ms(0)).map(drop).expect("room");
+    let mut met = 0;
+    assert_eq!(turn.scan(0, usize::MAX, |item| met += usize::from(item.key() == b"over")), 0);
+    assert_eq!(met, 0);
+}
+
+#[test]
+fn a_cursor_from_elsewhere_ends() {
+    let cache = cache_of(100);
+    let mut session = cache.session().expect("a session");
+    for cursor in [u64::MAX, 1 << 63, 1 << 40] {
+        assert_eq!(session.turn().scan(cursor, 1, |_| ()), 0);
+    }
+}
+
+#[test]
+fn any_key_can_be_the_random_one() {
+    let cache = cache_of(100);
+    let mut session = cache.session().expect("a session");
+    let turn = session.turn();
+    let chosen = (0..20_000_u64)
+        .map(|seed| turn.random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)).expect("an item"))
+        .map(|item| key_of(item.key()));
+    assert_eq!(chosen.collect::<HashSet<_>>().len(), 100);
+    turn.clear();
+    assert!(turn.random(1).is_none());
+}
