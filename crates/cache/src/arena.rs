@@ -35,6 +35,7 @@ pub(crate) struct Tail {
     start: u64,
     len: u32,
     used: u32,
+    items: u32,
 }
 
 impl Tail {
@@ -48,6 +49,11 @@ impl Tail {
     #[inline]
     pub(crate) fn used(&self) -> u32 {
         self.used
+    }
+
+    /// Bytes of an item, on average.
+    pub(crate) fn item_len(&self) -> u32 {
+        self.used.checked_div(self.items).unwrap_or(0)
     }
 
     /// Bytes that can still be written.
@@ -86,7 +92,7 @@ impl Arena {
     /// The tail of memory that nobody else has. `segments.rs` alone may call this, for a segment
     /// that is free.
     pub(crate) fn tail(start: u64, len: u32) -> Tail {
-        Tail { start, len, used: 0 }
+        Tail { start, len, used: 0, items: 0 }
     }
 
     /// So many bytes to write, by which the tail moves on. They are not empty: they hold what was
@@ -96,6 +102,7 @@ impl Arena {
         assert!(len <= tail.room(), "room in the segment");
         let at = self.at(tail.place(), len);
         tail.used += len as u32;
+        tail.items += 1;
         // SAFETY: within the map, whose memory is zeroed or written before, and the tail's alone:
         // readers stay below it.
         unsafe { std::slice::from_raw_parts_mut(at, len) }
@@ -105,6 +112,7 @@ impl Arena {
     #[inline]
     pub(crate) fn take_back(tail: &mut Tail, len: usize) {
         tail.used -= len as u32;
+        tail.items -= 1;
     }
 
     /// Bytes that were written. The place comes from the index, or from a walk of a segment.
@@ -116,12 +124,13 @@ impl Arena {
         unsafe { std::slice::from_raw_parts(at, len) }
     }
 
-    /// Asks for the cache lines at this place ahead of their use.
+    /// Asks for so many cache lines, from this place on, ahead of their use.
     #[inline]
-    pub(crate) fn prefetch(&self, place: u64) {
-        prefetch(self.at(place, 0));
-        // Most items reach into the next line.
-        prefetch(self.at(place, 0).wrapping_add(64));
+    pub(crate) fn prefetch(&self, place: u64, lines: usize) {
+        let at = self.at(place, 0);
+        for line in 0..lines {
+            prefetch(at.wrapping_add(line * 64));
+        }
     }
 
     /// A line of a piece of the index, which lies in a segment that `tables.rs` alone uses.

@@ -71,6 +71,11 @@ impl Cache {
         self.segments.len() as usize / 2 - Self::KEY_MOST
     }
 
+    /// The budget in bytes.
+    pub fn memory(&self) -> u64 {
+        self.memory
+    }
+
     /// The hash of a key, for [`Turn::prefetch`](crate::Turn::prefetch) and the lookup after it.
     #[inline]
     pub fn hash(&self, key: &[u8]) -> KeyHash {

@@ -105,8 +105,9 @@ impl Epochs {
         pin
     }
 
-    /// Begins a turn in which no other session is in one.
-    pub(crate) fn pin_alone(&self, place: Place) -> Alone<'_> {
+    /// Waits until no other session is in a turn, and keeps them from beginning one. The session
+    /// itself is not in one meanwhile.
+    pub(crate) fn wait_until_alone(&self, place: Place) -> Alone<'_> {
         let mine = place.0 as u32 + 1;
         let acquired = Ordering::SeqCst;
         while self.alone.compare_exchange(0, mine, acquired, Ordering::Relaxed).is_err() {

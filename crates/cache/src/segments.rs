@@ -21,6 +21,9 @@ const SEGMENT_MOST: u64 = 2 << 20;
 /// As many segments make up the budget, as far as they are neither too small nor too large.
 const SEGMENTS: u64 = 1024;
 
+/// The processor fetches longer runs of lines by itself.
+const ITEM_LINES_MOST: u32 = 6;
+
 /// In [`Meta::live`]: the segment is sealed.
 const SEALED: u32 = 1 << 31;
 
@@ -76,6 +79,8 @@ pub(crate) struct Segments {
     limit: AtomicU32,
     /// Segments given out: open, sealed, retired, or of the index. Changes under the lock only.
     in_use: AtomicU32,
+    /// Cache lines that an item takes, about.
+    item_lines: AtomicU32,
     shared: Mutex<Shared>,
 }
 
@@ -94,6 +99,7 @@ impl Segments {
             metas: (0..count).map(|_| Meta::default()).collect(),
             limit: AtomicU32::new(count),
             in_use: AtomicU32::new(0),
+            item_lines: AtomicU32::new(2),
             shared: Mutex::default(),
         }
     }
@@ -199,6 +205,12 @@ impl Segments {
         Some((Segment { number, life }, Arena::tail(self.start(number), self.len)))
     }
 
+    /// Cache lines to ask for ahead of a lookup: those of an item of average length.
+    #[inline]
+    pub(crate) fn item_lines(&self) -> usize {
+        self.item_lines.load(Ordering::Relaxed) as usize
+    }
+
     /// The segment that a place of the arena lies in.
     #[inline]
     pub(crate) fn of(&self, place: u64) -> u32 {
@@ -233,6 +245,9 @@ impl Segments {
         let meta = &self.metas[segment.number as usize];
         meta.used.store(tail.used(), Ordering::Relaxed);
         let expires = meta.expires_ms.load(Ordering::Relaxed) != u64::MAX;
+        // An item begins anywhere in its first line.
+        let lines = (tail.item_len() + 32).div_ceil(64).clamp(1, ITEM_LINES_MOST);
+        self.item_lines.store(lines, Ordering::Relaxed);
         {
             let mut shared = lock(&self.shared);
             match queue {

@@ -25,6 +25,9 @@ const CLASS_ENDS_MS: [u64; EXPIRY_CLASSES - 2] = [5 * 60_000, 4 * 3_600_000];
 /// How often room is looked for before a write fails.
 const RELIEF_TRIES: usize = 10_000;
 
+/// Items whose heads are asked for ahead while all are removed.
+const CLEARED_AHEAD: usize = 16;
+
 /// Numbers for compare-and-set taken at a time.
 const CAS_NUMBERS: u64 = 1024;
 
@@ -67,16 +70,6 @@ impl<'c> Session<'c> {
             self.relieve();
         }
         self.begin()
-    }
-
-    /// Begins a turn in which no other session is in one: what it does is seen whole or not at all.
-    /// Waits until the others' turns are over, and they wait for this one.
-    pub fn turn_alone(&mut self) -> Turn<'_> {
-        if self.cache.segments.available_at_once() < self.cache.least_at_hand() {
-            self.relieve();
-        }
-        let alone = self.cache.epochs.pin_alone(self.place);
-        Turn { alone: Some(alone), ..self.begin() }
     }
 
     fn begin(&self) -> Turn<'_> {
@@ -134,7 +127,6 @@ pub struct Turn<'s> {
     pub(crate) session: &'s Session<'s>,
     pub(crate) pin: Pin<'s>,
     /// Goes after the pin.
-    #[expect(dead_code, reason = "what counts is how long it lives")]
     alone: Option<Alone<'s>>,
 }
 
@@ -168,6 +160,23 @@ impl Turn<'_> {
         relieved
     }
 
+    /// Ends this turn and begins one in which no other session is in one: what is done until
+    /// [`be_with_others`](Self::be_with_others), or the end, is seen whole or not at all. Waits
+    /// until the others' turns are over, and they wait for this one.
+    pub fn be_alone(&mut self) {
+        if self.alone.is_none() {
+            self.pin.suspend();
+            let Session { cache, place, .. } = self.session;
+            self.alone = Some(cache.epochs.wait_until_alone(*place));
+            cache.epochs.renew(&self.pin);
+        }
+    }
+
+    /// Lets the others go on.
+    pub fn be_with_others(&mut self) {
+        self.alone = None;
+    }
+
     /// The time of this turn, in milliseconds since the beginning of 1970.
     #[inline]
     pub fn now_ms(&self) -> u64 {
@@ -184,10 +193,10 @@ impl Turn<'_> {
     /// Asks for the item that a key's slot of the index points at.
     #[inline]
     pub fn prefetch_item(&self, hash: KeyHash) {
-        let Cache { arena, tables, .. } = self.cache();
+        let Cache { arena, tables, segments, .. } = self.cache();
         // The first that has the key's tag: nearly always the key's own.
         if let Some(found) = tables.find(arena, hash, |_| true) {
-            arena.prefetch(found.slot.place());
+            arena.prefetch(found.slot.place(), segments.item_lines());
         }
     }
 
@@ -364,10 +373,14 @@ impl Turn<'_> {
     pub fn clear(&self) {
         let Cache { arena, tables, segments, epochs, .. } = self.cache();
         for number in 0..tables.count() {
-            tables.clear(arena, number, |slot| {
+            let slots = tables.clear(arena, number);
+            for (at, slot) in slots.iter().enumerate() {
+                if let Some(ahead) = slots.get(at + CLEARED_AHEAD) {
+                    arena.prefetch(ahead.place(), 1);
+                }
                 let item = self.item(slot.place(), 0);
                 segments.remove_live(epochs, slot.place(), item.head.len());
-            });
+            }
         }
     }
 

@@ -12,31 +12,33 @@ use crate::arena::{Arena, Line, UNIT_LINES};
 use crate::hash::TAG_BITS;
 use crate::slot::Slot;
 use std::hint::spin_loop;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::thread::yield_now;
 
+/// Pieces that a table names in its own cache line, and those that it names elsewhere.
+const NEAR_UNITS: usize = 10;
+const FAR_UNITS: usize = 118;
+
 /// The most pieces of a table.
-pub(crate) const MOST_UNITS: usize = 126;
+pub(crate) const MOST_UNITS: usize = NEAR_UNITS + FAR_UNITS;
 
 /// A table grows when more than this share of its slots would be in use, in sixteenths.
 const FULL_SIXTEENTHS: u32 = 15;
 
-/// What readers need to know of a table. They write nothing here.
-#[repr(align(64))]
+/// What readers need to know of a table, in one cache line. They write nothing here.
+#[derive(Default)]
+#[repr(C, align(64))]
 pub(crate) struct Table {
     /// Odd while slots are placed anew.
     version: AtomicU32,
     /// Pieces in use, from the first on.
     units: AtomicU32,
-    pieces: [AtomicU32; MOST_UNITS],
+    near: [AtomicU32; NEAR_UNITS],
+    far: OnceLock<Box<[AtomicU32; FAR_UNITS]>>,
 }
 
-impl Default for Table {
-    fn default() -> Self {
-        let [version, units] = [const { AtomicU32::new(0) }; 2];
-        Self { version, units, pieces: [const { AtomicU32::new(0) }; MOST_UNITS] }
-    }
-}
+const _: () = assert!(size_of::<Table>() == 64);
 
 /// Where a slot is, and what was in it.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +60,7 @@ impl<'a> Lines<'a> {
     #[inline]
     fn line(self, line: u32) -> &'a Line {
         let (unit, at) = (line as usize / UNIT_LINES, line as usize % UNIT_LINES);
-        self.arena.line(self.table.pieces[unit].load(Ordering::Acquire), at)
+        self.arena.line(self.table.piece(unit), at)
     }
 
     #[inline]
@@ -170,6 +172,26 @@ fn matches(line: &Line, tag: u32) -> u32 {
 }
 
 impl Table {
+    /// A piece of the table's memory; the arena's first, where all is empty, for one that is not
+    /// there yet.
+    #[inline]
+    fn piece(&self, unit: usize) -> u32 {
+        match self.near.get(unit) {
+            Some(piece) => piece.load(Ordering::Acquire),
+            None => self.far_piece(unit),
+        }
+    }
+
+    fn far_piece(&self, unit: usize) -> u32 {
+        self.far.get().map_or(0, |far| far[unit - NEAR_UNITS].load(Ordering::Acquire))
+    }
+
+    fn set_piece(&self, unit: usize, piece: u32) {
+        let far = || self.far.get_or_init(|| Box::new([const { AtomicU32::new(0) }; FAR_UNITS]));
+        let place = self.near.get(unit).unwrap_or_else(|| &far()[unit - NEAR_UNITS]);
+        place.store(piece, Ordering::Release);
+    }
+
     fn lines<'a>(&'a self, arena: &'a Arena) -> Lines<'a> {
         let count = self.units.load(Ordering::Acquire) * UNIT_LINES as u32;
         Lines { arena, table: self, count }
@@ -181,8 +203,7 @@ impl Table {
         let lines = self.lines(arena);
         if lines.count > 0 {
             let home = lines.home(tag) as usize;
-            let unit = self.pieces[home / UNIT_LINES].load(Ordering::Acquire);
-            arena.prefetch_line(unit, home % UNIT_LINES);
+            arena.prefetch_line(self.piece(home / UNIT_LINES), home % UNIT_LINES);
         }
     }
 
@@ -303,7 +324,7 @@ impl Writer<'_> {
                 let line = self.arena.line(*piece, line);
                 (0..Line::SLOTS).for_each(|at| store(line, at, Slot(0)));
             }
-            self.table.pieces[units + at].store(*piece, Ordering::Release);
+            self.table.set_piece(units + at, *piece);
         }
         self.table.units.store((units + pieces.len()) as u32, Ordering::Release);
         let new = self.lines();

@@ -107,13 +107,13 @@ impl Tables {
         }
     }
 
-    /// Takes everything out of one table and calls `each` for what was in it.
-    pub(crate) fn clear(&self, arena: &Arena, number: usize, mut each: impl FnMut(Slot)) {
+    /// Takes everything out of one table, and answers what was in it.
+    pub(crate) fn clear(&self, arena: &Arena, number: usize) -> Vec<Slot> {
         let mut items = lock(&self.items[number]);
-        let table = &self.each[number];
-        let mut writer = Writer { arena, table, items: &mut items };
-        writer.slots().for_each(&mut each);
+        let mut writer = Writer { arena, table: &self.each[number], items: &mut items };
+        let slots = writer.slots().collect();
         writer.clear();
+        slots
     }
 
     /// Whether there are enough pieces at hand.

@@ -219,7 +219,8 @@ fn what_is_done_alone_is_seen_whole() {
                 scope.spawn(move || {
                     let mut session = cache.session().expect("a session");
                     for round in 0..2_000_u64 {
-                        let turn = session.turn_alone();
+                        let mut turn = session.turn();
+                        turn.be_alone();
                         let value = (round << 1 | writer).to_le_bytes();
                         for key in [b"one", b"two"] {
                             turn.set(key, &value, &Write::new()).map(drop).expect("room");
