@@ -76,6 +76,11 @@ impl Cache {
         self.memory
     }
 
+    /// What happens when memory is used up.
+    pub fn eviction(&self) -> Eviction {
+        self.eviction
+    }
+
     /// The hash of a key, for [`Turn::prefetch`](crate::Turn::prefetch) and the lookup after it.
     #[inline]
     pub fn hash(&self, key: &[u8]) -> KeyHash {

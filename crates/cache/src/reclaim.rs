@@ -3,7 +3,8 @@
 //!
 //! In this order:
 //! 1. segments whose items' time is over;
-//! 2. segments with little in them that is still in the index: that is moved to others;
+//! 2. segments with little in them that is still in the index: that is moved to others. This
+//!    happens also when room is not short but most of it is wasted;
 //! 3. with eviction, the oldest segment of the small queue while that has more than a tenth of all,
 //!    otherwise the oldest of the main queue. From the small one, items that were asked for go to
 //!    the main queue, and the others go for good; in the main queue, what was asked for goes round
@@ -82,6 +83,15 @@ impl Cache {
         (self.segments.count() / SPARE_PART).max(least)
     }
 
+    fn is_short(&self) -> bool {
+        self.segments.available(&self.epochs) < self.spare()
+    }
+
+    /// Whether writes should reclaim something: since room is short, or since much of it is wasted.
+    pub(crate) fn wants_reclaim(&self) -> bool {
+        self.is_short() || self.segments.is_wasteful()
+    }
+
     /// Segments that must be free for a turn to begin.
     pub(crate) fn least_at_hand(&self) -> u32 {
         self.spare() - self.spare() / 4
@@ -128,8 +138,7 @@ impl Turn<'_> {
                 open.victim = Some(victim);
                 continue;
             }
-            let cache = self.cache();
-            open.pressed = cache.segments.available(&cache.epochs) < cache.spare();
+            open.pressed = self.cache().wants_reclaim();
             if !open.pressed {
                 break;
             }
@@ -145,14 +154,16 @@ impl Turn<'_> {
         if let Some(segment) = segments.pop_expired(self.now_ms()) {
             return Some(new(segment, Reason::Expired));
         }
+        let short = cache.is_short();
         let sparse = match cache.eviction {
+            _ if !short => segments.len() / 2,
             Eviction::S3Fifo => segments.len() / 4,
             Eviction::None => segments.len() / 8 * 7,
         };
         if let Some((segment, queue)) = segments.pop_emptiest(sparse) {
             return Some(new(segment, Reason::Sparse(queue)));
         }
-        if cache.eviction == Eviction::None {
+        if cache.eviction == Eviction::None || !short {
             return None;
         }
         let (small, main) = segments.queued();

@@ -24,6 +24,9 @@ const SEGMENTS: u64 = 1024;
 /// The processor fetches longer runs of lines by itself.
 const ITEM_LINES_MOST: u32 = 6;
 
+/// Segments that may be wasted, however little there is.
+const WASTE_LEAST: u64 = 32;
+
 /// In [`Meta::live`]: the segment is sealed.
 const SEALED: u32 = 1 << 31;
 
@@ -136,6 +139,14 @@ impl Segments {
     pub(crate) fn available_at_once(&self) -> u32 {
         let limit = self.limit.load(Ordering::Relaxed);
         limit.saturating_sub(self.in_use.load(Ordering::Relaxed))
+    }
+
+    /// Whether most of what is in use holds nothing any more: then moving what is left costs less
+    /// than fresh memory.
+    pub(crate) fn is_wasteful(&self) -> bool {
+        let in_use = u64::from(self.in_use.load(Ordering::Relaxed));
+        let live: u64 = (0..self.count()).map(|number| u64::from(self.live(number))).sum();
+        in_use * u64::from(self.len) > 2 * live + WASTE_LEAST * u64::from(self.len)
     }
 
     /// Whether segments come back once the turns are over that are running.

@@ -470,7 +470,7 @@ impl Turn<'_> {
         1 + CLASS_ENDS_MS.iter().take_while(|end| left > **end).count()
     }
 
-    /// Gives a tail a new segment; false if room is short now.
+    /// Gives a tail a new segment; false if some should be reclaimed now.
     fn open_tail(
         &self,
         tail: &mut Option<(Segment, Tail)>,
@@ -487,7 +487,7 @@ impl Turn<'_> {
         if let Some((segment, tail)) = tail.replace(opened) {
             segments.seal(epochs, segment, &tail, queue);
         }
-        segments.available(epochs) >= self.cache().spare()
+        !self.cache().wants_reclaim()
     }
 }
 
