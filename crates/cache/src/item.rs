@@ -97,6 +97,20 @@ impl Head {
             && expires_ms.is_none_or(short)
     }
 
+    /// Whether an item has this key. `bytes` answers the item's first bytes.
+    #[inline]
+    pub(crate) fn has_key<'b>(bytes: impl Fn(usize) -> &'b [u8], key: &[u8]) -> bool {
+        let word = bytes(HEAD_LEN);
+        let word = u16::from_le_bytes([word[0], word[1]]);
+        if word & LARGE != 0 {
+            let head = Self::read(&bytes, || 0);
+            return &bytes(head.key().end)[head.begin..] == key;
+        }
+        let begin = HEAD_LEN + if word & EXPIRES != 0 { SHORT_EXPIRY_LEN } else { 0 };
+        let len = usize::from(word >> KEY_SHIFT & 63);
+        len == key.len() && same(&bytes(begin + len)[begin..], key)
+    }
+
     /// Reads the head of an item in a segment whose time starts at `epoch_ms`. `bytes` answers the
     /// item's first bytes, as many as it is asked for: those behind an item may be somebody else's.
     #[inline]
@@ -203,6 +217,14 @@ impl Head {
         }
         head[..HEAD_LEN].copy_from_slice(&word.to_le_bytes());
     }
+}
+
+/// Whether two strings of one length are the same. Most keys are of 8 to 16 bytes, and two words
+/// take less than a call.
+#[inline]
+fn same(one: &[u8], other: &[u8]) -> bool {
+    let ends = |key: &[u8]| Some((*key.first_chunk::<8>()?, *key.last_chunk::<8>()?));
+    if (8..=16).contains(&one.len()) { ends(one) == ends(other) } else { one == other }
 }
 
 /// An item that was found. It stays as it is until the turn ends.

@@ -214,7 +214,8 @@ impl Turn<'_> {
 
     #[inline]
     fn is_key(&self, key: &[u8], slot: Slot) -> bool {
-        self.item(slot.place(), 0).key() == key
+        let arena = &self.cache().arena;
+        Head::has_key(|len| arena.read(&self.pin, slot.place(), len), key)
     }
 
     #[inline]
