@@ -6,6 +6,7 @@ mod completions;
 mod dump;
 mod get;
 mod info;
+mod serve;
 mod verify;
 
 use clap::{Parser, Subcommand};
@@ -46,13 +47,14 @@ impl From<input::Error> for Failure {
 
 const ABOUT: &str = "\
 Nuthatch makes and reads snapshots: immutable files of typed keys and values, mapped into memory \
-by any number of processes and read in place.";
+by any number of processes and read in place. And it serves a cache to clients of Redis.";
 
 const NOTES: &str = "\
 Examples:
   nuthatch build users.jsonl -o users.nut     make a snapshot
   nuthatch get users.nut user:1.name          look a key up
   nuthatch dump users.nut | head              see what is in it
+  nuthatch serve --memory 4GiB                a cache server for clients of Redis
   nuthatch build --help                       the manual page of a command
 
 Exit status:
@@ -68,7 +70,7 @@ Errors go to stderr as \"nuthatch: file:line:column: expected ..., found ...\"."
 #[command(
     name = "nuthatch",
     version,
-    about = "Typed key-value files, mapped by any number of processes",
+    about = "Typed key-value files, mapped by any number of processes, and a cache server",
     long_about = ABOUT,
     after_long_help = NOTES,
     arg_required_else_help = true,
@@ -87,6 +89,7 @@ enum Command {
     Dump(dump::Dump),
     Info(info::Info),
     Verify(verify::Verify),
+    Serve(serve::Serve),
     Bench(bench::Bench),
     Completions(completions::Completions),
 }
@@ -103,6 +106,7 @@ impl Cli {
             Command::Dump(dump) => dump.run(),
             Command::Info(info) => info.run(),
             Command::Verify(verify) => verify.run(),
+            Command::Serve(serve) => serve.run(),
             Command::Bench(bench) => bench.run(),
             Command::Completions(completions) => completions.run(),
         }

@@ -1,0 +1,139 @@
+//! Loads one server, and tells how it does.
+
+use clap::Parser;
+use nuthatch_load::{
+    Address, Distribution, Error, LimitedBy, Load, Protocol, Requests, Work, Workload, arguments,
+    stop_flag,
+};
+use std::env;
+use std::process::ExitCode;
+use std::time::Duration;
+
+const ABOUT: &str = "\
+Loads a cache server over the network and measures it: each connection sends a batch of \
+requests, counts the replies, and sends the next batch when all have come. Requests are made \
+before the clock starts and replies are not parsed, so that the generator costs much less than \
+any server. Give each a core of its own.";
+
+const NOTES: &str = "\
+Examples:
+  load --address 127.0.0.1:6379 --fill                  1 M keys of 100 bytes, read 100 deep
+  load --address 127.0.0.1:6379 --pipeline 1 --distribution zipf:0.99
+  load --address 127.0.0.1:11211 --protocol meta --work mixed:0.9 --fill
+  load --address unix:/run/cache.sock --core 1 --server-pid $(pidof redis-server) --json
+
+Keys are key:000000000000 and up, values their key and letters after it.
+
+Report:
+  hits, misses       outcomes of lookups
+  latency            from sending a batch to its last reply, so of a request only at --pipeline 1
+  generator, server  processor time of each; the server's with --server-pid, from /proc/PID/stat
+  limited by         \"generator\" if the generator was busy for more than 90 % of its core's time:
+                     then the server can do more, and the figure is not the server's
+
+Exit status:
+  0  all went well
+  1  all went well, but the figure is limited by the generator
+  2  the command line is wrong
+  3  the server cannot be reached, closed a connection, or replied with something unexpected";
+
+/// Loads a cache server over the network and measures it.
+#[derive(Debug, Parser)]
+#[command(name = "load", long_about = ABOUT, after_long_help = NOTES, max_term_width = 100)]
+struct Options {
+    /// Where the server listens: HOST:PORT or unix:PATH
+    #[arg(long)]
+    address: Address,
+    /// Its language: resp, memcache (text), meta (memcached's), mrcache or pmc (poor-man's-cache)
+    #[arg(long, value_name = "NAME", default_value_t = Protocol::Resp)]
+    protocol: Protocol,
+    /// Connections, shared out to the threads
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    connections: usize,
+    /// Requests of a batch; 1 waits for each reply before the next request
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pipeline: usize,
+    /// How many keys there are
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    keys: u32,
+    /// Bytes of each value
+    #[arg(long, value_name = "BYTES", default_value_t = 100)]
+    value_size: usize,
+    /// How requests are spread over the keys: uniform, or zipf:EXPONENT
+    #[arg(long, value_name = "LAW", default_value_t = Distribution::Uniform)]
+    distribution: Distribution,
+    /// What is asked: get, set, or mixed:SHARE, the share of gets
+    #[arg(long, default_value_t = Work::Get)]
+    work: Work,
+    /// Store all keys first; every reply must say that it was done
+    #[arg(long)]
+    fill: bool,
+    /// Load the server for so long before measuring
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = arguments::duration)]
+    warmup: Duration,
+    /// Measure for so long
+    #[arg(long, value_name = "TIME", default_value = "3", value_parser = arguments::duration)]
+    seconds: Duration,
+    /// Threads that send, each with a ring of its own
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: usize,
+    /// Keep the first thread on this core, the others on those that follow
+    #[arg(long, value_name = "NUMBER")]
+    core: Option<usize>,
+    /// Tell the processor time and memory of this process, too
+    #[arg(long, value_name = "PID")]
+    server_pid: Option<u32>,
+    /// Print the report as an object in JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Options {
+    fn load(&self) -> Load {
+        Load {
+            address: self.address.clone(),
+            workload: Workload {
+                protocol: self.protocol,
+                work: self.work,
+                keys: self.keys,
+                distribution: self.distribution,
+                value_bytes: self.value_size,
+                pipeline: self.pipeline,
+            },
+            connections: self.connections,
+            threads: self.threads,
+            core_number: self.core,
+            warmup: self.warmup,
+            measured: self.seconds,
+            server_pid: self.server_pid,
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let options: Options = match arguments::parsed(env::args_os()) {
+        Ok(options) => options,
+        Err(status) => return status,
+    };
+    match run(&options) {
+        Ok(LimitedBy::Server) => ExitCode::SUCCESS,
+        Ok(LimitedBy::Generator) => ExitCode::from(1),
+        Err(error) => arguments::failed("load", &error),
+    }
+}
+
+fn run(options: &Options) -> Result<LimitedBy, Error> {
+    let stop = stop_flag()?;
+    let load = options.load();
+    load.check()?;
+    if options.fill {
+        load.fill(&stop)?;
+    }
+    let report = load.run(&Requests::of(&load.workload), &stop)?;
+    if options.json {
+        println!("{}", report.json());
+    } else {
+        print!("{report}");
+    }
+    Ok(report.limited_by())
+}

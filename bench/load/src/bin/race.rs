@@ -1,0 +1,122 @@
+//! Races cache servers against each other.
+
+use clap::Parser;
+use nuthatch_load::{Error, Race, System, arguments, echo_program, stop_flag};
+use std::env;
+use std::io::{stderr, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+const ABOUT: &str = "\
+Starts cache servers on free ports of this machine, each on one core, fills them, and loads them \
+from another core, one after the other, in several rounds. Prints the medians beside each other, \
+and beside an echo server, the floor that no server can be below.";
+
+const NOTES: &str = "\
+Works:
+  get100       GET, values of 100 bytes, 100 deep, 1 M keys, each as likely as the other
+  zipf100      the same, keys drawn by Zipf's law with exponent 0.99
+  get32        get100, 32 deep
+  get1         get100, not pipelined
+  get100-meta  get100 in memcached's meta protocol
+  get100-text  get100 in memcached's text protocol
+  set100       SET, values of 100 bytes, 100 deep
+  zipf16       zipf100 with values of 16 bytes
+  get10k       GET, values of 10 KiB, 32 deep, 100,000 keys
+
+Where a work leaves it open, memcached is asked in its meta protocol, the others in RESP. Ratios \
+are to redis at the same work, of the last two to redis at get100.
+
+Examples:
+  race --nuthatch target/release/nuthatch
+  race --works get100,get1 --systems redis,memcached --json > race.json
+
+Exit status:
+  0  all went well
+  2  the command line is wrong
+  3  a server cannot be started, or failed";
+
+/// Races cache servers against each other.
+#[derive(Debug, Parser)]
+#[command(name = "race", long_about = ABOUT, after_long_help = NOTES, max_term_width = 100)]
+struct Options {
+    /// The systems that take part [default: all, nuthatch only with --nuthatch]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    systems: Vec<System>,
+    /// The works [default: all]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = work)]
+    works: Vec<String>,
+    /// How often each system does each work
+    #[arg(long, value_name = "N", default_value = "3")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..))]
+    rounds: u8,
+    /// Connections to each server
+    #[arg(long, value_name = "N", default_value = "50")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    connections: u16,
+    /// Load a server for so long before measuring
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = arguments::duration)]
+    warmup: Duration,
+    /// Measure for so long
+    #[arg(long, value_name = "TIME", default_value = "2", value_parser = arguments::duration)]
+    seconds: Duration,
+    /// The core of the servers
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    server_core: usize,
+    /// The core of the generator
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    generator_core: usize,
+    /// The nuthatch program
+    #[arg(long, value_name = "PATH")]
+    nuthatch: Option<PathBuf>,
+    /// Print an array of rows in JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn work(text: &str) -> Result<String, String> {
+    if Race::works().any(|name| name == text) {
+        return Ok(text.into());
+    }
+    Err(format!("expected some of {}", Race::works().collect::<Vec<_>>().join(", ")))
+}
+
+impl Options {
+    fn race(&self) -> Race {
+        let default = |system: &System| *system != System::Nuthatch || self.nuthatch.is_some();
+        let all_systems = || System::ALL.into_iter().filter(default).collect();
+        let all_works = || Race::works().map(String::from).collect();
+        Race {
+            systems: if self.systems.is_empty() { all_systems() } else { self.systems.clone() },
+            works: if self.works.is_empty() { all_works() } else { self.works.clone() },
+            rounds: self.rounds.into(),
+            connections: self.connections.into(),
+            warmup: self.warmup,
+            measured: self.seconds,
+            server_core: self.server_core,
+            generator_core: self.generator_core,
+            nuthatch: self.nuthatch.clone(),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    // The race starts its echo server from its own file.
+    if env::args_os().nth(1).is_some_and(|first| first == "echo") {
+        return echo_program(env::args_os().skip(1));
+    }
+    let options: Options = match arguments::parsed(env::args_os()) {
+        Ok(options) => options,
+        Err(status) => return status,
+    };
+    match run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => arguments::failed("race", &error),
+    }
+}
+
+fn run(options: &Options) -> Result<(), Error> {
+    let stop = stop_flag()?;
+    options.race().run(options.json, &stop, &mut stderr(), &mut stdout())
+}

@@ -1,0 +1,120 @@
+//! A server that does nothing but answer: what its figures are below those of a cache is what the
+//! cache itself costs.
+
+use crate::address::Address;
+use crate::error::Error;
+use crate::ring::{Handler, Ring};
+use std::io;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The one reply that an echo server gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// A value of so many bytes, as RESP has it.
+    Value(usize),
+    /// RESP's acknowledgement.
+    Ok,
+}
+
+impl FromStr for Reply {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "ok" {
+            return Ok(Self::Ok);
+        }
+        text.parse().map(Self::Value).map_err(|_| "expected ok, or bytes of a value".into())
+    }
+}
+
+impl Reply {
+    fn bytes(self) -> Vec<u8> {
+        match self {
+            Self::Ok => b"+OK\r\n".to_vec(),
+            Self::Value(size) => format!("${size}\r\n{}\r\n", "e".repeat(size)).into_bytes(),
+        }
+    }
+}
+
+/// A server that is listening.
+#[derive(Debug)]
+pub struct Echo {
+    listener: OwnedFd,
+    address: Address,
+    request_bytes: usize,
+    reply: Reply,
+}
+
+/// How long the loop waits before it looks whether it shall stop.
+const LOOK: Duration = Duration::from_millis(100);
+
+impl Echo {
+    /// Listens at an address, for requests of which each has so many bytes, at least one.
+    pub fn bind(address: &Address, request_bytes: usize, reply: Reply) -> Result<Self, Error> {
+        if request_bytes == 0 {
+            return Err(Error::Usage("a request has one byte at least".into()));
+        }
+        let (listener, address) = address.listen().map_err(|error| {
+            Error::Io(io::Error::new(error.kind(), format!("{address}: {error}")))
+        })?;
+        Ok(Self { listener, address, request_bytes, reply })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Answers until it is told to stop.
+    pub fn serve(self, stop: &AtomicBool) -> Result<(), Error> {
+        let reply = self.reply.bytes();
+        // One buffer's worth of requests, and the one that began in the buffer before.
+        let most = crate::buffers::BUFFER_BYTES / self.request_bytes + 1;
+        let mut ring = Ring::new(Arc::new(reply.repeat(most)), CONNECTIONS)?;
+        ring.listen(self.listener)?;
+        let (request_bytes, reply_bytes) = (self.request_bytes, reply.len());
+        let mut answers = Answers { request_bytes, reply_bytes, begun: Vec::new() };
+        while !stop.load(Ordering::Relaxed) {
+            ring.wait(LOOK)?;
+            ring.dispatch(&mut answers)?;
+        }
+        Ok(())
+    }
+}
+
+/// What the ring is made for; more connections find room, too.
+const CONNECTIONS: usize = 256;
+
+struct Answers {
+    request_bytes: usize,
+    reply_bytes: usize,
+    /// Bytes of a request that is not whole yet, for each connection.
+    begun: Vec<usize>,
+}
+
+impl Handler for Answers {
+    type Error = io::Error;
+
+    fn received(&mut self, connection: usize, bytes: &[u8]) -> io::Result<Option<Range<usize>>> {
+        let begun = &mut self.begun[connection];
+        let requests = (*begun + bytes.len()) / self.request_bytes;
+        *begun = (*begun + bytes.len()) % self.request_bytes;
+        Ok((requests > 0).then_some(0..requests * self.reply_bytes))
+    }
+
+    fn opened(&mut self, connection: usize) {
+        if self.begun.len() <= connection {
+            self.begun.resize(connection + 1, 0);
+        }
+        self.begun[connection] = 0;
+    }
+
+    fn closed(&mut self, _: usize, _: Option<io::Error>) -> io::Result<()> {
+        Ok(()) // whoever goes away is not missed
+    }
+}

@@ -1,0 +1,300 @@
+//! The loop of one thread: batches out, replies counted, the next batch out.
+
+use crate::address::Address;
+use crate::batches::Batches;
+use crate::cpu::{self, Usage};
+use crate::error::{Error, Trouble};
+use crate::random::Random;
+use crate::replies::{Counts, Scanner};
+use crate::ring::{Handler, Ring};
+use hdrhistogram::Histogram;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// A server that answers nothing for so long is stuck.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often silence is looked for.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What one thread saw between the start and the end of its measurement.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    pub(crate) elapsed: Duration,
+    pub(crate) requests: u64,
+    pub(crate) counts: Counts,
+    /// Nanoseconds from sending a batch to its last reply.
+    pub(crate) latencies: Histogram<u64>,
+    /// Processor time of this thread, exactly, and by user and system.
+    pub(crate) busy: Duration,
+    pub(crate) usage: Usage,
+    /// That of the server, where its process is known.
+    pub(crate) server: Option<Usage>,
+}
+
+/// The connections of one thread to one server.
+pub(crate) struct Generator<'a> {
+    ring: Ring,
+    flow: Flow<'a>,
+    address: &'a Address,
+    stop: &'a AtomicBool,
+}
+
+/// Everything but the sockets.
+struct Flow<'a> {
+    batches: &'a Batches,
+    next: Next,
+    connections: Vec<Connection>,
+    /// The number of the first connection, for messages.
+    first: usize,
+    /// When the ring last had news.
+    now: Instant,
+    /// When silence was last looked for.
+    looked: Instant,
+    /// Connections whose batch goes out with the next wait, which is when its time starts.
+    starting: Vec<usize>,
+    /// How many connections wait for replies.
+    waiting: usize,
+    requests: u64,
+    counts: Counts,
+    latencies: Histogram<u64>,
+}
+
+/// Which batch a connection sends next.
+enum Next {
+    /// The one after its last, round and round.
+    Following,
+    /// The first that none has sent, until there is none.
+    Unsent(Range<usize>),
+    /// None: what is on its way comes to its end.
+    None,
+}
+
+struct Connection {
+    batch: usize,
+    /// Replies to the batch that have come.
+    counts: Counts,
+    scanner: Scanner,
+    sent: Instant,
+    is_waiting: bool,
+}
+
+impl<'a> Generator<'a> {
+    /// Connects to a server. The connections are numbered `numbers`.
+    pub(crate) fn connect(
+        address: &'a Address,
+        batches: &'a Batches,
+        numbers: Range<usize>,
+        stop: &'a AtomicBool,
+    ) -> Result<Self, Error> {
+        let mut ring = Ring::new(Arc::clone(batches.bytes()), numbers.len())?;
+        let mut random = Random::new(numbers.start as u64);
+        let now = Instant::now();
+        let mut connections = Vec::with_capacity(numbers.len());
+        for number in numbers.clone() {
+            let connected = address.connect();
+            ring.add(connected.map_err(|source| Error::Connect {
+                connection: number,
+                address: address.clone(),
+                source,
+            })?)?;
+            connections.push(Connection {
+                batch: random.below(batches.count() as u32) as usize,
+                counts: Counts::default(),
+                scanner: Scanner::default(),
+                sent: now,
+                is_waiting: false,
+            });
+        }
+        let flow = Flow {
+            batches,
+            next: Next::None,
+            connections,
+            first: numbers.start,
+            now,
+            looked: now,
+            starting: Vec::new(),
+            waiting: 0,
+            requests: 0,
+            counts: Counts::default(),
+            latencies: no_latencies()?,
+        };
+        Ok(Self { ring, flow, address, stop })
+    }
+
+    /// Sends batches round and round, and measures once `warmup` is over.
+    pub(crate) fn measure(
+        &mut self,
+        warmup: Duration,
+        measured: Duration,
+        server: Option<u32>,
+    ) -> Result<Tally, Error> {
+        self.flow.next = Next::Following;
+        self.start_all()?;
+        self.run_until(Instant::now() + warmup)?;
+        let server_usage = || server.map(Usage::of_process).transpose();
+        let server_before = server_usage()?;
+        let usage_before = Usage::of_this_thread()?;
+        let busy_before = cpu::time_of_this_thread();
+        let start = Instant::now();
+        (self.flow.requests, self.flow.counts) = (0, Counts::default());
+        self.flow.latencies.reset();
+        self.run_until(start + measured)?;
+        while self.flow.requests == 0 {
+            self.turn()?; // a time too short for a single batch ends with the first one
+        }
+        let tally = Tally {
+            elapsed: start.elapsed(),
+            requests: self.flow.requests,
+            counts: self.flow.counts,
+            latencies: std::mem::replace(&mut self.flow.latencies, no_latencies()?),
+            busy: cpu::time_of_this_thread().saturating_sub(busy_before),
+            usage: Usage::of_this_thread()?.since(usage_before),
+            server: server_usage()?.zip(server_before).map(|(after, before)| after.since(before)),
+        };
+        // What is on its way must not keep the server busy when others are measured.
+        self.flow.next = Next::None;
+        self.run_to_the_end()?;
+        Ok(tally)
+    }
+
+    /// Sends every batch once; returns what the replies say.
+    pub(crate) fn send_all(&mut self) -> Result<Counts, Error> {
+        self.flow.next = Next::Unsent(0..self.flow.batches.count());
+        self.start_all()?;
+        self.run_to_the_end()?;
+        Ok(self.flow.counts)
+    }
+
+    fn start_all(&mut self) -> Result<(), Error> {
+        for connection in 0..self.flow.connections.len() {
+            if let Some(part) = self.flow.start(connection) {
+                self.ring.send(connection, part)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn run_until(&mut self, end: Instant) -> Result<(), Error> {
+        while self.flow.now < end {
+            self.turn()?;
+        }
+        Ok(())
+    }
+
+    fn run_to_the_end(&mut self) -> Result<(), Error> {
+        while self.flow.waiting > 0 {
+            self.turn()?;
+        }
+        Ok(())
+    }
+
+    /// Sends what is to be sent, waits, and takes what came.
+    fn turn(&mut self) -> Result<(), Error> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        self.flow.sending(Instant::now());
+        self.ring.wait(LOOK)?;
+        self.flow.now = Instant::now();
+        let done = self.ring.dispatch(&mut self.flow).and_then(|()| self.flow.look_for_silence());
+        done.map_err(|trouble| trouble.at(self.address))
+    }
+}
+
+impl Flow<'_> {
+    /// The next batch of a connection, which from now on waits for replies.
+    fn start(&mut self, at: usize) -> Option<Range<usize>> {
+        let connection = &mut self.connections[at];
+        connection.batch = match &mut self.next {
+            Next::Following => (connection.batch + 1) % self.batches.count(),
+            Next::Unsent(unsent) => unsent.next()?,
+            Next::None => return None,
+        };
+        connection.counts = Counts::default();
+        connection.is_waiting = true;
+        self.waiting += 1;
+        self.starting.push(at);
+        Some(self.batches.get(connection.batch).part.clone())
+    }
+
+    /// Starts the clocks of batches that are about to go out.
+    fn sending(&mut self, now: Instant) {
+        for at in self.starting.drain(..) {
+            self.connections[at].sent = now;
+        }
+    }
+
+    /// Fails if a connection has waited for too long. Looks at all of them, so not every time.
+    fn look_for_silence(&mut self) -> Result<(), Trouble> {
+        if self.now.saturating_duration_since(self.looked) < LOOK {
+            return Ok(());
+        }
+        self.looked = self.now;
+        let silent = |connection: &Connection| {
+            connection.is_waiting && self.now.saturating_duration_since(connection.sent) > PATIENCE
+        };
+        match self.connections.iter().position(silent) {
+            Some(at) => {
+                let Connection { batch, counts, .. } = &self.connections[at];
+                let (seconds, count) = (PATIENCE.as_secs(), counts.all());
+                let replies = self.batches.get(*batch).replies;
+                let what =
+                    format!("after {seconds} s, {count} of a batch's {replies} replies have come");
+                Err(self.trouble(at, what))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn trouble(&self, at: usize, what: String) -> Trouble {
+        Trouble::Connection { connection: self.first + at, what }
+    }
+}
+
+impl Handler for Flow<'_> {
+    type Error = Trouble;
+
+    fn received(&mut self, at: usize, bytes: &[u8]) -> Result<Option<Range<usize>>, Trouble> {
+        let connection = &mut self.connections[at];
+        let counts = connection.scanner.scan(&self.batches.heads, bytes);
+        let counts = counts.map_err(|e| Trouble::unexpected(self.first + at, &e))?;
+        connection.counts.add_all(&counts);
+        let batch = self.batches.get(connection.batch);
+        let count = connection.counts.all();
+        if count < batch.replies {
+            return Ok(None);
+        }
+        if count > batch.replies || !connection.is_waiting || !connection.scanner.is_at_an_end() {
+            let replies = batch.replies;
+            return Err(
+                self.trouble(at, format!("more came than the {replies} replies of a batch"))
+            );
+        }
+        connection.is_waiting = false;
+        self.waiting -= 1;
+        self.requests += batch.requests;
+        self.counts.add_all(&connection.counts);
+        let latency = self.now.saturating_duration_since(connection.sent);
+        self.latencies.saturating_record(latency.as_nanos() as u64);
+        Ok(self.start(at))
+    }
+
+    fn opened(&mut self, _: usize) {}
+
+    fn closed(&mut self, at: usize, cause: Option<io::Error>) -> Result<(), Trouble> {
+        let Connection { batch, counts, .. } = &self.connections[at];
+        let (count, replies) = (counts.all(), self.batches.get(*batch).replies);
+        let how = cause.map_or("the server closed it".into(), |error| error.to_string());
+        let what = format!("{how} after {count} of a batch's {replies} replies");
+        Err(self.trouble(at, what))
+    }
+}
+
+/// From a nanosecond to a minute, to three digits.
+fn no_latencies() -> io::Result<Histogram<u64>> {
+    Histogram::new_with_bounds(1, 60_000_000_000, 3).map_err(io::Error::other)
+}

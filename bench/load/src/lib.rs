@@ -1,0 +1,36 @@
+//! Load for cache servers over the network: prepared requests, replies that are counted instead of
+//! parsed, an echo server as the floor, and races between servers. See `bench/load/README.md`.
+
+mod address;
+pub mod arguments;
+mod batches;
+mod buffers;
+mod cpu;
+mod draws;
+mod echo;
+mod echo_program;
+mod error;
+mod generator;
+mod keys;
+mod load;
+mod protocol;
+mod race;
+mod random;
+mod replies;
+mod report;
+mod ring;
+mod signals;
+mod uring;
+
+pub use address::Address;
+pub use batches::{Work, Workload};
+pub use draws::Distribution;
+pub use echo::{Echo, Reply};
+pub use echo_program::echo_program;
+pub use error::Error;
+pub use keys::KEY_BYTES;
+pub use load::{Load, Requests};
+pub use protocol::Protocol;
+pub use race::{Race, System};
+pub use report::{Found, Latency, LimitedBy, Report, TimePerOp};
+pub use signals::stop_flag;

@@ -1,0 +1,151 @@
+//! What requests look like on the wire, and how replies begin.
+
+use crate::keys::{KEY_BYTES, KEY_PREFIX};
+use crate::replies::{Head, Outcome};
+use std::fmt;
+use std::str::FromStr;
+
+/// A wire protocol of cache servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// That of Redis.
+    Resp,
+    /// The text protocol of memcached.
+    Memcache,
+    /// The meta protocol of memcached.
+    Meta,
+    /// The binary protocol of mrcache, with replies that begin with four bytes of length.
+    Mrcache,
+    /// The text protocol of poor-man's-cache.
+    Pmc,
+}
+
+/// Every protocol and its name.
+const NAMES: [(Protocol, &str); 5] = [
+    (Protocol::Resp, "resp"),
+    (Protocol::Memcache, "memcache"),
+    (Protocol::Meta, "meta"),
+    (Protocol::Mrcache, "mrcache"),
+    (Protocol::Pmc, "pmc"),
+];
+
+impl FromStr for Protocol {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = NAMES.iter().find(|(_, name)| *name == text);
+        let names = NAMES.map(|(_, name)| name).join(", ");
+        found.map(|(protocol, _)| *protocol).ok_or_else(|| format!("expected one of {names}"))
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = NAMES.iter().find(|(protocol, _)| protocol == self).map_or("", |(_, name)| name);
+        f.write_str(name)
+    }
+}
+
+/// The end of a message of poor-man's-cache.
+const PMC_END: u8 = 0x1F;
+
+impl Protocol {
+    /// The longest value that this protocol carries.
+    pub(crate) fn most_value_bytes(self) -> usize {
+        match self {
+            Self::Mrcache => (1 << 24) - 1,
+            _ => 1 << 29,
+        }
+    }
+
+    /// Appends a request for the value of a key.
+    pub(crate) fn get(self, key: &[u8; KEY_BYTES], out: &mut Vec<u8>) {
+        let (before, after): (&[u8], &[u8]) = match self {
+            Self::Resp => (b"*2\r\n$3\r\nGET\r\n$16\r\n", b"\r\n"),
+            Self::Memcache => (b"get ", b"\r\n"),
+            Self::Meta => (b"mg ", b" v\r\n"),
+            Self::Mrcache => (&[0, 1, KEY_BYTES as u8, 0], b""),
+            Self::Pmc => (b"GET ", &[PMC_END]),
+        };
+        for part in [before, key, after] {
+            out.extend_from_slice(part);
+        }
+    }
+
+    /// Appends a request that stores a value of `size` bytes, which `value` appends.
+    pub(crate) fn set(
+        self,
+        key: &[u8; KEY_BYTES],
+        size: usize,
+        value: impl FnOnce(&mut Vec<u8>),
+        out: &mut Vec<u8>,
+    ) {
+        let key_text = String::from_utf8_lossy(key);
+        match self {
+            Self::Resp => {
+                let head = format!("*3\r\n$3\r\nSET\r\n$16\r\n{key_text}\r\n${size}\r\n");
+                out.extend_from_slice(head.as_bytes());
+            }
+            Self::Memcache => {
+                out.extend_from_slice(format!("set {key_text} 0 0 {size}\r\n").as_bytes());
+            }
+            Self::Meta => out.extend_from_slice(format!("ms {key_text} {size}\r\n").as_bytes()),
+            Self::Mrcache => {
+                out.extend_from_slice(&[0, 2, KEY_BYTES as u8, 0]);
+                out.extend_from_slice(&(size as u32).to_le_bytes());
+                out.extend_from_slice(key);
+            }
+            Self::Pmc => out.extend_from_slice(format!("SET {key_text} ").as_bytes()),
+        }
+        value(out);
+        match self {
+            Self::Resp | Self::Memcache | Self::Meta => out.extend_from_slice(b"\r\n"),
+            Self::Mrcache => {}
+            Self::Pmc => out.push(PMC_END),
+        }
+    }
+
+    /// Whether a stored value is acknowledged.
+    pub(crate) fn answers_sets(self) -> bool {
+        self != Self::Mrcache
+    }
+
+    /// How replies begin to a request for a key whose value has `size` bytes; the hit is first.
+    pub(crate) fn get_heads(self, size: usize) -> Vec<Head> {
+        let hit = |head: &[u8], rest| Head::new(head, rest, Outcome::Hit);
+        let miss = |head: &[u8]| Head::new(head, 0, Outcome::Miss);
+        match self {
+            Self::Resp => {
+                let head = hit(format!("${size}\r\n").as_bytes(), size + 2);
+                vec![head, miss(b"$-1\r\n"), miss(b"_\r\n")]
+            }
+            Self::Memcache => {
+                // Of the head only the part that all keys share, and which flags and size follow.
+                let head = b"VALUE key:";
+                let whole = format!("VALUE {} 0 {size}\r\n\r\nEND\r\n", "k".repeat(KEY_BYTES));
+                vec![hit(head, whole.len() + size - head.len()), miss(b"END\r\n")]
+            }
+            Self::Meta => {
+                vec![hit(format!("VA {size}\r\n").as_bytes(), size + 2), miss(b"EN\r\n")]
+            }
+            Self::Mrcache => vec![hit(&(size as u32).to_le_bytes(), size), miss(&[0; 4])],
+            Self::Pmc => {
+                // No length is sent: a value is known by how it begins.
+                let head = &KEY_PREFIX[..size.min(KEY_PREFIX.len())];
+                vec![hit(head, size + 1 - head.len()), miss(b"(nil)\x1F")]
+            }
+        }
+    }
+
+    /// How replies begin to a request that stores a value: nothing where there is none.
+    pub(crate) fn set_heads(self) -> Vec<Head> {
+        let text: &[u8] = match self {
+            Self::Resp => b"+OK\r\n",
+            Self::Memcache => b"STORED\r\n",
+            Self::Meta => b"HD\r\n",
+            Self::Mrcache => return Vec::new(),
+            Self::Pmc => b"OK\x1F",
+        };
+        vec![Head::new(text, 0, Outcome::Stored)]
+    }
+}

@@ -1,0 +1,199 @@
+//! The figures of a race: medians, a table for people, rows for programs.
+
+use crate::race::systems::System;
+use crate::report::{LimitedBy, Report};
+use std::io::{Result, Write};
+
+/// What a system did at a work.
+#[derive(Clone, Debug)]
+pub(crate) struct Figure {
+    pub(crate) work: &'static str,
+    pub(crate) system: System,
+    /// The work of redis that this one is compared with.
+    pub(crate) reference: &'static str,
+    pub(crate) ops_per_second: f64,
+    pub(crate) user_ns: f64,
+    pub(crate) system_ns: f64,
+    pub(crate) p99_us: f64,
+    pub(crate) server_share: f64,
+    pub(crate) generator_share: f64,
+    pub(crate) hit_share: Option<f64>,
+    pub(crate) limited_by: LimitedBy,
+}
+
+impl Figure {
+    /// Each figure by itself is the median of the rounds, of which there is one at least.
+    pub(crate) fn of(
+        (work, reference): (&'static str, &'static str),
+        system: System,
+        rounds: &[Report],
+    ) -> Self {
+        let median = |figure: &dyn Fn(&Report) -> f64| middle(rounds.iter().map(figure).collect());
+        let server = |report: &Report| report.server.unwrap_or_default();
+        let limited = rounds.iter().filter(|r| r.limited_by() == LimitedBy::Generator).count();
+        let found = rounds.iter().filter_map(|report| report.found);
+        let hits = found.clone().map(|found| found.hits).sum::<u64>() as f64;
+        let lookups = found.map(|found| found.hits + found.misses).sum::<u64>();
+        Self {
+            work,
+            system,
+            reference,
+            ops_per_second: median(&|report| report.ops_per_second),
+            user_ns: median(&|report| server(report).user_ns),
+            system_ns: median(&|report| server(report).system_ns),
+            p99_us: median(&|report| report.latency.p99_us),
+            server_share: median(&|report| server(report).share_at(report.ops_per_second)),
+            generator_share: median(&|report| report.generator_share),
+            hit_share: (lookups > 0).then(|| hits / lookups as f64),
+            limited_by: if 2 * limited > rounds.len() {
+                LimitedBy::Generator
+            } else {
+                LimitedBy::Server
+            },
+        }
+    }
+
+    /// How many times redis's rate this is, where redis took part.
+    fn times_redis(&self, all: &[Self]) -> Option<f64> {
+        let is_it = |other: &&Self| other.system == System::Redis && other.work == self.reference;
+        all.iter().find(is_it).map(|redis| self.ops_per_second / redis.ops_per_second)
+    }
+}
+
+fn middle(mut figures: Vec<f64>) -> f64 {
+    figures.sort_unstable_by(f64::total_cmp);
+    let count = figures.len();
+    f64::midpoint(figures[(count - 1) / 2], figures[count / 2])
+}
+
+/// Writes figures as a JSON array.
+pub(crate) fn json(figures: &[Figure], out: &mut dyn Write) -> Result<()> {
+    for (at, figure) in figures.iter().enumerate() {
+        let before = if at == 0 { "[" } else { "," };
+        let Figure { work, system, ops_per_second, user_ns, system_ns, p99_us, .. } = figure;
+        write!(out, "{before}\n  {{\"work\":\"{work}\",\"system\":\"{system}\",")?;
+        write!(out, "\"ops_per_second\":{ops_per_second:.0}")?;
+        if let Some(times) = figure.times_redis(figures) {
+            write!(out, ",\"ratio_to_redis\":{times:.3}")?;
+        }
+        write!(out, ",\"user_ns_per_op\":{user_ns:.0},\"system_ns_per_op\":{system_ns:.0}")?;
+        write!(out, ",\"p99_us\":{p99_us:.1}")?;
+        if let Some(share) = figure.hit_share {
+            write!(out, ",\"hit_share\":{share:.4}")?;
+        }
+        let Figure { server_share, generator_share, limited_by, .. } = figure;
+        write!(out, ",\"server_share\":{server_share:.3}")?;
+        write!(out, ",\"generator_share\":{generator_share:.3}")?;
+        write!(out, ",\"limited_by\":\"{limited_by}\"}}")?;
+    }
+    out.write_all(b"\n]\n")
+}
+
+/// Writes figures as a table.
+pub(crate) fn table(figures: &[Figure], out: &mut dyn Write) -> Result<()> {
+    writeln!(
+        out,
+        "{:<13}{:<11}{:>10} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7} {:>10}",
+        "work",
+        "system",
+        "M ops/s",
+        "x redis",
+        "user ns",
+        "sys ns",
+        "p99 us",
+        "hits",
+        "server",
+        "generator"
+    )?;
+    let mut last = None;
+    for figure in figures {
+        let work = if last == Some(figure.work) { "" } else { figure.work };
+        last = Some(figure.work);
+        let times = figure.times_redis(figures).map_or(String::new(), |t| format!("{t:.2}"));
+        let hits = figure.hit_share.map_or(String::new(), |share| format!("{:.1}%", 100.0 * share));
+        let limit = if figure.limited_by == LimitedBy::Generator { " <" } else { "" };
+        let Figure { user_ns, system_ns, p99_us, .. } = figure;
+        let (server, generator) = (100.0 * figure.server_share, 100.0 * figure.generator_share);
+        let rate = figure.ops_per_second / 1e6;
+        writeln!(
+            out,
+            "{work:<13}{:<11}{rate:>10.3} {times:>9} {user_ns:>9.0} {system_ns:>9.0} \
+             {p99_us:>9.0} {hits:>7} {server:>6.0}% {generator:>9.0}%{limit}",
+            figure.system.to_string(),
+        )?;
+    }
+    if figures.iter().any(|figure| figure.limited_by == LimitedBy::Generator) {
+        writeln!(out, "\n< the generator was too busy: the system can do more")?;
+    }
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Found, Latency, TimePerOp};
+    use std::time::Duration;
+
+    fn report(ops_per_second: f64, generator_share: f64) -> Report {
+        Report {
+            requests: 1000,
+            elapsed: Duration::from_secs(1),
+            ops_per_second,
+            found: Some(Found { hits: 999, misses: 1 }),
+            latency: Latency { p99_us: 1e6 / ops_per_second, ..Latency::default() },
+            generator_share,
+            generator: TimePerOp::default(),
+            server: Some(TimePerOp { user_ns: 300.0, system_ns: 200.0 }),
+            server_resident_bytes: None,
+        }
+    }
+
+    fn figures() -> Vec<Figure> {
+        let names = ("get100", "get100");
+        let redis = [report(1e6, 0.2), report(3e6, 0.2), report(2e6, 0.2)];
+        let echo = [report(9e6, 0.95), report(8e6, 0.96), report(7e6, 0.89)];
+        let text = [report(5e5, 0.1)];
+        vec![
+            Figure::of(names, System::Redis, &redis),
+            Figure::of(names, System::Echo, &echo),
+            Figure::of(("get100-text", "get100"), System::Memcached, &text),
+        ]
+    }
+
+    fn written(write: fn(&[Figure], &mut dyn Write) -> Result<()>) -> String {
+        let mut out = Vec::new();
+        write(&figures(), &mut out).expect("memory takes all");
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn rows_are_json() {
+        let rows = written(json);
+        let lines: Vec<&str> = rows.lines().collect();
+        assert_eq!((lines[0], lines[4], lines.len()), ("[", "]", 5));
+        let redis = "  {\"work\":\"get100\",\"system\":\"redis\",\"ops_per_second\":2000000,\
+                     \"ratio_to_redis\":1.000,\"user_ns_per_op\":300,\"system_ns_per_op\":200,\
+                     \"p99_us\":0.5,\"hit_share\":0.9990,\"server_share\":1.000,\
+                     \"generator_share\":0.200,\"limited_by\":\"server\"}";
+        assert_eq!(lines[1], format!("{redis},"));
+        assert!(lines[2].contains("\"ratio_to_redis\":4.000"), "{rows}");
+        assert!(lines[2].contains("\"limited_by\":\"generator\""), "two of three rounds are");
+        assert!(lines[3].contains("\"ratio_to_redis\":0.250"), "of redis at get100: {rows}");
+    }
+
+    #[test]
+    fn a_table_names_each_work_once() {
+        let table = written(table);
+        let lines: Vec<&str> = table.lines().collect();
+        let starts: Vec<&str> = lines[1..4].iter().map(|line| line[..13].trim_end()).collect();
+        assert_eq!(starts, ["get100", "", "get100-text"]);
+        assert!(lines[2].ends_with("95% <"), "{table}");
+        assert!(lines[5].starts_with("< the generator"), "{table}");
+    }
+
+    #[test]
+    fn without_redis_there_is_no_ratio() {
+        let figures = &figures()[1..];
+        assert_eq!(figures[0].times_redis(figures), None);
+    }
+}

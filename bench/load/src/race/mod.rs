@@ -1,0 +1,172 @@
+//! Several servers side by side: each on one core, the generator on another, taking turns round by
+//! round, so that what disturbs the machine meets them all.
+
+mod figures;
+mod server;
+mod systems;
+mod works;
+
+use crate::batches::Workload;
+use crate::error::Error;
+use crate::load::{Load, Requests};
+use crate::report::Report;
+use figures::Figure;
+use server::Server;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+pub use systems::System;
+use works::{Data, TASKS, Task};
+
+/// Who races, at what, and for how long.
+#[derive(Clone, Debug)]
+pub struct Race {
+    /// The systems that take part.
+    pub systems: Vec<System>,
+    /// The names of the works; see [`Race::works`].
+    pub works: Vec<String>,
+    /// How often each system does each work.
+    pub rounds: usize,
+    /// Connections to each server.
+    pub connections: usize,
+    /// How long each run goes before it is measured.
+    pub warmup: Duration,
+    /// How long each run is measured.
+    pub measured: Duration,
+    /// The core of the servers.
+    pub server_core: usize,
+    /// The core of the generator.
+    pub generator_core: usize,
+    /// Where the `nuthatch` program is.
+    pub nuthatch: Option<PathBuf>,
+}
+
+/// A system that has been started.
+struct Entrant {
+    system: System,
+    server: Server,
+}
+
+impl Race {
+    /// The names of all works.
+    pub fn works() -> impl Iterator<Item = &'static str> {
+        TASKS.iter().map(|task| task.name)
+    }
+
+    /// Runs the race, tells on `progress` what it is at, and writes the figures.
+    pub fn run(
+        &self,
+        json: bool,
+        stop: &AtomicBool,
+        progress: &mut dyn Write,
+        out: &mut dyn Write,
+    ) -> Result<(), Error> {
+        let chosen = |task: &&Task| self.works.iter().any(|name| name == task.name);
+        let tasks: Vec<&Task> = TASKS.iter().filter(chosen).collect();
+        let mut figures = Vec::new();
+        for same_data in tasks.chunk_by(|one, other| one.data == other.data) {
+            let mut entrants = self.start_and_fill(same_data, stop, progress)?;
+            for task in same_data {
+                figures.extend(self.race(task, &mut entrants, stop, progress)?);
+            }
+        }
+        if json { figures::json(&figures, out) } else { figures::table(&figures, out) }?;
+        Ok(())
+    }
+
+    /// Starts all servers that hold data, and stores it once all of them are there.
+    fn start_and_fill(
+        &self,
+        tasks: &[&Task],
+        stop: &AtomicBool,
+        progress: &mut dyn Write,
+    ) -> Result<Vec<Entrant>, Error> {
+        let takes_part = |system: &System| {
+            *system != System::Echo && tasks.iter().any(|task| system.protocol_at(task).is_some())
+        };
+        let mut entrants = Vec::new();
+        for &system in self.systems.iter().filter(|system| takes_part(system)) {
+            let server = system.start(tasks[0], self.nuthatch.as_ref(), self.server_core)?;
+            entrants.push(Entrant { system, server });
+        }
+        let Data { keys, value_bytes } = tasks[0].data;
+        for Entrant { system, server } in &mut entrants {
+            writeln!(progress, "{system}: filling {keys} keys of {value_bytes} bytes")?;
+            let load = self.load(server, tasks[0].workload(system.protocols()[0]));
+            server.wait_until(|| load.greet(stop))?;
+            load.fill(stop)?;
+        }
+        Ok(entrants)
+    }
+
+    /// All rounds of one work.
+    fn race(
+        &self,
+        task: &Task,
+        entrants: &mut Vec<Entrant>,
+        stop: &AtomicBool,
+        progress: &mut dyn Write,
+    ) -> Result<Vec<Figure>, Error> {
+        let echo = self.systems.iter().find(|system| **system == System::Echo);
+        let echo = echo.filter(|echo| echo.protocol_at(task).is_some());
+        if let Some(&system) = echo {
+            // It holds nothing, and its messages differ from work to work.
+            let mut server = system.start(task, None, self.server_core)?;
+            let load = self.load(&server, task.workload(system.protocols()[0]));
+            server.wait_until(|| load.reach())?;
+            entrants.push(Entrant { system, server });
+        }
+        let result = self.rounds(task, entrants, stop, progress);
+        if echo.is_some() {
+            entrants.pop();
+        }
+        result
+    }
+
+    fn rounds(
+        &self,
+        task: &Task,
+        entrants: &[Entrant],
+        stop: &AtomicBool,
+        progress: &mut dyn Write,
+    ) -> Result<Vec<Figure>, Error> {
+        let mut requests: Vec<(Workload, Requests)> = Vec::new();
+        let mut reports: Vec<Vec<Report>> = vec![Vec::new(); entrants.len()];
+        for round in 0..self.rounds {
+            writeln!(progress, "{}: round {} of {}", task.name, round + 1, self.rounds)?;
+            // Another one first each time.
+            for at in (0..entrants.len()).map(|at| (at + round) % entrants.len()) {
+                let Entrant { system, server } = &entrants[at];
+                let Some(protocol) = system.protocol_at(task) else { continue };
+                let known = requests.iter().position(|(of, _)| of.protocol == protocol);
+                let known = known.unwrap_or_else(|| {
+                    let workload = task.workload(protocol);
+                    requests.push((workload.clone(), Requests::of(&workload)));
+                    requests.len() - 1
+                });
+                let (workload, requests) = &requests[known];
+                let load = self.load(server, workload.clone());
+                reports[at].push(load.run(requests, stop)?);
+            }
+        }
+        let names = (task.name, task.reference);
+        let figure = |(entrant, reports): (&Entrant, Vec<Report>)| {
+            (!reports.is_empty()).then(|| Figure::of(names, entrant.system, &reports))
+        };
+        Ok(entrants.iter().zip(reports).filter_map(figure).collect())
+    }
+
+    fn load(&self, server: &Server, workload: Workload) -> Load {
+        Load {
+            address: server.address(workload.protocol).clone(),
+            workload,
+            connections: self.connections,
+            threads: 1,
+            core_number: Some(self.generator_core),
+            warmup: self.warmup,
+            measured: self.measured,
+            server_pid: Some(server.pid()),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The systems that race, and how each is started.
+
+use crate::batches::Work;
+use crate::error::Error;
+use crate::protocol::Protocol;
+use crate::race::server::Server;
+use crate::race::works::Task;
+use std::env;
+use std::fmt;
+use std::io;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::Command;
+use std::str::FromStr;
+
+/// A system that takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum System {
+    /// Redis, with neither persistence nor threads for its sockets.
+    Redis,
+    /// memcached with one thread.
+    Memcached,
+    /// Nuthatch with one thread.
+    Nuthatch,
+    /// The server that does nothing.
+    Echo,
+}
+
+impl System {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Redis, Self::Memcached, Self::Nuthatch, Self::Echo];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Redis => "redis",
+            Self::Memcached => "memcached",
+            Self::Nuthatch => "nuthatch",
+            Self::Echo => "echo",
+        }
+    }
+
+    /// What it speaks; first what it is asked in where a work leaves the choice.
+    pub(crate) fn protocols(self) -> &'static [Protocol] {
+        match self {
+            Self::Redis | Self::Nuthatch | Self::Echo => &[Protocol::Resp],
+            Self::Memcached => &[Protocol::Meta, Protocol::Memcache],
+        }
+    }
+
+    /// What it is asked in at a task, if it takes part in that.
+    pub(crate) fn protocol_at(self, task: &Task) -> Option<Protocol> {
+        let all = self.protocols();
+        task.protocol.map_or(Some(all[0]), |needed| all.contains(&needed).then_some(needed))
+    }
+
+    /// Starts it on a core, with ports that are free.
+    pub(crate) fn start(
+        self,
+        task: &Task,
+        nuthatch: Option<&PathBuf>,
+        core_number: usize,
+    ) -> Result<Server, Error> {
+        let (first, second) = free_ports()?;
+        let local = |port: u16| format!("127.0.0.1:{port}");
+        let (program, arguments, package) = match self {
+            Self::Redis => {
+                let arguments = format!(
+                    "--port {first} --bind 127.0.0.1 --appendonly no --io-threads 1 \
+                     --loglevel warning --save"
+                );
+                // What --save is given is nothing: no snapshots.
+                let arguments = words(&arguments).chain([String::new()]).collect();
+                (PathBuf::from("redis-server"), arguments, "Debian has it in redis-server")
+            }
+            Self::Memcached => {
+                // The user is who it runs as, where it is started by root.
+                let arguments = format!("-l 127.0.0.1 -p {first} -U 0 -t 1 -m 2048 -u root");
+                let arguments: Vec<_> = words(&arguments).collect();
+                (PathBuf::from("memcached"), arguments, "Debian has it in memcached")
+            }
+            Self::Nuthatch => {
+                let Some(path) = nuthatch else {
+                    return Err(Error::Usage("nuthatch races only with --nuthatch PATH".into()));
+                };
+                let resp = local(first);
+                let arguments = format!("serve --threads 1 --memory 2GiB --resp {resp}");
+                (path.clone(), words(&arguments).collect(), "--nuthatch says where it is")
+            }
+            Self::Echo => {
+                let (request, reply) = echo_sizes(task);
+                let address = local(first);
+                let arguments =
+                    format!("echo --request {request} --reply {reply} --address {address}");
+                (env::current_exe()?, words(&arguments).collect(), "it is part of this program")
+            }
+        };
+        let mut command = Command::new(&program);
+        command.args(arguments);
+        let resp_only = self.protocols() == [Protocol::Resp];
+        let memcache = if resp_only || self == Self::Memcached { first } else { second };
+        Server::start(command, core_number, [local(first), local(memcache)]).map_err(|error| {
+            let what = format!("{}: {error}: {package}", program.display());
+            Error::Io(io::Error::new(error.kind(), what))
+        })
+    }
+}
+
+fn words(text: &str) -> impl Iterator<Item = String> {
+    text.split_ascii_whitespace().map(String::from)
+}
+
+/// Two ports that are free now.
+fn free_ports() -> io::Result<(u16, u16)> {
+    let listeners = [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
+    Ok((listeners[0].local_addr()?.port(), listeners[1].local_addr()?.port()))
+}
+
+/// The length of a request of this task, and the reply.
+fn echo_sizes(task: &Task) -> (usize, String) {
+    let mut request = Vec::new();
+    let (key, size) = (crate::keys::key(0), task.data.value_bytes);
+    if task.work == Work::Set {
+        let value = |out: &mut Vec<u8>| out.resize(out.len() + size, b'v');
+        Protocol::Resp.set(&key, size, value, &mut request);
+        return (request.len(), "ok".into());
+    }
+    Protocol::Resp.get(&key, &mut request);
+    (request.len(), size.to_string())
+}
+
+impl fmt::Display for System {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for System {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names = Self::ALL.map(Self::name).join(", ");
+        let found = Self::ALL.into_iter().find(|system| system.name() == text);
+        found.ok_or_else(|| format!("expected some of {names}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::race::works::TASKS;
+
+    fn at(name: &str) -> Vec<(System, Protocol)> {
+        let task = TASKS.iter().find(|task| task.name == name).expect("a work");
+        let protocol = |system: System| Some((system, system.protocol_at(task)?));
+        System::ALL.into_iter().filter_map(protocol).collect()
+    }
+
+    #[test]
+    fn each_is_asked_in_its_own_language_or_that_of_the_work() {
+        use Protocol::{Memcache, Meta, Resp};
+        use System::{Echo, Memcached, Nuthatch, Redis};
+        let own = [(Redis, Resp), (Memcached, Meta), (Nuthatch, Resp), (Echo, Resp)];
+        assert_eq!(at("get100"), own);
+        assert_eq!(at("get100-meta"), [(Memcached, Meta)]);
+        assert_eq!(at("get100-text"), [(Memcached, Memcache)]);
+    }
+
+    #[test]
+    fn an_echo_knows_the_length_of_requests() {
+        let sizes = |name| TASKS.iter().find(|task| task.name == name).map(echo_sizes);
+        assert_eq!(sizes("get100"), Some((36, "100".into())));
+        assert_eq!(sizes("set100"), Some((144, "ok".into())));
+        assert_eq!(sizes("get10k"), Some((36, "10240".into())));
+    }
+
+    #[test]
+    fn nuthatch_needs_its_program() {
+        let error = System::Nuthatch.start(&TASKS[0], None, 0).expect_err("no program");
+        assert!(error.to_string().contains("--nuthatch"), "{error}");
+    }
+
+    #[test]
+    fn systems_read_as_they_are_written() {
+        for system in System::ALL {
+            assert_eq!(system.to_string().parse(), Ok(system));
+        }
+        assert!("valkey".parse::<System>().is_err_and(|error| error.contains("redis")));
+    }
+}

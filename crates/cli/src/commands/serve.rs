@@ -1,0 +1,125 @@
+//! `nuthatch serve`: a cache server.
+
+use super::{Answer, Failure};
+use crate::figures::{bytes, parse_size};
+use crate::streams::Stdout;
+use clap::{Args, ValueEnum};
+use nuthatch_cache::{Cache, Eviction, Options as CacheOptions};
+use nuthatch_server::{Address, Options, Running};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::fmt::Write;
+use std::num::NonZero;
+use std::sync::Arc;
+use std::thread::{self, available_parallelism};
+
+const NOTES: &str = "\
+Examples:
+  nuthatch serve                                      127.0.0.1:6379, 1 GiB, all cores
+  nuthatch serve --memory 16GiB --threads 4
+  nuthatch serve --resp 127.0.0.1:7000 --resp unix:/run/nuthatch/resp.sock
+  redis-cli set greeting hello                        any client of Redis will do
+
+The server runs until it gets SIGTERM or SIGINT (Ctrl-C). What it holds is in memory, and goes
+with it.
+
+Exit status:
+  0  it was asked to stop, and did
+  2  the command line is wrong
+  3  anything else: an address is taken, say";
+
+/// Serve a cache to clients of Redis
+///
+/// Keys expire to the millisecond. When the memory is used up, what is asked for least makes room;
+/// one pass over many keys does not push out what others ask for (S3-FIFO).
+#[derive(Debug, Args)]
+#[command(after_long_help = NOTES)]
+pub(crate) struct Serve {
+    /// Where to listen for clients of Redis: host:port, unix:PATH, or off; may be given again
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:6379")]
+    resp: Vec<String>,
+    /// Memory for all there is: keys, values, index and connections; from 16MiB on
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
+    memory: u64,
+    /// What happens when the memory is used up
+    #[arg(long, value_name = "POLICY", default_value = "s3fifo")]
+    eviction: Policy,
+    /// Threads, each with connections of its own [default: all cores]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZero<usize>>,
+    /// Listen beyond this machine although nobody is asked for a password
+    #[arg(long)]
+    insecure: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Policy {
+    /// What is asked for least makes room
+    S3fifo,
+    /// Writes fail
+    None,
+}
+
+impl Serve {
+    pub(crate) fn run(&self) -> Result<Answer, Failure> {
+        let resp = self.addresses()?;
+        let cores = || available_parallelism().map_or(1, usize::from);
+        let threads = self.threads.map_or_else(cores, usize::from);
+        let eviction = match self.eviction {
+            Policy::S3fifo => Eviction::S3Fifo,
+            Policy::None => Eviction::None,
+        };
+        let options = CacheOptions::new().memory(self.memory).eviction(eviction);
+        let cache = Cache::new(options).map_err(|error| Failure::Usage(error.to_string()))?;
+        // Before anybody can connect, so that no signal finds us unprepared.
+        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failure)?;
+        let running =
+            Running::start(Arc::new(cache), &Options { resp, threads }).map_err(failure)?;
+        self.greet(&running, threads)?;
+        let stopper = running.stopper();
+        thread::spawn(move || {
+            if signals.forever().next().is_some() {
+                stopper.stop();
+            }
+        });
+        running.wait().map_err(failure)?;
+        Ok(Answer::Whole)
+    }
+
+    /// Where to listen. Beyond this machine only if that is wanted.
+    fn addresses(&self) -> Result<Vec<Address>, Failure> {
+        let wanted = self.resp.iter().filter(|address| *address != "off");
+        let parsed = wanted.map(|address| {
+            let usage = |error| Failure::Usage(format!("--resp: {error}"));
+            let address: Address = address.parse().map_err(usage)?;
+            if address.is_local() || self.insecure {
+                return Ok(address);
+            }
+            let reason = "anybody who reaches it could read and write all there is";
+            Err(Failure::Usage(format!("--resp {address}: {reason}; --insecure allows it")))
+        });
+        let addresses: Vec<Address> = parsed.collect::<Result<_, Failure>>()?;
+        if addresses.is_empty() {
+            return Err(Failure::Usage("expected an address to listen at, found none".to_owned()));
+        }
+        Ok(addresses)
+    }
+
+    fn greet(&self, running: &Running, threads: usize) -> Result<(), Failure> {
+        let mut text = String::new();
+        for address in running.resp() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "listening at {address} for clients of Redis");
+        }
+        let s = if threads == 1 { "" } else { "s" };
+        let _ = writeln!(text, "{} of memory, {threads} thread{s}", bytes(self.memory));
+        let mut stdout = Stdout::new();
+        stdout.put(text.as_bytes())?;
+        stdout.flush()
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
+fn failure(error: std::io::Error) -> Failure {
+    Failure::Error(error.to_string())
+}

@@ -1,0 +1,119 @@
+//! Where a server listens.
+
+use rustix::net::sockopt::{set_socket_reuseaddr, set_socket_reuseport};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with};
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 1024;
+
+/// A place to listen at: `host:port` or `unix:PATH`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// An address of the network. Port 0 is any free port.
+    Tcp(SocketAddr),
+    /// A socket in the file system.
+    Unix(PathBuf),
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            return match path {
+                "" => Err("expected a path behind `unix:`, found nothing".to_owned()),
+                path => Ok(Self::Unix(path.into())),
+            };
+        }
+        let expected = format!("expected host:port or unix:PATH, found `{text}`");
+        let mut found = text.to_socket_addrs().map_err(|error| format!("{expected}: {error}"))?;
+        found.next().map(Self::Tcp).ok_or(expected)
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+impl Address {
+    /// The port, of an address of the network.
+    pub fn port(&self) -> Option<u16> {
+        match self {
+            Self::Tcp(address) => Some(address.port()),
+            Self::Unix(_) => None,
+        }
+    }
+
+    /// Whether only this machine can reach it.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Self::Tcp(address) => address.ip().is_loopback(),
+            Self::Unix(_) => true,
+        }
+    }
+
+    /// Listens at this address, which other sockets of this process may do as well: the kernel
+    /// spreads connections over them.
+    pub(crate) fn listen(&self) -> io::Result<(OwnedFd, Self)> {
+        match self {
+            Self::Tcp(address) => listen_tcp(*address),
+            Self::Unix(path) => {
+                let listener = std::os::unix::net::UnixListener::bind(path)?;
+                Ok((listener.into(), self.clone()))
+            }
+        }
+    }
+}
+
+fn listen_tcp(address: SocketAddr) -> io::Result<(OwnedFd, Address)> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    set_socket_reuseaddr(&socket, true)?;
+    set_socket_reuseport(&socket, true)?;
+    bind(&socket, &address)?;
+    listen(&socket, BACKLOG)?;
+    let bound = rustix::net::getsockname(&socket)?;
+    let bound = SocketAddr::try_from(bound).map_err(io::Error::from)?;
+    Ok((socket, Address::Tcp(bound)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_and_written() {
+        for text in ["127.0.0.1:6379", "[::1]:6379", "unix:/run/nuthatch.sock"] {
+            assert_eq!(text.parse::<Address>().expect("an address").to_string(), text);
+        }
+        for text in ["", "6379", "127.0.0.1", "unix:", "127.0.0.1:99999"] {
+            assert!(text.parse::<Address>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn loopback_and_files_are_local() {
+        let local = |text: &str| text.parse::<Address>().expect("an address").is_local();
+        assert!(local("127.0.0.1:1") && local("[::1]:1") && local("unix:x"));
+        assert!(!local("0.0.0.0:1") && !local("[::]:1") && !local("10.0.0.1:1"));
+    }
+
+    #[test]
+    fn two_sockets_listen_at_one_address() {
+        let any: Address = "127.0.0.1:0".parse().expect("an address");
+        let (_first, bound) = any.listen().expect("a free port");
+        assert_ne!(bound, any);
+        assert_eq!(bound.listen().expect("the same port").1, bound);
+    }
+}

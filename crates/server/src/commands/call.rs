@@ -1,0 +1,93 @@
+//! One request, on its way to its answer.
+
+use super::{Client, Keys, Server};
+use crate::protocol::resp::{Reply, Span};
+use nuthatch_cache::Turn;
+
+/// The arguments of a request, the command's name first.
+#[derive(Clone, Copy, Debug)]
+pub struct Args<'a> {
+    bytes: &'a [u8],
+    spans: &'a [Span],
+}
+
+impl<'a> Args<'a> {
+    /// Arguments that lie in these bytes.
+    pub fn new(bytes: &'a [u8], spans: &'a [Span]) -> Self {
+        Self { bytes, spans }
+    }
+
+    /// How many there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Whether there are none, not even a name.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// The argument at this place; empty beyond the last one.
+    #[inline]
+    pub fn get(&self, at: usize) -> &'a [u8] {
+        self.spans.get(at).and_then(|span| span.of(self.bytes)).unwrap_or_default()
+    }
+
+    /// Those from this place on, the first of them as if it were the name.
+    pub(super) fn behind(&self, at: usize) -> Self {
+        Self { spans: self.spans.get(at..).unwrap_or_default(), ..*self }
+    }
+
+    /// Bytes of the whole request, with what frames it.
+    #[inline]
+    pub(super) fn request_len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Those of the arguments that are keys.
+    pub fn keys(&self, keys: Keys) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let last = usize::try_from(keys.last).unwrap_or_else(|_| {
+            // Before the first key, if there are too few: then there are none.
+            self.len().saturating_sub(keys.last.unsigned_abs() as usize)
+        });
+        let count = match keys.step {
+            0 => 0,
+            step => {
+                (last.min(self.len().saturating_sub(1)) + step).saturating_sub(keys.first) / step
+            }
+        };
+        self.from(keys.first).step_by(keys.step.max(1)).take(count)
+    }
+
+    /// The arguments from this place on.
+    pub fn from(&self, at: usize) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let bytes = self.bytes;
+        self.spans[at.min(self.spans.len())..]
+            .iter()
+            .map(move |span| span.of(bytes).unwrap_or_default())
+    }
+}
+
+/// One request, and all that a command needs to answer it.
+pub struct Call<'a> {
+    /// The cache.
+    pub turn: &'a Turn<'a>,
+    /// The connection the request came on.
+    pub client: &'a mut Client,
+    /// What all connections share.
+    pub server: &'a Server,
+    /// Name and arguments.
+    pub args: Args<'a>,
+    /// Where the answer goes, behind those of earlier requests.
+    pub out: &'a mut Vec<u8>,
+}
+
+impl Call<'_> {
+    /// Writes the answer.
+    #[inline]
+    pub fn reply(&mut self) -> Reply<'_> {
+        Reply::new(self.out, self.client.version)
+    }
+}

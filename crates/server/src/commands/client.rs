@@ -1,0 +1,124 @@
+//! What a connection has set for itself.
+
+use super::clients::Connection;
+use super::metrics::Metrics;
+use super::transactions::Transaction;
+use super::users::User;
+use crate::protocol::resp::Version;
+use std::sync::Arc;
+
+/// The state of one connection that speaks RESP.
+///
+/// [`Server::connect`](super::Server::connect) makes one that `CLIENT LIST` shows. The default one
+/// belongs to no server's list, and counts for itself alone.
+#[derive(Debug, Default)]
+pub struct Client {
+    /// The connection's number; later ones have greater numbers.
+    pub id: u64,
+    /// The version of the protocol it has chosen.
+    pub version: Version,
+    /// It asked to be closed, once this answer is sent.
+    pub closing: bool,
+    pub(super) state: State,
+    /// Who it has logged in as.
+    pub(super) user: Option<Arc<User>>,
+    /// What waits for `EXEC`, and what is watched for it.
+    pub(super) transaction: Transaction,
+    pub(super) connection: Arc<Connection>,
+    pub(super) metrics: Arc<Metrics>,
+}
+
+/// What every command has to look at, before it runs or after. Usually nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct State {
+    /// It may do everything, and nobody needs to ask.
+    pub(super) trusted: bool,
+    /// Requests are queued for `EXEC`.
+    pub(super) queues: bool,
+    /// Which answers are sent.
+    pub(super) answers: Answers,
+}
+
+/// Which answers are sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Answers {
+    #[default]
+    All,
+    /// All but that to the next command.
+    SkipNext,
+    /// All but that to this command.
+    Skip,
+    None,
+}
+
+impl State {
+    /// What nearly every command finds.
+    pub(super) const PLAIN: Self = Self { trusted: true, queues: false, answers: Answers::All };
+}
+
+impl Client {
+    /// A client with this number, of which no list knows.
+    pub fn new(id: u64) -> Self {
+        Self { id, ..Self::default() }
+    }
+
+    /// Somebody else asked for the connection to be closed, with `CLIENT KILL`.
+    pub fn is_killed(&self) -> bool {
+        self.connection.is_killed()
+    }
+
+    /// Whether the client has logged in, or need not. Before that a request may not be as long:
+    /// see [`Limits::before_auth`](crate::protocol::resp::Limits::before_auth).
+    pub fn is_authenticated(&self, server: &super::Server) -> bool {
+        self.user.is_some() || server.users().open().is_some()
+    }
+
+    /// Tells how much of buffers the connection has: bytes that are not read yet, room behind
+    /// them, and bytes that are not sent yet. `CLIENT LIST` shows them.
+    pub fn set_buffers(&self, input: usize, room: usize, output: usize) {
+        self.connection.input_len.set(input as u64);
+        self.connection.input_room.set(room as u64);
+        self.connection.output_len.set(output as u64);
+    }
+
+    /// From here on the client is this user.
+    pub(super) fn become_user(&mut self, user: Arc<User>) {
+        self.state.trusted = user.permissions.are_all();
+        self.connection.say(|words| user.name().clone_into(&mut words.user));
+        self.user = Some(user);
+    }
+
+    pub(super) fn set_version(&mut self, version: Version) {
+        self.version = version;
+        self.connection.resp3.set((version == Version::Resp3).into());
+    }
+
+    /// As it was when it connected, but for its number.
+    pub(super) fn reset(&mut self) {
+        self.set_version(Version::default());
+        self.state = State::default();
+        self.user = None;
+        self.transaction = Transaction::default();
+        self.note_queued();
+        self.connection.say(|words| {
+            words.name.clear();
+            words.user.clear();
+        });
+        self.connection.unevictable.set(0);
+        self.connection.untouching.set(0);
+    }
+
+    /// Forgets what is queued and watched.
+    pub(super) fn leave_transaction(&mut self) {
+        self.transaction = Transaction::default();
+        self.state.queues = false;
+        self.note_queued();
+    }
+
+    /// Shows others how many requests wait.
+    pub(super) fn note_queued(&self) {
+        let queued = if self.state.queues { 1 + self.transaction.len() as u64 } else { 0 };
+        self.connection.queued.set(queued);
+        self.connection.queued_len.set(self.transaction.bytes() as u64);
+    }
+}

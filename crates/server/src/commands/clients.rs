@@ -1,0 +1,181 @@
+//! The connections there are, as `CLIENT LIST` shows them and `CLIENT KILL` ends them.
+
+use super::counter::Counter;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where a connection leads.
+#[derive(Clone, Debug, Default)]
+pub struct Endpoints {
+    /// The client's address, such as `127.0.0.1:40000`.
+    pub peer: String,
+    /// The server's address.
+    pub local: String,
+    /// The number of the file that the connection is.
+    pub fd: i32,
+}
+
+/// All connections.
+#[derive(Debug, Default)]
+pub struct Clients {
+    open: Arc<Open>,
+    last_id: AtomicU64,
+    kills: AtomicU64,
+    refused: AtomicU64,
+}
+
+type Open = Mutex<BTreeMap<u64, Weak<Connection>>>;
+
+impl Clients {
+    pub(super) fn open(&self, endpoints: Endpoints, now_ms: u64) -> Arc<Connection> {
+        let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut connection = Connection::default();
+        connection.id = id;
+        connection.endpoints = endpoints;
+        connection.since_ms = now_ms;
+        connection.clients = Arc::downgrade(&self.open);
+        connection.active_ms.set(now_ms);
+        let connection = Arc::new(connection);
+        lock(&self.open).insert(id, Arc::downgrade(&connection));
+        connection
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        lock(&self.open).len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Counts a connection that was refused since there are as many as there may be.
+    pub fn add_refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many were refused.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// How many were killed. When this has changed, a thread looks through its connections for
+    /// [`Client::is_killed`](super::Client::is_killed) and closes those.
+    pub fn kills(&self) -> u64 {
+        self.kills.load(Ordering::Acquire)
+    }
+
+    /// All connections, by their numbers.
+    pub(super) fn all(&self) -> Vec<Arc<Connection>> {
+        // The lock is free again before any of these is dropped, since that takes it.
+        let open = lock(&self.open);
+        let all = open.values().filter_map(Weak::upgrade).collect();
+        drop(open);
+        all
+    }
+
+    /// Marks a connection to be closed.
+    pub(super) fn kill(&self, connection: &Connection) {
+        connection.killed.store(true, Ordering::Relaxed);
+        self.kills.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// What others may know of a connection. Its own thread alone writes here.
+#[derive(Debug, Default)]
+pub(super) struct Connection {
+    pub(super) id: u64,
+    pub(super) endpoints: Endpoints,
+    since_ms: u64,
+    killed: AtomicBool,
+    words: Mutex<Words>,
+    pub(super) active_ms: Counter,
+    /// The number of the last command, plus one.
+    pub(super) command: Counter,
+    pub(super) resp3: Counter,
+    /// How many requests wait for `EXEC`, plus one; zero outside a transaction.
+    pub(super) queued: Counter,
+    pub(super) queued_len: Counter,
+    pub(super) unevictable: Counter,
+    pub(super) untouching: Counter,
+    pub(super) input_len: Counter,
+    pub(super) input_room: Counter,
+    pub(super) output_len: Counter,
+    clients: Weak<Open>,
+}
+
+/// What a client says of itself.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Words {
+    pub(super) name: String,
+    pub(super) user: String,
+    pub(super) library: String,
+    pub(super) library_version: String,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some(open) = self.clients.upgrade() {
+            lock(&open).remove(&self.id);
+        }
+    }
+}
+
+impl Connection {
+    pub(super) fn is_killed(&self) -> bool {
+        self.killed.load(Ordering::Relaxed)
+    }
+
+    /// What the client said of itself.
+    pub(super) fn words(&self) -> Words {
+        lock(&self.words).clone()
+    }
+
+    /// Changes what the client said of itself.
+    pub(super) fn say(&self, change: impl FnOnce(&mut Words)) {
+        change(&mut lock(&self.words));
+    }
+
+    /// The line of `CLIENT LIST`.
+    pub(super) fn line(&self, now_ms: u64) -> String {
+        let Endpoints { peer, local, fd } = &self.endpoints;
+        let Words { name, user, library, library_version } = self.words();
+        let seconds = |since_ms| now_ms.saturating_sub(since_ms) / 1000;
+        let (age, idle) = (seconds(self.since_ms), seconds(self.active_ms.get()));
+        let queued = self.queued.get();
+        let multi = queued.cast_signed() - 1;
+        let mut flags = String::new();
+        for (set, flag) in [
+            (queued > 0, 'x'),
+            (self.is_killed(), 'A'),
+            (self.unevictable.get() > 0, 'e'),
+            (self.untouching.get() > 0, 'T'),
+        ] {
+            flags.extend(set.then_some(flag));
+        }
+        let flags = if flags.is_empty() { "N" } else { &flags };
+        let (qbuf, free) = (self.input_len.get(), self.input_room.get());
+        let (obl, multi_mem) = (self.output_len.get(), self.queued_len.get());
+        let tot_mem = size_of::<Self>() as u64 + qbuf + free + obl + multi_mem;
+        let command = (self.command.get() as usize)
+            .checked_sub(1)
+            .and_then(|number| super::subcommands::everything().nth(number))
+            .map_or("NULL", |command| command.name);
+        let user = if user.is_empty() { super::users::DEFAULT.to_owned() } else { user };
+        let resp = 2 + self.resp3.get();
+        let id = self.id;
+        format!(
+            "id={id} addr={peer} laddr={local} fd={fd} name={name} age={age} idle={idle} \
+             flags={flags} db=0 sub=0 psub=0 ssub=0 multi={multi} qbuf={qbuf} qbuf-free={free} \
+             argv-mem=0 multi-mem={multi_mem} rbs=0 rbp=0 obl={obl} oll=0 omem=0 \
+             tot-mem={tot_mem} events=r cmd={command} user={user} redir=-1 resp={resp} \
+             lib-name={library} lib-ver={library_version}"
+        )
+    }
+}

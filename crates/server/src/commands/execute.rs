@@ -1,0 +1,197 @@
+//! From a request to its answer.
+
+use super::client::{Answers, State};
+use super::metrics::Metrics;
+use super::{Call, Command, Failure, Found, Result, lookup, subcommands};
+
+/// What the answer is when there is no room, not even in another turn.
+pub const OUT_OF_MEMORY: Failure =
+    Failure::answer("OOM command not allowed when used memory > 'maxmemory'.");
+
+/// Executes a request and appends its answer. With [`Failure::Full`] nothing was answered: there
+/// may be room in the next turn, in which to try once more.
+#[inline]
+pub fn execute(call: &mut Call<'_>) -> Result {
+    let found = lookup(call.args.get(0));
+    execute_found(call, found)
+}
+
+/// As [`execute`], with the command of that name if it was looked up already.
+#[inline]
+pub fn execute_found(call: &mut Call<'_>, found: Option<Found>) -> Result {
+    match found {
+        Some(found)
+            if call.client.state == State::PLAIN
+                && takes(found.command, call.args.len())
+                && !found.command.flags.container =>
+        {
+            run(call, found)
+        }
+        _ => carefully(call, found),
+    }
+}
+
+/// Whether a command takes so many arguments.
+#[inline]
+pub(super) fn takes(command: &Command, len: usize) -> bool {
+    match usize::try_from(command.arity) {
+        Ok(arity) => len == arity,
+        Err(_) => len >= command.arity.unsigned_abs() as usize,
+    }
+}
+
+/// Runs a command, counts it, and takes its time.
+#[inline]
+pub(super) fn run(call: &mut Call<'_>, Found { command, number }: Found) -> Result {
+    let start = call.out.len();
+    let settings = &call.server.settings;
+    let short = Metrics::is_short(command, call.args.request_len(), settings);
+    call.client.metrics.begin(short, settings);
+    match (command.run)(call) {
+        Ok(()) => {}
+        Err(Failure::Full) => {
+            call.out.truncate(start);
+            return Err(Failure::Full);
+        }
+        Err(Failure::Answer(text)) => {
+            call.out.truncate(start);
+            call.reply().error(text.as_bytes());
+            call.client.metrics.error(&text, Some(number), true);
+        }
+    }
+    let reply_len = call.out.len() - start;
+    if let Some(ns) = call.client.metrics.end(number, (short, reply_len), settings) {
+        note_slow(call, command, ns);
+    }
+    let connection = &call.client.connection;
+    connection.command.set(number as u64 + 1);
+    connection.active_ms.set(call.turn.now_ms());
+    Ok(())
+}
+
+#[cold]
+#[inline(never)]
+fn note_slow(call: &Call<'_>, command: &Command, ns: u64) {
+    let limit = u64::try_from(call.server.settings.slower_than_us());
+    // What is executed within `EXEC` has its own entries.
+    if limit.is_ok_and(|us| ns / 1000 >= us) && command.name != "exec" {
+        call.server.slowlog.add(call, command, ns / 1000);
+    }
+}
+
+/// Where there is more to look at than for nearly all requests.
+#[cold]
+#[inline(never)]
+fn carefully(call: &mut Call<'_>, found: Option<Found>) -> Result {
+    let start = call.out.len();
+    if call.client.state.answers == Answers::SkipNext {
+        call.client.state.answers = Answers::Skip;
+    }
+    let result = match admit(call, found) {
+        Ok(Some(found)) => run(call, found),
+        Ok(None) => Ok(()),
+        Err(Failure::Full) => Err(Failure::Full),
+        Err(Failure::Answer(text)) => {
+            refuse(call, found, &text);
+            Ok(())
+        }
+    };
+    match call.client.state.answers {
+        Answers::All => {}
+        Answers::SkipNext | Answers::None => call.out.truncate(start),
+        // Not answered yet: the next try is to be skipped.
+        Answers::Skip if result.is_err() => call.client.state.answers = Answers::SkipNext,
+        Answers::Skip => {
+            call.out.truncate(start);
+            call.client.state.answers = Answers::All;
+        }
+    }
+    result
+}
+
+/// The command to run, or none if it was queued. In the order of Redis: a client learns that a
+/// command does not exist before it learns that it may not use any.
+fn admit(call: &mut Call<'_>, found: Option<Found>) -> Result<Option<Found>> {
+    let Some(mut found) = found else { return Err(unknown(call)) };
+    if found.command.flags.container && call.args.len() > 1 {
+        let name = call.args.get(1);
+        let Some(part) = subcommands::find(found.command, name) else {
+            let name = String::from_utf8_lossy(&name[..name.len().min(128)]);
+            let container = found.command.name.to_uppercase();
+            let text = format!("ERR unknown subcommand '{name}'. Try {container} HELP.");
+            return Err(Failure::Answer(text.into()));
+        };
+        found = part;
+    }
+    let command = found.command;
+    if !takes(command, call.args.len()) {
+        let name = command.name;
+        let text = format!("ERR wrong number of arguments for '{name}' command");
+        return Err(Failure::Answer(text.into()));
+    }
+    permit(call, found)?;
+    if call.client.state.queues && !command.flags.never_queued {
+        call.client.transaction.queue(found, call.args)?;
+        call.client.note_queued();
+        call.reply().queued();
+        return Ok(None);
+    }
+    Ok(Some(found))
+}
+
+/// Whether the client may use the command.
+fn permit(call: &mut Call<'_>, found: Found) -> Result {
+    if call.client.state.trusted {
+        return Ok(());
+    }
+    if call.client.user.is_none() {
+        let open = call.server.users().open();
+        if let Some(user) = open {
+            call.client.become_user(user);
+        }
+    }
+    match &call.client.user {
+        Some(user) => {
+            let checked = user.permissions.check(found, call.args);
+            checked.map_err(|denied| denied.failure(found.command))
+        }
+        None if found.command.flags.before_auth => Ok(()),
+        None => Err(Failure::answer("NOAUTH Authentication required.")),
+    }
+}
+
+/// Answers an error to a command that does not run.
+fn refuse(call: &mut Call<'_>, found: Option<Found>, text: &str) {
+    let part = found.and_then(|found| subcommands::find(found.command, call.args.get(1)));
+    let number = part.or(found).map(|found| found.number);
+    call.client.metrics.error(text, number, false);
+    if found.is_some_and(|found| found.command.name == "exec") {
+        let text = text.strip_prefix("ERR ").unwrap_or(text);
+        let text = format!("EXECABORT Transaction discarded because of: {text}");
+        call.client.leave_transaction();
+        call.reply().error(text.as_bytes());
+        return;
+    }
+    call.client.transaction.abort();
+    call.reply().error(text.as_bytes());
+}
+
+/// The answer to a command that does not exist, with the beginning of its arguments.
+fn unknown(call: &Call<'_>) -> Failure {
+    const SHOWN: usize = 128;
+    let text = |bytes: &[u8], most: usize| {
+        // As C does, up to a NUL.
+        let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(&bytes[..bytes.len().min(most)]).into_owned()
+    };
+    let name = text(call.args.get(0), SHOWN);
+    let mut args = String::new();
+    for arg in call.args.from(1) {
+        if args.len() >= SHOWN {
+            break;
+        }
+        args.extend(["'", &text(arg, SHOWN - args.len()), "' "]);
+    }
+    let text = format!("ERR unknown command '{name}', with args beginning with: {args}");
+    Failure::Answer(text.into())
+}

@@ -1,0 +1,42 @@
+//! Why a command has no proper answer.
+
+use std::borrow::Cow;
+
+/// What a command comes to.
+pub type Result<T = ()> = std::result::Result<T, Failure>;
+
+/// Why a command has no proper answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// This text is the answer, its code first. Clients match on it: it is what Redis says.
+    Answer(Cow<'static, str>),
+    /// There is no room in this turn. In another one there may be.
+    Full,
+}
+
+impl Failure {
+    /// An answer, its code first.
+    pub const fn answer(text: &'static str) -> Self {
+        Self::Answer(Cow::Borrowed(text))
+    }
+}
+
+/// An option is not one, or stands beside another that it excludes.
+pub(super) const SYNTAX: Failure = Failure::answer("ERR syntax error");
+/// An argument should be a number, and is not, or not one of 64 bits.
+pub(super) const NOT_AN_INTEGER: Failure =
+    Failure::answer("ERR value is not an integer or out of range");
+
+/// A value would be longer than the cache can hold.
+pub(super) const TOO_LONG: Failure =
+    Failure::answer("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
+
+impl From<nuthatch_cache::Error> for Failure {
+    fn from(error: nuthatch_cache::Error) -> Self {
+        match error {
+            nuthatch_cache::Error::Full => Self::Full,
+            nuthatch_cache::Error::TooLong { what: "value", .. } => TOO_LONG,
+            other => Self::Answer(format!("ERR {other}").into()),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Times, counted by their size.
+
+use super::counter::Counter;
+
+/// Buckets for each doubling.
+const PARTS: u64 = 4;
+/// Shorter times share the first bucket.
+const LEAST_NS_LOG2: u32 = 6;
+/// Longer times, from about a minute on, share the last bucket.
+const MOST_NS_LOG2: u32 = 36;
+
+/// How many buckets there are.
+pub(crate) const BUCKETS: usize = 1 + (MOST_NS_LOG2 - LEAST_NS_LOG2) as usize * PARTS as usize;
+
+/// Counts of times. Buckets double in width every fourth one, so that a time is known to a
+/// quarter of its size, and every power of two of nanoseconds is the end of one.
+#[derive(Debug)]
+pub(crate) struct Histogram([Counter; BUCKETS]);
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| Counter::default()))
+    }
+}
+
+impl Histogram {
+    /// Counts so many times of this size.
+    #[inline]
+    pub(crate) fn add(&self, ns: u64, count: u64) {
+        self.0[bucket(ns)].add(count);
+    }
+
+    /// The count of each bucket.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().map(Counter::get)
+    }
+}
+
+/// The bucket that a time falls in.
+#[inline]
+fn bucket(ns: u64) -> usize {
+    let ns = ns.min((1 << MOST_NS_LOG2) - 1);
+    if ns < 1 << LEAST_NS_LOG2 {
+        return 0;
+    }
+    let log2 = ns.ilog2();
+    // The two bits below the highest one.
+    let part = (ns >> (log2 - PARTS.ilog2())) % PARTS;
+    1 + ((log2 - LEAST_NS_LOG2) * PARTS as u32) as usize + part as usize
+}
+
+/// The first time beyond a bucket.
+pub(crate) fn end_ns(bucket: usize) -> u64 {
+    let (octave, part) = (bucket as u64 / PARTS, bucket as u64 % PARTS);
+    ((PARTS + part) << (octave + u64::from(LEAST_NS_LOG2))) / PARTS
+}
+
+/// The time that so many of a thousand do not exceed; 0 where there are none.
+pub(crate) fn quantile_ns(counts: &[u64], of_thousand: u64) -> u64 {
+    let total: u64 = counts.iter().sum();
+    let rank = total.saturating_mul(of_thousand).div_ceil(1000).max(1);
+    let mut below = 0;
+    let bucket = counts.iter().position(|count| {
+        below += count;
+        below >= rank
+    });
+    bucket.map_or(0, end_ns)
+}
+
+/// Counts up to each power of two from 1.024 microseconds on, as `LATENCY HISTOGRAM` tells them:
+/// those that add something, each with the microseconds it reaches to.
+pub(crate) fn octaves(counts: &[u64]) -> Vec<(u64, u64)> {
+    let (mut below, mut told) = (0, 0);
+    let mut octaves = Vec::new();
+    for (bucket, count) in counts.iter().enumerate() {
+        below += count;
+        let end = end_ns(bucket);
+        let last = bucket + 1 == counts.len();
+        if below > told && end >= 1024 && (end.is_power_of_two() || last) {
+            // Redis tells the greatest time that its histogram cannot tell from the power.
+            octaves.push(((end + end / 128 - 1) / 1000, below));
+            told = below;
+        }
+    }
+    octaves
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_falls_between_the_ends_of_its_bucket() {
+        for ns in (0..70_000).chain([1 << 30, (1 << 36) - 1]) {
+            let bucket = bucket(ns);
+            assert!(ns < end_ns(bucket), "{ns} beyond bucket {bucket}");
+            assert!(bucket == 0 || ns >= end_ns(bucket - 1), "{ns} before bucket {bucket}");
+        }
+        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+        assert_eq!(end_ns(BUCKETS - 1), 1 << MOST_NS_LOG2);
+    }
+
+    #[test]
+    fn quantiles_and_octaves() {
+        let histogram = Histogram::default();
+        histogram.add(100, 98);
+        histogram.add(3_000, 1);
+        histogram.add(40_000, 1);
+        let counts: Vec<_> = histogram.counts().collect();
+        assert_eq!(quantile_ns(&counts, 500), 112);
+        assert_eq!(quantile_ns(&counts, 990), 3072);
+        assert_eq!(quantile_ns(&counts, 1000), 40_960);
+        assert_eq!(octaves(&counts), [(1, 98), (4, 99), (66, 100)]);
+        assert_eq!(quantile_ns(&[], 500), 0);
+    }
+}

@@ -1,0 +1,66 @@
+//! The commands of RESP: what a request does to the cache, and what is answered.
+//!
+//! A command is a line in the [`table`](Command) and a function over a [`Call`]. It sees its
+//! arguments, the cache for the length of a turn, its client and the server, and appends one
+//! answer.
+
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "all commands have one type, those that never fail too"
+)]
+
+mod acl;
+mod big;
+mod bitfield;
+mod bits;
+mod call;
+mod client;
+mod client_commands;
+mod clients;
+mod configuration;
+mod connection;
+mod counter;
+mod documentation;
+mod execute;
+mod expiry;
+mod extended;
+mod failure;
+mod glob;
+mod histogram;
+mod info;
+mod introspection;
+mod keys;
+mod latency;
+mod lcs;
+mod memory;
+mod metrics;
+mod modify;
+mod names;
+mod numbers;
+mod object;
+mod options;
+mod permissions;
+mod ranges;
+mod scan;
+mod server;
+mod settings;
+mod several;
+mod slowlog;
+mod strings;
+mod subcommands;
+mod table;
+mod transactions;
+mod users;
+
+pub use call::{Args, Call};
+pub use client::Client;
+pub use clients::{Clients, Endpoints};
+pub use execute::{OUT_OF_MEMORY, execute, execute_found};
+pub use failure::{Failure, Result};
+pub use metrics::{CommandTotals, Metrics, Totals, bucket_end_ns};
+pub use server::Server;
+pub use settings::Settings;
+pub use table::{Command, Flags, Found, Keys, all, find, lookup};
+pub use users::{User, Users, UsersError};
+
+use failure::NOT_AN_INTEGER;

@@ -1,0 +1,55 @@
+//! How a value is stored that was made of another one.
+
+use super::Call;
+use super::failure::{Result, TOO_LONG};
+use nuthatch_cache::{Expiry, Item, Write};
+
+/// How to store what becomes of an item's value: the rest of the item stays.
+pub(super) fn in_place_of(item: Option<Item<'_>>) -> Write<'static> {
+    Write::new().expiry(Expiry::Keep).flags(item.map_or(0, |item| item.flags()))
+}
+
+/// How to store an item once more, value and all, with another expiry.
+pub(super) fn again(item: Item<'_>, expiry: Expiry, value: &mut Vec<u8>) -> Write<'static> {
+    value.extend_from_slice(item.value());
+    let write = Write::new().expiry(expiry).flags(item.flags()).marks(item.marks());
+    match item.cas() {
+        Some(cas) => write.cas(cas),
+        None => write,
+    }
+}
+
+/// How to store nothing: the item is over as it is written. So a key goes within an update, with
+/// nobody's write between.
+pub(super) fn gone(now_ms: u64) -> Write<'static> {
+    Write::new().expiry(Expiry::At(now_ms))
+}
+
+/// Whether a value may be so long; to be asked before it is made.
+pub(super) fn check_len(call: &Call<'_>, len: usize) -> Result {
+    if len <= call.server.cache.value_most() { Ok(()) } else { Err(TOO_LONG) }
+}
+
+/// A length, a count or a position: there is no memory for one of 64 bits.
+pub(super) fn signed(count: usize) -> i64 {
+    count.cast_signed() as i64
+}
+
+impl Call<'_> {
+    /// Answers a length, a count or a position.
+    #[inline]
+    pub(super) fn reply_count(&mut self, count: usize) {
+        self.reply().integer(signed(count));
+    }
+}
+
+/// The bytes from `start` to `end`, both included, of a value of `len`: negative numbers count from
+/// the end, what lies outside is cut off. Nothing if no byte is left.
+pub(super) fn clamp(start: i64, end: i64, len: usize) -> Option<(usize, usize)> {
+    let place = |at: i64| match usize::try_from(at) {
+        Ok(at) => at,
+        Err(_) => len.saturating_sub(at.unsigned_abs() as usize),
+    };
+    let (start, end) = (place(start), place(end).min(len.checked_sub(1)?));
+    (start <= end).then_some((start, end))
+}

@@ -1,0 +1,162 @@
+//! Commands found by their names, in a few nanoseconds: every request asks once.
+
+use super::{Command, Found};
+
+/// Places, of which less than half are taken.
+const PLACES: usize = 512;
+/// Spreads the bits of names over the upper bits: any odd number that mixes well does.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A name of up to sixteen bytes, in lower case: its first eight and its last eight bytes, which
+/// overlap, and its length. No two names are the same so.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Name {
+    first: u64,
+    last: u64,
+    len: usize,
+}
+
+impl Name {
+    /// The name in these bytes, if it is not too long.
+    #[inline]
+    const fn new(bytes: &[u8]) -> Option<Self> {
+        let (first, last) = match bytes.len() {
+            8..=16 => match (bytes.first_chunk(), bytes.last_chunk()) {
+                (Some(first), Some(last)) => {
+                    (u64::from_le_bytes(*first), u64::from_le_bytes(*last))
+                }
+                _ => return None,
+            },
+            4..=7 => match (bytes.first_chunk(), bytes.last_chunk()) {
+                (Some(first), Some(last)) => {
+                    let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
+                    (first as u64 | (last as u64) << 32, 0)
+                }
+                _ => return None,
+            },
+            1..=3 => {
+                let [first, middle, last] =
+                    [bytes[0], bytes[bytes.len() / 2], bytes[bytes.len() - 1]];
+                (first as u64 | (middle as u64) << 8 | (last as u64) << 16, 0)
+            }
+            _ => return None,
+        };
+        Some(Self { first: lower(first), last: lower(last), len: bytes.len() })
+    }
+
+    /// Where to begin to look for it.
+    #[inline]
+    const fn place(self) -> usize {
+        let mixed = (self.first ^ self.last.rotate_left(32) ^ self.len as u64).wrapping_mul(SPREAD);
+        (mixed >> (64 - PLACES.ilog2())) as usize
+    }
+}
+
+/// Eight bytes with the letters among them in lower case.
+#[inline]
+const fn lower(bytes: u64) -> u64 {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let low = bytes & (EACH * 0x7f);
+    // The highest bit of each byte tells whether it is a letter, or one behind it.
+    let letter_on = low + EACH * (0x80 - b'A' as u64);
+    let behind = low + EACH * (0x80 - (b'Z' as u64 + 1));
+    bytes | (letter_on & !behind & !bytes & (EACH * 0x80)) >> 2
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    name: Name,
+    command: Option<&'static Command>,
+    /// How many commands come before it in the tables.
+    number: usize,
+}
+
+/// All commands, by name.
+pub(super) struct Index([Entry; PLACES]);
+
+impl Index {
+    /// An index of the commands in these tables. What is wrong with them is found as it compiles.
+    #[expect(clippy::large_stack_arrays, reason = "it is made as it compiles")]
+    pub(super) const fn new(tables: &'static [&'static [Command]]) -> Self {
+        let name = Name { first: 0, last: 0, len: 0 };
+        let nobody = Entry { name, command: None, number: 0 };
+        let mut index = Self([nobody; PLACES]);
+        let (mut table, mut taken) = (0, 0);
+        while table < tables.len() {
+            let mut at = 0;
+            while at < tables[table].len() {
+                index.add(&tables[table][at], taken);
+                taken += 1;
+                at += 1;
+            }
+            table += 1;
+        }
+        assert!(taken < PLACES / 2, "more places are needed");
+        index
+    }
+
+    const fn add(&mut self, command: &'static Command, number: usize) {
+        let Some(name) = Name::new(command.name.as_bytes()) else {
+            panic!("the name of a command has 1 to 16 bytes");
+        };
+        let mut place = name.place();
+        while self.0[place].command.is_some() {
+            place = (place + 1) % PLACES;
+        }
+        self.0[place] = Entry { name, command: Some(command), number };
+    }
+
+    /// The command of this name, in any case, and its number.
+    #[inline]
+    pub(super) fn find(&self, name: &[u8]) -> Option<Found> {
+        let name = Name::new(name)?;
+        let mut place = name.place();
+        loop {
+            let entry = &self.0[place];
+            let command = entry.command?;
+            if entry.name == name {
+                return Some(Found { command, number: entry.number });
+            }
+            place = (place + 1) % PLACES;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{all, find};
+
+    #[test]
+    fn every_command_is_found_in_any_case_and_nothing_else_is() {
+        for command in all() {
+            let name = command.name;
+            for spelt in
+                [name.to_owned(), name.to_uppercase(), name[..1].to_uppercase() + &name[1..]]
+            {
+                let found = find(spelt.as_bytes()).map(|found| found.name);
+                assert_eq!(found, Some(name), "{spelt}");
+            }
+            for at in 0..name.len() {
+                for byte in 0..=u8::MAX {
+                    let mut other = name.as_bytes().to_vec();
+                    other[at] = byte;
+                    let is_one = all().any(|c| c.name.as_bytes().eq_ignore_ascii_case(&other));
+                    assert_eq!(find(&other).is_some(), is_one, "{other:?}");
+                }
+            }
+        }
+        for name in [&b""[..], b"\0", b"ge", b"gett", b"ggett", b"incrbyfloatincrbyfloat"] {
+            assert!(find(name).is_none(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn no_two_commands_have_the_same_name() {
+        let mut names: Vec<_> = all().map(|command| command.name).collect();
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        assert!(names.iter().all(|name| *name == name.to_lowercase()));
+    }
+}

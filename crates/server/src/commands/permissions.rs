@@ -1,0 +1,143 @@
+//! Which commands and keys a user may use.
+
+use super::glob::Glob;
+use super::{Args, Command, Failure, Found, Keys, subcommands};
+
+/// Commands that show or change what belongs to others, or that take long, as in Redis.
+const DANGEROUS: &[&str] =
+    &["acl", "config", "debug", "flushall", "flushdb", "info", "keys", "latency", "slowlog"];
+/// The same, behind a bar.
+const DANGEROUS_PARTS: &[&str] = &["client|kill", "client|list"];
+/// Commands over the connection alone.
+const CONNECTION: &[&str] =
+    &["auth", "client", "command", "echo", "hello", "ping", "quit", "reset", "select"];
+/// Commands that read, but none of the keys they name.
+const READS: &[&str] = &["dbsize", "keys", "randomkey", "scan"];
+
+/// What is denied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Denied {
+    /// The command.
+    Command,
+    /// A key.
+    Key,
+}
+
+impl Denied {
+    /// The answer to a command that is denied.
+    pub(super) fn failure(self, command: &Command) -> Failure {
+        match self {
+            Self::Command => {
+                let name = command.name;
+                let text = "NOPERM this user has no permissions to run the";
+                Failure::Answer(format!("{text} '{name}' command").into())
+            }
+            Self::Key => Failure::answer(
+                "NOPERM this user has no permissions to access one of the keys used as arguments",
+            ),
+        }
+    }
+}
+
+/// Which commands and keys a user may use.
+#[derive(Clone, Debug)]
+pub(super) struct Permissions {
+    /// By the number of a command.
+    commands: Vec<bool>,
+    /// Patterns of keys.
+    keys: Vec<Vec<u8>>,
+}
+
+impl Permissions {
+    /// Nothing.
+    pub(super) fn none() -> Self {
+        Self { commands: vec![false; subcommands::count()], keys: Vec::new() }
+    }
+
+    /// Everything.
+    pub(super) fn all() -> Self {
+        Self { commands: vec![true; subcommands::count()], keys: vec![b"*".to_vec()] }
+    }
+
+    /// Whether that is everything.
+    pub(super) fn are_all(&self) -> bool {
+        self.all_keys() && self.commands.iter().all(|allowed| *allowed)
+    }
+
+    fn all_keys(&self) -> bool {
+        self.keys.iter().any(|pattern| pattern == b"*")
+    }
+
+    /// Applies a rule; see [`users`](super::users).
+    pub(super) fn apply(&mut self, rule: &str) -> Result<(), &'static str> {
+        match rule {
+            "allkeys" => self.keys = vec![b"*".to_vec()],
+            "resetkeys" => self.keys.clear(),
+            "allcommands" => self.commands.fill(true),
+            "nocommands" => self.commands.fill(false),
+            _ => {
+                if let Some(pattern) = rule.strip_prefix('~') {
+                    self.keys.push(pattern.as_bytes().to_vec());
+                } else if let Some(which) = rule.strip_prefix('+') {
+                    self.allow(which, true)?;
+                } else if let Some(which) = rule.strip_prefix('-') {
+                    self.allow(which, false)?;
+                } else {
+                    return Err("this is no rule that is known");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn allow(&mut self, which: &str, allowed: bool) -> Result<(), &'static str> {
+        if let Some(group) = which.strip_prefix('@') {
+            if !["all", "read", "write", "connection", "dangerous"].contains(&group) {
+                return Err("expected @all, @read, @write, @connection or @dangerous");
+            }
+            for (number, command) in subcommands::everything().enumerate() {
+                if is_in(command, group) {
+                    self.commands[number] = allowed;
+                }
+            }
+            return Ok(());
+        }
+        let found = subcommands::find_full(which.as_bytes()).ok_or("there is no such command")?;
+        self.commands[found.number] = allowed;
+        for part in subcommands::of(found.command) {
+            self.commands[part.number] = allowed;
+        }
+        Ok(())
+    }
+
+    /// What of a request is denied, if something is.
+    pub(super) fn check(&self, found: Found, args: Args<'_>) -> Result<(), Denied> {
+        let command = found.command;
+        let allowed = self.commands.get(found.number).copied().unwrap_or_default();
+        if !allowed && !command.flags.before_auth {
+            return Err(Denied::Command);
+        }
+        if command.keys == Keys::NONE || self.all_keys() {
+            return Ok(());
+        }
+        let may = |key| {
+            self.keys.iter().any(|pattern| Glob::new(pattern).is_none_or(|glob| glob.matches(key)))
+        };
+        if args.keys(command.keys).all(may) { Ok(()) } else { Err(Denied::Key) }
+    }
+}
+
+/// Whether a command is in a group.
+pub(super) fn is_in(command: &Command, group: &str) -> bool {
+    let name = command.name;
+    let container = name.split('|').next().unwrap_or(name);
+    let has_keys = command.keys != Keys::NONE || READS.contains(&name);
+    match group {
+        "all" => true,
+        "write" => command.flags.writes,
+        "read" => !command.flags.writes && has_keys,
+        "connection" => CONNECTION.contains(&container),
+        "dangerous" => DANGEROUS.contains(&container) || DANGEROUS_PARTS.contains(&name),
+        _ => false,
+    }
+}

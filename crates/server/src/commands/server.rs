@@ -1,0 +1,127 @@
+//! What all connections share.
+
+use super::clients::{Clients, Endpoints};
+use super::metrics::{Metrics, Totals};
+use super::settings::Settings;
+use super::slowlog::SlowLog;
+use super::users::Users;
+use super::{Client, Failure};
+use nuthatch_cache::{Cache, Stats};
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Instant;
+
+/// The server, as commands see it.
+#[derive(Debug)]
+pub struct Server {
+    /// The cache.
+    pub cache: Arc<Cache>,
+    /// What `CONFIG` changes.
+    pub settings: Settings,
+    /// All connections.
+    pub clients: Clients,
+    /// The port that is told to clients.
+    pub port: u16,
+    /// Whether the cache evicts, which clients are told as its policy.
+    pub evicts: bool,
+    /// Whether `DEBUG` is allowed.
+    pub debug: bool,
+    pub(super) slowlog: SlowLog,
+    pub(super) started: Instant,
+    /// Tells this run of the server from others.
+    pub(super) run_id: String,
+    users: RwLock<Users>,
+    threads: Mutex<Vec<Arc<Metrics>>>,
+    /// What was counted when `CONFIG RESETSTAT` was called.
+    before: Mutex<(Totals, Stats)>,
+}
+
+impl Server {
+    /// A server of this cache.
+    pub fn new(cache: Arc<Cache>) -> Self {
+        let random = RandomState::new();
+        let words = (0..3).map(|number| format!("{:016x}", random.hash_one(number)));
+        let mut run_id: String = words.collect();
+        run_id.truncate(40);
+        Self {
+            cache,
+            settings: Settings::default(),
+            clients: Clients::default(),
+            port: 0,
+            evicts: true,
+            debug: false,
+            slowlog: SlowLog::default(),
+            started: Instant::now(),
+            run_id,
+            users: RwLock::default(),
+            threads: Mutex::default(),
+            before: Mutex::default(),
+        }
+    }
+
+    /// The same server with these users.
+    #[must_use]
+    pub fn with_users(self, users: Users) -> Self {
+        Self { users: RwLock::new(users), ..self }
+    }
+
+    /// Where a thread counts. Each thread takes its own, once.
+    pub fn thread(&self) -> Arc<Metrics> {
+        let metrics = Arc::new(Metrics::default());
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.push(Arc::clone(&metrics));
+        metrics
+    }
+
+    /// A new connection, which belongs to the thread that counts in `metrics`.
+    pub fn connect(
+        &self,
+        metrics: &Arc<Metrics>,
+        endpoints: Endpoints,
+        now_ms: u64,
+    ) -> Result<Client, Failure> {
+        if self.clients.len() as u64 >= self.settings.clients_most() {
+            self.clients.add_refused();
+            return Err(Failure::answer("ERR max number of clients reached"));
+        }
+        let connection = self.clients.open(endpoints, now_ms);
+        metrics.add_connection();
+        let metrics = Arc::clone(metrics);
+        Ok(Client { id: connection.id, connection, metrics, ..Client::default() })
+    }
+
+    /// What all threads have counted since the server started.
+    pub fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.iter().for_each(|metrics| totals.add(metrics));
+        totals
+    }
+
+    /// What was counted since `CONFIG RESETSTAT`.
+    pub(super) fn totals_since_reset(&self) -> Totals {
+        let before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        self.totals().since(&before.0)
+    }
+
+    /// What the cache has counted now, and what it had at `CONFIG RESETSTAT`.
+    pub(super) fn stats(&self) -> (Stats, Stats) {
+        let before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        (self.cache.stats(), before.1)
+    }
+
+    /// Counts anew from here on, for those who ask through commands.
+    pub(super) fn reset_counts(&self) {
+        let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        *before = (self.totals(), self.cache.stats());
+    }
+
+    pub(super) fn users(&self) -> RwLockReadGuard<'_, Users> {
+        self.users.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn users_mut(&self) -> RwLockWriteGuard<'_, Users> {
+        self.users.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}

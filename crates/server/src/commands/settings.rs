@@ -1,0 +1,175 @@
+//! What `CONFIG` knows, and what of it can change while the server runs.
+
+use super::Failure;
+use crate::protocol::resp::integer;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// Settings that change while the server runs. Reading one costs as much as reading a number.
+#[derive(Debug)]
+pub struct Settings {
+    timeout_s: AtomicI64,
+    clients_most: AtomicI64,
+    slower_than_us: AtomicI64,
+    slowlog_len_most: AtomicI64,
+    tracks_latency: AtomicI64,
+    bulk_len_most: AtomicI64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            timeout_s: 0.into(),
+            clients_most: 10_000.into(),
+            slower_than_us: 10_000.into(),
+            slowlog_len_most: 128.into(),
+            tracks_latency: 1.into(),
+            bulk_len_most: (512 << 20).into(),
+        }
+    }
+}
+
+impl Settings {
+    /// Seconds after which a connection is closed that sends nothing; none while that is off.
+    pub fn timeout_s(&self) -> Option<u64> {
+        u64::try_from(self.timeout_s.load(Ordering::Relaxed)).ok().filter(|s| *s > 0)
+    }
+
+    /// How many connections there may be.
+    pub fn clients_most(&self) -> u64 {
+        self.clients_most.load(Ordering::Relaxed).unsigned_abs()
+    }
+
+    /// The longest argument of a request in bytes.
+    pub fn bulk_len_most(&self) -> u64 {
+        self.bulk_len_most.load(Ordering::Relaxed).unsigned_abs()
+    }
+
+    /// Commands that take more microseconds go to the slow log; none do where it is negative.
+    #[inline]
+    pub(super) fn slower_than_us(&self) -> i64 {
+        self.slower_than_us.load(Ordering::Relaxed)
+    }
+
+    /// How many entries the slow log keeps.
+    pub(super) fn slowlog_len_most(&self) -> usize {
+        self.slowlog_len_most.load(Ordering::Relaxed).unsigned_abs() as usize
+    }
+
+    /// Whether times are counted by their size.
+    pub(super) fn tracks_latency(&self) -> bool {
+        self.tracks_latency.load(Ordering::Relaxed) != 0
+    }
+}
+
+/// What a setting can be.
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    /// A number within these bounds.
+    Number(i64, i64),
+    /// A number of bytes, which may have a unit.
+    Bytes(i64, i64),
+    /// `yes` or `no`.
+    YesNo,
+}
+
+/// A setting that can change.
+pub(super) struct Known {
+    pub(super) name: &'static str,
+    kind: Kind,
+    of: fn(&Settings) -> &AtomicI64,
+}
+
+const MOST: i64 = i64::MAX;
+
+/// The settings that can change.
+pub(super) const KNOWN: &[Known] = &[
+    Known { name: "timeout", kind: Kind::Number(0, i32::MAX as i64), of: |s| &s.timeout_s },
+    Known { name: "maxclients", kind: Kind::Number(1, u32::MAX as i64), of: |s| &s.clients_most },
+    Known {
+        name: "slowlog-log-slower-than",
+        kind: Kind::Number(-1, MOST),
+        of: |s| &s.slower_than_us,
+    },
+    Known { name: "slowlog-max-len", kind: Kind::Number(0, MOST), of: |s| &s.slowlog_len_most },
+    Known { name: "latency-tracking", kind: Kind::YesNo, of: |s| &s.tracks_latency },
+    Known {
+        name: "proto-max-bulk-len",
+        kind: Kind::Bytes(1 << 20, MOST),
+        of: |s| &s.bulk_len_most,
+    },
+];
+
+/// Settings that clients ask for and that never change. Setting one to what it is does nothing.
+pub(super) const CONSTANTS: &[(&str, &str)] = &[
+    ("save", ""),
+    ("appendonly", "no"),
+    ("databases", "1"),
+    ("cluster-enabled", "no"),
+    ("lfu-decay-time", "1"),
+    ("lazyfree-lazy-expire", "yes"),
+];
+
+impl Known {
+    /// The setting as text.
+    pub(super) fn text(&self, settings: &Settings) -> String {
+        let number = (self.of)(settings).load(Ordering::Relaxed);
+        match self.kind {
+            Kind::YesNo => if number == 0 { "no" } else { "yes" }.to_owned(),
+            Kind::Number(..) | Kind::Bytes(..) => number.to_string(),
+        }
+    }
+
+    /// The number that a text stands for, or what is wrong with it.
+    pub(super) fn parse(&self, text: &[u8]) -> Result<i64, String> {
+        let (number, least, most) = match self.kind {
+            Kind::YesNo => {
+                return match () {
+                    () if text.eq_ignore_ascii_case(b"yes") => Ok(1),
+                    () if text.eq_ignore_ascii_case(b"no") => Ok(0),
+                    () => Err("argument must be 'yes' or 'no'".to_owned()),
+                };
+            }
+            Kind::Number(least, most) => {
+                let number = integer(text);
+                let problem = "argument couldn't be parsed into an integer";
+                (number.ok_or_else(|| problem.to_owned())?, least, most)
+            }
+            Kind::Bytes(least, most) => {
+                let problem = "argument must be a memory value";
+                (bytes(text).ok_or_else(|| problem.to_owned())?, least, most)
+            }
+        };
+        if (least..=most).contains(&number) {
+            return Ok(number);
+        }
+        Err(format!("argument must be between {least} and {most} inclusive"))
+    }
+
+    /// Changes the setting.
+    pub(super) fn set(&self, settings: &Settings, number: i64) {
+        (self.of)(settings).store(number, Ordering::Relaxed);
+    }
+}
+
+/// A number of bytes, with a unit or without: `k` is a thousand, `kb` is 1024.
+fn bytes(text: &[u8]) -> Option<i64> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let unit = match text[digits..].to_ascii_lowercase().as_slice() {
+        b"" | b"b" => 1,
+        b"k" => 1000,
+        b"kb" => 1 << 10,
+        b"m" => 1_000_000,
+        b"mb" => 1 << 20,
+        b"g" => 1_000_000_000,
+        b"gb" => 1 << 30,
+        _ => return None,
+    };
+    std::str::from_utf8(&text[..digits]).ok()?.parse::<i64>().ok()?.checked_mul(unit)
+}
+
+/// What `CONFIG SET` answers when a setting is refused.
+pub(super) fn refused(name: &[u8], problem: &str) -> Failure {
+    let name = String::from_utf8_lossy(name);
+    let text = "ERR CONFIG SET failed (possibly related to argument";
+    Failure::Answer(format!("{text} '{name}') - {problem}").into())
+}

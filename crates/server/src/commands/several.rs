@@ -1,0 +1,92 @@
+//! Commands over the values of several keys.
+
+use super::modify::check_len;
+use super::{Call, Command, Failure, Flags, Keys, Result};
+use nuthatch_cache::Write;
+
+pub(super) const COMMANDS: &[Command] = &[
+    Command { name: "mget", arity: -2, keys: Keys::ALL, flags: Flags::READS, run: mget },
+    Command {
+        name: "mset",
+        arity: -3,
+        keys: Keys::PAIRS,
+        flags: Flags::WRITES_TOGETHER,
+        run: mset,
+    },
+    Command {
+        name: "msetnx",
+        arity: -3,
+        keys: Keys::PAIRS,
+        flags: Flags::WRITES_TOGETHER,
+        run: msetnx,
+    },
+];
+
+/// So many keys are asked for before the first is looked at: enough to keep the memory busy, and
+/// few enough that their lines stay in the nearest cache.
+const BATCH: usize = 32;
+
+/// `MGET key...`
+fn mget(call: &mut Call<'_>) -> Result {
+    let args = call.args;
+    call.reply().array(args.len() - 1);
+    let mut hashes = Vec::with_capacity(BATCH);
+    for start in (1..args.len()).step_by(BATCH) {
+        hashes.clear();
+        hashes.extend(args.from(start).take(BATCH).map(|key| call.server.cache.hash(key)));
+        for hash in &hashes {
+            call.turn.prefetch(*hash);
+        }
+        for hash in &hashes {
+            call.turn.prefetch_item(*hash);
+        }
+        for (key, hash) in args.from(start).zip(&hashes) {
+            match call.turn.get_hashed(key, *hash) {
+                Some(item) => call.reply().bulk(item.value()),
+                None => call.reply().null(),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `MSET key value...`
+fn mset(call: &mut Call<'_>) -> Result {
+    check_pairs(call, "mset")?;
+    for at in (1..call.args.len()).step_by(2) {
+        call.turn.set(call.args.get(at), call.args.get(at + 1), &Write::new()).map(drop)?;
+    }
+    call.reply().ok();
+    Ok(())
+}
+
+/// `MSETNX key value...`
+fn msetnx(call: &mut Call<'_>) -> Result {
+    check_pairs(call, "msetnx")?;
+    let keys = || (1..call.args.len()).step_by(2);
+    if keys().any(|at| call.turn.peek(call.args.get(at)).is_some()) {
+        call.reply().integer(0);
+        return Ok(());
+    }
+    for at in keys() {
+        let stored = call.turn.set(call.args.get(at), call.args.get(at + 1), &Write::new());
+        if let Err(error) = stored {
+            // None of the keys was there. The next try must find it so again.
+            for at in (1..at).step_by(2) {
+                call.turn.remove(call.args.get(at));
+            }
+            return Err(error.into());
+        }
+    }
+    call.reply().integer(1);
+    Ok(())
+}
+
+/// Whether there is a value for every key, and each can be stored: all of them or none.
+fn check_pairs(call: &Call<'_>, name: &str) -> Result {
+    if call.args.len().is_multiple_of(2) {
+        let text = format!("ERR wrong number of arguments for '{name}' command");
+        return Err(Failure::Answer(text.into()));
+    }
+    call.args.from(1).skip(1).step_by(2).try_for_each(|value| check_len(call, value.len()))
+}

@@ -1,0 +1,212 @@
+//! Who may do what: the users of a file in the format of Redis, or a subset of it.
+//!
+//! A line is `user NAME RULE...`, and empty lines and those that begin with `#` say nothing.
+//!
+//! | rule | meaning |
+//! |---|---|
+//! | `on`, `off` | the user may log in, or not, which is so from the start |
+//! | `>PASSWORD`, `#SHA256` | a password, plain or as the hexadecimal digits of its hash |
+//! | `nopass` | any password will do |
+//! | `resetpass` | forgets passwords and `nopass` |
+//! | `~PATTERN`, `allkeys` | keys that the user's commands may name, all keys |
+//! | `resetkeys` | forgets keys |
+//! | `+COMMAND`, `-COMMAND` | allows or denies a command, or one such as `config|get` |
+//! | `+@GROUP`, `-@GROUP` | the same for `all`, `read`, `write`, `connection`, `dangerous` |
+//! | `allcommands`, `nocommands` | the same as `+@all` and `-@all` |
+//! | `reset` | as the user was before the first rule |
+//!
+//! Rules apply in their order. A user named `default` is who clients are before they log in; where
+//! the file has none, that user may do everything without a password.
+
+use super::permissions::Permissions;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use subtle::{Choice, ConstantTimeEq};
+
+type Hash = [u8; 32];
+
+/// The name of the user that clients are before they log in.
+pub(super) const DEFAULT: &str = "default";
+
+/// A user. Passwords are kept as hashes and shown to nobody.
+#[derive(Clone)]
+pub struct User {
+    name: String,
+    on: bool,
+    any_password: bool,
+    passwords: Vec<Hash>,
+    pub(super) permissions: Permissions,
+}
+
+impl fmt::Debug for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("User").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl User {
+    fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            on: false,
+            any_password: false,
+            passwords: Vec::new(),
+            permissions: Permissions::none(),
+        }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether this user may log in with this password.
+    fn accepts(&self, hash: &Hash) -> bool {
+        // All are compared, each in the same time, so that the time tells nothing.
+        let equal = self.passwords.iter().map(|one| one.as_slice().ct_eq(hash));
+        let equal = equal.fold(Choice::from(0), |one, other| one | other);
+        self.on && (self.any_password | bool::from(equal))
+    }
+
+    fn apply(&mut self, rule: &str) -> Result<(), &'static str> {
+        match rule {
+            "on" | "off" => self.on = rule == "on",
+            "nopass" => {
+                self.any_password = true;
+                self.passwords.clear();
+            }
+            "resetpass" => {
+                self.any_password = false;
+                self.passwords.clear();
+            }
+            "reset" => *self = Self::new(&self.name),
+            _ => match rule.split_at_checked(1) {
+                Some((">", password)) => self.add_password(hash(password.as_bytes())),
+                Some(("#", digits)) => {
+                    let hash = parse_hash(digits);
+                    self.add_password(hash.ok_or("expected 64 hexadecimal digits after #")?);
+                }
+                _ => return self.permissions.apply(rule),
+            },
+        }
+        Ok(())
+    }
+
+    fn add_password(&mut self, hash: Hash) {
+        self.any_password = false;
+        self.passwords.push(hash);
+    }
+}
+
+fn hash(password: &[u8]) -> Hash {
+    Sha256::digest(password).into()
+}
+
+fn parse_hash(digits: &str) -> Option<Hash> {
+    let mut hash = Hash::default();
+    if digits.len() != 2 * hash.len() || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    for (at, byte) in hash.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok()?;
+    }
+    Some(hash)
+}
+
+/// What is wrong with a file of users. It quotes no rule, since that may be a password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsersError {
+    /// The line, the first being 1.
+    pub line: usize,
+    /// Which word of the line, `user` being 1.
+    pub word: usize,
+    /// What is wrong.
+    pub problem: &'static str,
+}
+
+impl fmt::Display for UsersError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { line, word, problem } = self;
+        write!(f, "line {line}, word {word} of the users: {problem}")
+    }
+}
+
+impl std::error::Error for UsersError {}
+
+/// All users.
+#[derive(Clone, Debug)]
+pub struct Users(BTreeMap<String, Arc<User>>);
+
+impl Default for Users {
+    /// One user, who may do everything without a password.
+    fn default() -> Self {
+        let mut user = User::new(DEFAULT);
+        (user.on, user.any_password) = (true, true);
+        user.permissions = Permissions::all();
+        Self([(DEFAULT.to_owned(), Arc::new(user))].into())
+    }
+}
+
+impl Users {
+    /// The users in a text.
+    pub fn parse(text: &str) -> Result<Self, UsersError> {
+        let mut users = Self::default();
+        let mut seen = Vec::new();
+        for (at, line) in text.lines().enumerate() {
+            let mut words = line.split_ascii_whitespace().enumerate();
+            let error = |word, problem| UsersError { line: at + 1, word: word + 1, problem };
+            match words.next() {
+                None => continue,
+                Some((_, word)) if word.starts_with('#') => continue,
+                Some((_, "user")) => {}
+                Some((word, _)) => return Err(error(word, "expected `user`")),
+            }
+            let (_, name) = words.next().ok_or(error(1, "expected a name"))?;
+            if seen.contains(&name) {
+                return Err(error(1, "this user is there already"));
+            }
+            seen.push(name);
+            let mut user = User::new(name);
+            for (word, rule) in words {
+                user.apply(rule).map_err(|problem| error(word, problem))?;
+            }
+            users.0.insert(name.to_owned(), Arc::new(user));
+        }
+        Ok(users)
+    }
+
+    /// Gives the default user this password and no other; an empty one means that none is needed.
+    pub fn require_password(&mut self, password: &[u8]) {
+        let Some(user) = self.0.get_mut(DEFAULT).map(Arc::make_mut) else { return };
+        user.passwords.clear();
+        user.any_password = password.is_empty();
+        if !password.is_empty() {
+            user.passwords.push(hash(password));
+        }
+    }
+
+    /// Whether the default user has a password.
+    pub(super) fn requires_password(&self) -> bool {
+        self.0.get(DEFAULT).is_some_and(|user| !user.any_password)
+    }
+
+    /// The default user, if clients are that one without logging in.
+    pub(super) fn open(&self) -> Option<Arc<User>> {
+        self.0.get(DEFAULT).filter(|user| user.on && user.any_password).cloned()
+    }
+
+    /// The user of this name, if the password is right.
+    pub(super) fn log_in(&self, name: &[u8], password: &[u8]) -> Option<Arc<User>> {
+        // Hashed for users who do not exist, too, or the time would tell who does.
+        let hash = hash(password);
+        let name = std::str::from_utf8(name).ok()?;
+        self.0.get(name).filter(|user| user.accepts(&hash)).cloned()
+    }
+
+    /// The names.
+    pub(super) fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+}

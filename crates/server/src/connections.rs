@@ -1,0 +1,41 @@
+//! The connections of a worker, by number.
+
+use crate::connection::Connection;
+use crate::reactor::Number;
+
+/// Connections. The number of one that is gone is given to a later one.
+#[derive(Default)]
+pub(crate) struct Connections {
+    all: Vec<Option<Box<Connection>>>,
+    free: Vec<Number>,
+}
+
+impl Connections {
+    pub(crate) fn insert(&mut self, connection: Connection) -> Number {
+        let connection = Some(Box::new(connection));
+        if let Some(number) = self.free.pop() {
+            self.all[number as usize] = connection;
+            return number;
+        }
+        self.all.push(connection);
+        (self.all.len() - 1) as Number
+    }
+
+    #[inline]
+    pub(crate) fn get(&mut self, number: Number) -> Option<&mut Connection> {
+        self.all.get_mut(number as usize)?.as_deref_mut()
+    }
+
+    pub(crate) fn remove(&mut self, number: Number) {
+        if let Some(slot) = self.all.get_mut(number as usize)
+            && slot.take().is_some()
+        {
+            self.free.push(number);
+        }
+    }
+
+    pub(crate) fn iter(&mut self) -> impl Iterator<Item = (Number, &mut Connection)> {
+        let all = self.all.iter_mut().enumerate();
+        all.filter_map(|(number, slot)| Some((number as Number, slot.as_deref_mut()?)))
+    }
+}

@@ -1,0 +1,25 @@
+//! Why a request has no proper answer.
+
+use crate::protocol::memcache::Error;
+
+/// What a request comes to.
+pub(super) type Result<T = ()> = std::result::Result<T, Refusal>;
+
+/// Why a request has no proper answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// This is the answer.
+    Answer(Error),
+    /// There is no room in this turn. In another one there may be.
+    Full,
+}
+
+impl From<nuthatch_cache::Error> for Refusal {
+    fn from(error: nuthatch_cache::Error) -> Self {
+        match error {
+            nuthatch_cache::Error::Full => Self::Full,
+            nuthatch_cache::Error::TooLong { .. } => Self::Answer(Error::TooLarge),
+            _ => Self::Answer(Error::OutOfMemory),
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! How an item is stored once more, changed a little.
+
+use super::time::End;
+use nuthatch_cache::{Item, Write};
+
+/// A mark: the value is out of date, and served until there is a new one.
+pub(super) const STALE: u8 = 1;
+/// A mark: a client was told that it is the one to renew the item.
+pub(super) const WON: u8 = 2;
+
+/// How to store this, with a number for compare-and-set if it is to have one.
+pub(super) fn write(end: End, cas: Option<u64>) -> Write<'static> {
+    let write = Write::new().expiry(end.expiry());
+    match cas {
+        Some(cas) => write.cas(cas),
+        None => write,
+    }
+}
+
+/// How to store an item once more, value, flags and marks, with this end and number.
+pub(super) fn again(
+    item: &Item<'_>,
+    end: End,
+    cas: Option<u64>,
+    value: &mut Vec<u8>,
+) -> Write<'static> {
+    value.extend_from_slice(item.value());
+    write(end, cas).flags(item.flags()).marks(item.marks())
+}
+
+/// How to store nothing: the item is over as it is written. So a key goes within an update, with
+/// nobody's write between.
+pub(super) fn gone(now_ms: u64) -> Write<'static> {
+    write(End(Some(now_ms)), None)
+}

@@ -1,0 +1,126 @@
+//! Storing, for text and meta requests.
+
+use super::refusal::{Refusal, Result};
+use super::rewrite::{STALE, WON, write};
+use super::time::End;
+use crate::protocol::memcache::{Error, StoreMode};
+use nuthatch_cache::{Condition, Item, Turn, Write};
+
+/// What to store, and on what it depends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Storing<'a> {
+    pub(super) mode: StoreMode,
+    pub(super) key: &'a [u8],
+    pub(super) value: &'a [u8],
+    pub(super) flags: u32,
+    pub(super) end: End,
+    /// The number that the item must have.
+    pub(super) compare: Option<u64>,
+    /// The number that the item gets, if it must have one at once.
+    pub(super) cas: Option<u64>,
+    /// A value that is older than the item is stored all the same, and marked as stale.
+    pub(super) invalidate: bool,
+    /// Until then, what is to be joined to nothing is stored as it is.
+    pub(super) vivify: Option<End>,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stored {
+    /// It is stored, and the value is so long.
+    Yes { len: usize },
+    /// The key is there or is not, against the mode.
+    No,
+    /// The item has another number.
+    Exists,
+    /// There is no item that could have the number.
+    NotFound,
+}
+
+impl Storing<'_> {
+    /// Stores it, in a value of at most so many bytes.
+    #[inline]
+    pub(super) fn store(&self, turn: &Turn<'_>, value_most: usize) -> Result<Stored> {
+        use nuthatch_cache::Outcome;
+        let condition = match (self.mode, self.compare) {
+            (StoreMode::Append | StoreMode::Prepend, _) => return self.join(turn, value_most),
+            // It is never stored where there is anything to compare with.
+            (StoreMode::Add, _) => Condition::Absent,
+            (StoreMode::Set | StoreMode::Replace, Some(cas)) if self.invalidate => {
+                return self.store_or_invalidate(turn, cas);
+            }
+            (StoreMode::Set | StoreMode::Replace, Some(cas)) => Condition::Cas(cas),
+            (StoreMode::Set, None) => Condition::Always,
+            (StoreMode::Replace, None) => Condition::Present,
+        };
+        let outcome = turn.set(self.key, self.value, &self.write().condition(condition))?;
+        let compares = matches!(condition, Condition::Cas(_));
+        Ok(match outcome {
+            Outcome::Stored => self.stored(),
+            Outcome::Exists if compares => Stored::Exists,
+            Outcome::Missing if compares => Stored::NotFound,
+            Outcome::Exists | Outcome::Missing => Stored::No,
+        })
+    }
+
+    fn stored(&self) -> Stored {
+        Stored::Yes { len: self.value.len() }
+    }
+
+    fn write(&self) -> Write<'static> {
+        write(self.end, self.cas).flags(self.flags)
+    }
+
+    /// Puts the value before or behind the one there.
+    fn join(&self, turn: &Turn<'_>, value_most: usize) -> Result<Stored> {
+        turn.update(self.key, |item, joined| {
+            let Some(item) = item else { return self.make(joined) };
+            // A number of 0 is none: then there is nothing to compare.
+            let compare = self.compare.filter(|cas| *cas != 0);
+            if compare.is_some() && compare != item.cas() {
+                return (None, Ok(Stored::Exists));
+            }
+            let len = item.value().len() + self.value.len();
+            if len > value_most {
+                return (None, Err(Refusal::Answer(Error::TooLarge)));
+            }
+            let (first, second) = match self.mode {
+                StoreMode::Prepend => (self.value, item.value()),
+                _ => (item.value(), self.value),
+            };
+            joined.extend_from_slice(first);
+            joined.extend_from_slice(second);
+            let write = write(End::of(&item), self.cas).flags(item.flags());
+            (Some(write), Ok(Stored::Yes { len }))
+        })?
+    }
+
+    /// Where there is nothing to join with.
+    fn make(&self, value: &mut Vec<u8>) -> (Option<Write<'static>>, Result<Stored>) {
+        let Some(end) = self.vivify else { return (None, Ok(Stored::No)) };
+        value.extend_from_slice(self.value);
+        (Some(self.write().expiry(end.expiry())), Ok(self.stored()))
+    }
+
+    /// Stores the value if the item has this number; if it has a later one, the value is stored as
+    /// a stale one, for which nobody else is asked to renew it.
+    fn store_or_invalidate(&self, turn: &Turn<'_>, cas: u64) -> Result<Stored> {
+        let change = |item: Option<Item<'_>>| {
+            let Some(item) = item else { return (None, Stored::NotFound) };
+            if item.cas() == Some(cas) {
+                return (Some(self.write()), self.stored());
+            }
+            // An item without a number was written after the client got one.
+            let later = cas != 0 && cas < item.cas().unwrap_or_else(|| turn.new_cas());
+            if !later {
+                return (None, Stored::Exists);
+            }
+            let write = self.write().expiry(End::of(&item).expiry());
+            (Some(write.marks(STALE | item.marks() & WON)), self.stored())
+        };
+        Ok(turn.update(self.key, |item, value| {
+            value.extend_from_slice(self.value);
+            change(item)
+        })?)
+    }
+}

@@ -1,0 +1,56 @@
+//! The commands of poor-man's-cache in its own messages. Those in RESP are [`commands`].
+//!
+//! [`commands`]: crate::commands
+
+use crate::full::Full;
+use crate::protocol::pmc::{Reply, Request, Span};
+use nuthatch_cache::{Error, Turn, Write};
+
+/// Executes the request in a message and appends its answer. With [`Full`] nothing was answered:
+/// there may be room in the next turn, in which to try once more; then [`out_of_memory`].
+#[inline]
+pub fn execute(
+    turn: &Turn<'_>,
+    message: &[u8],
+    request: Request,
+    out: &mut Vec<u8>,
+) -> Result<(), Full> {
+    let part = |span: Span| span.of(message).unwrap_or_default();
+    let mut reply = Reply::new(out);
+    match request {
+        Request::Get { key } => match turn.get(part(key)) {
+            Some(item) => reply.value(item.value()),
+            None => reply.miss(),
+        },
+        Request::Set { key, value } => match turn.set(part(key), part(value), &Write::new()) {
+            Ok(_) => reply.ok(),
+            Err(Error::Full) => return Err(Full),
+            Err(error) => refuse(turn, part(key), &error, &mut reply),
+        },
+        Request::Del { key } if turn.remove(part(key)) => reply.ok(),
+        Request::Del { .. } => reply.no_such_key(),
+        Request::Fault(fault) => reply.fault(fault),
+    }
+    Ok(())
+}
+
+/// Answers a request for which there is no room, not even in another turn.
+pub fn out_of_memory(turn: &Turn<'_>, message: &[u8], request: Request, out: &mut Vec<u8>) {
+    let key = key(message, request).unwrap_or_default();
+    refuse(turn, key, &Error::Full, &mut Reply::new(out));
+}
+
+/// So that nobody gets the old value for one that could not be stored, the old one must go.
+fn refuse(turn: &Turn<'_>, key: &[u8], error: &Error, reply: &mut Reply<'_>) {
+    turn.remove(key);
+    reply.error(&error.to_string());
+}
+
+/// The key that the request in a message looks up, to be hashed and asked for ahead.
+#[inline]
+pub fn key(message: &[u8], request: Request) -> Option<&[u8]> {
+    match request {
+        Request::Get { key } | Request::Set { key, .. } | Request::Del { key } => key.of(message),
+        Request::Fault(_) => None,
+    }
+}

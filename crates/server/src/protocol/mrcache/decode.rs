@@ -1,0 +1,105 @@
+//! From received bytes to requests.
+
+use super::layout::{KEY_LEN, OP, Op, VALUE_LEN};
+use super::request::{Error, Request};
+
+/// What a connection may send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of the longest key, up to 65,535.
+    pub key_len: usize,
+    /// Bytes of the longest value, below 2 GiB.
+    pub value_len: usize,
+}
+
+impl Default for Limits {
+    /// The limits of mrcache.
+    fn default() -> Self {
+        Self { key_len: 65_535, value_len: (16 << 20) - 1 }
+    }
+}
+
+/// What the next bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<'b> {
+    /// A request.
+    Request {
+        /// What is asked for.
+        request: Request<'b>,
+        /// How many bytes it took.
+        consumed: usize,
+    },
+    /// Something else. The connection must be closed once all before is answered.
+    Error {
+        /// What is wrong.
+        error: Error,
+    },
+    /// Part of a request.
+    More {
+        /// How many more bytes there must be before another look can help.
+        needed: usize,
+    },
+}
+
+/// Finds requests in the bytes that a connection received. Lengths come first, so there is nothing
+/// to remember of a request of which a part is still to come.
+#[derive(Clone, Copy, Debug)]
+pub struct Decoder {
+    limits: Limits,
+}
+
+impl Decoder {
+    /// A decoder for a connection.
+    pub fn new(limits: Limits) -> Self {
+        let value_len = limits.value_len.min(i32::MAX as usize);
+        Self { limits: Limits { value_len, ..limits } }
+    }
+
+    /// The next step with `bytes`: all that was received and not consumed.
+    #[inline]
+    pub fn next<'b>(&self, bytes: &'b [u8]) -> Step<'b> {
+        let more = |len: usize| Step::More { needed: len - bytes.len() };
+        let Some(&byte) = bytes.get(OP) else { return more(OP + 1) };
+        let Some(op) = Op::from_byte(byte) else {
+            return Step::Error { error: Error::UnknownOp { found: byte } };
+        };
+        let start = op.header_len();
+        let Some((header, rest)) = bytes.split_at_checked(start) else {
+            return more(start);
+        };
+        let (key_len, value_len) = match self.lengths(op, header) {
+            Ok(lengths) => lengths,
+            Err(error) => return Step::Error { error },
+        };
+        let consumed = start + key_len + value_len;
+        let Some(data) = rest.get(..key_len + value_len) else {
+            return more(consumed);
+        };
+        let (key, value) = data.split_at(key_len);
+        let request = match op {
+            Op::Get => Request::Get { key },
+            Op::Set => Request::Set { key, value },
+            Op::GetZ => Request::GetZ { key },
+            Op::SetZ => Request::SetZ { key, value },
+            Op::Stat => Request::Stat,
+        };
+        Step::Request { request, consumed }
+    }
+
+    /// The lengths of key and value, 0 where there is none.
+    #[inline]
+    fn lengths(&self, op: Op, header: &[u8]) -> Result<(usize, usize), Error> {
+        let field = |at: usize| header.get(at..).unwrap_or_default();
+        let key_len = field(KEY_LEN).first_chunk().map_or(0, |len| u16::from_le_bytes(*len));
+        let value_len = field(VALUE_LEN).first_chunk().map_or(0, |len| u32::from_le_bytes(*len));
+        let (key_len, value_len) = (usize::from(key_len), value_len as usize);
+        let Limits { key_len: most_key, value_len: most_value } = self.limits;
+        if key_len > most_key {
+            return Err(Error::KeyTooLong { op, found: key_len, most: most_key });
+        }
+        if value_len > most_value {
+            return Err(Error::ValueTooLong { op, found: value_len, most: most_value });
+        }
+        Ok((key_len, value_len))
+    }
+}

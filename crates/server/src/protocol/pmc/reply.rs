@@ -1,0 +1,61 @@
+//! From replies to bytes.
+
+use super::{Fault, SEPARATOR};
+use memchr::memchr;
+
+/// Appends replies to `out`.
+#[derive(Debug)]
+pub struct Reply<'a> {
+    out: &'a mut Vec<u8>,
+}
+
+impl<'a> Reply<'a> {
+    /// Replies to one client.
+    pub fn new(out: &'a mut Vec<u8>) -> Self {
+        Self { out }
+    }
+
+    /// The value that was asked for.
+    ///
+    /// A separator within it would end the reply early, and what follows would answer the requests
+    /// behind this one. Only other protocols can store such a value; here it is an error.
+    pub fn value(&mut self, value: &[u8]) {
+        match memchr(SEPARATOR, value) {
+            None => self.message(value),
+            Some(_) => self.message(b"ERROR: Value holds a separator"),
+        }
+    }
+
+    /// There is no value.
+    pub fn miss(&mut self) {
+        self.message(b"(nil)");
+    }
+
+    /// It is stored, or removed.
+    pub fn ok(&mut self) {
+        self.message(b"OK");
+    }
+
+    /// There is nothing to remove.
+    pub fn no_such_key(&mut self) {
+        self.message(b"ERROR: Key does not exist");
+    }
+
+    /// The message was no request.
+    pub fn fault(&mut self, fault: Fault) {
+        self.message(fault.text().as_bytes());
+    }
+
+    /// What else went wrong. Separators in `text` become spaces.
+    pub fn error(&mut self, text: &str) {
+        self.out.extend_from_slice(b"ERROR: ");
+        self.out.extend(text.bytes().map(|byte| if byte == SEPARATOR { b' ' } else { byte }));
+        self.out.push(SEPARATOR);
+    }
+
+    fn message(&mut self, message: &[u8]) {
+        self.out.reserve(message.len() + 1);
+        self.out.extend_from_slice(message);
+        self.out.push(SEPARATOR);
+    }
+}

@@ -1,0 +1,238 @@
+//! From bytes to requests.
+
+use super::inline;
+use super::number::{integer, short};
+use super::{Limits, ProtocolError, Span, Step};
+use memchr::memchr;
+
+/// Room for this many spans is kept from one request to the next; more is given back.
+const KEPT_SPANS: usize = 1024;
+
+/// Finds the requests in what a connection receives.
+///
+/// It remembers how much of a request it has read when the rest is missing, so that one that comes
+/// in many pieces is read once. Memory grows with what has arrived, never with what was announced.
+#[derive(Debug)]
+pub struct Decoder {
+    limits: Limits,
+    /// What `limits` allow this client.
+    most_args: u32,
+    longest_bulk: u32,
+    /// Of a request that is not whole, what is done with, in bytes from its start.
+    done: usize,
+    /// How many of its arguments come after that.
+    left: u32,
+    /// Where its arguments before that lie.
+    held: Vec<Span>,
+    /// The line that comes next does not end before here. Only of use, and only above zero,
+    /// while the request is not whole.
+    searched: usize,
+}
+
+impl Decoder {
+    /// A decoder at the start of a request.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            most_args: limits.most_args(),
+            longest_bulk: limits.longest_bulk(),
+            done: 0,
+            left: 0,
+            held: Vec::new(),
+            searched: 0,
+        }
+    }
+
+    /// Changes the limits, for what is not read yet.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+        self.most_args = limits.most_args();
+        self.longest_bulk = limits.longest_bulk();
+    }
+
+    /// Reads the request that `bytes` begin with, and appends the spans of its arguments to `args`.
+    ///
+    /// After [`Step::More`] call it again with the same bytes and more behind them; after the
+    /// others with what follows the request. `args` never holds a part of a request. After an
+    /// error the decoder is of no more use.
+    #[inline]
+    pub fn next(&mut self, bytes: &[u8], args: &mut Vec<Span>) -> Result<Step, ProtocolError> {
+        match bytes.first() {
+            _ if self.done > 0 => self.resume(bytes, args),
+            Some(b'*') => self.start(bytes, args),
+            Some(_) => self.inline(bytes),
+            None => Ok(Step::More { needed: 1 }),
+        }
+    }
+
+    #[inline]
+    fn start(&mut self, bytes: &[u8], args: &mut Vec<Span>) -> Result<Step, ProtocolError> {
+        let (left, at) = match short(b'*', bytes) {
+            Some(line) => line,
+            None => match self.count(bytes)? {
+                Some(line) => line,
+                None => return Ok(Step::More { needed: 1 }),
+            },
+        };
+        self.searched = 0;
+        if left > self.most_args {
+            return Err(self.limits.too_many(left));
+        }
+        if left == 0 {
+            return Ok(Step::Empty { consumed: at });
+        }
+        let whole = args.len();
+        let step = self.arguments(bytes, at, left, args);
+        if !matches!(step, Ok(Step::Request { .. })) {
+            self.hold(args, whole);
+        }
+        step
+    }
+
+    /// Takes the arguments of a request that is not whole out of `args`.
+    #[cold]
+    fn hold(&mut self, args: &mut Vec<Span>, whole: usize) {
+        self.held.extend(args.drain(whole..));
+    }
+
+    #[cold]
+    fn resume(&mut self, bytes: &[u8], args: &mut Vec<Span>) -> Result<Step, ProtocolError> {
+        let mut held = std::mem::take(&mut self.held);
+        let step = self.arguments(bytes, self.done, self.left, &mut held);
+        if matches!(step, Ok(Step::Request { .. })) {
+            args.append(&mut held);
+            (self.done, self.searched) = (0, 0);
+            held.shrink_to(KEPT_SPANS);
+        }
+        self.held = held;
+        step
+    }
+
+    /// Reads `left` arguments, the first of them at `at`.
+    #[inline(always)]
+    fn arguments(
+        &mut self,
+        bytes: &[u8],
+        mut at: usize,
+        mut left: u32,
+        args: &mut Vec<Span>,
+    ) -> Result<Step, ProtocolError> {
+        while left > 0 {
+            let rest = bytes.get(at..).unwrap_or_default();
+            let line = match short(b'$', rest) {
+                Some(line) => Some(line),
+                None => self.bulk_len(rest, at)?,
+            };
+            let Some((announced, line_len)) = line else {
+                return Ok(self.pause(at, left, 1));
+            };
+            let start = at + line_len;
+            let whole = start as u64 + u64::from(announced) + 2;
+            if announced > self.longest_bulk || whole > u64::from(self.limits.request_len) {
+                return Err(self.limits.too_long(announced));
+            }
+            let end = start + announced as usize;
+            match bytes.get(end..end + 2) {
+                Some(b"\r\n") => {}
+                Some(_) => return Err(ProtocolError::ExpectedLineEnd),
+                None => return Ok(self.pause(at, left, end + 2 - bytes.len())),
+            }
+            args.push(Span::between(start, end));
+            at = end + 2;
+            left -= 1;
+        }
+        Ok(Step::Request { consumed: at })
+    }
+
+    #[cold]
+    fn pause(&mut self, at: usize, left: u32, needed: usize) -> Step {
+        (self.done, self.left) = (at, left);
+        Step::More { needed }
+    }
+
+    /// The number of arguments, none for 0 and below, and the length of the line that tells it.
+    #[cold]
+    fn count(&mut self, bytes: &[u8]) -> Result<Option<(u32, usize)>, ProtocolError> {
+        let invalid = ProtocolError::InvalidMultibulkLength;
+        let line = self.number(bytes, 0, ProtocolError::TooBigMultibulkCount, invalid)?;
+        let Some((announced, line_len)) = line else {
+            return Ok(None);
+        };
+        let args = u32::try_from(announced.max(0)).map_err(|_| invalid)?;
+        Ok(Some((args, line_len)))
+    }
+
+    /// The length of the argument `rest` begins with, and the length of the line that tells it.
+    #[cold]
+    fn bulk_len(&mut self, rest: &[u8], at: usize) -> Result<Option<(u32, usize)>, ProtocolError> {
+        let invalid = ProtocolError::InvalidBulkLength;
+        match rest.first() {
+            Some(b'$') => {}
+            Some(other) => return Err(ProtocolError::ExpectedBulk(*other)),
+            None => return Ok(None),
+        }
+        let line = self.number(rest, at, ProtocolError::TooBigBulkCount, invalid)?;
+        let Some((announced, line_len)) = line else {
+            return Ok(None);
+        };
+        let len = u32::try_from(announced).map_err(|_| invalid)?;
+        Ok(Some((len, line_len)))
+    }
+
+    /// The number on the line that `rest` begins with, behind a mark of one byte, and the length
+    /// of the line; nothing while its end is missing. `at` is where it begins in the request.
+    fn number(
+        &mut self,
+        rest: &[u8],
+        at: usize,
+        too_big: ProtocolError,
+        invalid: ProtocolError,
+    ) -> Result<Option<(i64, usize)>, ProtocolError> {
+        let Some(end) = self.line_end(b'\r', rest, at, too_big)? else {
+            return Ok(None);
+        };
+        match rest.get(end + 1) {
+            Some(b'\n') => {}
+            Some(_) => return Err(invalid),
+            None => return Ok(None),
+        }
+        let number = rest.get(1..end).and_then(integer).ok_or(invalid)?;
+        Ok(Some((number, end + 2)))
+    }
+
+    /// Where in `rest`, which begins at `at`, the line ends with `mark`.
+    fn line_end(
+        &mut self,
+        mark: u8,
+        rest: &[u8],
+        at: usize,
+        too_big: ProtocolError,
+    ) -> Result<Option<usize>, ProtocolError> {
+        let most = self.limits.line_len as usize;
+        let line = &rest[..rest.len().min(most.saturating_add(1))];
+        let from = self.searched.saturating_sub(at).min(line.len());
+        if let Some(found) = memchr(mark, &line[from..]) {
+            return Ok(Some(from + found));
+        }
+        if rest.len() > most {
+            return Err(too_big);
+        }
+        self.searched = at + rest.len();
+        Ok(None)
+    }
+
+    #[cold]
+    fn inline(&mut self, bytes: &[u8]) -> Result<Step, ProtocolError> {
+        let Some(end) = self.line_end(b'\n', bytes, 0, ProtocolError::TooBigInline)? else {
+            return Ok(Step::More { needed: 1 });
+        };
+        self.searched = 0;
+        // A CR before the end is a space like others.
+        let line = inline::split(&bytes[..end])?;
+        let consumed = end + 1;
+        if line.args.is_empty() {
+            return Ok(Step::Empty { consumed });
+        }
+        Ok(Step::Inline { consumed, line: Box::new(line) })
+    }
+}

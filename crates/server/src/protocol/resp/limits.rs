@@ -1,0 +1,77 @@
+//! How much one request may ask for.
+
+use super::ProtocolError;
+
+/// Most arguments of a request before the client has authenticated, as in Redis.
+const ARGS_BEFORE_AUTH: u32 = 10;
+/// Longest argument before the client has authenticated, as in Redis.
+const BULK_LEN_BEFORE_AUTH: u32 = 16 << 10;
+
+/// The most that one request may hold. All lengths are in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest argument.
+    pub bulk_len: u32,
+    /// The most arguments.
+    pub args: u32,
+    /// The longest line: an inline request, or the line that announces a count or a length.
+    pub line_len: u32,
+    /// The longest request, with all that frames it.
+    pub request_len: u32,
+    /// Whether the client has authenticated, or need not. Others get what `AUTH` and `HELLO`
+    /// need and no more.
+    pub authenticated: bool,
+}
+
+impl Default for Limits {
+    /// As Redis is configured, for a client that need not authenticate.
+    fn default() -> Self {
+        Self {
+            bulk_len: 512 << 20,
+            args: 1 << 20,
+            line_len: 64 << 10,
+            request_len: 1 << 30,
+            authenticated: true,
+        }
+    }
+}
+
+impl Limits {
+    /// The same limits for a client that has yet to authenticate.
+    #[must_use]
+    pub fn before_auth(self) -> Self {
+        Self { authenticated: false, ..self }
+    }
+
+    /// The most arguments for this client.
+    pub(super) fn most_args(&self) -> u32 {
+        if self.authenticated { self.args } else { self.args.min(ARGS_BEFORE_AUTH) }
+    }
+
+    /// The longest argument for this client.
+    pub(super) fn longest_bulk(&self) -> u32 {
+        if self.authenticated { self.bulk_len } else { self.bulk_len.min(BULK_LEN_BEFORE_AUTH) }
+    }
+
+    /// What is wrong with so many arguments, which are more than [`most_args`](Self::most_args).
+    #[cold]
+    pub(super) fn too_many(&self, args: u32) -> ProtocolError {
+        if args > self.args {
+            ProtocolError::InvalidMultibulkLength
+        } else {
+            ProtocolError::UnauthenticatedMultibulkLength
+        }
+    }
+
+    /// What is wrong with an argument so long, which its request or the limits cannot hold.
+    #[cold]
+    pub(super) fn too_long(&self, bulk_len: u32) -> ProtocolError {
+        if bulk_len > self.bulk_len {
+            ProtocolError::InvalidBulkLength
+        } else if bulk_len > self.longest_bulk() {
+            ProtocolError::UnauthenticatedBulkLength
+        } else {
+            ProtocolError::TooBigRequest
+        }
+    }
+}

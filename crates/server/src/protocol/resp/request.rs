@@ -1,0 +1,54 @@
+//! What a decoder finds.
+
+use super::Inline;
+
+/// Where an argument lies, from the start of its request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// The first byte.
+    pub start: u32,
+    /// How many bytes.
+    pub len: u32,
+}
+
+impl Span {
+    /// The span from `start` up to `end`, both within a request and so within 32 bits.
+    #[inline]
+    pub(crate) fn between(start: usize, end: usize) -> Self {
+        Self { start: start as u32, len: (end - start) as u32 }
+    }
+
+    /// The argument, out of the bytes of its request; none if these are others.
+    #[inline]
+    pub fn of(self, bytes: &[u8]) -> Option<&[u8]> {
+        bytes.get(self.start as usize..)?.get(..self.len as usize)
+    }
+}
+
+/// What the bytes begin with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A request, whose arguments were appended.
+    Request {
+        /// The bytes it takes up.
+        consumed: usize,
+    },
+    /// A request as a person types it.
+    Inline {
+        /// The bytes it takes up.
+        consumed: usize,
+        /// Its arguments, of which there is at least one.
+        line: Box<Inline>,
+    },
+    /// A request without arguments, which gets no answer.
+    Empty {
+        /// The bytes it takes up.
+        consumed: usize,
+    },
+    /// A part of a request.
+    More {
+        /// At least this many bytes are missing: what the client announced, not a size to
+        /// allocate before it arrives.
+        needed: usize,
+    },
+}

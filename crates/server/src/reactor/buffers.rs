@@ -1,0 +1,80 @@
+//! Memory that the kernel receives into: a ring of buffers that it takes from, and that they come
+//! back to.
+//!
+//! The ring is as `io_uring_register_buf_ring(3)` tells: entries of two words, the address of a
+//! buffer, then its length and from bit 32 on its number. The tail, up to which entries are ready,
+//! lies in the upper 16 bits of the first entry's second word.
+
+use memmap2::{MmapMut, MmapRaw};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of a buffer.
+pub(crate) const BUFFER_LEN: usize = 16 << 10;
+
+const ENTRY_WORDS: usize = 2;
+const PAGE_WORDS: usize = 512;
+
+#[repr(align(4096))]
+struct Page([AtomicU64; PAGE_WORDS]);
+
+/// The buffers of one ring. Memory is taken from the system as buffers are filled.
+pub(crate) struct Buffers {
+    entries: Box<[Page]>,
+    memory: MmapRaw,
+    count: u16,
+    tail: u16,
+}
+
+impl Buffers {
+    /// So many buffers, ready to be filled: a power of two, at most 32,768.
+    pub(crate) fn new(count: u16) -> io::Result<Self> {
+        let pages = (usize::from(count) * ENTRY_WORDS).div_ceil(PAGE_WORDS);
+        let page = |_| Page([const { AtomicU64::new(0) }; PAGE_WORDS]);
+        let memory = MmapMut::map_anon(usize::from(count) * BUFFER_LEN)?.into();
+        let mut buffers = Self { entries: (0..pages).map(page).collect(), memory, count, tail: 0 };
+        (0..count).for_each(|id| buffers.put(id));
+        buffers.publish();
+        Ok(buffers)
+    }
+
+    /// Where the entries are, and how many.
+    pub(crate) fn entries(&self) -> (u64, u16) {
+        (self.entries.as_ptr() as u64, self.count)
+    }
+
+    /// Where a buffer begins.
+    #[inline]
+    pub(crate) fn start(&self, id: u16) -> *mut u8 {
+        // The kernel names only buffers that it was given; the mask holds it to that.
+        let at = usize::from(id & (self.count - 1)) * BUFFER_LEN;
+        self.memory.as_mut_ptr().wrapping_add(at)
+    }
+
+    /// Makes a buffer ready to be filled again, once this is [published](Self::publish).
+    pub(crate) fn put(&mut self, id: u16) {
+        let entry = self.tail & (self.count - 1);
+        let address = self.start(id) as u64;
+        self.word(entry, 0).store(address, Ordering::Relaxed);
+        let mut word = BUFFER_LEN as u64 | u64::from(id) << 32;
+        if entry == 0 {
+            // The published tail stays what it is.
+            word |= self.word(0, 1).load(Ordering::Relaxed) & !(u64::MAX >> 16);
+        }
+        self.word(entry, 1).store(word, Ordering::Relaxed);
+        self.tail = self.tail.wrapping_add(1);
+    }
+
+    /// Lets the kernel see all buffers that were put.
+    pub(crate) fn publish(&mut self) {
+        let word = self.word(0, 1);
+        let without_tail = word.load(Ordering::Relaxed) & (u64::MAX >> 16);
+        // Whoever sees the tail sees the entries.
+        word.store(without_tail | u64::from(self.tail) << 48, Ordering::Release);
+    }
+
+    fn word(&self, entry: u16, word: usize) -> &AtomicU64 {
+        let at = usize::from(entry) * ENTRY_WORDS + word;
+        &self.entries[at / PAGE_WORDS].0[at % PAGE_WORDS]
+    }
+}

@@ -1,0 +1,263 @@
+//! A reactor on `io_uring`.
+//!
+//! Accepting and receiving go on by themselves once they are asked for; what is to be sent and
+//! asked for is handed to the kernel together with the wait for events, in one call.
+//!
+//! This file holds the unsafe code of the server. What makes it sound: the kernel is given
+//! addresses of three things only. Buffers that are received into are the reactor's, as are their
+//! ring and the vectors that are being sent; a vector leaves when its event comes. When a reactor
+//! goes, it first cancels all operations, and where that fails, it leaves their memory behind.
+
+use super::buffers::{BUFFER_LEN, Buffers};
+use super::{Event, Filled, Number};
+use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode, squeue};
+use rustix::event::{EventfdFlags, PollFlags, eventfd};
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+use std::io;
+use std::mem::{self, ManuallyDrop};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::slice;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What an operation is, in the low bits of what identifies it; the connection is above.
+const ACCEPT: u64 = 0;
+const RECEIVE: u64 = 1;
+const SEND: u64 = 2;
+const WAKE: u64 = 3;
+const CANCEL: u64 = 4;
+const KIND_BITS: u32 = 3;
+
+/// The one group of buffers.
+const GROUP: u16 = 0;
+
+/// Operations handed over at a time; more than that goes over in several calls.
+const OPERATIONS: u32 = 1024;
+
+/// Linux's `MSG_WAITALL`: the kernel goes on sending until all is sent.
+const WAIT_ALL: u32 = 0x100;
+
+/// Wakes a reactor from another thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Waker(Arc<OwnedFd>);
+
+impl Waker {
+    /// Makes the reactor's wait end with [`Event::Woken`].
+    pub(crate) fn wake(&self) {
+        // The only error there can be is that it is awake already.
+        let _ = rustix::io::write(&*self.0, &1_u64.to_le_bytes());
+    }
+}
+
+/// A reactor on `io_uring`. It belongs to the thread that made it.
+pub(crate) struct Uring {
+    ring: ManuallyDrop<IoUring>,
+    buffers: ManuallyDrop<Buffers>,
+    /// What is being sent, by connection.
+    sending: ManuallyDrop<Vec<Option<Vec<u8>>>>,
+    waker: Waker,
+}
+
+impl Uring {
+    /// A reactor with so many buffers to receive into, a power of two.
+    pub(crate) fn new(buffers: u16) -> io::Result<Self> {
+        let ring = IoUring::builder()
+            .setup_single_issuer()
+            .setup_coop_taskrun()
+            .setup_defer_taskrun()
+            .setup_clamp()
+            .setup_cqsize(8 * OPERATIONS)
+            .build(OPERATIONS)?;
+        let waker = Waker(Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?));
+        let mut uring = Self {
+            ring: ManuallyDrop::new(ring),
+            buffers: ManuallyDrop::new(Buffers::new(buffers)?),
+            sending: ManuallyDrop::default(),
+            waker,
+        };
+        let (address, count) = uring.buffers.entries();
+        let submitter = uring.ring.submitter();
+        // SAFETY: the entries begin at a page and are as many as is said; they are freed after all
+        // operations have ended (see `drop`).
+        unsafe { submitter.register_buf_ring_with_flags(address, count, GROUP, 0) }?;
+        uring.expect_wake()?;
+        Ok(uring)
+    }
+
+    /// What wakes this reactor.
+    pub(crate) fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    /// Accepts connections from now on.
+    pub(crate) fn accept(&mut self, socket: BorrowedFd<'_>, listener: Number) -> io::Result<()> {
+        let entry = opcode::AcceptMulti::new(Fd(socket.as_raw_fd())).build();
+        self.push(&entry.user_data(name(ACCEPT, listener)))
+    }
+
+    /// Receives what comes, until an event says that there will be no more.
+    pub(crate) fn receive(&mut self, socket: BorrowedFd<'_>, number: Number) -> io::Result<()> {
+        let entry = opcode::RecvMulti::new(Fd(socket.as_raw_fd()), GROUP).build();
+        self.push(&entry.user_data(name(RECEIVE, number)))
+    }
+
+    /// Receives no more for now: an event will say so.
+    pub(crate) fn pause(&mut self, number: Number) -> io::Result<()> {
+        let entry = opcode::AsyncCancel::new(name(RECEIVE, number)).build();
+        self.push(&entry.user_data(name(CANCEL, number)))
+    }
+
+    /// Sends a buffer to its end. A connection sends one at a time.
+    pub(crate) fn send(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        number: Number,
+        buffer: Vec<u8>,
+    ) -> io::Result<()> {
+        let at = number as usize;
+        if self.sending.len() <= at {
+            self.sending.resize_with(at + 1, || None);
+        }
+        let len = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
+        let flags = SendFlags::NOSIGNAL.bits() | WAIT_ALL;
+        let entry = opcode::Send::new(Fd(socket.as_raw_fd()), buffer.as_ptr(), len)
+            .flags(flags.cast_signed())
+            .build();
+        debug_assert!(self.sending[at].is_none(), "one buffer at a time");
+        self.sending[at] = Some(buffer);
+        self.push(&entry.user_data(name(SEND, number)))
+    }
+
+    /// Waits for events and appends them, after handing over what there is to do. Without a
+    /// timeout, for as long as it takes.
+    pub(crate) fn wait(
+        &mut self,
+        timeout: Option<Duration>,
+        events: &mut Vec<Event>,
+    ) -> io::Result<()> {
+        self.buffers.publish();
+        let submitted = match timeout {
+            None => self.ring.submitter().submit_and_wait(1),
+            Some(timeout) => {
+                let timeout = Timespec::from(timeout);
+                self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timeout))
+            }
+        };
+        unless_passing(submitted)?;
+        let mut woken = false;
+        let Self { ring, sending, .. } = self;
+        for entry in ring.completion() {
+            match event(&entry, sending) {
+                Some(Event::Woken) => woken = true,
+                event => events.extend(event),
+            }
+        }
+        if woken {
+            events.push(Event::Woken);
+            // Whatever was counted, it is one event.
+            let _ = rustix::io::read(&*self.waker.0, &mut [0; 8]);
+            self.expect_wake()?;
+        }
+        Ok(())
+    }
+
+    /// Received bytes, until their buffer is given back.
+    #[inline]
+    pub(crate) fn bytes(&self, filled: &Filled) -> &[u8] {
+        let start = self.buffers.start(filled.id);
+        // SAFETY: the kernel has filled these bytes, and writes there again only after the buffer
+        // was given back, which takes the one `Filled` there is of it.
+        unsafe { slice::from_raw_parts(start, filled.len()) }
+    }
+
+    /// Gives a buffer back, to be filled again.
+    #[expect(clippy::needless_pass_by_value, reason = "a buffer is given back only once")]
+    pub(crate) fn give_back(&mut self, filled: Filled) {
+        self.buffers.put(filled.id);
+    }
+
+    fn expect_wake(&mut self) -> io::Result<()> {
+        let poll = u32::from(PollFlags::IN.bits());
+        let entry = opcode::PollAdd::new(Fd(self.waker.0.as_raw_fd()), poll).build();
+        self.push(&entry.user_data(name(WAKE, 0)))
+    }
+
+    fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
+        loop {
+            // SAFETY: what an entry points to is the reactor's and outlives the operation: vectors
+            // in `sending` leave with their event, and see `drop`.
+            if unsafe { self.ring.submission().push(entry) }.is_ok() {
+                return Ok(());
+            }
+            unless_passing(self.ring.submit())?;
+        }
+    }
+}
+
+fn name(kind: u64, number: Number) -> u64 {
+    u64::from(number) << KIND_BITS | kind
+}
+
+fn event(entry: &cqueue::Entry, sending: &mut [Option<Vec<u8>>]) -> Option<Event> {
+    // An error is a negative number.
+    let result = u32::try_from(entry.result())
+        .map_err(|_| io::Error::from_raw_os_error(entry.result().wrapping_neg()));
+    let number = (entry.user_data() >> KIND_BITS) as Number;
+    let more = cqueue::more(entry.flags());
+    Some(match entry.user_data() & ((1 << KIND_BITS) - 1) {
+        ACCEPT => {
+            // SAFETY: the kernel has just opened this descriptor, for nobody else.
+            let socket = result.map(|_| unsafe { OwnedFd::from_raw_fd(entry.result()) });
+            Event::Accepted { listener: number, socket, more }
+        }
+        RECEIVE => {
+            let filled = |len: u32| {
+                let id = cqueue::buffer_select(entry.flags()).filter(|_| len > 0)?;
+                Some(Filled { id, len: len.min(BUFFER_LEN as u32) })
+            };
+            Event::Received { connection: number, bytes: result.map(filled), more }
+        }
+        SEND => {
+            let buffer = sending.get_mut(number as usize)?.take()?;
+            let all = |sent: u32| {
+                let whole = sent as usize == buffer.len();
+                if whole { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+            };
+            let result = result.and_then(all);
+            Event::Sent { connection: number, buffer, result }
+        }
+        WAKE => Event::Woken,
+        _ => return None,
+    })
+}
+
+/// The end of the wait, a signal, or that events must be taken first, is no failure.
+fn unless_passing(result: io::Result<usize>) -> io::Result<()> {
+    const PASSING: [Errno; 4] = [Errno::TIME, Errno::INTR, Errno::BUSY, Errno::AGAIN];
+    match result {
+        Err(error) if !PASSING.iter().any(|errno| is(&error, *errno)) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Whether an error is this one of the kernel's.
+pub(crate) fn is(error: &io::Error, errno: Errno) -> bool {
+    error.raw_os_error() == Some(errno.raw_os_error())
+}
+
+impl Drop for Uring {
+    fn drop(&mut self) {
+        let second = Some(Timespec::new().sec(1));
+        let cancelled = self.ring.submitter().register_sync_cancel(second, CancelBuilder::any());
+        if cancelled.as_ref().is_err_and(|error| !is(error, Errno::NOENT)) {
+            return;
+        }
+        // SAFETY: no operation is left that could use them, and nobody uses them after this.
+        unsafe { ManuallyDrop::drop(&mut self.ring) };
+        // SAFETY: as above.
+        unsafe { ManuallyDrop::drop(&mut self.buffers) };
+        mem::take(&mut *self.sending);
+    }
+}

@@ -1,0 +1,89 @@
+//! A server with clients, without sockets.
+
+use nuthatch_cache::{Cache, Clock, Options, Session, Turn};
+use nuthatch_server::commands::{
+    Args, Call, Client, Endpoints, Failure, Metrics, Server, Users, execute,
+};
+use nuthatch_server::protocol::resp::Span;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The time is what a test says it is.
+#[derive(Default)]
+pub(crate) struct Hands(AtomicU64);
+
+impl Clock for Hands {
+    fn now_ms(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A server, and what its threads would have.
+pub(crate) struct House {
+    pub(crate) server: Server,
+    pub(crate) metrics: Arc<Metrics>,
+    hands: Arc<Hands>,
+}
+
+impl House {
+    pub(crate) fn new() -> Self {
+        Self::with_users("")
+    }
+
+    /// A server with the users in this text.
+    pub(crate) fn with_users(text: &str) -> Self {
+        let hands = Arc::new(Hands(AtomicU64::new(1_000_000)));
+        let options = Options::new().memory(32 << 20).clock(hands.clone()).seed(1);
+        let cache = Arc::new(Cache::new(options).expect("a small cache"));
+        let server = Server::new(cache).with_users(Users::parse(text).expect("users"));
+        let metrics = server.thread();
+        Self { server, metrics, hands }
+    }
+
+    /// Lets time go by.
+    pub(crate) fn wait_ms(&self, ms: u64) {
+        self.hands.0.fetch_add(ms, Ordering::Relaxed);
+    }
+
+    /// A client that has just connected.
+    pub(crate) fn client(&self) -> Client {
+        let peer = format!("127.0.0.1:{}", 40_000 + self.server.clients.len());
+        let endpoints = Endpoints { peer, local: "127.0.0.1:6379".to_owned(), fd: 8 };
+        self.server.connect(&self.metrics, endpoints, self.hands.now_ms()).expect("a connection")
+    }
+
+    pub(crate) fn session(&self) -> Session<'_> {
+        self.server.cache.session().expect("a session")
+    }
+
+    /// What is answered to a request, in a turn of its own.
+    pub(crate) fn bytes(&self, client: &mut Client, request: &[&[u8]]) -> Vec<u8> {
+        self.bytes_in(&self.session().turn(), client, request).expect("there is room")
+    }
+
+    /// What is answered to a request within a turn.
+    pub(crate) fn bytes_in(
+        &self,
+        turn: &Turn<'_>,
+        client: &mut Client,
+        request: &[&[u8]],
+    ) -> Result<Vec<u8>, Failure> {
+        let bytes = request.concat();
+        let mut spans = Vec::new();
+        let mut start = 0;
+        for argument in request {
+            spans.push(Span { start, len: argument.len() as u32 });
+            start += argument.len() as u32;
+        }
+        let mut out = b"what came before".to_vec();
+        let args = Args::new(&bytes, &spans);
+        execute(&mut Call { turn, client, server: &self.server, args, out: &mut out })?;
+        Ok(out.split_off(b"what came before".len()))
+    }
+
+    /// What is answered to a request of words.
+    pub(crate) fn ask(&self, client: &mut Client, words: &str) -> String {
+        let words: Vec<_> = words.split(' ').map(str::as_bytes).collect();
+        String::from_utf8(self.bytes(client, &words)).expect("a text")
+    }
+}

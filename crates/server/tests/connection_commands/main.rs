@@ -1,0 +1,13 @@
+//! The commands over connections and the server.
+
+#[allow(dead_code, reason = "other tests use the rest of it")]
+#[path = "../case/mod.rs"]
+mod case;
+mod counting;
+mod house;
+#[allow(dead_code, reason = "other tests use the rest of it")]
+#[path = "../data_commands/redis.rs"]
+mod redis;
+mod sessions;
+mod users;
+mod vectors;

@@ -1,0 +1,51 @@
+//! Conversations in testdata/protocol, held to them and to Redis.
+
+use crate::case::Case;
+use crate::house::House;
+use crate::redis::Redis;
+
+const CONVERSATIONS: &str = include_str!("../../../../testdata/protocol/connection.txt");
+
+/// Goes through each case with one connection, and compares what is answered.
+fn converse(mut answer: impl FnMut(&str, &[Vec<u8>]) -> Vec<u8>) {
+    for case in Case::all(CONVERSATIONS) {
+        let mut request: &[Vec<u8>] = &[];
+        for (word, strings) in case.lines() {
+            if word == "request" {
+                request = strings;
+                continue;
+            }
+            assert_eq!(word, "reply", "{}: a word", case.name);
+            let found = answer(&case.name, request).escape_ascii().to_string();
+            let expected = strings.concat().escape_ascii().to_string();
+            let request = request.join(&b' ').escape_ascii().to_string();
+            assert_eq!(found, expected, "{}: {request}", case.name);
+        }
+    }
+}
+
+#[test]
+fn conversations_are_what_the_vectors_say() {
+    let mut place = (String::new(), House::new(), None);
+    converse(|case, request| {
+        if place.0 != case {
+            place = (case.to_owned(), House::new(), None);
+        }
+        let (_, house, client) = &mut place;
+        let client = client.get_or_insert_with(|| house.client());
+        let request: Vec<_> = request.iter().map(Vec::as_slice).collect();
+        house.bytes(client, &request)
+    });
+}
+
+#[test]
+fn the_vectors_say_what_redis_says() {
+    let mut place = (String::new(), None);
+    converse(|case, request| {
+        if place.0 != case {
+            place = (case.to_owned(), None);
+        }
+        let redis = place.1.get_or_insert_with(Redis::start);
+        redis.run(&[request.to_vec()]).concat()
+    });
+}

@@ -1,0 +1,83 @@
+//! The commands over a cache of their own, without a server around them.
+
+use nuthatch_cache::{Cache, Clock, Options, Session};
+use nuthatch_server::commands::{Args, Call, Client, Failure, Server, execute};
+use nuthatch_server::protocol::resp::{Span, Version};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The time is what a test says it is.
+#[derive(Default)]
+struct Hands(AtomicU64);
+
+impl Clock for Hands {
+    fn now_ms(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A cache, and what its connections share.
+pub(crate) struct Engine {
+    cache: Arc<Cache>,
+    hands: Arc<Hands>,
+    server: Server,
+}
+
+impl Engine {
+    /// An empty cache, at this time.
+    pub(crate) fn new(now_ms: u64) -> Self {
+        let hands = Arc::new(Hands(AtomicU64::new(now_ms)));
+        let options = Options::new().memory(64 << 20).clock(hands.clone()).seed(1);
+        let cache = Arc::new(Cache::new(options).expect("a small cache"));
+        let server = Server::new(cache.clone());
+        Self { cache, hands, server }
+    }
+
+    /// A connection that speaks this version.
+    pub(crate) fn connect(&self, version: Version) -> Connection<'_> {
+        let session = self.cache.session().expect("few sessions");
+        let mut client = Client::default();
+        client.version = version;
+        Connection { engine: self, session, client }
+    }
+}
+
+pub(crate) struct Connection<'e> {
+    engine: &'e Engine,
+    session: Session<'e>,
+    client: Client,
+}
+
+impl Connection<'_> {
+    /// Sets the time of the whole engine.
+    pub(crate) fn set_time(&self, now_ms: u64) {
+        self.engine.hands.0.store(now_ms, Ordering::Relaxed);
+    }
+
+    /// What is answered to a request.
+    pub(crate) fn run(&mut self, request: &[impl AsRef<[u8]>]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut spans = Vec::new();
+        for argument in request {
+            let argument = argument.as_ref();
+            spans.push(Span { start: bytes.len() as u32, len: argument.len() as u32 });
+            bytes.extend_from_slice(argument);
+        }
+        let mut out = Vec::new();
+        let mut turn = self.session.turn();
+        loop {
+            let result = execute(&mut Call {
+                turn: &turn,
+                client: &mut self.client,
+                server: &self.engine.server,
+                args: Args::new(&bytes, &spans),
+                out: &mut out,
+            });
+            match result {
+                Ok(()) => return out,
+                Err(Failure::Full) => assert!(turn.renew(), "there is room in the next turn"),
+                Err(Failure::Answer(text)) => panic!("it was not answered: {text}"),
+            }
+        }
+    }
+}

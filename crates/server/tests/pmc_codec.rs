@@ -1,0 +1,152 @@
+//! The protocol of poor-man's-cache, held to the vectors in testdata/protocol.
+
+mod case;
+
+use case::Case;
+use nuthatch_server::protocol::{pmc, resp};
+use pmc::{Request, Step};
+
+const REQUESTS: &str = include_str!("../../../testdata/protocol/pmc.txt");
+const REPLIES: &str = include_str!("../../../testdata/protocol/pmc-replies.txt");
+
+/// A line of the vectors: its word and its strings.
+type Outcome = (&'static str, Vec<Vec<u8>>);
+
+fn outcome(request: Request, message: &[u8]) -> Outcome {
+    let text = |span: pmc::Span| span.of(message).expect("a span within the message").to_vec();
+    match request {
+        Request::Get { key } => ("get", vec![text(key)]),
+        Request::Set { key, value } => ("set", vec![text(key), text(value)]),
+        Request::Del { key } => ("del", vec![text(key)]),
+        Request::Fault(fault) => ("fault", vec![fault.text().as_bytes().to_vec()]),
+    }
+}
+
+/// A connection to the listener, which takes messages of both protocols.
+struct Connection {
+    pmc: pmc::Decoder,
+    resp: resp::Decoder,
+    outcomes: Vec<Outcome>,
+}
+
+impl Connection {
+    /// What the next message takes up, or nothing while it is not whole.
+    fn next(&mut self, bytes: &[u8]) -> Result<Option<usize>, String> {
+        match self.pmc.next(bytes) {
+            Ok(Step::Request { request, consumed }) => {
+                self.outcomes.push(outcome(request, &bytes[..consumed]));
+                Ok(Some(consumed))
+            }
+            Ok(Step::Empty { consumed }) => Ok(Some(consumed)),
+            Ok(Step::More) => Ok(None),
+            Ok(Step::Resp) => self.next_resp(bytes),
+            Err(too_long) => Err(format!("ERROR: {too_long}")),
+        }
+    }
+
+    fn next_resp(&mut self, bytes: &[u8]) -> Result<Option<usize>, String> {
+        let mut args = Vec::new();
+        match self.resp.next(bytes, &mut args).map_err(|error| error.to_string())? {
+            resp::Step::Request { consumed } => {
+                let texts = args.iter().map(|span| span.of(bytes).expect("a span").to_vec());
+                self.outcomes.push(("request", texts.collect()));
+                Ok(Some(consumed))
+            }
+            resp::Step::Empty { consumed } => Ok(Some(consumed)),
+            resp::Step::More { .. } => Ok(None),
+            resp::Step::Inline { .. } => panic!("an inline request begins with no `*`"),
+        }
+    }
+}
+
+/// What comes of bytes that arrive up to the first of `ends`, then up to the next, and so on.
+fn decode(most: Option<u32>, input: &[u8], ends: impl Iterator<Item = usize>) -> Vec<Outcome> {
+    let mut connection = Connection {
+        pmc: most.map_or_else(pmc::Decoder::default, pmc::Decoder::new),
+        resp: resp::Decoder::new(resp::Limits::default()),
+        outcomes: Vec::new(),
+    };
+    let mut read = 0;
+    for end in ends {
+        loop {
+            match connection.next(&input[read..end]) {
+                Ok(Some(consumed)) => {
+                    assert!((1..=end - read).contains(&consumed));
+                    read += consumed;
+                }
+                Ok(None) => break,
+                Err(text) => {
+                    connection.outcomes.push(("error", vec![text.into_bytes()]));
+                    return connection.outcomes;
+                }
+            }
+        }
+    }
+    let last = if read == input.len() { "end" } else { "more" };
+    connection.outcomes.push((last, Vec::new()));
+    connection.outcomes
+}
+
+#[test]
+fn requests_are_what_the_vectors_say_however_they_arrive() {
+    for case in Case::all(REQUESTS) {
+        let name = &case.name;
+        let most = case.limit("message").map(|most| most.parse().expect("a number"));
+        let lines = case.lines().filter(|line| !["in", "limits"].contains(&line.0));
+        let expected: Vec<_> = lines.map(|(word, strings)| (word, strings.to_vec())).collect();
+        let input = case.joined("in");
+        let len = input.len();
+        assert_eq!(decode(most, &input, [len].into_iter()), expected, "{name}: whole");
+        assert_eq!(decode(most, &input, 0..=len), expected, "{name}: byte by byte");
+        for split in 0..=len {
+            let outcomes = decode(most, &input, [split, len].into_iter());
+            assert_eq!(outcomes, expected, "{name}: split at {split}");
+        }
+    }
+}
+
+#[test]
+fn a_message_is_not_searched_again() {
+    let mut decoder = pmc::Decoder::default();
+    assert_eq!(decoder.next(b"SET key value"), Ok(Step::More));
+    let Ok(Step::Request { request, consumed }) = decoder.next(b"SET key va\x1fue\x1fGET") else {
+        panic!("no request");
+    };
+    assert_eq!(
+        outcome(request, b"SET key va\x1fue"),
+        ("set", vec![b"key".into(), b"va\x1fue".into()])
+    );
+    assert_eq!(consumed, 14);
+}
+
+#[test]
+fn replies_are_what_the_vectors_say() {
+    for case in Case::all(REPLIES) {
+        let mut out = Vec::new();
+        let mut reply = pmc::Reply::new(&mut out);
+        for line in case.lines().filter(|line| line.0 == "reply") {
+            write(&mut reply, line.1);
+        }
+        let expected = case.joined("bytes");
+        assert_eq!(
+            out.escape_ascii().to_string(),
+            expected.escape_ascii().to_string(),
+            "{}",
+            case.name
+        );
+    }
+}
+
+/// Calls the method of the first string with the second.
+fn write(reply: &mut pmc::Reply<'_>, call: &[Vec<u8>]) {
+    let (method, args) = call.split_first().expect("the name of a reply");
+    let first = args.first().map_or(b"".as_slice(), Vec::as_slice);
+    match method.as_slice() {
+        b"value" => reply.value(first),
+        b"miss" => reply.miss(),
+        b"ok" => reply.ok(),
+        b"no_such_key" => reply.no_such_key(),
+        b"error" => reply.error(&String::from_utf8_lossy(first)),
+        other => panic!("no reply {}", other.escape_ascii()),
+    }
+}

@@ -1,0 +1,233 @@
+//! RESP, held to the vectors in testdata/protocol, and what vectors cannot say.
+
+mod case;
+
+use case::Case;
+use nuthatch_server::protocol::resp::{Decoder, Limits, Reply, Span, Step, Version};
+
+const REQUESTS: &str = include_str!("../../../testdata/protocol/resp.txt");
+const REPLIES: &str = include_str!("../../../testdata/protocol/resp-replies.txt");
+
+#[derive(Debug, PartialEq)]
+enum Outcome {
+    Request(Vec<Vec<u8>>),
+    Inline(Vec<Vec<u8>>),
+    Empty,
+    /// What follows is a part of a request.
+    More,
+    /// Nothing follows.
+    End,
+    Error(String),
+}
+
+fn texts(spans: &[Span], bytes: &[u8]) -> Vec<Vec<u8>> {
+    spans.iter().map(|span| span.of(bytes).expect("a span within the bytes").to_vec()).collect()
+}
+
+/// What comes of bytes that arrive up to the first of `ends`, then up to the next, and so on.
+fn decode(limits: Limits, input: &[u8], ends: impl Iterator<Item = usize>) -> Vec<Outcome> {
+    let mut decoder = Decoder::new(limits);
+    let (mut outcomes, mut args, mut read) = (Vec::new(), Vec::new(), 0);
+    for end in ends {
+        loop {
+            let bytes = &input[read..end];
+            let known = args.len();
+            let step = decoder.next(bytes, &mut args);
+            if !matches!(step, Ok(Step::Request { .. })) {
+                assert_eq!(args.len(), known, "arguments of no whole request");
+            }
+            let (outcome, consumed) = match step {
+                Ok(Step::Request { consumed }) => {
+                    (Outcome::Request(texts(&args[known..], &bytes[..consumed])), consumed)
+                }
+                Ok(Step::Inline { consumed, line }) => {
+                    (Outcome::Inline(texts(&line.args, &line.bytes)), consumed)
+                }
+                Ok(Step::Empty { consumed }) => (Outcome::Empty, consumed),
+                Ok(Step::More { needed }) => {
+                    assert!(needed > 0);
+                    break;
+                }
+                Err(error) => {
+                    outcomes.push(Outcome::Error(error.to_string()));
+                    return outcomes;
+                }
+            };
+            assert!((1..=bytes.len()).contains(&consumed));
+            outcomes.push(outcome);
+            read += consumed;
+        }
+    }
+    outcomes.push(if read == input.len() { Outcome::End } else { Outcome::More });
+    outcomes
+}
+
+fn limits_of(case: &Case) -> Limits {
+    let default = Limits::default();
+    let number = |name, otherwise| {
+        case.limit(name).map_or(otherwise, |limit| limit.parse().expect("a number"))
+    };
+    Limits {
+        bulk_len: number("bulk", default.bulk_len),
+        args: number("args", default.args),
+        line_len: number("line", default.line_len),
+        request_len: number("request", default.request_len),
+        authenticated: case.limit("auth").is_none_or(|auth| auth == "yes"),
+    }
+}
+
+fn expected(case: &Case) -> Vec<Outcome> {
+    let outcomes = case.lines().filter_map(|(word, strings)| match word {
+        "request" => Some(Outcome::Request(strings.to_vec())),
+        "inline" => Some(Outcome::Inline(strings.to_vec())),
+        "empty" => Some(Outcome::Empty),
+        "more" => Some(Outcome::More),
+        "end" => Some(Outcome::End),
+        "error" => Some(Outcome::Error(String::from_utf8(strings.concat()).expect("a text"))),
+        "in" | "limits" => None,
+        other => panic!("{}: the word {other}", case.name),
+    });
+    outcomes.collect()
+}
+
+#[test]
+fn requests_are_what_the_vectors_say_however_they_arrive() {
+    for case in Case::all(REQUESTS) {
+        let (name, limits) = (&case.name, limits_of(&case));
+        let (input, expected) = (case.joined("in"), expected(&case));
+        let len = input.len();
+        assert_eq!(decode(limits, &input, [len].into_iter()), expected, "{name}: whole");
+        assert_eq!(decode(limits, &input, 0..=len), expected, "{name}: byte by byte");
+        // At every byte, but of inputs as long as the longest lines.
+        for split in (0..=len).step_by(1 + len / 4096) {
+            let outcomes = decode(limits, &input, [split, len].into_iter());
+            assert!(outcomes == expected, "{name}: split at {split}: {outcomes:?}");
+        }
+    }
+}
+
+#[test]
+fn what_was_read_is_not_read_again() {
+    let first = b"*4\r\n$3\r\nSET\r\n$3\r\nkey\r\n".as_slice();
+    let rest = b"$1000\r\n".as_slice();
+    let value = [b'v'; 1000];
+    let mut bytes = [first, rest, &value, b"\r\n$0\r\n\r\n"].concat();
+    let mut decoder = Decoder::new(Limits::default());
+    let mut args = Vec::new();
+    for end in [first.len(), first.len() + 4] {
+        let step = decoder.next(&bytes[..end], &mut args);
+        assert_eq!(step, Ok(Step::More { needed: 1 }));
+    }
+    bytes[..first.len()].fill(b'?');
+    let consumed = bytes.len();
+    assert_eq!(decoder.next(&bytes, &mut args), Ok(Step::Request { consumed }));
+    let starts: Vec<_> = args.iter().map(|span| span.start).collect();
+    let lens: Vec<_> = args.iter().map(|span| span.len).collect();
+    assert_eq!((starts, lens), (vec![8, 17, 29, 1035], vec![3, 3, 1000, 0]));
+}
+
+#[test]
+fn a_line_is_not_searched_again() {
+    let mut decoder = Decoder::new(Limits::default());
+    let mut args = Vec::new();
+    assert_eq!(decoder.next(b"GET key", &mut args), Ok(Step::More { needed: 1 }));
+    let Ok(Step::Inline { consumed, line }) = decoder.next(b"GET\nkey\n", &mut args) else {
+        panic!("no inline request");
+    };
+    assert_eq!((consumed, line.args.len()), (8, 2));
+}
+
+#[test]
+fn the_missing_part_of_a_value_is_told() {
+    let mut decoder = Decoder::new(Limits::default());
+    let mut args = Vec::new();
+    let step = decoder.next(b"*2\r\n$4\r\nECHO\r\n$1000000\r\nabc", &mut args);
+    assert_eq!(step, Ok(Step::More { needed: 1_000_000 - 3 + 2 }));
+}
+
+#[test]
+fn a_million_arguments_in_small_pieces() {
+    const COUNT: usize = 1 << 20;
+    let mut input = format!("*{COUNT}\r\n").into_bytes();
+    for number in 0..COUNT {
+        let text = number.to_string();
+        input.extend_from_slice(format!("${}\r\n{text}\r\n", text.len()).as_bytes());
+    }
+    let mut decoder = Decoder::new(Limits::default());
+    let mut args = Vec::new();
+    let mut end = 0;
+    let step = loop {
+        end = input.len().min(end + 1024);
+        match decoder.next(&input[..end], &mut args) {
+            Ok(Step::More { .. }) => assert!(args.is_empty() && args.capacity() < 1024),
+            step => break step,
+        }
+    };
+    assert_eq!(step, Ok(Step::Request { consumed: input.len() }));
+    assert_eq!(args.len(), COUNT);
+    for (number, span) in args.iter().enumerate() {
+        assert_eq!(span.of(&input), Some(number.to_string().as_bytes()));
+    }
+}
+
+#[test]
+fn limits_change_when_a_client_authenticates() {
+    let mut decoder = Decoder::new(Limits::default().before_auth());
+    let mut args = Vec::new();
+    decoder.next(b"*2\r\n$4\r\nAUTH\r\n$1\r\nx\r\n", &mut args).expect("a request");
+    decoder.set_limits(Limits::default());
+    let (head, announced) = (b"*11\r\n".as_slice(), b"*11\r\n$16385\r\n".as_slice());
+    assert_eq!(decoder.next(head, &mut args), Ok(Step::More { needed: 1 }));
+    assert_eq!(decoder.next(announced, &mut args), Ok(Step::More { needed: 16_387 }));
+}
+
+#[test]
+fn replies_are_what_the_vectors_say() {
+    for case in Case::all(REPLIES) {
+        for (version, word) in [(Version::Resp2, "resp2"), (Version::Resp3, "resp3")] {
+            let mut out = Vec::new();
+            let mut reply = Reply::new(&mut out, version);
+            for line in case.lines().filter(|line| line.0 == "reply") {
+                write(&mut reply, line.1);
+            }
+            let expected = [case.joined("both"), case.joined(word)].concat();
+            let (out, expected) = (out.escape_ascii(), expected.escape_ascii());
+            assert_eq!(out.to_string(), expected.to_string(), "{}: {word}", case.name);
+        }
+    }
+}
+
+/// Calls the method of the first string with the others.
+fn write(reply: &mut Reply<'_>, call: &[Vec<u8>]) {
+    let (method, args) = call.split_first().expect("the name of a reply");
+    let first = args.first().map_or(b"".as_slice(), Vec::as_slice);
+    let text = String::from_utf8_lossy(first);
+    let len = || text.parse::<usize>().expect("a length");
+    match method.as_slice() {
+        b"ok" => reply.ok(),
+        b"queued" => reply.queued(),
+        b"pong" => reply.pong(),
+        b"null" => reply.null(),
+        b"null_array" => reply.null_array(),
+        b"simple" => reply.simple(first),
+        b"error" => reply.error(first),
+        b"bulk" => reply.bulk(first),
+        b"verbatim" => reply.verbatim(first),
+        b"big_number" => reply.big_number(first),
+        b"array" => reply.array(len()),
+        b"map" => reply.map(len()),
+        b"set" => reply.set(len()),
+        b"push" => reply.push(len()),
+        b"integer" => reply.integer(text.parse().expect("an integer")),
+        b"double" => reply.double(text.parse().expect("a double")),
+        b"boolean" => reply.boolean(text.parse().expect("a boolean")),
+        b"pieces" => {
+            reply.bulk_header(args.iter().map(Vec::len).sum());
+            for piece in args {
+                reply.append(piece);
+            }
+            reply.bulk_end();
+        }
+        other => panic!("no reply {}", other.escape_ascii()),
+    }
+}
