@@ -122,7 +122,10 @@ impl Turn<'_> {
     pub(crate) fn reclaim(&self, open: &mut Open, bytes: usize) -> bool {
         let mut left = bytes as u64;
         while left > 0 {
-            let Some(mut victim) = open.victim.take().or_else(|| self.choose()) else {
+            // One that is left from an earlier turn may be over, and somebody else's by now. From
+            // here on it stays what it is until this turn ends.
+            let kept = open.victim.take().filter(|kept| self.cache().segments.lives(kept.segment));
+            let Some(mut victim) = kept.or_else(|| self.choose()) else {
                 open.pressed = false;
                 return false;
             };

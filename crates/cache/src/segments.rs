@@ -282,7 +282,8 @@ impl Segments {
         shared.retired.push_back((epoch, number));
     }
 
-    fn lives(&self, segment: Segment) -> bool {
+    /// Whether a segment is still in the life that this names.
+    pub(crate) fn lives(&self, segment: Segment) -> bool {
         self.metas[segment.number as usize].life.load(Ordering::Acquire) == segment.life
     }
 

@@ -164,3 +164,37 @@ fn memory_taken_elsewhere_is_given_up() {
     assert!(stats.memory <= MEMORY, "{stats:?}");
     assert!(stats.items < before * 2 / 3, "{} of {before}", stats.items);
 }
+
+/// A segment that one session was reclaiming, a few items at a time, was emptied by another one and
+/// given out anew; the first went on in the middle of what was written there then.
+#[test]
+fn a_segment_that_is_over_is_reclaimed_no_further() {
+    let cache = cache(Eviction::S3Fifo);
+    let [mut one, mut other] = [(); 2].map(|()| cache.session().expect("a session"));
+    for round in 0..40_u64 {
+        let numbers = |part: u64, count: u64| {
+            let first = (round * 2 + part) << 32;
+            first..first + count
+        };
+        // Until room is short, and then some: a segment is left half reclaimed.
+        in_turns(&mut one, numbers(0, 130_000 + round * 61), |turn, number| {
+            turn.set(&number.to_le_bytes(), &value(number, 100), &Write::new())
+                .map(drop)
+                .expect("room");
+        });
+        other.turn().clear();
+        // Other lengths, so that items begin elsewhere.
+        let len = 20 + round as usize * 3;
+        in_turns(&mut other, numbers(1, 60_000), |turn, number| {
+            turn.set(&number.to_le_bytes(), &value(number, len), &Write::new())
+                .map(drop)
+                .expect("room");
+        });
+        let turn = other.turn();
+        for number in numbers(1, 60_000) {
+            if let Some(item) = turn.get(&number.to_le_bytes()) {
+                assert_eq!(item.value(), value(number, len));
+            }
+        }
+    }
+}
