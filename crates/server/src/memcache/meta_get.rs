@@ -59,9 +59,7 @@ impl Wants {
 pub(super) fn get(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result {
     let wants = Wants::of(request, call.turn.now_ms());
     let bump = !request.flags.no_bump();
-    // What will be written is looked up then, and counted after: a write begins a new count.
-    let count_now = bump && wants.touch.is_none();
-    let found = if count_now { call.turn.get(key) } else { call.turn.peek(key) };
+    let found = if bump { call.turn.get(key) } else { call.turn.peek(key) };
     match found {
         Some(item) if !wants.change(&item) => {
             let renewal = wants.renewal(&item);
@@ -69,16 +67,11 @@ pub(super) fn get(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result
             answer(call.out, request, &told, item.value());
         }
         None if wants.vivify.is_none() => {
-            if bump && wants.touch.is_some() {
-                call.turn.get(key);
-            }
             meta_reply::reply(call.out, request, Outcome::NotFound);
         }
         _ => {
-            change(call, request, key, &wants)?;
-            if bump {
-                call.turn.get(key);
-            }
+            let hit_before = found.is_some_and(|item| item.frequency() > 0);
+            change(call, request, (key, hit_before), &wants)?;
         }
     }
     Ok(())
@@ -108,11 +101,17 @@ fn answer(out: &mut Vec<u8>, request: &Meta<'_>, told: &Told, value: &[u8]) {
 }
 
 /// Answers with the item as it becomes, and writes it so.
-fn change(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8], wants: &Wants) -> Result {
+fn change(
+    call: &mut Call<'_>,
+    request: &Meta<'_>,
+    (key, hit_before): (&[u8], bool),
+    wants: &Wants,
+) -> Result {
     let start = call.out.len();
-    let new_cas = cas_to_store(call, request);
-    let (now_ms, out) = (call.turn.now_ms(), &mut *call.out);
-    call.turn.update(key, |item, value| {
+    let made_cas = cas_to_store(call, request);
+    let (turn, out) = (call.turn, &mut *call.out);
+    let now_ms = turn.now_ms();
+    turn.update(key, |item, value| {
         // What an earlier try answered is not what was changed.
         out.truncate(start);
         let Some(item) = item else {
@@ -121,20 +120,21 @@ fn change(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8], wants: &Wants) ->
                 return (None, ());
             };
             let told = Told {
-                cas: new_cas.unwrap_or(0),
+                cas: made_cas.unwrap_or(0),
                 ttl_secs: end.ttl_secs(now_ms),
                 renewal: Renewal::Won,
                 ..Told::default()
             };
             answer(out, request, &told, b"");
-            return (Some(write(end, new_cas).marks(WON)), ());
+            return (Some(write(end, made_cas).marks(WON)), ());
         };
         let renewal = wants.renewal(&item);
         let end = wants.touch.unwrap_or(End::of(&item));
-        let cas = item.cas().or_else(|| new_cas.filter(|_| wants.cas));
+        let cas = item.cas().or_else(|| wants.cas.then(|| turn.new_cas()));
         let told = Told {
             cas: cas.unwrap_or(0),
             ttl_secs: end.ttl_secs(now_ms),
+            hit_before,
             renewal,
             ..told(&item, now_ms)
         };

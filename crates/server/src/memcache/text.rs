@@ -30,6 +30,10 @@ pub(super) fn get(call: &mut Call<'_>, get: &Get<'_>) -> Result {
 fn get_and_touch(call: &mut Call<'_>, key: &[u8], exptime: i64, with_cas: bool) -> Result {
     let start = call.out.len();
     let (turn, out) = (call.turn, &mut *call.out);
+    // Counts the lookup: an update does not.
+    if turn.get(key).is_none() {
+        return Ok(());
+    }
     let end = End::new(exptime, turn.now_ms());
     turn.update(key, |item, value| {
         // What an earlier try answered is not what was touched.
@@ -39,8 +43,6 @@ fn get_and_touch(call: &mut Call<'_>, key: &[u8], exptime: i64, with_cas: bool) 
         reply::value(out, key, item.flags(), item.value(), cas.filter(|_| with_cas));
         (Some(again(&item, end, cas, value)), ())
     })?;
-    // Counts the lookup, and a use of the item as it is now.
-    turn.get(key);
     Ok(())
 }
 

@@ -1,0 +1,83 @@
+//! The commands over a cache of their own, without a server around them.
+
+use nuthatch_cache::{Cache, Clock, Options, Turn};
+use nuthatch_server::Full;
+use nuthatch_server::commands::Server;
+use nuthatch_server::memcache::{Call, Next, Shared, execute};
+use nuthatch_server::protocol::memcache::{Decoder, Limits, Step, reply};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The longest value that is decoded.
+pub(crate) const OBJECT_MOST: usize = 1 << 20;
+
+/// When an engine begins.
+pub(crate) const START_MS: u64 = 1_700_000_000_000;
+
+/// The time is what a test says it is.
+struct Hands(AtomicU64);
+
+impl Clock for Hands {
+    fn now_ms(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+pub(crate) struct Engine {
+    pub(crate) cache: Arc<Cache>,
+    hands: Arc<Hands>,
+    server: Server,
+    pub(crate) shared: Shared,
+}
+
+impl Engine {
+    pub(crate) fn new() -> Self {
+        Self::with(Options::new().memory(256 << 20))
+    }
+
+    pub(crate) fn with(options: Options) -> Self {
+        let hands = Arc::new(Hands(AtomicU64::new(START_MS)));
+        let options = options.clock(hands.clone()).seed(1);
+        let cache = Arc::new(Cache::new(options).expect("a small cache"));
+        Self { server: Server::new(cache.clone()), cache, hands, shared: Shared::new(1) }
+    }
+
+    pub(crate) fn set_time(&self, now_ms: u64) {
+        self.hands.0.store(now_ms, Ordering::Relaxed);
+    }
+
+    /// What each request in these bytes comes to, and all that is answered.
+    pub(crate) fn outcomes(&self, bytes: &[u8]) -> (Vec<Result<Next, Full>>, Vec<u8>) {
+        let mut decoder = Decoder::new(Limits { object_len: OBJECT_MOST, ..Limits::default() });
+        let mut session = self.cache.session().expect("one session");
+        let (mut at, mut outcomes, mut out) = (0, Vec::new(), Vec::new());
+        while at < bytes.len() {
+            match decoder.next(&bytes[at..]) {
+                Step::Request { request, consumed } => {
+                    at += consumed;
+                    let turn = session.turn();
+                    let mut call = self.call(&turn, &mut out);
+                    outcomes.push(execute(&mut call, &request));
+                }
+                Step::Error { error, consumed, .. } => {
+                    at += consumed;
+                    reply::error(&mut out, error);
+                }
+                Step::Skip { consumed } => at += consumed,
+                Step::More { .. } => panic!("part of a request: {}", bytes[at..].escape_ascii()),
+            }
+        }
+        (outcomes, out)
+    }
+
+    pub(crate) fn call<'a>(&'a self, turn: &'a Turn<'a>, out: &'a mut Vec<u8>) -> Call<'a> {
+        Call { turn, server: &self.server, shared: &self.shared, out }
+    }
+
+    /// What is answered, as text.
+    pub(crate) fn run(&self, bytes: &[u8]) -> String {
+        let (outcomes, out) = self.outcomes(bytes);
+        assert!(outcomes.iter().all(|outcome| *outcome == Ok(Next::GoOn)), "{outcomes:?}");
+        String::from_utf8(out).expect("text")
+    }
+}

@@ -1,0 +1,99 @@
+//! Where there is no room for a value.
+
+use crate::engine::{Engine, OBJECT_MOST};
+use nuthatch_cache::{Eviction, Options, Write};
+use nuthatch_server::Full;
+use nuthatch_server::memcache::{execute, out_of_memory};
+use nuthatch_server::protocol::memcache::{Decoder, Limits, Step};
+
+/// A cache that evicts nothing, and in which a value as long as those there finds no room: that of
+/// `a`, with a number for compare-and-set, and of `b1` and others without.
+fn full() -> Engine {
+    let engine = Engine::with(Options::new().memory(16 << 20).eviction(Eviction::None));
+    let value = vec![b'v'; 50_000];
+    let mut stored = 0_u32;
+    loop {
+        let (mut session, before) = (engine.cache.session().expect("one session"), stored);
+        let turn = session.turn();
+        let write = |number| if number == 0 { Write::new().cas(7) } else { Write::new() };
+        let key = |number| if number == 0 { "a".to_owned() } else { format!("b{number}") };
+        while turn.set(key(stored).as_bytes(), &value, &write(stored)).is_ok() {
+            stored += 1;
+        }
+        // What one session leaves over, the next one may find.
+        if stored == before {
+            break;
+        }
+    }
+    assert!(stored > 10, "some were stored: {stored}");
+    engine
+}
+
+/// What a request comes to that finds no room twice: all that is answered.
+fn give_up(engine: &Engine, bytes: &[u8]) -> String {
+    let mut out = b"before ".to_vec();
+    let mut session = engine.cache.session().expect("one session");
+    let turn = session.turn();
+    let Step::Request { request, .. } = Decoder::new(Limits::default()).next(bytes) else {
+        panic!("a request: {}", bytes.escape_ascii());
+    };
+    let mut call = engine.call(&turn, &mut out);
+    assert_eq!(execute(&mut call, &request), Err(Full));
+    assert_eq!(call.out, b"before ");
+    out_of_memory(&mut call, &request);
+    String::from_utf8(out).expect("text")
+}
+
+#[test]
+fn without_room_nothing_is_answered_until_the_request_is_given_up() {
+    let refused = "before SERVER_ERROR out of memory storing object\r\n";
+    let value = "v".repeat(50_000);
+    let gone = "END\r\n";
+    // What was to be replaced, whatever it was, is not there any more; all else stays.
+    for (line, quiet, removes) in [
+        ("set a 0 0 50000", false, true),
+        ("set a 0 0 50000 noreply", true, true),
+        ("ms a 50000 q", false, true),
+        ("ms YQ== 50000 b", false, true),
+        ("replace a 0 0 50000", false, false),
+        ("cas a 0 0 50000 7", false, false),
+        ("ms a 50000 C7", false, false),
+        ("ms a 50000 MR", false, false),
+        ("add b 0 0 50000", false, false),
+    ] {
+        let engine = full();
+        let answer = give_up(&engine, format!("{line}\r\n{value}\r\n").as_bytes());
+        assert_eq!(answer, if quiet { "before " } else { refused }, "{line}");
+        assert_eq!(engine.run(b"get a\r\n") == gone, removes, "{line}");
+    }
+    for line in [
+        "append a 0 0 1\r\nx",
+        "ms a 1 MP\r\nx",
+        "touch a 100",
+        "gat 100 a",
+        "gets b1",
+        "mg b1 c v",
+        "mg a T30 v",
+        "md a I",
+    ] {
+        let engine = full();
+        assert_eq!(give_up(&engine, format!("{line}\r\n").as_bytes()), refused, "{line}");
+        assert_ne!(engine.run(b"get a\r\n"), gone, "{line}");
+    }
+}
+
+#[test]
+fn a_value_over_the_limit_of_the_cache_is_refused() {
+    let engine = Engine::with(Options::new().memory(16 << 20));
+    let (most, refused) =
+        (engine.cache.value_most(), "SERVER_ERROR object too large for cache\r\n");
+    assert!(most < OBJECT_MOST, "the decoder lets it through");
+    let value = |len: usize| "v".repeat(len);
+    let set = |len| format!("set a 0 0 {len}\r\n{}\r\n", value(len));
+    assert_eq!(engine.run(set(most).as_bytes()), "STORED\r\n");
+    assert_eq!(engine.run(b"append a 0 0 1\r\nx\r\n"), refused);
+    assert_eq!(engine.run(b"ms a 1 MP\r\nx\r\n"), refused);
+    assert_eq!(engine.run(b"append a 0 0 1 noreply\r\nx\r\nmg a s\r\n"), format!("HD s{most}\r\n"));
+    assert_eq!(engine.run(set(most + 1).as_bytes()), refused);
+    assert_eq!(engine.run(b"get a\r\n"), "END\r\n");
+}

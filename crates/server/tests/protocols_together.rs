@@ -1,0 +1,215 @@
+//! One cache behind all protocols: what one stores, the others read; and the commands of the two
+//! small protocols.
+
+use nuthatch_cache::{Cache, Eviction, Options, Turn, Write};
+use nuthatch_server::commands::{Args, Client, Server};
+use nuthatch_server::protocol::mrcache::Framing;
+use nuthatch_server::protocol::resp::Span;
+use nuthatch_server::protocol::{memcache as memcache_protocol, mrcache as mrcache_protocol, pmc};
+use nuthatch_server::{Full, commands, memcache, mrcache};
+use std::sync::Arc;
+
+struct Engine {
+    cache: Arc<Cache>,
+    server: Server,
+    shared: memcache::Shared,
+}
+
+impl Engine {
+    fn new() -> Self {
+        let cache = Arc::new(Cache::new(Options::new().memory(16 << 20)).expect("a small cache"));
+        Self { server: Server::new(cache.clone()), cache, shared: memcache::Shared::new(1) }
+    }
+
+    fn in_turn<R>(&self, work: impl FnOnce(&Turn<'_>) -> R) -> R {
+        let mut session = self.cache.session().expect("one session");
+        work(&session.turn())
+    }
+
+    /// A request of Redis, its words between spaces.
+    fn resp(&self, request: &str) -> String {
+        let spans = request.split(' ').map(|word| Span {
+            start: (word.as_ptr() as usize - request.as_ptr() as usize) as u32,
+            len: word.len() as u32,
+        });
+        let spans: Vec<_> = spans.collect();
+        let mut out = Vec::new();
+        self.in_turn(|turn| {
+            let mut call = commands::Call {
+                turn,
+                client: &mut Client::default(),
+                server: &self.server,
+                args: Args::new(request.as_bytes(), &spans),
+                out: &mut out,
+            };
+            commands::execute(&mut call).expect("there is room");
+        });
+        String::from_utf8(out).expect("text")
+    }
+
+    fn memcache(&self, request: &str) -> String {
+        use memcache_protocol::{Decoder, Limits, Step};
+        let mut decoder = Decoder::new(Limits::default());
+        let Step::Request { request, .. } = decoder.next(request.as_bytes()) else {
+            panic!("no request: {request}");
+        };
+        let mut out = Vec::new();
+        self.in_turn(|turn| {
+            let (server, shared) = (&self.server, &self.shared);
+            let mut call = memcache::Call { turn, server, shared, out: &mut out };
+            memcache::execute(&mut call, &request).expect("there is room");
+        });
+        String::from_utf8(out).expect("text")
+    }
+
+    fn mrcache(&self, framing: Framing, request: &mrcache_protocol::Request<'_>) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.in_turn(|turn| mrcache::execute(turn, framing, request, &mut out)).expect("room");
+        out
+    }
+
+    /// A message of poor-man's-cache, without its separator.
+    fn pmc(&self, message: &str) -> String {
+        let (message, request) = pmc_request(message);
+        let mut out = Vec::new();
+        self.in_turn(|turn| nuthatch_server::pmc::execute(turn, &message, request, &mut out))
+            .expect("there is room");
+        assert_eq!(out.pop(), Some(pmc::SEPARATOR));
+        String::from_utf8(out).expect("text")
+    }
+}
+
+fn pmc_request(message: &str) -> (Vec<u8>, pmc::Request) {
+    let mut bytes = message.as_bytes().to_vec();
+    bytes.push(pmc::SEPARATOR);
+    match pmc::Decoder::default().next(&bytes) {
+        Ok(pmc::Step::Request { request, .. }) => (bytes, request),
+        other => panic!("{message}: {other:?}"),
+    }
+}
+
+fn get(key: &[u8]) -> mrcache_protocol::Request<'_> {
+    mrcache_protocol::Request::Get { key }
+}
+
+#[test]
+fn a_value_is_the_same_in_every_protocol() {
+    let engine = Engine::new();
+    let is = |value: &str| {
+        let len = value.len();
+        assert_eq!(engine.resp("GET k"), format!("${len}\r\n{value}\r\n"));
+        let flagless = format!("VALUE k 0 {len}\r\n{value}\r\nEND\r\n");
+        assert_eq!(engine.memcache("get k\r\n"), flagless);
+        assert_eq!(engine.memcache("mg k v\r\n"), format!("VA {len}\r\n{value}\r\n"));
+        assert_eq!(engine.mrcache(Framing::Len4, &get(b"k"))[4..], *value.as_bytes());
+        assert_eq!(engine.pmc("GET k"), value);
+    };
+    assert_eq!(engine.resp("SET k redis"), "+OK\r\n");
+    is("redis");
+    assert_eq!(engine.memcache("set k 0 0 9\r\nmemcached\r\n"), "STORED\r\n");
+    is("memcached");
+    let set = mrcache_protocol::Request::Set { key: b"k", value: b"mrcache" };
+    assert!(engine.mrcache(Framing::Len4, &set).is_empty());
+    is("mrcache");
+    assert_eq!(engine.pmc("SET k a poor man's"), "OK");
+    is("a poor man's");
+}
+
+#[test]
+fn counters_times_and_flags_are_shared() {
+    let engine = Engine::new();
+    engine.resp("SET n 100");
+    assert_eq!(engine.memcache("decr n 1\r\n"), "99\r\n");
+    assert_eq!(engine.resp("INCR n"), ":100\r\n");
+    engine.resp("SET n -1");
+    let refused = "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n";
+    assert_eq!(engine.memcache("incr n 1\r\n"), refused);
+    engine.resp("SET n 1 EX 100");
+    assert_eq!(engine.memcache("mg n t\r\n"), "HD t100\r\n");
+    engine.memcache("set n 7 200 1\r\nx\r\n");
+    assert_eq!(engine.resp("TTL n"), ":200\r\n");
+    assert_eq!(engine.resp("APPEND n y"), ":2\r\n");
+    assert_eq!(engine.memcache("mg n v f t\r\n"), "VA 2 f7 t200\r\nxy\r\n");
+    let number = engine.memcache("mg n c\r\n");
+    assert_eq!(engine.resp("SET n z"), "+OK\r\n");
+    let number = number.trim_start_matches("HD c").trim_end();
+    assert_eq!(engine.memcache(&format!("cas n 0 0 1 {number}\r\nw\r\n")), "EXISTS\r\n");
+    assert_eq!(engine.pmc("DEL n"), "OK");
+    assert_eq!(engine.memcache("get n\r\n"), "END\r\n");
+    engine.resp("SET n z");
+    assert_eq!(engine.memcache("flush_all\r\n"), "OK\r\n");
+    assert_eq!(engine.resp("EXISTS n"), ":0\r\n");
+}
+
+#[test]
+fn mrcache_answers_gets_and_nothing_else() {
+    use mrcache_protocol::Request::{GetZ, Set, SetZ, Stat};
+    let engine = Engine::new();
+    let ask = |request| engine.mrcache(Framing::Len4, &request);
+    assert_eq!(ask(get(b"test")), b"\0\0\0\0");
+    assert_eq!(ask(Set { key: b"test", value: b"four" }), b"");
+    assert_eq!(ask(get(b"test")), b"\x04\0\0\0four");
+    assert_eq!(engine.mrcache(Framing::Ver6, &get(b"test")), b"\0\x01\x04\0\0\0four");
+    assert_eq!(engine.mrcache(Framing::Ver6, &get(b"none")), b"\0\x01\0\0\0\0");
+    assert_eq!(ask(SetZ { key: b"z", value: b"zzz" }), b"");
+    assert_eq!(ask(GetZ { key: b"z" }), b"\x03\0\0\0zzz");
+    assert_eq!(ask(GetZ { key: b"test" }), b"\x04\0\0\0four");
+    assert_eq!(ask(Set { key: b"", value: b"" }), b"");
+    assert_eq!(ask(get(b"")), b"\0\0\0\0");
+    assert_eq!(ask(Stat), b"");
+    // One that is too long cannot be refused, so the old one is gone.
+    let value = vec![0; engine.cache.value_most() + 1];
+    assert_eq!(ask(Set { key: b"test", value: &value }), b"");
+    assert_eq!(ask(get(b"test")), b"\0\0\0\0");
+}
+
+#[test]
+fn pmc_answers_each_message() {
+    let engine = Engine::new();
+    assert_eq!(engine.pmc("GET k"), "(nil)");
+    assert_eq!(engine.pmc("SET k {\"a\": 1}"), "OK");
+    assert_eq!(engine.pmc("GET k"), "{\"a\": 1}");
+    assert_eq!(engine.pmc("SET k "), "OK");
+    assert_eq!(engine.pmc("GET k"), "");
+    assert_eq!(engine.pmc("DEL k"), "OK");
+    assert_eq!(engine.pmc("DEL k"), "ERROR: Key does not exist");
+    assert_eq!(engine.pmc("PUT k v"), "ERROR: Unknown command");
+    engine.pmc("SET k old");
+    let (len, most) = (engine.cache.value_most() + 1, engine.cache.value_most());
+    let refused =
+        format!("ERROR: a value of {len} bytes is too long: at most {most} can be stored");
+    assert_eq!(engine.pmc(&format!("SET k {}", "v".repeat(len))), refused);
+    assert_eq!(engine.pmc("GET k"), "(nil)");
+}
+
+#[test]
+fn without_room_the_old_value_goes_with_the_new_one() {
+    let options = Options::new().memory(16 << 20).eviction(Eviction::None);
+    let cache = Cache::new(options).expect("a small cache");
+    let mut session = cache.session().expect("one session");
+    let turn = session.turn();
+    let value = vec![b'v'; 50_000];
+    let stored = (0_u32..1000)
+        .take_while(|number| turn.set(&number.to_le_bytes(), &value, &Write::new()).is_ok())
+        .count();
+    assert!((10..1000).contains(&stored), "{stored}");
+    let key = 0_u32.to_le_bytes();
+    let set = mrcache_protocol::Request::Set { key: &key, value: &value };
+    let text = format!("SET \x01\0\0\0 {}", String::from_utf8_lossy(&value));
+    let (message, request) = pmc_request(&text);
+    let pmc_key = nuthatch_server::pmc::key(&message, request).expect("a key");
+    assert_eq!((mrcache::key(&set), pmc_key), (Some(&key[..]), &b"\x01\0\0\0"[..]));
+
+    // Both may be stored in another turn: nothing is done, and nothing answered.
+    let mut out = Vec::new();
+    assert_eq!(mrcache::execute(&turn, Framing::Len4, &set, &mut out), Err(Full));
+    assert_eq!(nuthatch_server::pmc::execute(&turn, &message, request, &mut out), Err(Full));
+    assert!(out.is_empty());
+    assert!(turn.get(&key).is_some() && turn.get(pmc_key).is_some());
+
+    mrcache::out_of_memory(&turn, &set);
+    assert!(out.is_empty());
+    nuthatch_server::pmc::out_of_memory(&turn, &message, request, &mut out);
+    assert_eq!(out, b"ERROR: the memory is used up\x1f");
+    assert!(turn.get(&key).is_none() && turn.get(pmc_key).is_none());
+}
