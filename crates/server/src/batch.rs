@@ -4,13 +4,13 @@
 //! need of memory is asked for, and only then they are executed, in order: so the waits for memory
 //! overlap, instead of coming one after the other.
 
-use crate::commands::{Args, Call, Failure, Found, OUT_OF_MEMORY, Server, execute_found, lookup};
-use crate::connection::Connection;
+use crate::commands::Server;
 use crate::connections::Connections;
-use crate::protocol::resp::{Inline, ProtocolError, Reply, Span, Step};
+use crate::drivers::{Driver, Stage, Step};
+use crate::memcache::Shared;
+use crate::protocol::resp::Span;
 use crate::reactor::{Filled, Number, Uring};
 use nuthatch_cache::{KeyHash, Session, Turn};
-use std::ops::Range;
 
 /// Requests looked at together.
 const MOST: usize = 64;
@@ -27,57 +27,41 @@ pub(crate) enum Source {
     Inbox(Vec<u8>),
 }
 
-impl Source {
-    #[inline]
-    fn bytes<'a>(&'a self, reactor: &'a Uring) -> &'a [u8] {
-        match self {
-            Self::Buffer(filled) => reactor.bytes(filled),
-            Self::Inbox(bytes) => bytes,
-        }
-    }
-}
-
 /// What one connection has received and not executed.
 pub(crate) struct Work {
     pub(crate) connection: Number,
     pub(crate) source: Source,
-    /// Bytes decoded.
-    decoded: usize,
-    /// Bytes executed.
-    executed: usize,
 }
 
 impl Work {
-    pub(crate) fn new(connection: Number, source: Source) -> Self {
-        Self { connection, source, decoded: 0, executed: 0 }
-    }
-
-    /// What is left to execute.
-    pub(crate) fn rest<'a>(&'a self, reactor: &'a Uring) -> &'a [u8] {
-        &self.source.bytes(reactor)[self.executed..]
+    #[inline]
+    pub(crate) fn bytes<'a>(&'a self, reactor: &'a Uring) -> &'a [u8] {
+        match &self.source {
+            Source::Buffer(filled) => reactor.bytes(filled),
+            Source::Inbox(bytes) => bytes,
+        }
     }
 }
 
-enum Request {
-    /// Its arguments lie where it does.
-    Framed,
-    Inline(Box<Inline>),
-    Fault(ProtocolError),
+/// How far a connection's bytes are done with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    pub(crate) decoded: usize,
+    pub(crate) executed: usize,
 }
 
 /// A request that was decoded.
-struct Queued {
+struct Queued<R> {
     work: usize,
-    bytes: Range<usize>,
-    spans: Range<usize>,
-    request: Request,
-    found: Option<Found>,
+    /// Where it ends, with bytes behind it that need no answer.
+    end: usize,
+    request: R,
 }
 
-/// Requests that are decoded together.
+/// Room for what is known of requests that are decoded together.
 #[derive(Default)]
 pub(crate) struct Batch {
-    queued: Vec<Queued>,
+    progress: Vec<Progress>,
     spans: Vec<Span>,
     hashes: Vec<KeyHash>,
 }
@@ -88,6 +72,7 @@ pub(crate) struct Scene<'a, 'c> {
     pub(crate) connections: &'a mut Connections,
     pub(crate) session: &'a mut Session<'c>,
     pub(crate) server: &'a Server,
+    pub(crate) memcache: &'a Shared,
     /// Whether other threads have sessions.
     pub(crate) shared: bool,
     /// Connections take much memory.
@@ -95,142 +80,130 @@ pub(crate) struct Scene<'a, 'c> {
 }
 
 impl Batch {
-    /// Executes all that was received, as far as it is whole and its connection may go on.
-    pub(crate) fn execute_all(&mut self, works: &mut [Work], scene: &mut Scene<'_, '_>) {
+    /// Executes all that was received by connections of one protocol, as far as it is whole and
+    /// its connection may go on. Answers how far that was, for each.
+    pub(crate) fn execute_all<D: Driver>(
+        &mut self,
+        works: &[Work],
+        scene: &mut Scene<'_, '_>,
+    ) -> &[Progress] {
+        self.progress.clear();
+        self.progress.resize(works.len(), Progress::default());
+        let reactor = scene.reactor;
+        let mut queued = Vec::with_capacity(MOST);
         let mut first = 0;
         while first < works.len() {
-            self.queued.clear();
+            queued.clear();
             self.spans.clear();
             let mut next = first;
-            while next < works.len() && self.decode(next, &mut works[next], scene) {
+            while next < works.len() {
+                let bytes = works[next].bytes(reactor);
+                if !self.decode::<D>((next, works[next].connection), bytes, &mut queued, scene) {
+                    break;
+                }
                 next += 1;
             }
-            self.execute(works, scene);
+            if !queued.is_empty() {
+                self.execute::<D>(works, &queued, scene);
+            }
             first = next;
         }
+        &self.progress
     }
 
     /// Decodes one connection's bytes; false if there are too many requests for one batch.
-    fn decode(&mut self, number: usize, work: &mut Work, scene: &mut Scene<'_, '_>) -> bool {
-        let Some(connection) = scene.connections.get(work.connection) else { return true };
-        let bytes = work.source.bytes(scene.reactor);
-        while connection.is_open() && work.decoded < bytes.len() {
+    fn decode<'b, D: Driver>(
+        &mut self,
+        (work, connection): (usize, Number),
+        bytes: &'b [u8],
+        queued: &mut Vec<Queued<D::Request<'b>>>,
+        scene: &mut Scene<'_, '_>,
+    ) -> bool {
+        let Some(connection) = scene.connections.get(connection) else { return true };
+        let progress = &mut self.progress[work];
+        while connection.is_open() && progress.decoded < bytes.len() {
             // Whoever logs in first may send longer requests then: one at a time.
-            let waits = !connection.trusted && self.queued.iter().any(|one| one.work == number);
-            if self.queued.len() >= MOST || waits {
+            let waits = !connection.trusted && queued.iter().any(|one| one.work == work);
+            if queued.len() >= MOST || waits {
                 return false;
             }
-            let start = work.decoded;
-            let first_span = self.spans.len();
-            let step = connection.decoder.next(&bytes[start..], &mut self.spans);
-            let (consumed, request) = match step {
-                Ok(Step::Request { consumed }) => (consumed, Request::Framed),
-                Ok(Step::Inline { consumed, line }) => (consumed, Request::Inline(line)),
-                Ok(Step::Empty { consumed }) => {
-                    work.decoded += consumed;
-                    if !self.extend_last(number, work.decoded) {
-                        work.executed = work.decoded;
+            match D::next(connection, &bytes[progress.decoded..], &mut self.spans) {
+                Step::Request { request, consumed } => {
+                    progress.decoded += consumed;
+                    queued.push(Queued { work, end: progress.decoded, request });
+                }
+                Step::Skip { consumed } => {
+                    progress.decoded += consumed;
+                    // Done with the request before it, if one waits.
+                    match queued.last_mut().filter(|last| last.work == work) {
+                        Some(last) => last.end = progress.decoded,
+                        None => progress.executed = progress.decoded,
                     }
-                    continue;
                 }
-                Ok(Step::More { .. }) => break,
-                Err(fault) => (bytes.len() - start, Request::Fault(fault)),
-            };
-            work.decoded += consumed;
-            let range = start..start + consumed;
-            let spans = first_span..self.spans.len();
-            let found = match &request {
-                Request::Framed => {
-                    lookup(Args::new(&bytes[start..], &self.spans[spans.clone()]).get(0))
-                }
-                Request::Inline(line) => lookup(Args::new(&line.bytes, &line.args).get(0)),
-                Request::Fault(_) => None,
-            };
-            self.queued.push(Queued { work: number, bytes: range, spans, request, found });
+                Step::More => break,
+            }
         }
         true
     }
 
-    /// What needs no answer is done with the request before it, if one waits.
-    fn extend_last(&mut self, work: usize, end: usize) -> bool {
-        let last = self.queued.last_mut().filter(|queued| queued.work == work);
-        last.map(|queued| queued.bytes.end = end).is_some()
-    }
-
     /// Hashes the keys of all requests and asks for the memory they will need.
-    fn prefetch(&mut self, works: &[Work], reactor: &Uring, server: &Server, turn: &Turn<'_>) {
-        self.hashes.clear();
-        for queued in &self.queued {
-            let Some(found) = queued.found else { continue };
-            let bytes = &works[queued.work].source.bytes(reactor)[queued.bytes.clone()];
-            let args = Args::new(bytes, &self.spans[queued.spans.clone()]);
-            for key in args.keys(found.command.keys) {
+    fn prefetch<D: Driver>(
+        &mut self,
+        queued: &[Queued<D::Request<'_>>],
+        server: &Server,
+        turn: &Turn<'_>,
+    ) {
+        let Self { hashes, spans, .. } = self;
+        hashes.clear();
+        for queued in queued {
+            D::keys(&queued.request, spans, |key| {
                 let hash = server.cache.hash(key);
                 turn.prefetch(hash);
-                self.hashes.push(hash);
-                if self.hashes.len() >= KEYS_MOST {
-                    break;
-                }
-            }
+                hashes.push(hash);
+                hashes.len() < KEYS_MOST
+            });
         }
-        for hash in &self.hashes {
+        for hash in hashes {
             turn.prefetch_item(*hash);
         }
     }
 
-    fn execute(&mut self, works: &mut [Work], scene: &mut Scene<'_, '_>) {
-        if self.queued.is_empty() {
-            return;
-        }
-        let Scene { reactor, connections, session, server, shared, short_of_memory } = scene;
+    fn execute<D: Driver>(
+        &mut self,
+        works: &[Work],
+        queued: &[Queued<D::Request<'_>>],
+        scene: &mut Scene<'_, '_>,
+    ) {
+        let Scene { connections, session, server, memcache, shared, short_of_memory, .. } = scene;
         let mut turn = session.turn();
-        self.prefetch(works, reactor, server, &turn);
-        for queued in &self.queued {
-            let work = &mut works[queued.work];
-            let Some(connection) = connections.get(work.connection) else { continue };
-            if !connection.is_open() {
+        memcache.flush_if_due(&turn);
+        self.prefetch::<D>(queued, server, &turn);
+        for queued in queued {
+            let work = works[queued.work].connection;
+            let Some(connection) = connections.get(work).filter(|it| it.is_open()) else {
                 continue;
-            }
-            let bytes = &work.source.bytes(reactor)[queued.bytes.clone()];
-            let args = match &queued.request {
-                Request::Framed => Args::new(bytes, &self.spans[queued.spans.clone()]),
-                Request::Inline(line) => Args::new(&line.bytes, &line.args),
-                Request::Fault(fault) => {
-                    connection.refuse(&fault.to_string());
-                    continue;
-                }
             };
-            let exclusive = queued.found.is_some_and(|found| found.command.flags.exclusive);
+            let exclusive = D::is_exclusive(&queued.request);
             if *shared && exclusive {
                 turn.be_alone();
             }
-            answer(&mut turn, connection, server, (args, queued.found));
+            for renewed in [false, true] {
+                let spans = &self.spans;
+                let mut stage = Stage { turn: &turn, connection, server, memcache, spans };
+                if D::execute(&queued.request, &mut stage).is_ok() {
+                    break;
+                }
+                // There may be room in the next turn, in which it is tried once more.
+                if renewed || !turn.renew() {
+                    let mut stage = Stage { turn: &turn, connection, server, memcache, spans };
+                    D::out_of_memory(&queued.request, &mut stage);
+                    break;
+                }
+                memcache.flush_if_due(&turn);
+            }
             turn.be_with_others();
-            work.executed = queued.bytes.end;
-            connection.note_answer(server, *short_of_memory);
+            self.progress[queued.work].executed = queued.end;
+            connection.note_output(*short_of_memory);
         }
-    }
-}
-
-/// Executes one request. When there is no room in this turn, it is tried once more in the next.
-#[inline]
-fn answer(
-    turn: &mut Turn<'_>,
-    connection: &mut Connection,
-    server: &Server,
-    (args, found): (Args<'_>, Option<Found>),
-) {
-    for renewed in [false, true] {
-        let Connection { client, out, .. } = connection;
-        let mut call = Call { turn, client, server, args, out };
-        if execute_found(&mut call, found) != Err(Failure::Full) {
-            return;
-        }
-        if renewed || !turn.renew() {
-            break;
-        }
-    }
-    if let Failure::Answer(text) = OUT_OF_MEMORY {
-        Reply::new(&mut connection.out, connection.client.version).error(text.as_bytes());
     }
 }

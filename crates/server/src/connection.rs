@@ -1,7 +1,12 @@
-//! One connection that speaks RESP.
+//! One connection: what was received and not executed, and what is to be sent.
 
+use crate::batch::{Progress, Source};
 use crate::commands::{Client, Server};
-use crate::protocol::resp::{Decoder, Limits, Reply};
+use crate::listener::Protocol;
+use crate::protocol::memcache::reply::server_error;
+use crate::protocol::{pmc, resp};
+use crate::reactor::Uring;
+use crate::talk::Talk;
 use std::os::fd::OwnedFd;
 
 /// A client that does not read its answers gets no more of them than this, and is not read from
@@ -18,7 +23,7 @@ pub(crate) const KEPT: usize = 16 << 10;
 #[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub(crate) struct Connection {
     pub(crate) socket: OwnedFd,
-    pub(crate) decoder: Decoder,
+    pub(crate) talk: Talk,
     pub(crate) client: Client,
     /// Received, not executed yet.
     pub(crate) inbox: Vec<u8>,
@@ -40,15 +45,21 @@ pub(crate) struct Connection {
     pub(crate) trusted: bool,
     /// Bytes of memory that were counted for it.
     pub(crate) counted: usize,
+    /// Where in this turn's work its bytes are, if some are there.
+    pub(crate) work: Option<usize>,
 }
 
 impl Connection {
-    pub(crate) fn new(socket: OwnedFd, client: Client, server: &Server) -> Self {
+    pub(crate) fn new(
+        socket: OwnedFd,
+        protocol: Protocol,
+        client: Client,
+        server: &Server,
+    ) -> Self {
         let trusted = client.is_authenticated(server);
-        let decoder = Decoder::new(limits(server, trusted));
         Self {
             socket,
-            decoder,
+            talk: Talk::new(protocol, server, trusted),
             client,
             trusted,
             inbox: Vec::new(),
@@ -60,6 +71,7 @@ impl Connection {
             closing: false,
             shut: false,
             counted: 0,
+            work: None,
         }
     }
 
@@ -68,31 +80,46 @@ impl Connection {
         !self.blocked && !self.closing
     }
 
-    /// After an answer was written: whether the client must take some first.
-    pub(crate) fn note_answer(&mut self, server: &Server, short_of_memory: bool) {
-        if !self.trusted && self.client.is_authenticated(server) {
-            self.trusted = true;
-            self.decoder.set_limits(limits(server, true));
+    /// After a request of a client who was not trusted: whether it has logged in.
+    #[cold]
+    pub(crate) fn note_log_in(&mut self, server: &Server) {
+        self.trusted = self.client.is_authenticated(server);
+        if self.trusted {
+            self.talk.trust(server);
         }
-        self.note_output(short_of_memory);
     }
 
     /// Whether the client must take some answers before there are more.
     pub(crate) fn note_output(&mut self, short_of_memory: bool) {
         let most = if short_of_memory { OUTPUT_MOST_WHEN_SHORT } else { OUTPUT_MOST };
         self.blocked = self.out.len() + self.sending > most;
-        self.closing |= self.client.closing;
     }
 
-    /// Keeps what was received and not executed.
-    pub(crate) fn keep(&mut self, rest: &[u8], server: &Server) {
-        if self.blocked {
+    /// Keeps what was received and not executed of a source. Bytes that lie in a long inbox stay
+    /// where they are: of a request that comes in many pieces, none is copied twice.
+    pub(crate) fn keep(
+        &mut self,
+        source: &mut Source,
+        progress: Progress,
+        reactor: &Uring,
+        server: &Server,
+    ) {
+        let Progress { decoded, executed } = progress;
+        if executed < decoded {
             // What was decoded ahead is decoded again.
-            self.decoder = Decoder::new(limits(server, self.trusted));
+            self.talk = Talk::new(self.talk.protocol(), server, self.trusted);
         }
         self.inbox.clear();
         if !self.closing {
-            self.inbox.extend_from_slice(rest);
+            match source {
+                Source::Buffer(filled) => {
+                    self.inbox.extend_from_slice(&reactor.bytes(filled)[executed..]);
+                }
+                Source::Inbox(bytes) => {
+                    bytes.drain(..executed);
+                    self.inbox = std::mem::take(bytes);
+                }
+            }
         }
         if self.inbox.is_empty() && self.inbox.capacity() > KEPT {
             self.inbox = Vec::new();
@@ -118,9 +145,15 @@ impl Connection {
         self.inbox = Vec::new();
     }
 
-    /// Answers with this error, and ends.
+    /// Answers with this error, where the protocol has such answers, and ends.
     pub(crate) fn refuse(&mut self, text: &str) {
-        Reply::new(&mut self.out, self.client.version).error(text.as_bytes());
+        let (out, version) = (&mut self.out, self.client.version);
+        match self.talk {
+            Talk::Resp(_) => resp::Reply::new(out, version).error(text.as_bytes()),
+            Talk::Memcache(_) => server_error(out, text.strip_prefix("ERR ").unwrap_or(text)),
+            Talk::Pmc(_) => pmc::Reply::new(out).error(text),
+            Talk::Mrcache(..) => {}
+        }
         self.closing = true;
     }
 
@@ -134,11 +167,4 @@ impl Connection {
     pub(crate) fn is_idle(&self) -> bool {
         self.sending == 0 && !self.receiving
     }
-}
-
-/// How long the requests of a client may be.
-fn limits(server: &Server, trusted: bool) -> Limits {
-    let bulk_len = u32::try_from(server.settings.bulk_len_most()).unwrap_or(u32::MAX);
-    let limits = Limits { bulk_len, ..Limits::default() };
-    if trusted { limits } else { limits.before_auth() }
 }

@@ -2,18 +2,18 @@
 
 use crate::address::Address;
 use crate::commands::Server;
+use crate::listener::{Listener, Listening, Protocol, listen};
 use crate::worker::{Common, Worker};
 use nuthatch_cache::{Cache, Eviction};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
 /// What to serve, and where.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where clients of Redis connect.
-    pub resp: Vec<Address>,
+    /// Where clients connect, and what they speak there.
+    pub listeners: Vec<Listener>,
     /// Threads, each with connections of its own.
     pub threads: usize,
 }
@@ -22,7 +22,7 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Running {
     common: Arc<Common>,
-    resp: Vec<Address>,
+    listeners: Vec<Listener>,
     threads: Vec<JoinHandle<io::Result<()>>>,
     /// Sockets in the file system, which go with the server.
     paths: Vec<std::path::PathBuf>,
@@ -42,24 +42,25 @@ impl Stopper {
 impl Running {
     /// Starts to serve a cache.
     pub fn start(cache: Arc<Cache>, options: &Options) -> io::Result<Self> {
-        let (sockets, resp) = listen(&options.resp, options.threads)?;
+        let (sockets, listeners) = listen(&options.listeners, options.threads)?;
         let mut server = Server::new(cache);
         server.evicts = server.cache.eviction() != Eviction::None;
-        server.port = resp.iter().find_map(Address::port).unwrap_or(0);
+        let mut resp = listeners.iter().filter(|one| one.protocol == Protocol::Resp);
+        server.port = resp.find_map(|one| one.address.port()).unwrap_or(0);
         let common = Arc::new(Common::new(server, options.threads));
-        let paths = resp.iter().filter_map(|address| match address {
+        let paths = listeners.iter().filter_map(|listener| match &listener.address {
             Address::Unix(path) => Some(path.clone()),
             Address::Tcp(_) => None,
         });
         let paths = paths.collect();
-        let mut running = Self { common, resp, threads: Vec::new(), paths };
+        let mut running = Self { common, listeners, threads: Vec::new(), paths };
         for (number, listeners) in sockets.into_iter().enumerate() {
             running.spawn(number, listeners)?;
         }
         Ok(running)
     }
 
-    fn spawn(&mut self, number: usize, listeners: Vec<OwnedFd>) -> io::Result<()> {
+    fn spawn(&mut self, number: usize, listeners: Vec<Listening>) -> io::Result<()> {
         let common = Arc::clone(&self.common);
         let (ready, is_ready) = mpsc::channel();
         let name = format!("nuthatch-{number}");
@@ -82,9 +83,9 @@ impl Running {
         is_ready.recv().map_err(|_| io::Error::other("a thread did not start"))?
     }
 
-    /// Where clients of Redis connect, with the ports that were free.
-    pub fn resp(&self) -> &[Address] {
-        &self.resp
+    /// Where clients connect, with the ports that were free.
+    pub fn listeners(&self) -> &[Listener] {
+        &self.listeners
     }
 
     /// What stops this server, from any thread.
@@ -117,24 +118,4 @@ impl Drop for Running {
         // Whoever wants to know calls `wait`.
         let _ = self.join();
     }
-}
-
-/// Listens at all addresses, for each thread: its sockets. And the addresses as they are bound.
-fn listen(addresses: &[Address], threads: usize) -> io::Result<(Vec<Vec<OwnedFd>>, Vec<Address>)> {
-    let mut sockets: Vec<Vec<OwnedFd>> = (0..threads).map(|_| Vec::new()).collect();
-    let mut all = Vec::new();
-    for address in addresses {
-        let named = |error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
-        let (first, bound) = address.listen().map_err(named)?;
-        for sockets in &mut sockets[1..] {
-            sockets.push(match address {
-                Address::Tcp(_) => bound.listen().map_err(named)?.0,
-                // One socket for all: whoever is first gets the connection.
-                Address::Unix(_) => first.try_clone()?,
-            });
-        }
-        sockets[0].push(first);
-        all.push(bound);
-    }
-    Ok((sockets, all))
 }

@@ -4,6 +4,10 @@ use crate::batch::{Batch, Scene, Source, Work};
 use crate::commands::{Client, Endpoints, Failure, Metrics, Server};
 use crate::connection::{Connection, KEPT};
 use crate::connections::Connections;
+use crate::drivers::{Driver, MemcacheDriver, MrcacheDriver, PmcDriver, RespDriver};
+use crate::listener::{Listening, Protocol};
+use crate::memcache::Shared;
+use crate::protocol::mrcache::Framing;
 use crate::reactor::{BUFFER_LEN, Event, Filled, Number, Uring, Waker};
 use nuthatch_cache::Session;
 use rustix::net::sockopt::set_tcp_nodelay;
@@ -28,6 +32,7 @@ const HELD_PART: u64 = 4;
 pub(crate) struct Common {
     pub(crate) server: Server,
     pub(crate) threads: usize,
+    memcache: Shared,
     stopping: AtomicBool,
     wakers: Mutex<Vec<Waker>>,
     /// Bytes that connections and buffers take of the budget.
@@ -39,6 +44,7 @@ impl Common {
         Self {
             server,
             threads,
+            memcache: Shared::new(threads),
             stopping: AtomicBool::new(false),
             wakers: Mutex::default(),
             held: AtomicIsize::new(0),
@@ -78,11 +84,12 @@ impl Common {
 pub(crate) struct Worker<'c> {
     common: &'c Common,
     reactor: Uring,
-    listeners: Vec<OwnedFd>,
+    listeners: Vec<Listening>,
     connections: Connections,
     session: Session<'c>,
     batch: Batch,
-    works: Vec<Work>,
+    /// What was received, by protocol.
+    works: [Vec<Work>; Protocol::COUNT],
     /// Connections that may have something to send, or to begin again.
     touched: Vec<Number>,
     /// Bytes taken and not told to the others.
@@ -93,10 +100,10 @@ pub(crate) struct Worker<'c> {
 }
 
 impl<'c> Worker<'c> {
-    pub(crate) fn new(common: &'c Common, listeners: Vec<OwnedFd>) -> io::Result<Self> {
+    pub(crate) fn new(common: &'c Common, listeners: Vec<Listening>) -> io::Result<Self> {
         let mut reactor = Uring::new(BUFFERS)?;
         for (number, listener) in listeners.iter().enumerate() {
-            reactor.accept(listener.as_fd(), number as Number)?;
+            reactor.accept(listener.socket.as_fd(), number as Number)?;
         }
         common.enroll(reactor.waker());
         Ok(Self {
@@ -106,7 +113,7 @@ impl<'c> Worker<'c> {
             connections: Connections::default(),
             session: common.server.cache.session().map_err(io::Error::other)?,
             batch: Batch::default(),
-            works: Vec::new(),
+            works: Default::default(),
             touched: Vec::new(),
             untold: isize::try_from(usize::from(BUFFERS) * BUFFER_LEN).unwrap_or(0),
             metrics: common.server.thread(),
@@ -134,10 +141,11 @@ impl<'c> Worker<'c> {
         match event {
             Event::Accepted { listener, socket, more } => {
                 if let Ok(socket) = socket {
-                    self.welcome(socket);
+                    let protocol = self.listeners[listener as usize].protocol;
+                    self.welcome(socket, protocol);
                 }
                 if !more {
-                    let socket = self.listeners[listener as usize].as_fd();
+                    let socket = self.listeners[listener as usize].socket.as_fd();
                     self.reactor.accept(socket, listener)?;
                 }
             }
@@ -174,15 +182,15 @@ impl<'c> Worker<'c> {
         Ok(())
     }
 
-    fn welcome(&mut self, socket: OwnedFd) {
+    fn welcome(&mut self, socket: OwnedFd, protocol: Protocol) {
         // A socket in the file system has no delay to switch off.
         let _ = set_tcp_nodelay(&socket, true);
         let server = &self.common.server;
         let now_ms = self.session.turn().now_ms();
         let connection = match server.connect(&self.metrics, endpoints(&socket), now_ms) {
-            Ok(client) => Connection::new(socket, client, server),
+            Ok(client) => Connection::new(socket, protocol, client, server),
             Err(failure) => {
-                let mut connection = Connection::new(socket, Client::default(), server);
+                let mut connection = Connection::new(socket, protocol, Client::default(), server);
                 if let Failure::Answer(text) = failure {
                     connection.refuse(&text);
                 }
@@ -211,31 +219,35 @@ impl<'c> Worker<'c> {
 
     /// Bytes came: they are executed with those of others, behind what came before.
     fn receive(&mut self, number: Number, filled: Filled) {
-        let Some(connection) = self.connections.get(number) else { return };
-        let earlier = self.works.iter().position(|work| work.connection == number);
-        if earlier.is_none() && connection.inbox.is_empty() && connection.is_open() {
-            self.works.push(Work::new(number, Source::Buffer(filled)));
-            return;
-        }
-        if !connection.closing {
-            let mut inbox = std::mem::take(&mut connection.inbox);
-            let earlier = earlier.map(|at| self.works.swap_remove(at).source);
-            match earlier {
-                Some(Source::Inbox(bytes)) => inbox = bytes,
-                Some(Source::Buffer(first)) => {
-                    inbox.extend_from_slice(self.reactor.bytes(&first));
-                    self.reactor.give_back(first);
+        let Self { reactor, connections, works, .. } = self;
+        let connection = connections.get(number).filter(|connection| !connection.closing);
+        let Some(connection) = connection else { return reactor.give_back(filled) };
+        let works = &mut works[connection.talk.protocol().index()];
+        if let Some(at) = connection.work {
+            let source = std::mem::replace(&mut works[at].source, Source::Inbox(Vec::new()));
+            let mut inbox = match source {
+                Source::Inbox(bytes) => bytes,
+                Source::Buffer(first) => {
+                    let bytes = reactor.bytes(&first).to_vec();
+                    reactor.give_back(first);
+                    bytes
                 }
-                None => {}
-            }
-            inbox.extend_from_slice(self.reactor.bytes(&filled));
-            if connection.blocked {
-                connection.inbox = inbox;
-            } else {
-                self.works.push(Work::new(number, Source::Inbox(inbox)));
+            };
+            inbox.extend_from_slice(reactor.bytes(&filled));
+            works[at].source = Source::Inbox(inbox);
+        } else if connection.inbox.is_empty() && !connection.blocked {
+            connection.work = Some(works.len());
+            works.push(Work { connection: number, source: Source::Buffer(filled) });
+            return;
+        } else {
+            connection.inbox.extend_from_slice(reactor.bytes(&filled));
+            if !connection.blocked {
+                connection.work = Some(works.len());
+                let inbox = std::mem::take(&mut connection.inbox);
+                works.push(Work { connection: number, source: Source::Inbox(inbox) });
             }
         }
-        self.reactor.give_back(filled);
+        reactor.give_back(filled);
     }
 
     /// The client has taken answers: what waited goes on.
@@ -245,31 +257,47 @@ impl<'c> Worker<'c> {
             return;
         }
         connection.note_output(self.common.is_short_of_memory());
-        if connection.is_open() && !connection.inbox.is_empty() {
+        if connection.is_open() && !connection.inbox.is_empty() && connection.work.is_none() {
+            let works = &mut self.works[connection.talk.protocol().index()];
+            connection.work = Some(works.len());
             let inbox = std::mem::take(&mut connection.inbox);
-            self.works.push(Work::new(number, Source::Inbox(inbox)));
+            works.push(Work { connection: number, source: Source::Inbox(inbox) });
         }
     }
 
     /// Executes what was received.
     fn execute(&mut self) {
-        if self.works.is_empty() {
+        self.execute_of::<RespDriver>(Protocol::Resp);
+        self.execute_of::<MemcacheDriver>(Protocol::Memcache);
+        self.execute_of::<PmcDriver>(Protocol::Pmc);
+        self.execute_of::<MrcacheDriver>(Protocol::Mrcache(Framing::default()));
+    }
+
+    /// Executes what was received by connections that speak a protocol.
+    fn execute_of<D: Driver>(&mut self, protocol: Protocol) {
+        let works = &mut self.works[protocol.index()];
+        if works.is_empty() {
             return;
         }
+        let common = self.common;
         let mut scene = Scene {
             reactor: &self.reactor,
             connections: &mut self.connections,
             session: &mut self.session,
-            server: &self.common.server,
-            shared: self.common.threads > 1,
-            short_of_memory: self.common.is_short_of_memory(),
+            server: &common.server,
+            memcache: &common.memcache,
+            shared: common.threads > 1,
+            short_of_memory: common.is_short_of_memory(),
         };
-        self.batch.execute_all(&mut self.works, &mut scene);
-        for work in self.works.drain(..) {
+        let progress = self.batch.execute_all::<D>(works, &mut scene);
+        for (work, progress) in works.iter_mut().zip(progress) {
             self.touched.push(work.connection);
             if let Some(connection) = self.connections.get(work.connection) {
-                connection.keep(work.rest(&self.reactor), &self.common.server);
+                connection.work = None;
+                connection.keep(&mut work.source, *progress, &self.reactor, &common.server);
             }
+        }
+        for work in works.drain(..) {
             match work.source {
                 Source::Buffer(filled) => self.reactor.give_back(filled),
                 Source::Inbox(_) => {}

@@ -5,7 +5,8 @@ use crate::figures::{bytes, parse_size};
 use crate::streams::Stdout;
 use clap::{Args, ValueEnum};
 use nuthatch_cache::{Cache, Eviction, Options as CacheOptions};
-use nuthatch_server::{Address, Options, Running};
+use nuthatch_server::protocol::mrcache::Framing;
+use nuthatch_server::{Address, Listener, Options, Protocol, Running};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fmt::Write;
@@ -15,10 +16,10 @@ use std::thread::{self, available_parallelism};
 
 const NOTES: &str = "\
 Examples:
-  nuthatch serve                                      127.0.0.1:6379, 1 GiB, all cores
+  nuthatch serve                    Redis at 6379, memcached at 11211, 1 GiB, all cores
   nuthatch serve --memory 16GiB --threads 4
   nuthatch serve --resp 127.0.0.1:7000 --resp unix:/run/nuthatch/resp.sock
-  redis-cli set greeting hello                        any client of Redis will do
+  redis-cli set greeting hello      any client of Redis or memcached will do
 
 The server runs until it gets SIGTERM or SIGINT (Ctrl-C). What it holds is in memory, and goes
 with it.
@@ -28,7 +29,7 @@ Exit status:
   2  the command line is wrong
   3  anything else: an address is taken, say";
 
-/// Serve a cache to clients of Redis
+/// Serve a cache to clients of Redis and memcached
 ///
 /// Keys expire to the millisecond. When the memory is used up, what is asked for least makes room;
 /// one pass over many keys does not push out what others ask for (S3-FIFO).
@@ -38,6 +39,18 @@ pub(crate) struct Serve {
     /// Where to listen for clients of Redis: host:port, unix:PATH, or off; may be given again
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:6379")]
     resp: Vec<String>,
+    /// Where to listen for clients of memcached, its text and meta protocols; as --resp
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:11211")]
+    memcache: Vec<String>,
+    /// Where to listen for clients of poor-man's-cache (its port was 9001); as --resp
+    #[arg(long, value_name = "ADDR", default_value = "off")]
+    pmc: Vec<String>,
+    /// Where to listen for clients of mrcache (its port was 7000); as --resp
+    #[arg(long, value_name = "ADDR", default_value = "off")]
+    mrcache: Vec<String>,
+    /// What replies to clients of mrcache begin with
+    #[arg(long, value_name = "REPLY", default_value = "len4")]
+    mrcache_reply: Reply,
     /// Memory for all there is: keys, values, index and connections; from 16MiB on
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
     memory: u64,
@@ -60,9 +73,18 @@ enum Policy {
     None,
 }
 
+/// What replies to clients of mrcache begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Reply {
+    /// The length of the value, in four bytes
+    Len4,
+    /// 0, 1 and the length, in six bytes: what clients of 2020 read
+    Ver6,
+}
+
 impl Serve {
     pub(crate) fn run(&self) -> Result<Answer, Failure> {
-        let resp = self.addresses()?;
+        let listeners = self.listeners()?;
         let cores = || available_parallelism().map_or(1, usize::from);
         let threads = self.threads.map_or_else(cores, usize::from);
         let eviction = match self.eviction {
@@ -74,7 +96,7 @@ impl Serve {
         // Before anybody can connect, so that no signal finds us unprepared.
         let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failure)?;
         let running =
-            Running::start(Arc::new(cache), &Options { resp, threads }).map_err(failure)?;
+            Running::start(Arc::new(cache), &Options { listeners, threads }).map_err(failure)?;
         self.greet(&running, threads)?;
         let stopper = running.stopper();
         thread::spawn(move || {
@@ -87,29 +109,45 @@ impl Serve {
     }
 
     /// Where to listen. Beyond this machine only if that is wanted.
-    fn addresses(&self) -> Result<Vec<Address>, Failure> {
-        let wanted = self.resp.iter().filter(|address| *address != "off");
-        let parsed = wanted.map(|address| {
-            let usage = |error| Failure::Usage(format!("--resp: {error}"));
-            let address: Address = address.parse().map_err(usage)?;
-            if address.is_local() || self.insecure {
-                return Ok(address);
+    fn listeners(&self) -> Result<Vec<Listener>, Failure> {
+        let framing = match self.mrcache_reply {
+            Reply::Len4 => Framing::Len4,
+            Reply::Ver6 => Framing::Ver6,
+        };
+        let wanted = [
+            ("--resp", Protocol::Resp, &self.resp),
+            ("--memcache", Protocol::Memcache, &self.memcache),
+            ("--pmc", Protocol::Pmc, &self.pmc),
+            ("--mrcache", Protocol::Mrcache(framing), &self.mrcache),
+        ];
+        let mut listeners = Vec::new();
+        for (flag, protocol, addresses) in wanted {
+            for address in addresses.iter().filter(|address| *address != "off") {
+                let address = self.address(flag, address)?;
+                listeners.push(Listener::new(protocol, address));
             }
-            let reason = "anybody who reaches it could read and write all there is";
-            Err(Failure::Usage(format!("--resp {address}: {reason}; --insecure allows it")))
-        });
-        let addresses: Vec<Address> = parsed.collect::<Result<_, Failure>>()?;
-        if addresses.is_empty() {
+        }
+        if listeners.is_empty() {
             return Err(Failure::Usage("expected an address to listen at, found none".to_owned()));
         }
-        Ok(addresses)
+        Ok(listeners)
+    }
+
+    fn address(&self, flag: &str, text: &str) -> Result<Address, Failure> {
+        let usage = |error| Failure::Usage(format!("{flag}: {error}"));
+        let address: Address = text.parse().map_err(usage)?;
+        if address.is_local() || self.insecure {
+            return Ok(address);
+        }
+        let reason = "anybody who reaches it could read and write all there is";
+        Err(Failure::Usage(format!("{flag} {address}: {reason}; --insecure allows it")))
     }
 
     fn greet(&self, running: &Running, threads: usize) -> Result<(), Failure> {
         let mut text = String::new();
-        for address in running.resp() {
+        for listener in running.listeners() {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "listening at {address} for clients of Redis");
+            let _ = writeln!(text, "listening at {listener}");
         }
         let s = if threads == 1 { "" } else { "s" };
         let _ = writeln!(text, "{} of memory, {threads} thread{s}", bytes(self.memory));

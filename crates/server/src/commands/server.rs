@@ -66,6 +66,12 @@ impl Server {
         Self { users: RwLock::new(users), ..self }
     }
 
+    /// The longest value in bytes: what the cache can keep, or a client may send.
+    pub fn value_most(&self) -> usize {
+        let sent = usize::try_from(self.settings.bulk_len_most()).unwrap_or(usize::MAX);
+        self.cache.value_most().min(sent)
+    }
+
     /// Where a thread counts. Each thread takes its own, once.
     pub fn thread(&self) -> Arc<Metrics> {
         let metrics = Arc::new(Metrics::default());

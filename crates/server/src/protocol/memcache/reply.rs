@@ -61,6 +61,13 @@ pub fn error(out: &mut Vec<u8>, error: Error) {
     out.extend_from_slice(LINE_END);
 }
 
+/// Writes that the server cannot go on with this client, and why.
+pub fn server_error(out: &mut Vec<u8>, why: &str) {
+    out.extend_from_slice(b"SERVER_ERROR ");
+    out.extend(why.bytes().map(|byte| if byte.is_ascii_control() { b' ' } else { byte }));
+    out.extend_from_slice(LINE_END);
+}
+
 /// Writes the line before a value of `len` bytes; with its number for `gets` and `gats`. The value
 /// and [`LINE_END`] must follow, from wherever they are.
 #[inline]

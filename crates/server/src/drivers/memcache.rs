@@ -1,0 +1,81 @@
+//! The protocols of memcached, executed by [`memcache`](crate::memcache).
+
+use super::{Driver, Stage, Step};
+use crate::connection::Connection;
+use crate::full::Full;
+use crate::memcache::{self, Call, Next};
+use crate::protocol::memcache::{Error, KeyRoom, Request as Asked, Step as Found, reply};
+use crate::protocol::resp::Span;
+use crate::talk::Talk;
+
+pub(crate) struct MemcacheDriver;
+
+/// A request of memcached's, or why there is none.
+pub(crate) enum Request<'b> {
+    Asked(Asked<'b>),
+    Fault { error: Error, close: bool },
+}
+
+impl Driver for MemcacheDriver {
+    type Request<'b> = Request<'b>;
+
+    #[inline]
+    fn next<'b>(
+        connection: &mut Connection,
+        bytes: &'b [u8],
+        _: &mut Vec<Span>,
+    ) -> Step<Request<'b>> {
+        let Talk::Memcache(decoder) = &mut connection.talk else { return Step::More };
+        match decoder.next(bytes) {
+            Found::Request { request, consumed } => {
+                Step::Request { request: Request::Asked(request), consumed }
+            }
+            Found::Error { error, consumed, close } => {
+                Step::Request { request: Request::Fault { error, close }, consumed }
+            }
+            Found::Skip { consumed } => Step::Skip { consumed },
+            Found::More { .. } => Step::More,
+        }
+    }
+
+    #[inline]
+    fn keys(request: &Request<'_>, _: &[Span], each: impl FnMut(&[u8]) -> bool) {
+        if let Request::Asked(request) = request {
+            let mut room = KeyRoom::default();
+            memcache::keys(request, &mut room).all(each);
+        }
+    }
+
+    #[inline]
+    fn is_exclusive(_: &Request<'_>) -> bool {
+        false
+    }
+
+    #[inline]
+    fn execute(request: &Request<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
+        match request {
+            Request::Asked(request) => {
+                let next = memcache::execute(&mut call(stage), request)?;
+                stage.connection.closing |= next == Next::Close;
+            }
+            Request::Fault { error, close } => {
+                reply::error(&mut stage.connection.out, *error);
+                stage.connection.closing |= close;
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn out_of_memory(request: &Request<'_>, stage: &mut Stage<'_>) {
+        if let Request::Asked(request) = request {
+            memcache::out_of_memory(&mut call(stage), request);
+        }
+    }
+}
+
+#[inline]
+fn call<'a>(stage: &'a mut Stage<'_>) -> Call<'a> {
+    let Stage { turn, connection, server, memcache, .. } = stage;
+    Call { turn, server, shared: memcache, out: &mut connection.out }
+}

@@ -1,0 +1,63 @@
+//! mrcache's protocol, executed by [`mrcache`](crate::mrcache).
+
+use super::{Driver, Stage, Step};
+use crate::connection::Connection;
+use crate::full::Full;
+use crate::mrcache;
+use crate::protocol::mrcache::{Framing, Request as Asked, Step as Found};
+use crate::protocol::resp::Span;
+use crate::talk::Talk;
+
+pub(crate) struct MrcacheDriver;
+
+/// A request of mrcache's. With none, something else came: there is no answer to that, and the
+/// connection ends.
+pub(crate) type Request<'b> = Option<(Framing, Asked<'b>)>;
+
+impl Driver for MrcacheDriver {
+    type Request<'b> = Request<'b>;
+
+    #[inline]
+    fn next<'b>(
+        connection: &mut Connection,
+        bytes: &'b [u8],
+        _: &mut Vec<Span>,
+    ) -> Step<Request<'b>> {
+        let Talk::Mrcache(framing, decoder) = &connection.talk else { return Step::More };
+        match decoder.next(bytes) {
+            Found::Request { request, consumed } => {
+                Step::Request { request: Some((*framing, request)), consumed }
+            }
+            Found::Error { .. } => Step::Request { request: None, consumed: bytes.len() },
+            Found::More { .. } => Step::More,
+        }
+    }
+
+    #[inline]
+    fn keys(request: &Request<'_>, _: &[Span], mut each: impl FnMut(&[u8]) -> bool) {
+        if let Some(key) = request.as_ref().and_then(|(_, asked)| mrcache::key(asked)) {
+            each(key);
+        }
+    }
+
+    #[inline]
+    fn is_exclusive(_: &Request<'_>) -> bool {
+        false
+    }
+
+    #[inline]
+    fn execute(request: &Request<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
+        let Some((framing, asked)) = request else {
+            stage.connection.closing = true;
+            return Ok(());
+        };
+        mrcache::execute(stage.turn, *framing, asked, &mut stage.connection.out)
+    }
+
+    #[cold]
+    fn out_of_memory(request: &Request<'_>, stage: &mut Stage<'_>) {
+        if let Some((_, asked)) = request {
+            mrcache::out_of_memory(stage.turn, asked);
+        }
+    }
+}

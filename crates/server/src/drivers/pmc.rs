@@ -1,0 +1,99 @@
+//! The messages of poor-man's-cache, executed by [`pmc`](crate::pmc), among which any may be one of
+//! RESP instead.
+
+use super::resp::Request as RespRequest;
+use super::{Driver, RespDriver, Stage, Step};
+use crate::connection::Connection;
+use crate::full::Full;
+use crate::pmc;
+use crate::protocol::pmc::{Decoder, Reply, Request as Asked, Step as Found, TooLong};
+use crate::protocol::resp::{self, Span};
+use crate::talk::Talk;
+
+pub(crate) struct PmcDriver;
+
+/// Finds messages of both kinds.
+pub(crate) struct PmcDecoder {
+    pub(crate) messages: Decoder,
+    pub(crate) resp: resp::Decoder,
+}
+
+/// A message.
+pub(crate) enum Request<'b> {
+    Message { bytes: &'b [u8], asked: Asked },
+    Resp(RespRequest<'b>),
+    Fault(TooLong),
+}
+
+impl Driver for PmcDriver {
+    type Request<'b> = Request<'b>;
+
+    #[inline]
+    fn next<'b>(
+        connection: &mut Connection,
+        bytes: &'b [u8],
+        spans: &mut Vec<Span>,
+    ) -> Step<Request<'b>> {
+        let Talk::Pmc(decoder) = &mut connection.talk else { return Step::More };
+        match decoder.messages.next(bytes) {
+            Ok(Found::Request { request: asked, consumed }) => {
+                let bytes = &bytes[..consumed];
+                Step::Request { request: Request::Message { bytes, asked }, consumed }
+            }
+            Ok(Found::Empty { consumed }) => Step::Skip { consumed },
+            Ok(Found::Resp) => match RespRequest::next(&mut decoder.resp, bytes, spans) {
+                Step::Request { request, consumed } => {
+                    Step::Request { request: Request::Resp(request), consumed }
+                }
+                Step::Skip { consumed } => Step::Skip { consumed },
+                Step::More => Step::More,
+            },
+            Ok(Found::More) => Step::More,
+            Err(fault) => Step::Request { request: Request::Fault(fault), consumed: bytes.len() },
+        }
+    }
+
+    #[inline]
+    fn keys(request: &Request<'_>, spans: &[Span], mut each: impl FnMut(&[u8]) -> bool) {
+        match request {
+            Request::Message { bytes, asked } => {
+                if let Some(key) = pmc::key(bytes, *asked) {
+                    each(key);
+                }
+            }
+            Request::Resp(request) => RespDriver::keys(request, spans, each),
+            Request::Fault(_) => {}
+        }
+    }
+
+    #[inline]
+    fn is_exclusive(request: &Request<'_>) -> bool {
+        matches!(request, Request::Resp(request) if RespDriver::is_exclusive(request))
+    }
+
+    #[inline]
+    fn execute(request: &Request<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
+        match request {
+            Request::Message { bytes, asked } => {
+                pmc::execute(stage.turn, bytes, *asked, &mut stage.connection.out)
+            }
+            Request::Resp(request) => RespDriver::execute(request, stage),
+            Request::Fault(fault) => {
+                Reply::new(&mut stage.connection.out).error(&fault.to_string());
+                stage.connection.closing = true;
+                Ok(())
+            }
+        }
+    }
+
+    #[cold]
+    fn out_of_memory(request: &Request<'_>, stage: &mut Stage<'_>) {
+        match request {
+            Request::Message { bytes, asked } => {
+                pmc::out_of_memory(stage.turn, bytes, *asked, &mut stage.connection.out);
+            }
+            Request::Resp(request) => RespDriver::out_of_memory(request, stage),
+            Request::Fault(_) => {}
+        }
+    }
+}

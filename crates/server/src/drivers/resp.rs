@@ -1,0 +1,125 @@
+//! RESP, executed by [`commands`](crate::commands).
+
+use super::{Driver, Stage, Step};
+use crate::commands::{Args, Call, Failure, Found, OUT_OF_MEMORY, execute_found, lookup};
+use crate::connection::Connection;
+use crate::full::Full;
+use crate::protocol::resp::{self, Decoder, Inline, ProtocolError, Reply, Span};
+use crate::talk::Talk;
+use std::ops::Range;
+
+pub(crate) struct RespDriver;
+
+/// A request in RESP, with its command if there is such a one.
+pub(crate) enum Request<'b> {
+    /// Its arguments lie where it does.
+    Framed {
+        bytes: &'b [u8],
+        spans: Range<u32>,
+        found: Option<Found>,
+    },
+    Inline(Box<Inline>, Option<Found>),
+    Fault(ProtocolError),
+}
+
+impl Request<'_> {
+    /// Finds the next request with this decoder.
+    #[inline]
+    pub(super) fn next<'b>(
+        decoder: &mut Decoder,
+        bytes: &'b [u8],
+        spans: &mut Vec<Span>,
+    ) -> Step<Request<'b>> {
+        let first = spans.len();
+        match decoder.next(bytes, spans) {
+            Ok(resp::Step::Request { consumed }) => {
+                let bytes = &bytes[..consumed];
+                let found = lookup(Args::new(bytes, &spans[first..]).get(0));
+                let spans = first as u32..spans.len() as u32;
+                Step::Request { request: Request::Framed { bytes, spans, found }, consumed }
+            }
+            Ok(resp::Step::Inline { consumed, line }) => {
+                let found = lookup(Args::new(&line.bytes, &line.args).get(0));
+                Step::Request { request: Request::Inline(line, found), consumed }
+            }
+            Ok(resp::Step::Empty { consumed }) => Step::Skip { consumed },
+            Ok(resp::Step::More { .. }) => Step::More,
+            Err(fault) => Step::Request { request: Request::Fault(fault), consumed: bytes.len() },
+        }
+    }
+
+    /// The arguments and the command.
+    #[inline]
+    fn parts<'a>(&'a self, spans: &'a [Span]) -> Option<(Args<'a>, Option<Found>)> {
+        match self {
+            Self::Framed { bytes, spans: range, found } => {
+                let spans = &spans[range.start as usize..range.end as usize];
+                Some((Args::new(bytes, spans), *found))
+            }
+            Self::Inline(line, found) => Some((Args::new(&line.bytes, &line.args), *found)),
+            Self::Fault(_) => None,
+        }
+    }
+}
+
+impl Driver for RespDriver {
+    type Request<'b> = Request<'b>;
+
+    #[inline]
+    fn next<'b>(
+        connection: &mut Connection,
+        bytes: &'b [u8],
+        spans: &mut Vec<Span>,
+    ) -> Step<Request<'b>> {
+        match &mut connection.talk {
+            Talk::Resp(decoder) => Request::next(decoder, bytes, spans),
+            _ => Step::More,
+        }
+    }
+
+    #[inline]
+    fn keys(request: &Request<'_>, spans: &[Span], each: impl FnMut(&[u8]) -> bool) {
+        if let Some((args, Some(found))) = request.parts(spans) {
+            args.keys(found.command.keys).all(each);
+        }
+    }
+
+    #[inline]
+    fn is_exclusive(request: &Request<'_>) -> bool {
+        let (Request::Framed { found, .. } | Request::Inline(_, found)) = request else {
+            return false;
+        };
+        found.is_some_and(|found| found.command.flags.exclusive)
+    }
+
+    #[inline]
+    fn execute(request: &Request<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
+        let Stage { turn, connection, server, spans, .. } = stage;
+        let Some((args, found)) = request.parts(spans) else {
+            if let Request::Fault(fault) = request {
+                let Connection { client, out, .. } = &mut **connection;
+                Reply::new(out, client.version).error(fault.to_string().as_bytes());
+                connection.closing = true;
+            }
+            return Ok(());
+        };
+        let Connection { client, out, .. } = &mut **connection;
+        let mut call = Call { turn, client, server, args, out };
+        if execute_found(&mut call, found) == Err(Failure::Full) {
+            return Err(Full);
+        }
+        if !connection.trusted {
+            connection.note_log_in(server);
+        }
+        connection.closing |= connection.client.closing;
+        Ok(())
+    }
+
+    #[cold]
+    fn out_of_memory(_: &Request<'_>, stage: &mut Stage<'_>) {
+        let Connection { client, out, .. } = &mut *stage.connection;
+        if let Failure::Answer(text) = OUT_OF_MEMORY {
+            Reply::new(out, client.version).error(text.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Where clients connect, and what they speak there.
+
+use crate::address::Address;
+use crate::protocol::mrcache::Framing;
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// What clients speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// RESP, as clients of Redis do.
+    Resp,
+    /// The text and meta protocols of memcached.
+    Memcache,
+    /// The messages of poor-man's-cache, or RESP.
+    Pmc,
+    /// mrcache's, with replies that begin in one of two ways.
+    Mrcache(Framing),
+}
+
+impl Protocol {
+    /// How many there are.
+    pub(crate) const COUNT: usize = 4;
+
+    /// A number below [`COUNT`](Self::COUNT) for each.
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        match self {
+            Self::Resp => 0,
+            Self::Memcache => 1,
+            Self::Pmc => 2,
+            Self::Mrcache(_) => 3,
+        }
+    }
+
+    /// The name of the system whose clients speak it.
+    pub fn system(self) -> &'static str {
+        match self {
+            Self::Resp => "Redis",
+            Self::Memcache => "memcached",
+            Self::Pmc => "poor-man's-cache",
+            Self::Mrcache(_) => "mrcache",
+        }
+    }
+}
+
+/// A place where clients connect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// What they speak.
+    pub protocol: Protocol,
+    /// The place.
+    pub address: Address,
+}
+
+impl Listener {
+    /// A place where clients connect that speak this protocol.
+    pub fn new(protocol: Protocol, address: Address) -> Self {
+        Self { protocol, address }
+    }
+}
+
+impl fmt::Display for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} for clients of {}", self.address, self.protocol.system())
+    }
+}
+
+/// What one thread listens with.
+pub(crate) struct Listening {
+    pub(crate) protocol: Protocol,
+    pub(crate) socket: OwnedFd,
+}
+
+/// Listens at all places: for each thread its sockets, and the places as they are bound.
+pub(crate) fn listen(
+    listeners: &[Listener],
+    threads: usize,
+) -> io::Result<(Vec<Vec<Listening>>, Vec<Listener>)> {
+    let mut sockets: Vec<Vec<Listening>> = (0..threads).map(|_| Vec::new()).collect();
+    let mut bound = Vec::new();
+    for Listener { protocol, address } in listeners {
+        let protocol = *protocol;
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
+        let (first, address_bound) = address.listen().map_err(named)?;
+        for sockets in &mut sockets[1..] {
+            let socket = match address {
+                Address::Tcp(_) => address_bound.listen().map_err(named)?.0,
+                // One socket for all: whoever is first gets the connection.
+                Address::Unix(_) => first.try_clone()?,
+            };
+            sockets.push(Listening { protocol, socket });
+        }
+        sockets[0].push(Listening { protocol, socket: first });
+        bound.push(Listener { protocol, address: address_bound });
+    }
+    Ok((sockets, bound))
+}
