@@ -42,7 +42,8 @@ impl System {
     /// What it speaks; first what it is asked in where a work leaves the choice.
     pub(crate) fn protocols(self) -> &'static [Protocol] {
         match self {
-            Self::Redis | Self::Nuthatch | Self::Echo => &[Protocol::Resp],
+            Self::Redis | Self::Echo => &[Protocol::Resp],
+            Self::Nuthatch => &[Protocol::Resp, Protocol::Meta, Protocol::Memcache],
             Self::Memcached => &[Protocol::Meta, Protocol::Memcache],
         }
     }
@@ -82,8 +83,10 @@ impl System {
                 let Some(path) = nuthatch else {
                     return Err(Error::Usage("nuthatch races only with --nuthatch PATH".into()));
                 };
-                let resp = local(first);
-                let arguments = format!("serve --threads 1 --memory 2GiB --resp {resp}");
+                let (resp, memcache) = (local(first), local(second));
+                let arguments = format!(
+                    "serve --threads 1 --memory 2GiB --resp {resp} --memcache {memcache}"
+                );
                 (path.clone(), words(&arguments).collect(), "--nuthatch says where it is")
             }
             Self::Echo => {
@@ -161,8 +164,8 @@ mod tests {
         use System::{Echo, Memcached, Nuthatch, Redis};
         let own = [(Redis, Resp), (Memcached, Meta), (Nuthatch, Resp), (Echo, Resp)];
         assert_eq!(at("get100"), own);
-        assert_eq!(at("get100-meta"), [(Memcached, Meta)]);
-        assert_eq!(at("get100-text"), [(Memcached, Memcache)]);
+        assert_eq!(at("get100-meta"), [(Memcached, Meta), (Nuthatch, Meta)]);
+        assert_eq!(at("get100-text"), [(Memcached, Memcache), (Nuthatch, Memcache)]);
     }
 
     #[test]
