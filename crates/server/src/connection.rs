@@ -7,6 +7,8 @@ use crate::protocol::memcache::reply::server_error;
 use crate::protocol::{pmc, resp};
 use crate::reactor::Uring;
 use crate::talk::Talk;
+use crate::tls::{SESSION_LEN, Session};
+use std::io;
 use std::os::fd::OwnedFd;
 
 /// A client that does not read its answers gets no more of them than this, and is not read from
@@ -24,6 +26,7 @@ pub(crate) const KEPT: usize = 16 << 10;
 pub(crate) struct Connection {
     pub(crate) socket: OwnedFd,
     pub(crate) talk: Talk,
+    pub(crate) tls: Option<Box<Session>>,
     pub(crate) client: Client,
     /// Received, not executed yet.
     pub(crate) inbox: Vec<u8>,
@@ -45,6 +48,8 @@ pub(crate) struct Connection {
     pub(crate) trusted: bool,
     /// Bytes of memory that were counted for it.
     pub(crate) counted: usize,
+    /// When bytes came or went last, in seconds of the worker's clock.
+    pub(crate) seen_s: u64,
     /// Where in this turn's work its bytes are, if some are there.
     pub(crate) work: Option<usize>,
 }
@@ -60,6 +65,7 @@ impl Connection {
         Self {
             socket,
             talk: Talk::new(protocol, server, trusted),
+            tls: None,
             client,
             trusted,
             inbox: Vec::new(),
@@ -71,6 +77,7 @@ impl Connection {
             closing: false,
             shut: false,
             counted: 0,
+            seen_s: 0,
             work: None,
         }
     }
@@ -126,9 +133,26 @@ impl Connection {
         }
     }
 
+    /// Whether there is something to send.
+    pub(crate) fn has_output(&self) -> bool {
+        let tls = self.tls.as_ref();
+        !self.out.is_empty() || tls.is_some_and(|tls| tls.has_pending(self.closing))
+    }
+
+    /// What is to be sent.
+    pub(crate) fn take_output(&mut self) -> io::Result<Vec<u8>> {
+        let out = std::mem::take(&mut self.out);
+        match &mut self.tls {
+            None => Ok(out),
+            Some(tls) => tls.send(&out, self.closing),
+        }
+    }
+
     /// Bytes of memory it takes, and what was not counted of them before.
     pub(crate) fn count_memory(&mut self) -> isize {
-        let held = size_of::<Self>() + self.inbox.capacity() + self.out.capacity() + self.sending;
+        let tls = if self.tls.is_some() { SESSION_LEN } else { 0 };
+        let buffers = self.inbox.capacity() + self.out.capacity() + self.sending;
+        let held = size_of::<Self>() + tls + buffers;
         let more = held.cast_signed() - self.counted.cast_signed();
         self.counted = held;
         more

@@ -52,24 +52,34 @@ pub struct Listener {
     pub protocol: Protocol,
     /// The place.
     pub address: Address,
+    /// Whether they speak it within TLS.
+    pub tls: bool,
 }
 
 impl Listener {
     /// A place where clients connect that speak this protocol.
     pub fn new(protocol: Protocol, address: Address) -> Self {
-        Self { protocol, address }
+        Self { protocol, address, tls: false }
+    }
+
+    /// The same, within TLS.
+    #[must_use]
+    pub fn with_tls(self) -> Self {
+        Self { tls: true, ..self }
     }
 }
 
 impl fmt::Display for Listener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} for clients of {}", self.address, self.protocol.system())
+        let tls = if self.tls { "tls:" } else { "" };
+        write!(f, "{tls}{} for clients of {}", self.address, self.protocol.system())
     }
 }
 
 /// What one thread listens with.
 pub(crate) struct Listening {
     pub(crate) protocol: Protocol,
+    pub(crate) tls: bool,
     pub(crate) socket: OwnedFd,
 }
 
@@ -80,8 +90,8 @@ pub(crate) fn listen(
 ) -> io::Result<(Vec<Vec<Listening>>, Vec<Listener>)> {
     let mut sockets: Vec<Vec<Listening>> = (0..threads).map(|_| Vec::new()).collect();
     let mut bound = Vec::new();
-    for Listener { protocol, address } in listeners {
-        let protocol = *protocol;
+    for Listener { protocol, address, tls } in listeners {
+        let (protocol, tls) = (*protocol, *tls);
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
         let (first, address_bound) = address.listen().map_err(named)?;
         for sockets in &mut sockets[1..] {
@@ -90,10 +100,10 @@ pub(crate) fn listen(
                 // One socket for all: whoever is first gets the connection.
                 Address::Unix(_) => first.try_clone()?,
             };
-            sockets.push(Listening { protocol, socket });
+            sockets.push(Listening { protocol, tls, socket });
         }
-        sockets[0].push(Listening { protocol, socket: first });
-        bound.push(Listener { protocol, address: address_bound });
+        sockets[0].push(Listening { protocol, tls, socket: first });
+        bound.push(Listener { protocol, address: address_bound, tls });
     }
     Ok((sockets, bound))
 }

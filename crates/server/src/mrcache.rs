@@ -62,3 +62,8 @@ pub fn key<'b>(request: &Request<'b>) -> Option<&'b [u8]> {
         Request::Stat => None,
     }
 }
+
+/// Whether a request stores something.
+pub fn writes(request: &Request<'_>) -> bool {
+    matches!(request, Request::Set { .. } | Request::SetZ { .. })
+}

@@ -2,6 +2,7 @@
 //!
 //! [`commands`]: crate::commands
 
+use crate::commands::{Client, Denied, Server};
 use crate::full::Full;
 use crate::protocol::pmc::{Reply, Request, Span};
 use nuthatch_cache::{Error, Turn, Write};
@@ -32,6 +33,30 @@ pub fn execute(
         Request::Fault(fault) => reply.fault(fault),
     }
     Ok(())
+}
+
+/// Whether a message may be executed. If not, it is answered here. Clients log in through `AUTH` of
+/// RESP, on the same connection.
+pub fn admit(
+    client: &mut Client,
+    server: &Server,
+    (message, request): (&[u8], Request),
+    out: &mut Vec<u8>,
+) -> bool {
+    let command = match request {
+        Request::Get { .. } => "get",
+        Request::Set { .. } => "set",
+        Request::Del { .. } => "del",
+        Request::Fault(_) => "ping",
+    };
+    let text = match client.admit(server, command, key(message, request).into_iter()) {
+        Ok(()) => return true,
+        Err(Denied::All) => "Authentication required",
+        Err(Denied::Command) => "No permission to run this command",
+        Err(Denied::Key) => "No permission to access this key",
+    };
+    Reply::new(out).error(text);
+    false
 }
 
 /// Answers a request for which there is no room, not even in another turn.

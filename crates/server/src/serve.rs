@@ -1,8 +1,9 @@
 //! A running server: its threads, from the first to listen to the last to stop.
 
 use crate::address::Address;
-use crate::commands::Server;
+use crate::commands::{Server, Users};
 use crate::listener::{Listener, Listening, Protocol, listen};
+use crate::tls::Tls;
 use crate::worker::{Common, Worker};
 use nuthatch_cache::{Cache, Eviction};
 use std::io;
@@ -11,11 +12,41 @@ use std::thread::{self, JoinHandle};
 
 /// What to serve, and where.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// Where clients connect, and what they speak there.
     pub listeners: Vec<Listener>,
     /// Threads, each with connections of its own.
     pub threads: usize,
+    /// What listeners with TLS need.
+    pub tls: Option<Tls>,
+    /// Who may do what. At first everybody may do everything.
+    pub users: Users,
+}
+
+impl Options {
+    /// One thread that listens at these places.
+    pub fn new(listeners: Vec<Listener>) -> Self {
+        Self { listeners, threads: 1, tls: None, users: Users::default() }
+    }
+
+    /// With so many threads.
+    #[must_use]
+    pub fn threads(self, threads: usize) -> Self {
+        Self { threads, ..self }
+    }
+
+    /// With TLS for those listeners that want it.
+    #[must_use]
+    pub fn tls(self, tls: Tls) -> Self {
+        Self { tls: Some(tls), ..self }
+    }
+
+    /// With these users.
+    #[must_use]
+    pub fn users(self, users: Users) -> Self {
+        Self { users, ..self }
+    }
 }
 
 /// A server that runs. It stops when this is dropped.
@@ -42,12 +73,16 @@ impl Stopper {
 impl Running {
     /// Starts to serve a cache.
     pub fn start(cache: Arc<Cache>, options: &Options) -> io::Result<Self> {
+        if options.tls.is_none() && options.listeners.iter().any(|listener| listener.tls) {
+            let text = "a listener wants TLS, which needs a certificate and a key";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
         let (sockets, listeners) = listen(&options.listeners, options.threads)?;
-        let mut server = Server::new(cache);
+        let mut server = Server::new(cache).with_users(options.users.clone());
         server.evicts = server.cache.eviction() != Eviction::None;
         let mut resp = listeners.iter().filter(|one| one.protocol == Protocol::Resp);
         server.port = resp.find_map(|one| one.address.port()).unwrap_or(0);
-        let common = Arc::new(Common::new(server, options.threads));
+        let common = Arc::new(Common::new(server, options));
         let paths = listeners.iter().filter_map(|listener| match &listener.address {
             Address::Unix(path) => Some(path.clone()),
             Address::Tcp(_) => None,

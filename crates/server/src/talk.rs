@@ -21,10 +21,9 @@ impl Talk {
         let value_most = server.value_most();
         match protocol {
             Protocol::Resp => Self::Resp(resp::Decoder::new(resp_limits(server, trusted))),
-            Protocol::Memcache => Self::Memcache(memcache::Decoder::new(memcache::Limits {
-                object_len: value_most,
-                ..memcache::Limits::default()
-            })),
+            Protocol::Memcache => {
+                Self::Memcache(memcache::Decoder::new(memcache_limits(server, trusted)))
+            }
             Protocol::Pmc => {
                 let most = u32::try_from(value_most + KEY_AND_VERB_MOST).unwrap_or(u32::MAX);
                 Self::Pmc(Box::new(PmcDecoder {
@@ -54,13 +53,21 @@ impl Talk {
         match self {
             Self::Resp(decoder) => decoder.set_limits(resp_limits(server, true)),
             Self::Pmc(decoder) => decoder.resp.set_limits(resp_limits(server, true)),
-            Self::Memcache(_) | Self::Mrcache(..) => {}
+            Self::Memcache(decoder) => {
+                *decoder = memcache::Decoder::new(memcache_limits(server, true));
+            }
+            Self::Mrcache(..) => {}
         }
     }
 }
 
 /// Of a message of poor-man's-cache, all but the value, at most.
 const KEY_AND_VERB_MOST: usize = nuthatch_cache::Cache::KEY_MOST + 5;
+
+fn memcache_limits(server: &Server, trusted: bool) -> memcache::Limits {
+    let limits = memcache::Limits { object_len: server.value_most(), ..Default::default() };
+    if trusted { limits } else { limits.before_auth() }
+}
 
 fn resp_limits(server: &Server, trusted: bool) -> resp::Limits {
     let bulk_len = u32::try_from(server.settings.bulk_len_most()).unwrap_or(u32::MAX);

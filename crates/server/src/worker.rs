@@ -5,10 +5,13 @@ use crate::commands::{Client, Endpoints, Failure, Metrics, Server};
 use crate::connection::{Connection, KEPT};
 use crate::connections::Connections;
 use crate::drivers::{Driver, MemcacheDriver, MrcacheDriver, PmcDriver, RespDriver};
+use crate::idle::Idle;
 use crate::listener::{Listening, Protocol};
 use crate::memcache::Shared;
 use crate::protocol::mrcache::Framing;
 use crate::reactor::{BUFFER_LEN, Event, Filled, Number, Uring, Waker};
+use crate::serve::Options;
+use crate::tls::Tls;
 use nuthatch_cache::Session;
 use rustix::net::sockopt::set_tcp_nodelay;
 use rustix::net::{Shutdown, SocketAddrAny};
@@ -33,6 +36,7 @@ pub(crate) struct Common {
     pub(crate) server: Server,
     pub(crate) threads: usize,
     memcache: Shared,
+    tls: Option<Tls>,
     stopping: AtomicBool,
     wakers: Mutex<Vec<Waker>>,
     /// Bytes that connections and buffers take of the budget.
@@ -40,11 +44,12 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    pub(crate) fn new(server: Server, threads: usize) -> Self {
+    pub(crate) fn new(server: Server, options: &Options) -> Self {
         Self {
             server,
-            threads,
-            memcache: Shared::new(threads),
+            threads: options.threads,
+            memcache: Shared::new(options.threads),
+            tls: options.tls.clone(),
             stopping: AtomicBool::new(false),
             wakers: Mutex::default(),
             held: AtomicIsize::new(0),
@@ -95,8 +100,10 @@ pub(crate) struct Worker<'c> {
     /// Bytes taken and not told to the others.
     untold: isize,
     metrics: Arc<Metrics>,
-    /// Connections that were to be ended when we last looked.
-    kills: u64,
+    /// Of connections to be ended and of settings, how many there were when we last looked.
+    changes: (u64, u64),
+    /// Ends those who send nothing.
+    idle: Idle,
 }
 
 impl<'c> Worker<'c> {
@@ -117,7 +124,8 @@ impl<'c> Worker<'c> {
             touched: Vec::new(),
             untold: isize::try_from(usize::from(BUFFERS) * BUFFER_LEN).unwrap_or(0),
             metrics: common.server.thread(),
-            kills: 0,
+            changes: (0, 0),
+            idle: Idle::default(),
         })
     }
 
@@ -125,13 +133,16 @@ impl<'c> Worker<'c> {
     pub(crate) fn run(&mut self) -> io::Result<()> {
         let mut events = Vec::new();
         while !self.common.stopping.load(Ordering::Acquire) {
-            self.reactor.wait(None, &mut events)?;
+            let timeout_s = self.common.server.settings.timeout_s();
+            self.reactor.wait(Idle::wait(timeout_s), &mut events)?;
+            self.idle.look();
             for event in events.drain(..) {
                 self.take(event)?;
             }
             self.execute();
             self.metrics.settle(&self.common.server.settings);
-            self.close_killed();
+            self.heed_changes();
+            self.close_idle(timeout_s);
             self.send()?;
         }
         Ok(())
@@ -141,8 +152,7 @@ impl<'c> Worker<'c> {
         match event {
             Event::Accepted { listener, socket, more } => {
                 if let Ok(socket) = socket {
-                    let protocol = self.listeners[listener as usize].protocol;
-                    self.welcome(socket, protocol);
+                    self.welcome(socket, listener);
                 }
                 if !more {
                     let socket = self.listeners[listener as usize].socket.as_fd();
@@ -155,6 +165,7 @@ impl<'c> Worker<'c> {
                 found.receiving = more;
                 match bytes {
                     Ok(Some(filled)) => {
+                        found.seen_s = self.idle.now_s();
                         self.metrics.add_received(filled.len() as u64);
                         self.receive(connection, filled);
                     }
@@ -167,6 +178,7 @@ impl<'c> Worker<'c> {
                 self.touched.push(connection);
                 let Some(found) = self.connections.get(connection) else { return Ok(()) };
                 found.sending = 0;
+                found.seen_s = self.idle.now_s();
                 self.metrics.add_sent(buffer.len() as u64);
                 if result.is_err() {
                     (found.closing, found.shut) = (true, true);
@@ -182,36 +194,56 @@ impl<'c> Worker<'c> {
         Ok(())
     }
 
-    fn welcome(&mut self, socket: OwnedFd, protocol: Protocol) {
+    fn welcome(&mut self, socket: OwnedFd, listener: Number) {
         // A socket in the file system has no delay to switch off.
         let _ = set_tcp_nodelay(&socket, true);
         let server = &self.common.server;
+        let Listening { protocol, tls, .. } = &self.listeners[listener as usize];
         let now_ms = self.session.turn().now_ms();
-        let connection = match server.connect(&self.metrics, endpoints(&socket), now_ms) {
-            Ok(client) => Connection::new(socket, protocol, client, server),
-            Err(failure) => {
-                let mut connection = Connection::new(socket, protocol, Client::default(), server);
-                if let Failure::Answer(text) = failure {
-                    connection.refuse(&text);
-                }
-                connection
-            }
+        let client = server.connect(&self.metrics, endpoints(&socket), now_ms);
+        let (client, failure) = match client {
+            Ok(client) => (client, None),
+            Err(failure) => (Client::default(), Some(failure)),
         };
+        let mut connection = Connection::new(socket, *protocol, client, server);
+        connection.seen_s = self.idle.now_s();
+        if let Some(tls) = self.common.tls.as_ref().filter(|_| *tls) {
+            match tls.session() {
+                Ok(session) => connection.tls = Some(Box::new(session)),
+                Err(_) => return,
+            }
+        }
+        if let Some(Failure::Answer(text)) = failure {
+            connection.refuse(&text);
+        }
         let number = self.connections.insert(connection);
         self.touched.push(number);
     }
 
-    /// Ends the connections that somebody wants to end, here and in other threads.
-    fn close_killed(&mut self) {
-        let kills = self.common.server.clients.kills();
-        if kills == self.kills {
+    /// Tells the other threads of what changed here, for they may be asleep, and ends the
+    /// connections that somebody wants to end.
+    fn heed_changes(&mut self) {
+        let Server { clients, settings, .. } = &self.common.server;
+        let changes = (clients.kills(), settings.changes());
+        if changes == self.changes {
             return;
         }
-        self.kills = kills;
+        self.changes = changes;
         self.common.wake();
         for (number, connection) in self.connections.iter() {
             if connection.client.is_killed() {
                 connection.closing = true;
+                self.touched.push(number);
+            }
+        }
+    }
+
+    /// Ends the connections that have sent nothing for too long.
+    fn close_idle(&mut self, timeout_s: Option<u64>) {
+        let Some(timeout_s) = timeout_s.filter(|_| self.idle.is_due()) else { return };
+        for (number, connection) in self.connections.iter() {
+            if self.idle.now_s().saturating_sub(connection.seen_s) >= timeout_s {
+                (connection.closing, connection.shut) = (true, true);
                 self.touched.push(number);
             }
         }
@@ -223,7 +255,9 @@ impl<'c> Worker<'c> {
         let connection = connections.get(number).filter(|connection| !connection.closing);
         let Some(connection) = connection else { return reactor.give_back(filled) };
         let works = &mut works[connection.talk.protocol().index()];
-        if let Some(at) = connection.work {
+        if connection.tls.is_some() {
+            receive_tls(connection, reactor.bytes(&filled), (number, works));
+        } else if let Some(at) = connection.work {
             let source = std::mem::replace(&mut works[at].source, Source::Inbox(Vec::new()));
             let mut inbox = match source {
                 Source::Inbox(bytes) => bytes,
@@ -315,13 +349,16 @@ impl<'c> Worker<'c> {
             }
             self.untold += connection.count_memory();
             connection.tell_buffers();
-            if connection.sending == 0 && !connection.out.is_empty() && !connection.shut {
-                let buffer = std::mem::take(&mut connection.out);
-                connection.sending = buffer.len();
-                self.reactor.send(connection.socket.as_fd(), number, buffer)?;
-            }
             // What was received before the end is answered.
             connection.closing |= connection.ended && !connection.blocked;
+            if connection.sending == 0 && connection.has_output() && !connection.shut {
+                if let Ok(buffer) = connection.take_output() {
+                    connection.sending = buffer.len();
+                    self.reactor.send(connection.socket.as_fd(), number, buffer)?;
+                } else {
+                    (connection.closing, connection.shut) = (true, true);
+                }
+            }
             connection.shut |= connection.closing && connection.sending == 0;
             if connection.shut {
                 // Ends what the kernel does for it. It may be gone already.
@@ -343,6 +380,26 @@ impl<'c> Worker<'c> {
             self.common.hold(std::mem::take(&mut self.untold));
         }
         Ok(())
+    }
+}
+
+/// Bytes came over TLS: what they hold goes behind what came before.
+fn receive_tls(
+    connection: &mut Connection,
+    bytes: &[u8],
+    (number, works): (Number, &mut Vec<Work>),
+) {
+    let Connection { tls: Some(tls), inbox, .. } = connection else { return };
+    let inbox = match connection.work.map(|at| &mut works[at].source) {
+        Some(Source::Inbox(bytes)) => bytes,
+        _ => inbox,
+    };
+    // What came whole before the end is answered.
+    connection.ended |= !tls.receive(bytes, inbox);
+    if connection.work.is_none() && !connection.blocked && !connection.inbox.is_empty() {
+        connection.work = Some(works.len());
+        let inbox = std::mem::take(&mut connection.inbox);
+        works.push(Work { connection: number, source: Source::Inbox(inbox) });
     }
 }
 

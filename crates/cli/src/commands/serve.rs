@@ -95,8 +95,8 @@ impl Serve {
         let cache = Cache::new(options).map_err(|error| Failure::Usage(error.to_string()))?;
         // Before anybody can connect, so that no signal finds us unprepared.
         let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failure)?;
-        let running =
-            Running::start(Arc::new(cache), &Options { listeners, threads }).map_err(failure)?;
+        let running = Running::start(Arc::new(cache), &Options::new(listeners).threads(threads))
+            .map_err(failure)?;
         self.greet(&running, threads)?;
         let stopper = running.stopper();
         thread::spawn(move || {

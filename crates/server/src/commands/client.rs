@@ -2,8 +2,10 @@
 
 use super::clients::Connection;
 use super::metrics::Metrics;
+use super::permissions::Denied;
 use super::transactions::Transaction;
 use super::users::User;
+use super::{Server, lookup};
 use crate::protocol::resp::Version;
 use std::sync::Arc;
 
@@ -69,8 +71,47 @@ impl Client {
 
     /// Whether the client has logged in, or need not. Before that a request may not be as long:
     /// see [`Limits::before_auth`](crate::protocol::resp::Limits::before_auth).
-    pub fn is_authenticated(&self, server: &super::Server) -> bool {
+    pub fn is_authenticated(&self, server: &Server) -> bool {
         self.user.is_some() || server.users().open().is_some()
+    }
+
+    /// Whether it may do everything, so that nobody needs to ask. At first that is not known.
+    #[inline]
+    pub fn may_all(&self) -> bool {
+        self.state.trusted
+    }
+
+    /// What is denied of a request in another protocol, which amounts to this command of RESP over
+    /// these keys; nothing if it may be executed.
+    pub fn admit<'k>(
+        &mut self,
+        server: &Server,
+        command: &str,
+        keys: impl Iterator<Item = &'k [u8]>,
+    ) -> Result<(), Denied> {
+        if self.may_all() {
+            return Ok(());
+        }
+        let user = self.current_user(server).ok_or(Denied::All)?;
+        let found = lookup(command.as_bytes()).ok_or(Denied::Command)?;
+        user.permissions.check_keys(found, keys)
+    }
+
+    /// Logs in; false if the password is wrong, or the user may not.
+    pub fn log_in(&mut self, server: &Server, name: &[u8], password: &[u8]) -> bool {
+        let user = server.users().log_in(name, password);
+        user.map(|user| self.become_user(user)).is_some()
+    }
+
+    /// The user it has logged in as, or the one that clients are without logging in.
+    pub(super) fn current_user(&mut self, server: &Server) -> Option<&User> {
+        if self.user.is_none() {
+            let open = server.users().open();
+            if let Some(user) = open {
+                self.become_user(user);
+            }
+        }
+        self.user.as_deref()
     }
 
     /// Tells how much of buffers the connection has: bytes that are not read yet, room behind

@@ -82,10 +82,9 @@ fn auth(call: &mut Call<'_>) -> Result {
 }
 
 fn log_in(call: &mut Call<'_>, name: &[u8], password: &[u8]) -> Result {
-    let user = call.server.users().log_in(name, password);
     let wrong = "WRONGPASS invalid username-password pair or user is disabled.";
-    call.client.become_user(user.ok_or(Failure::answer(wrong))?);
-    Ok(())
+    let right = call.client.log_in(call.server, name, password);
+    if right { Ok(()) } else { Err(Failure::answer(wrong)) }
 }
 
 /// `HELLO [version [AUTH user password] [SETNAME name]]`

@@ -2,6 +2,7 @@
 
 use super::client::{Answers, State};
 use super::metrics::Metrics;
+use super::permissions::Denied;
 use super::{Call, Command, Failure, Found, Result, lookup, subcommands};
 
 /// What the answer is when there is no room, not even in another turn.
@@ -144,19 +145,11 @@ fn permit(call: &mut Call<'_>, found: Found) -> Result {
     if call.client.state.trusted {
         return Ok(());
     }
-    if call.client.user.is_none() {
-        let open = call.server.users().open();
-        if let Some(user) = open {
-            call.client.become_user(user);
-        }
-    }
-    match &call.client.user {
-        Some(user) => {
-            let checked = user.permissions.check(found, call.args);
-            checked.map_err(|denied| denied.failure(found.command))
-        }
+    let denied = |denied: Denied| denied.failure(found.command);
+    match call.client.current_user(call.server) {
+        Some(user) => user.permissions.check(found, call.args).map_err(denied),
         None if found.command.flags.before_auth => Ok(()),
-        None => Err(Failure::answer("NOAUTH Authentication required.")),
+        None => Err(denied(Denied::All)),
     }
 }
 

@@ -58,6 +58,7 @@ pub use clients::{Clients, Endpoints};
 pub use execute::{OUT_OF_MEMORY, execute, execute_found};
 pub use failure::{Failure, Result};
 pub use metrics::{CommandTotals, Metrics, Totals, bucket_end_ns};
+pub use permissions::Denied;
 pub use server::Server;
 pub use settings::Settings;
 pub use table::{Command, Flags, Found, Keys, all, find, lookup};

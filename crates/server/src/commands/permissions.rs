@@ -16,7 +16,9 @@ const READS: &[&str] = &["dbsize", "keys", "randomkey", "scan"];
 
 /// What is denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Denied {
+pub enum Denied {
+    /// Everything, before a log-in.
+    All,
     /// The command.
     Command,
     /// A key.
@@ -27,6 +29,7 @@ impl Denied {
     /// The answer to a command that is denied.
     pub(super) fn failure(self, command: &Command) -> Failure {
         match self {
+            Self::All => Failure::answer("NOAUTH Authentication required."),
             Self::Command => {
                 let name = command.name;
                 let text = "NOPERM this user has no permissions to run the";
@@ -112,18 +115,26 @@ impl Permissions {
 
     /// What of a request is denied, if something is.
     pub(super) fn check(&self, found: Found, args: Args<'_>) -> Result<(), Denied> {
-        let command = found.command;
+        self.check_keys(found, args.keys(found.command.keys))
+    }
+
+    /// The same with the keys that a command names.
+    pub(super) fn check_keys<'k>(
+        &self,
+        found: Found,
+        mut keys: impl Iterator<Item = &'k [u8]>,
+    ) -> Result<(), Denied> {
         let allowed = self.commands.get(found.number).copied().unwrap_or_default();
-        if !allowed && !command.flags.before_auth {
+        if !allowed && !found.command.flags.before_auth {
             return Err(Denied::Command);
         }
-        if command.keys == Keys::NONE || self.all_keys() {
+        if self.all_keys() {
             return Ok(());
         }
         let may = |key| {
             self.keys.iter().any(|pattern| Glob::new(pattern).is_none_or(|glob| glob.matches(key)))
         };
-        if args.keys(command.keys).all(may) { Ok(()) } else { Err(Denied::Key) }
+        if keys.all(may) { Ok(()) } else { Err(Denied::Key) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Failure;
 use crate::protocol::resp::integer;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// Settings that change while the server runs. Reading one costs as much as reading a number.
 #[derive(Debug)]
@@ -13,6 +13,7 @@ pub struct Settings {
     slowlog_len_most: AtomicI64,
     tracks_latency: AtomicI64,
     bulk_len_most: AtomicI64,
+    changes: AtomicU64,
 }
 
 impl Default for Settings {
@@ -24,11 +25,17 @@ impl Default for Settings {
             slowlog_len_most: 128.into(),
             tracks_latency: 1.into(),
             bulk_len_most: (512 << 20).into(),
+            changes: 0.into(),
         }
     }
 }
 
 impl Settings {
+    /// How often a setting was changed.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
     /// Seconds after which a connection is closed that sends nothing; none while that is off.
     pub fn timeout_s(&self) -> Option<u64> {
         u64::try_from(self.timeout_s.load(Ordering::Relaxed)).ok().filter(|s| *s > 0)
@@ -148,6 +155,7 @@ impl Known {
     /// Changes the setting.
     pub(super) fn set(&self, settings: &Settings, number: i64) {
         (self.of)(settings).store(number, Ordering::Relaxed);
+        settings.changes.fetch_add(1, Ordering::Release);
     }
 }
 

@@ -211,7 +211,7 @@ fn execute_queued(call: &mut Call<'_>, found: Found) {
     if let Some(denied) = denied(call, found) {
         // An `AUTH` was queued before it.
         let reason = match denied {
-            Denied::Command => "no permission to execute the command or subcommand",
+            Denied::All | Denied::Command => "no permission to execute the command or subcommand",
             Denied::Key => "no permission to touch the specified keys",
         };
         let text = format!(
@@ -231,6 +231,6 @@ fn denied(call: &Call<'_>, found: Found) -> Option<Denied> {
     if call.client.state.trusted {
         return None;
     }
-    let Some(user) = &call.client.user else { return Some(Denied::Command) };
+    let Some(user) = &call.client.user else { return Some(Denied::All) };
     user.permissions.check(found, call.args).err()
 }

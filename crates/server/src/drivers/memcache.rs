@@ -55,6 +55,13 @@ impl Driver for MemcacheDriver {
     fn execute(request: &Request<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
         match request {
             Request::Asked(request) => {
+                let Connection { client, out, .. } = &mut *stage.connection;
+                if !client.may_all() && !memcache::admit(client, stage.server, request, out) {
+                    if !stage.connection.trusted {
+                        stage.connection.note_log_in(stage.server);
+                    }
+                    return Ok(());
+                }
                 let next = memcache::execute(&mut call(stage), request)?;
                 stage.connection.closing |= next == Next::Close;
             }

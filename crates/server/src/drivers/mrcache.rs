@@ -51,6 +51,16 @@ impl Driver for MrcacheDriver {
             stage.connection.closing = true;
             return Ok(());
         };
+        let client = &mut stage.connection.client;
+        if !client.may_all() {
+            let command = if mrcache::writes(asked) { "set" } else { "get" };
+            let denied = client.admit(stage.server, command, mrcache::key(asked).into_iter());
+            if denied.is_err() {
+                // There is no answer that tells, and a miss would be wrong.
+                stage.connection.closing = true;
+                return Ok(());
+            }
+        }
         mrcache::execute(stage.turn, *framing, asked, &mut stage.connection.out)
     }
 

@@ -75,6 +75,10 @@ impl Driver for PmcDriver {
     fn execute(request: &Request<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
         match request {
             Request::Message { bytes, asked } => {
+                let Connection { client, out, .. } = &mut *stage.connection;
+                if !client.may_all() && !pmc::admit(client, stage.server, (bytes, *asked), out) {
+                    return Ok(());
+                }
                 pmc::execute(stage.turn, bytes, *asked, &mut stage.connection.out)
             }
             Request::Resp(request) => RespDriver::execute(request, stage),

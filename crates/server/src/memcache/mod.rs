@@ -15,6 +15,7 @@
 //!   not keep one. Threads take numbers in blocks: a later one may be smaller, and a write with `I`
 //!   is then refused as if its number were unknown.
 
+mod admission;
 mod arithmetic;
 mod call;
 mod execute;
@@ -28,6 +29,7 @@ mod store;
 mod text;
 mod time;
 
+pub use admission::admit;
 pub use call::{Call, Next};
 pub use execute::{execute, keys, out_of_memory};
 pub use shared::Shared;

@@ -25,6 +25,18 @@ impl Default for Limits {
     }
 }
 
+/// Bytes of the longest value before a client has logged in: a name and a password.
+const OBJECT_LEN_BEFORE_AUTH: usize = 4 << 10;
+
+impl Limits {
+    /// The same limits for a client that has yet to log in.
+    #[must_use]
+    pub fn before_auth(self) -> Self {
+        let object_len = self.object_len.min(OBJECT_LEN_BEFORE_AUTH);
+        Self { object_len, many_keys_len: MAX_LINE_LEN }
+    }
+}
+
 /// What the next bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<'b> {

@@ -31,6 +31,14 @@ errors! {
     BadFormat = "CLIENT_ERROR bad command line format",
     /// Words after the key of a `delete` that it does not take.
     BadDelete = "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]",
+    /// A request before the client has logged in.
+    LogInFirst = "CLIENT_ERROR unauthenticated",
+    /// A name or a password that is wrong.
+    LogInFailed = "CLIENT_ERROR authentication failure",
+    /// A command that the user may not run.
+    DeniedCommand = "CLIENT_ERROR this user has no permissions to run this command",
+    /// A key that the user may not use.
+    DeniedKey = "CLIENT_ERROR this user has no permissions to access this key",
     /// A data block that does not end where its line says.
     BadChunk = "CLIENT_ERROR bad data chunk",
     /// A time that is no number.

@@ -1,0 +1,147 @@
+//! TLS, with rustls: what listeners need to know, and one connection's session.
+
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig, ServerConnection};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Files in PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The server's certificate, then those that lead from it to one that clients trust.
+    pub cert: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+    /// Certificates of whoever signs those of clients. With these, clients must have one.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// What connections that speak TLS begin with.
+#[derive(Clone, Debug)]
+pub struct Tls(Arc<ServerConfig>);
+
+/// Why there is no TLS: a file, and what is wrong with it.
+#[derive(Debug)]
+pub struct TlsError {
+    path: PathBuf,
+    problem: String,
+}
+
+impl fmt::Display for TlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.problem)
+    }
+}
+
+impl std::error::Error for TlsError {}
+
+impl Tls {
+    /// Reads the files.
+    pub fn open(files: &TlsFiles) -> Result<Self, TlsError> {
+        let TlsFiles { cert, key, client_ca } = files;
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(refuse(cert))?;
+        let builder = match client_ca {
+            None => builder.with_no_client_auth(),
+            Some(path) => {
+                let mut roots = RootCertStore::empty();
+                for cert in certificates(path)? {
+                    roots.add(cert).map_err(refuse(path))?;
+                }
+                let verifier =
+                    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+                builder.with_client_cert_verifier(verifier.build().map_err(refuse(path))?)
+            }
+        };
+        let private = PrivateKeyDer::from_pem_file(key).map_err(|error| match error {
+            rustls_pki_types::pem::Error::NoItemsFound => {
+                refuse(key)("expected a private key in PEM, found none")
+            }
+            error => refuse(key)(error),
+        })?;
+        let config = builder.with_single_cert(certificates(cert)?, private);
+        Ok(Self(Arc::new(config.map_err(refuse(cert))?)))
+    }
+
+    /// A session of a new connection.
+    pub(crate) fn session(&self) -> io::Result<Session> {
+        let mut connection =
+            ServerConnection::new(Arc::clone(&self.0)).map_err(io::Error::other)?;
+        // What is written is taken at once, and how much may wait is the connection's business.
+        connection.set_buffer_limit(None);
+        Ok(Session { tls: connection, told_end: false })
+    }
+}
+
+fn refuse<E: fmt::Display>(path: &Path) -> impl Fn(E) -> TlsError {
+    |error| TlsError { path: path.to_owned(), problem: error.to_string() }
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let found: Result<Vec<_>, _> =
+        CertificateDer::pem_file_iter(path).map_err(refuse(path))?.collect();
+    let found = found.map_err(refuse(path))?;
+    if found.is_empty() {
+        return Err(refuse(path)("expected certificates in PEM, found none"));
+    }
+    Ok(found)
+}
+
+/// Bytes that a session takes, about: keys, and records that are not whole.
+pub(crate) const SESSION_LEN: usize = 24 << 10;
+
+/// The TLS of one connection.
+pub(crate) struct Session {
+    tls: ServerConnection,
+    /// The client knows that nothing more comes.
+    told_end: bool,
+}
+
+impl Session {
+    /// Takes bytes from the network, and appends what they hold to `plain`. Whether more may come:
+    /// not behind an end, and not behind a mistake, of which the client is told with what
+    /// [`send`](Self::send) answers.
+    pub(crate) fn receive(&mut self, bytes: &[u8], plain: &mut Vec<u8>) -> bool {
+        self.receive_all(bytes, plain).unwrap_or(false)
+    }
+
+    fn receive_all(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>) -> io::Result<bool> {
+        while !bytes.is_empty() {
+            self.tls.read_tls(&mut bytes)?;
+            let state = self.tls.process_new_packets().map_err(io::Error::other)?;
+            let have = plain.len();
+            plain.resize(have + state.plaintext_bytes_to_read(), 0);
+            self.tls.reader().read_exact(&mut plain[have..])?;
+            if state.peer_has_closed() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether there is something to send besides answers; in the end there is.
+    pub(crate) fn has_pending(&self, ends: bool) -> bool {
+        self.tls.wants_write() || ends && !self.told_end
+    }
+
+    /// Answers as they go over the network, behind whatever TLS itself has to say. If they are the
+    /// last, the client is told so, to know that nothing is missing.
+    pub(crate) fn send(&mut self, plain: &[u8], ends: bool) -> io::Result<Vec<u8>> {
+        self.tls.writer().write_all(plain)?;
+        if ends && !self.told_end {
+            self.tls.send_close_notify();
+            self.told_end = true;
+        }
+        let mut out = Vec::with_capacity(plain.len() + plain.len() / 256 + 64);
+        while self.tls.wants_write() {
+            self.tls.write_tls(&mut out)?;
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,112 @@
+//! Who may do what, in each protocol, and who is sent away.
+
+use crate::{LOCAL, ask, ask_last, at, connect_to, start};
+use nuthatch_server::commands::Users;
+use nuthatch_server::protocol::mrcache::Framing;
+use nuthatch_server::{Options, Protocol, Running};
+
+const USERS: &str = "
+user default off
+user ann on >sesame ~app:* +get +set +append +flushall
+user all on >open ~* +@all
+";
+
+fn server(users: &str) -> Running {
+    let listeners = [
+        (Protocol::Resp, LOCAL),
+        (Protocol::Memcache, LOCAL),
+        (Protocol::Pmc, LOCAL),
+        (Protocol::Mrcache(Framing::Len4), LOCAL),
+    ];
+    let users = Users::parse(users).expect("users");
+    start(&Options::new(listeners.iter().map(at).collect()).users(users))
+}
+
+#[test]
+fn clients_of_memcached_log_in_with_their_first_set() {
+    let server = server(USERS);
+    let mut stream = connect_to(&server, 1);
+    let first = b"CLIENT_ERROR unauthenticated\r\n";
+    ask(&mut stream, b"get app:1\r\n", first);
+    ask(&mut stream, b"mn\r\n", first);
+    ask(&mut stream, b"add x 0 0 10\r\nann sesame\r\n", first);
+    let failed = b"CLIENT_ERROR authentication failure\r\n";
+    ask(&mut stream, b"set x 0 0 9\r\nann wrong\r\n", failed);
+    ask(&mut stream, b"set x 0 0 6\r\nsesame\r\n", failed);
+    ask(
+        &mut stream,
+        b"set x 0 0 10\r\nann sesame\r\nset app:1 0 0 1\r\n1\r\n",
+        b"STORED\r\nSTORED\r\n",
+    );
+    ask(&mut stream, b"get app:1\r\n", b"VALUE app:1 0 1\r\n1\r\nEND\r\n");
+    let key = b"CLIENT_ERROR this user has no permissions to access this key\r\n";
+    ask(&mut stream, b"get app:1 other\r\n", key);
+    ask(&mut stream, b"ms other 1\r\n1\r\n", key);
+    let command = b"CLIENT_ERROR this user has no permissions to run this command\r\n";
+    ask(&mut stream, b"incr app:1 1\r\n", command);
+    ask(&mut stream, b"gat 10 app:1\r\n", command);
+    ask(&mut stream, b"mg app:1 T30\r\n", command);
+    ask(&mut stream, b"mg app:1 v\r\n", b"VA 1\r\n1\r\n");
+    ask(&mut stream, b"stats\r\n", command);
+    ask(&mut stream, b"flush_all\r\nget app:1\r\n", b"OK\r\nEND\r\n");
+}
+
+#[test]
+fn before_a_log_in_little_can_be_sent() {
+    let server = server(USERS);
+    let mut stream = connect_to(&server, 1);
+    let long = [b"set x 0 0 5000\r\n".as_slice(), &[b'x'; 5000], b"\r\n"].concat();
+    ask(&mut stream, &long, b"CLIENT_ERROR unauthenticated\r\n");
+    ask(&mut stream, b"set x 0 0 8\r\nall open\r\n", b"STORED\r\n");
+    ask(&mut stream, &long, b"STORED\r\n");
+    let answer = ask_last(&mut connect_to(&server, 0), b"*11\r\n");
+    assert_eq!(answer, r"-ERR Protocol error: unauthenticated multibulk length\r\n");
+}
+
+#[test]
+fn clients_of_poor_mans_cache_log_in_through_resp() {
+    let server = server(USERS);
+    let mut stream = connect_to(&server, 2);
+    ask(&mut stream, b"GET app:1\x1f", b"ERROR: Authentication required\x1f");
+    let log_in = b"*3\r\n$4\r\nAUTH\r\n$3\r\nann\r\n$6\r\nsesame\r\n";
+    ask(&mut stream, log_in, b"+OK\r\n");
+    ask(&mut stream, b"GET app:1\x1f", b"(nil)\x1f");
+    ask(&mut stream, b"GET other\x1f", b"ERROR: No permission to access this key\x1f");
+    ask(&mut stream, b"DEL app:1\x1f", b"ERROR: No permission to run this command\x1f");
+}
+
+#[test]
+fn clients_of_mrcache_cannot_log_in_and_are_who_everybody_is() {
+    let get = b"\0\x01\x05\0app:1";
+    assert_eq!(ask_last(&mut connect_to(&server(USERS), 3), get), "");
+    let server = server("user default on nopass ~app:* +get");
+    let mut stream = connect_to(&server, 3);
+    ask(&mut stream, get, b"\0\0\0\0");
+    assert_eq!(ask_last(&mut stream, b"\0\x02\x01\0\x01\0\0\0k1"), "");
+}
+
+#[test]
+fn who_sends_nothing_for_too_long_is_sent_away() {
+    let server = server("");
+    let mut silent = connect_to(&server, 1);
+    ask(&mut silent, b"mn\r\n", b"MN\r\n");
+    let mut stream = connect_to(&server, 0);
+    ask(&mut stream, b"CONFIG SET timeout 1\r\n", b"+OK\r\n");
+    assert_eq!(ask_last(&mut silent, b""), "");
+    assert_eq!(ask_last(&mut stream, b""), "");
+}
+
+/// The other threads sleep when the setting changes.
+#[test]
+fn every_thread_learns_of_a_setting() {
+    let any = [(Protocol::Resp, LOCAL)];
+    let server = start(&Options::new(any.iter().map(at).collect()).threads(4));
+    let mut silent: Vec<_> = (0..20).map(|_| connect_to(&server, 0)).collect();
+    for stream in &mut silent {
+        ask(stream, b"PING\r\n", b"+PONG\r\n");
+    }
+    ask(&mut connect_to(&server, 0), b"CONFIG SET timeout 1\r\n", b"+OK\r\n");
+    for stream in &mut silent {
+        assert_eq!(ask_last(stream, b""), "");
+    }
+}

@@ -1,0 +1,116 @@
+//! All protocols over one cache.
+
+use crate::{LOCAL, ask, ask_last, connect_to, serve_all};
+use nuthatch_server::Protocol;
+use nuthatch_server::protocol::mrcache::Framing;
+use std::io::Write;
+
+const EVERY_PROTOCOL: [(Protocol, &str); 5] = [
+    (Protocol::Resp, LOCAL),
+    (Protocol::Memcache, LOCAL),
+    (Protocol::Pmc, LOCAL),
+    (Protocol::Mrcache(Framing::Len4), LOCAL),
+    (Protocol::Mrcache(Framing::Ver6), LOCAL),
+];
+
+#[test]
+fn every_protocol_reads_what_the_others_store() {
+    let server = serve_all(&EVERY_PROTOCOL, 2);
+    let mut streams: Vec<_> = (0..5).map(|listener| connect_to(&server, listener)).collect();
+    let sets: [(&[u8], &[u8]); 5] = [
+        (b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\none\r\n", b"+OK\r\n"),
+        (b"set k 0 0 3\r\ntwo\r\n", b"STORED\r\n"),
+        (b"SET k 333\x1f", b"OK\x1f"),
+        (b"\x00\x02\x01\x00\x03\x00\x00\x00k4th\x00\x01\x01\x00-", b"\x00\x00\x00\x00"),
+        (b"\x00\x02\x01\x00\x03\x00\x00\x00k5th\x00\x01\x01\x00-", b"\x00\x01\x00\x00\x00\x00"),
+    ];
+    for ((set, stored), value) in sets.into_iter().zip(["one", "two", "333", "4th", "5th"]) {
+        let setter = streams.iter_mut().zip(sets).find(|(_, one)| one.0 == set);
+        ask(setter.expect("one of them").0, set, stored);
+        ask(&mut streams[0], b"GET k\r\n", format!("$3\r\n{value}\r\n").as_bytes());
+        ask(&mut streams[1], b"get k\r\n", format!("VALUE k 0 3\r\n{value}\r\nEND\r\n").as_bytes());
+        ask(&mut streams[1], b"mg k v\r\n", format!("VA 3\r\n{value}\r\n").as_bytes());
+        ask(&mut streams[2], b"GET k\x1f", format!("{value}\x1f").as_bytes());
+        ask(
+            &mut streams[2],
+            b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n",
+            format!("$3\r\n{value}\r\n").as_bytes(),
+        );
+        let get = b"\x00\x01\x01\x00k";
+        ask(&mut streams[3], get, format!("\x03\0\0\0{value}").as_bytes());
+        ask(&mut streams[4], get, format!("\0\x01\x03\0\0\0{value}").as_bytes());
+    }
+}
+
+#[test]
+fn every_protocol_answers_a_pipeline_in_order_in_any_pieces() {
+    let server = serve_all(&EVERY_PROTOCOL, 1);
+    let pipelines: [(&[u8], &[u8]); 5] = [
+        (b"SET a 1\r\nGET a\r\nDEL a\r\n", b"+OK\r\n$1\r\n1\r\n:1\r\n"),
+        (
+            b"set a 0 0 1\r\n1\r\nset toolong 0 0 99999999\r\nmn\r\n",
+            b"STORED\r\nSERVER_ERROR object too large for cache\r\n",
+        ),
+        (b"SET a 1\x1f*2\r\n$3\r\nGET\r\n$1\r\na\r\nDEL a\x1f", b"OK\x1f$1\r\n1\r\nOK\x1f"),
+        (b"\0\x02\x01\0\x01\0\0\0a1\0\x01\x01\0a", b"\x01\0\0\x001"),
+        (b"\0\x02\x01\0\x01\0\0\0a1\0\x01\x01\0a", b"\0\x01\x01\0\0\x001"),
+    ];
+    for (listener, (requests, answers)) in pipelines.into_iter().enumerate() {
+        ask(&mut connect_to(&server, listener), requests, answers);
+        let mut stream = connect_to(&server, listener);
+        stream.set_nodelay(true).expect("a socket");
+        for byte in requests {
+            stream.write_all(&[*byte]).expect("sent");
+        }
+        ask(&mut stream, b"", answers);
+    }
+}
+
+#[test]
+fn mistakes_end_a_connection_after_the_answers_before_them() {
+    let server = serve_all(&EVERY_PROTOCOL, 1);
+    let line_too_long = [b"mn\r\n".as_slice(), &[b'x'; 5000]].concat();
+    let mistakes: [(&[u8], &[u8]); 4] = [
+        (
+            b"PING\r\n*1\r\n!\r\nPING\r\n",
+            b"+PONG\r\n-ERR Protocol error: expected '$', got '!'\r\n",
+        ),
+        (&line_too_long, b"MN\r\nCLIENT_ERROR line too long\r\n"),
+        (b"GET a\x1f*x\r\n", b"(nil)\x1f-ERR Protocol error: invalid multibulk length\r\n"),
+        (b"\0\x01\x01\0a\0\x09", b"\0\0\0\0"),
+    ];
+    for (listener, (requests, answers)) in mistakes.into_iter().enumerate() {
+        let mut stream = connect_to(&server, listener);
+        assert_eq!(ask_last(&mut stream, requests), answers.escape_ascii().to_string());
+    }
+}
+
+/// What is behind a request that is refused is skipped, also while a slow reader holds up the rest.
+#[test]
+fn a_refused_object_is_skipped_while_answers_wait() {
+    let server = serve_all(&EVERY_PROTOCOL, 1);
+    let mut stream = connect_to(&server, 1);
+    let mut writer = stream.try_clone().expect("a socket");
+    let object = vec![b'v'; 40 << 20];
+    let writer = std::thread::spawn(move || {
+        let value = vec![b'v'; 60_000];
+        writer.write_all(b"set k 0 0 60000\r\n").expect("sent");
+        writer.write_all(&value).expect("sent");
+        writer.write_all(b"\r\n").expect("sent");
+        for _ in 0..300 {
+            writer.write_all(b"get k\r\n").expect("sent");
+        }
+        writer.write_all(format!("set k 0 0 {}\r\n", object.len()).as_bytes()).expect("sent");
+        writer.write_all(&object).expect("sent");
+        writer.write_all(b"\r\nmn\r\n").expect("sent");
+    });
+    ask(&mut stream, b"", b"STORED\r\n");
+    let mut value = b"VALUE k 0 60000\r\n".to_vec();
+    value.resize(value.len() + 60_000, b'v');
+    value.extend_from_slice(b"\r\nEND\r\n");
+    for _ in 0..300 {
+        ask(&mut stream, b"", &value);
+    }
+    ask(&mut stream, b"", b"SERVER_ERROR object too large for cache\r\nMN\r\n");
+    writer.join().expect("no panic");
+}

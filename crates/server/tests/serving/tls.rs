@@ -1,0 +1,182 @@
+//! TLS, with certificates made for each test.
+
+use crate::{LOCAL, ask, ask_last, connect_to, start};
+use nuthatch_server::{Listener, Options, Protocol, Running, Tls, TlsFiles};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+type Issuer = CertifiedIssuer<'static, KeyPair>;
+
+struct House {
+    folder: tempfile::TempDir,
+    issuer: Issuer,
+}
+
+fn issuer() -> Issuer {
+    let mut params = CertificateParams::new(Vec::new()).expect("a name");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("an issuer")
+}
+
+/// A certificate and its key, in PEM.
+fn certificate(issuer: &Issuer) -> (String, String) {
+    let key = KeyPair::generate().expect("a key");
+    let params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+    let cert = params.signed_by(&key, issuer).expect("a certificate");
+    (cert.pem(), key.serialize_pem())
+}
+
+impl House {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().expect("a folder"), issuer: issuer() }
+    }
+
+    fn put(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        path
+    }
+
+    fn files(&self) -> TlsFiles {
+        let (cert, key) = certificate(&self.issuer);
+        TlsFiles { cert: self.put("cert", &cert), key: self.put("key", &key), client_ca: None }
+    }
+
+    fn server(&self, files: &TlsFiles) -> Running {
+        let listener =
+            |protocol| Listener::new(protocol, LOCAL.parse().expect("an address")).with_tls();
+        let listeners = vec![listener(Protocol::Resp), listener(Protocol::Memcache)];
+        start(&Options::new(listeners).tls(Tls::open(files).expect("good files")))
+    }
+
+    /// A client, with a certificate of its own or without.
+    fn client(
+        &self,
+        (server, listener): (&Running, usize),
+        own: Option<&Issuer>,
+    ) -> StreamOwned<ClientConnection, TcpStream> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.issuer.der().clone()).expect("a certificate");
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider);
+        let builder = builder.with_safe_default_protocol_versions().expect("TLS");
+        let builder = builder.with_root_certificates(roots);
+        let config = match own {
+            None => builder.with_no_client_auth(),
+            Some(issuer) => {
+                let (cert, key) = certificate(issuer);
+                let cert = CertificateDer::from_pem_slice(cert.as_bytes()).expect("PEM");
+                let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).expect("PEM");
+                builder.with_client_auth_cert(vec![cert], key).expect("a pair")
+            }
+        };
+        let name = ServerName::try_from("localhost").expect("a name");
+        let tls = ClientConnection::new(Arc::new(config), name).expect("a session");
+        StreamOwned::new(tls, connect_to(server, listener))
+    }
+}
+
+#[test]
+fn requests_and_answers_of_all_sizes_go_through_tls() {
+    let house = House::new();
+    let server = house.server(&house.files());
+    let mut stream = house.client((&server, 0), None);
+    ask(&mut stream, b"PING\r\n", b"+PONG\r\n");
+    let value = vec![b'v'; 60_000];
+    let set = [b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$60000\r\n", &value[..], b"\r\n"].concat();
+    ask(&mut stream, &set, b"+OK\r\n");
+    let expected = [b"$60000\r\n", &value[..], b"\r\n"].concat().repeat(50);
+    ask(&mut stream, &b"GET k\r\n".repeat(50), &expected);
+    let mut other = house.client((&server, 1), None);
+    ask(&mut other, b"mg k s\r\n", b"HD s60000\r\n");
+    // Pieces of records, and of requests.
+    other.sock.set_nodelay(true).expect("a socket");
+    for byte in b"mg k s\r\n" {
+        other.write_all(&[*byte]).expect("sent");
+        other.flush().expect("sent");
+    }
+    ask(&mut other, b"", b"HD s60000\r\n");
+}
+
+#[test]
+fn the_end_is_told_so_that_nobody_takes_a_part_for_all() {
+    let house = House::new();
+    let server = house.server(&house.files());
+    // Without the server's word for it, reading would fail here.
+    let answer = ask_last(&mut house.client((&server, 0), None), b"PING\r\nQUIT\r\nPING\r\n");
+    assert_eq!(answer, r"+PONG\r\n+OK\r\n");
+    let mut stream = house.client((&server, 0), None);
+    stream.write_all(&b"SET k v\r\n".repeat(10_000)).expect("sent");
+    stream.conn.send_close_notify();
+    stream.flush().expect("sent");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("answers, then the end");
+    assert!(answer == b"+OK\r\n".repeat(10_000));
+}
+
+#[test]
+fn what_is_no_tls_ends_the_connection_and_nothing_else() {
+    let house = House::new();
+    let server = house.server(&house.files());
+    let mut plain = connect_to(&server, 0);
+    plain.write_all(b"*1\r\n$4\r\nPING\r\n").expect("sent");
+    let mut answer = Vec::new();
+    plain.read_to_end(&mut answer).expect("an alert, then the end");
+    assert_eq!(answer.first(), Some(&0x15), "an alert: {answer:?}");
+    // One that goes in the middle of saying hello.
+    let mut half = connect_to(&server, 0);
+    half.write_all(b"\x16\x03\x01\x02\x00\x01").expect("sent");
+    half.shutdown(Shutdown::Both).expect("a socket");
+    ask(&mut house.client((&server, 0), None), b"PING\r\n", b"+PONG\r\n");
+}
+
+#[test]
+fn with_an_issuer_of_clients_they_need_a_certificate() {
+    let house = House::new();
+    let clients = issuer();
+    let client_ca = Some(house.put("clients", &clients.pem()));
+    let server = house.server(&TlsFiles { client_ca, ..house.files() });
+    ask(&mut house.client((&server, 0), Some(&clients)), b"PING\r\n", b"+PONG\r\n");
+    for stranger in [None, Some(&house.issuer)] {
+        let mut stream = house.client((&server, 0), stranger);
+        let error = stream.write_all(b"PING\r\n").and_then(|()| stream.read_exact(&mut [0; 7]));
+        let error = error.expect_err("no answer").to_string();
+        assert!(error.contains("alert"), "{error}");
+    }
+}
+
+#[test]
+fn files_that_are_not_right_are_named() {
+    let house = House::new();
+    let good = house.files();
+    let empty = house.put("empty", "");
+    let absent = house.folder.path().join("absent");
+    let cases = [
+        (TlsFiles { cert: absent.clone(), ..good.clone() }, "absent: "),
+        (TlsFiles { cert: empty.clone(), ..good.clone() }, "empty: expected certificates in PEM"),
+        (TlsFiles { key: absent, ..good.clone() }, "absent: "),
+        (TlsFiles { key: empty.clone(), ..good.clone() }, "empty: expected a private key in PEM"),
+        (TlsFiles { key: good.cert.clone(), ..good.clone() }, "cert: expected a private key"),
+        (TlsFiles { client_ca: Some(empty), ..good.clone() }, "empty: expected certificates"),
+        (TlsFiles { key: house.put("other", &certificate(&house.issuer).1), ..good }, "cert: "),
+    ];
+    for (files, expected) in cases {
+        let error = Tls::open(&files).expect_err(expected).to_string();
+        assert!(error.contains(expected), "{error}: {expected}");
+    }
+}
+
+#[test]
+fn a_listener_with_tls_needs_files() {
+    let listener = Listener::new(Protocol::Resp, LOCAL.parse().expect("an address")).with_tls();
+    let cache = nuthatch_cache::Cache::new(nuthatch_cache::Options::new().memory(16 << 20));
+    let cache = Arc::new(cache.expect("a cache"));
+    let error = Running::start(cache, &Options::new(vec![listener])).expect_err("no files");
+    assert!(error.to_string().contains("certificate"), "{error}");
+}
