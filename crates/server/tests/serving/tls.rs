@@ -48,13 +48,6 @@ impl House {
         TlsFiles { cert: self.put("cert", &cert), key: self.put("key", &key), client_ca: None }
     }
 
-    fn server(&self, files: &TlsFiles) -> Running {
-        let listener =
-            |protocol| Listener::new(protocol, LOCAL.parse().expect("an address")).with_tls();
-        let listeners = vec![listener(Protocol::Resp), listener(Protocol::Memcache)];
-        start(&Options::new(listeners).tls(Tls::open(files).expect("good files")))
-    }
-
     /// A client, with a certificate of its own or without.
     fn client(
         &self,
@@ -82,10 +75,18 @@ impl House {
     }
 }
 
+/// A server that speaks RESP, then memcached's protocols, within TLS.
+fn serve_tls(files: &TlsFiles) -> Running {
+    let listener =
+        |protocol| Listener::new(protocol, LOCAL.parse().expect("an address")).with_tls();
+    let listeners = vec![listener(Protocol::Resp), listener(Protocol::Memcache)];
+    start(&Options::new(listeners).tls(Tls::open(files).expect("good files")))
+}
+
 #[test]
 fn requests_and_answers_of_all_sizes_go_through_tls() {
     let house = House::new();
-    let server = house.server(&house.files());
+    let server = serve_tls(&house.files());
     let mut stream = house.client((&server, 0), None);
     ask(&mut stream, b"PING\r\n", b"+PONG\r\n");
     let value = vec![b'v'; 60_000];
@@ -107,7 +108,7 @@ fn requests_and_answers_of_all_sizes_go_through_tls() {
 #[test]
 fn the_end_is_told_so_that_nobody_takes_a_part_for_all() {
     let house = House::new();
-    let server = house.server(&house.files());
+    let server = serve_tls(&house.files());
     // Without the server's word for it, reading would fail here.
     let answer = ask_last(&mut house.client((&server, 0), None), b"PING\r\nQUIT\r\nPING\r\n");
     assert_eq!(answer, r"+PONG\r\n+OK\r\n");
@@ -123,7 +124,7 @@ fn the_end_is_told_so_that_nobody_takes_a_part_for_all() {
 #[test]
 fn what_is_no_tls_ends_the_connection_and_nothing_else() {
     let house = House::new();
-    let server = house.server(&house.files());
+    let server = serve_tls(&house.files());
     let mut plain = connect_to(&server, 0);
     plain.write_all(b"*1\r\n$4\r\nPING\r\n").expect("sent");
     let mut answer = Vec::new();
@@ -141,7 +142,7 @@ fn with_an_issuer_of_clients_they_need_a_certificate() {
     let house = House::new();
     let clients = issuer();
     let client_ca = Some(house.put("clients", &clients.pem()));
-    let server = house.server(&TlsFiles { client_ca, ..house.files() });
+    let server = serve_tls(&TlsFiles { client_ca, ..house.files() });
     ask(&mut house.client((&server, 0), Some(&clients)), b"PING\r\n", b"+PONG\r\n");
     for stranger in [None, Some(&house.issuer)] {
         let mut stream = house.client((&server, 0), stranger);
