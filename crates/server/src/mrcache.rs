@@ -3,6 +3,7 @@
 //! `SETZ` and `GETZ` do what `SET` and `GET` do: a client gets what it has stored, and other
 //! protocols read the same value. How values are kept in memory is the cache's business.
 
+use crate::commands::Other;
 use crate::full::Full;
 use crate::protocol::mrcache::{Framing, Request};
 use nuthatch_cache::{Error, Turn, Write};
@@ -60,6 +61,18 @@ pub fn key<'b>(request: &Request<'b>) -> Option<&'b [u8]> {
         | Request::GetZ { key }
         | Request::SetZ { key, .. } => Some(key),
         Request::Stat => None,
+    }
+}
+
+/// What a request is counted as, and its bytes, about.
+#[inline]
+pub fn kind(request: &Request<'_>) -> (Other, usize) {
+    match request {
+        Request::Get { .. } => (Other::MrcacheGet, 0),
+        Request::Set { value, .. } => (Other::MrcacheSet, value.len()),
+        Request::GetZ { .. } => (Other::MrcacheGetZ, 0),
+        Request::SetZ { value, .. } => (Other::MrcacheSetZ, value.len()),
+        Request::Stat => (Other::MrcacheStat, 0),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`commands`]: crate::commands
 
-use crate::commands::{Client, Denied, Server};
+use crate::commands::{Client, Denied, Other, Server};
 use crate::full::Full;
 use crate::protocol::pmc::{Reply, Request, Span};
 use nuthatch_cache::{Error, Turn, Write};
@@ -77,5 +77,16 @@ pub fn key(message: &[u8], request: Request) -> Option<&[u8]> {
     match request {
         Request::Get { key } | Request::Set { key, .. } | Request::Del { key } => key.of(message),
         Request::Fault(_) => None,
+    }
+}
+
+/// What a request is counted as.
+#[inline]
+pub fn kind(request: Request) -> Other {
+    match request {
+        Request::Get { .. } => Other::PmcGet,
+        Request::Set { .. } => Other::PmcSet,
+        Request::Del { .. } => Other::PmcDel,
+        Request::Fault(_) => Other::PmcFault,
     }
 }

@@ -165,8 +165,8 @@ impl Connection {
         let tot_mem = size_of::<Self>() as u64 + qbuf + free + obl + multi_mem;
         let command = (self.command.get() as usize)
             .checked_sub(1)
-            .and_then(|number| super::subcommands::everything().nth(number))
-            .map_or("NULL", |command| command.name);
+            .and_then(|number| super::others::names().nth(number))
+            .unwrap_or("NULL");
         let user = if user.is_empty() { super::users::DEFAULT.to_owned() } else { user };
         let resp = 2 + self.resp3.get();
         let id = self.id;

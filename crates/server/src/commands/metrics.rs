@@ -10,7 +10,7 @@
 
 use super::counter::Counter;
 use super::histogram::Histogram;
-use super::subcommands;
+use super::others;
 use super::{Command, Keys, Settings};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -59,7 +59,7 @@ impl Default for Metrics {
             running: Counter::default(),
             group: Default::default(),
             group_len: Counter::default(),
-            commands: (0..subcommands::count()).map(|_| OnceLock::new()).collect(),
+            commands: (0..others::count()).map(|_| OnceLock::new()).collect(),
             received: Counter::default(),
             sent: Counter::default(),
             connections: Counter::default(),
@@ -94,9 +94,13 @@ impl Metrics {
     /// Whether a command with a request so long can be timed in a group.
     #[inline]
     pub(super) fn is_short(command: &Command, request_len: usize, settings: &Settings) -> bool {
-        command.keys == Keys::ONE
-            && request_len <= SHORT_LEN
-            && !(0..ALONE_BELOW_US).contains(&settings.slower_than_us())
+        command.keys == Keys::ONE && Self::is_short_len(request_len, settings)
+    }
+
+    /// Whether a request so long that is over one key can be timed in a group.
+    #[inline]
+    pub(super) fn is_short_len(request_len: usize, settings: &Settings) -> bool {
+        request_len <= SHORT_LEN && !(0..ALONE_BELOW_US).contains(&settings.slower_than_us())
     }
 
     /// A command begins.
@@ -220,9 +224,9 @@ impl Totals {
         self.received += metrics.received.get();
         self.sent += metrics.sent.get();
         self.connections += metrics.connections.get();
-        for (command, one) in subcommands::everything().zip(&metrics.commands) {
+        for (name, one) in others::names().zip(&metrics.commands) {
             let Some(one) = one.get() else { continue };
-            let sum = self.commands.entry(command.name).or_default();
+            let sum = self.commands.entry(name).or_default();
             sum.calls += one.calls.get();
             sum.failed += one.failed.get();
             sum.rejected += one.rejected.get();

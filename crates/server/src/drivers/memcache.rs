@@ -62,7 +62,12 @@ impl Driver for MemcacheDriver {
                     }
                     return Ok(());
                 }
+                let (kind, len) = memcache::kind(request);
+                let start = stage.connection.out.len();
+                stage.connection.client.begin(stage.server, len);
                 let next = memcache::execute(&mut call(stage), request)?;
+                let Connection { client, out, .. } = &*stage.connection;
+                client.end(stage.server, (kind, len, out.len() - start), stage.turn.now_ms());
                 stage.connection.closing |= next == Next::Close;
             }
             Request::Fault { error, close } => {

@@ -61,7 +61,13 @@ impl Driver for MrcacheDriver {
                 return Ok(());
             }
         }
-        mrcache::execute(stage.turn, *framing, asked, &mut stage.connection.out)
+        let (kind, len) = mrcache::kind(asked);
+        let Connection { client, out, .. } = &mut *stage.connection;
+        let start = out.len();
+        client.begin(stage.server, len);
+        mrcache::execute(stage.turn, *framing, asked, out)?;
+        client.end(stage.server, (kind, len, out.len() - start), stage.turn.now_ms());
+        Ok(())
     }
 
     #[cold]

@@ -79,7 +79,12 @@ impl Driver for PmcDriver {
                 if !client.may_all() && !pmc::admit(client, stage.server, (bytes, *asked), out) {
                     return Ok(());
                 }
-                pmc::execute(stage.turn, bytes, *asked, &mut stage.connection.out)
+                let start = out.len();
+                client.begin(stage.server, bytes.len());
+                pmc::execute(stage.turn, bytes, *asked, out)?;
+                let lens = (pmc::kind(*asked), bytes.len(), out.len() - start);
+                client.end(stage.server, lens, stage.turn.now_ms());
+                Ok(())
             }
             Request::Resp(request) => RespDriver::execute(request, stage),
             Request::Fault(fault) => {

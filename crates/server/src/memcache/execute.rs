@@ -3,10 +3,11 @@
 use super::refusal::{Refusal, Result};
 use super::time::End;
 use super::{Call, Next, meta, stats, text};
+use crate::commands::Other;
 use crate::full::Full;
 use crate::protocol::memcache::reply::{self, Line};
 use crate::protocol::memcache::{
-    Arith, Error, KeyRoom, Meta, MetaVerb, Request, Store, StoreMode, TooLarge,
+    Arith, Direction, Error, KeyRoom, Meta, MetaVerb, Request, Store, StoreMode, TooLarge,
 };
 
 /// The release of memcached whose commands these are: clients decide by it what to use, and some
@@ -51,6 +52,48 @@ pub fn keys<'r>(request: &Request<'r>, room: &'r mut KeyRoom) -> impl Iterator<I
         _ => (None, None),
     };
     one.into_iter().chain(many.into_iter().flatten())
+}
+
+/// What a request is counted as, and its bytes, about.
+#[inline]
+pub fn kind(request: &Request<'_>) -> (Other, usize) {
+    match request {
+        Request::Get(get) => {
+            (if get.exptime.is_some() { Other::Gat } else { Other::Get }, get.keys.len())
+        }
+        Request::Meta(meta) => (
+            match meta.verb {
+                MetaVerb::Get => Other::Mg,
+                MetaVerb::Set(_) => Other::Ms,
+                MetaVerb::Delete => Other::Md,
+                MetaVerb::Arith(_) => Other::Ma,
+                MetaVerb::Debug => Other::Me,
+            },
+            meta.value.len(),
+        ),
+        Request::Store(store) => (
+            match store.mode {
+                StoreMode::Set if store.cas.is_some() => Other::Cas,
+                StoreMode::Set => Other::Set,
+                StoreMode::Add => Other::Add,
+                StoreMode::Replace => Other::Replace,
+                StoreMode::Append => Other::Append,
+                StoreMode::Prepend => Other::Prepend,
+            },
+            store.value.len(),
+        ),
+        Request::Arith(Arith { direction: Direction::Increment, .. }) => (Other::Incr, 0),
+        Request::Arith(_) => (Other::Decr, 0),
+        Request::Touch { .. } => (Other::Touch, 0),
+        Request::Delete { .. } => (Other::Delete, 0),
+        Request::FlushAll { .. } => (Other::FlushAll, usize::MAX),
+        Request::Stats { .. } => (Other::Stats, usize::MAX),
+        Request::Version => (Other::Version, 0),
+        Request::Verbosity { .. } => (Other::Verbosity, 0),
+        Request::Noop => (Other::Mn, 0),
+        Request::TooLarge(_) => (Other::Set, 0),
+        Request::Quit => (Other::Quit, 0),
+    }
 }
 
 #[inline]

@@ -3,7 +3,7 @@
 use crate::{LOCAL, ask, ask_last, connect_to, serve_all};
 use nuthatch_server::Protocol;
 use nuthatch_server::protocol::mrcache::Framing;
-use std::io::Write;
+use std::io::{Read, Write};
 
 const EVERY_PROTOCOL: [(Protocol, &str); 5] = [
     (Protocol::Resp, LOCAL),
@@ -113,4 +113,30 @@ fn a_refused_object_is_skipped_while_answers_wait() {
     }
     ask(&mut stream, b"", b"SERVER_ERROR object too large for cache\r\nMN\r\n");
     writer.join().expect("no panic");
+}
+
+#[test]
+fn requests_of_all_protocols_are_counted() {
+    let server = serve_all(&EVERY_PROTOCOL, 1);
+    let mut resp = connect_to(&server, 0);
+    let mut memcache = connect_to(&server, 1);
+    ask(&mut memcache, b"mg k v\r\nmg k v\r\ncas k 0 0 1 7\r\n1\r\n", b"EN\r\nEN\r\nNOT_FOUND\r\n");
+    ask(&mut connect_to(&server, 2), b"DEL k\x1f", b"ERROR: Key does not exist\x1f");
+    ask(&mut connect_to(&server, 3), b"\0\x01\x01\0k", b"\0\0\0\0");
+    let calls = |name: &str, stream: &mut std::net::TcpStream| {
+        stream.write_all(b"INFO commandstats\r\n").expect("sent");
+        let mut text = Vec::new();
+        while !text.ends_with(b"\r\n") || text.len() < 20 {
+            let mut more = [0; 4096];
+            let len = stream.read(&mut more).expect("an answer");
+            text.extend_from_slice(&more[..len]);
+        }
+        let text = String::from_utf8(text).expect("text");
+        let line = text.lines().find(|line| line.starts_with(&format!("cmdstat_{name}:")));
+        line.and_then(|line| line.split(['=', ',']).nth(1)?.parse::<u64>().ok())
+    };
+    assert_eq!(calls("memcached|mg", &mut resp), Some(2));
+    assert_eq!(calls("memcached|cas", &mut resp), Some(1));
+    assert_eq!(calls("pmc|del", &mut resp), Some(1));
+    assert_eq!(calls("mrcache|get", &mut resp), Some(1));
 }

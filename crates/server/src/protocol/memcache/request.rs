@@ -82,6 +82,14 @@ pub struct Keys<'b> {
     pub(super) text: &'b [u8],
 }
 
+impl Keys<'_> {
+    /// Bytes of all keys, with the spaces between them.
+    #[expect(clippy::len_without_is_empty, reason = "of bytes, and there nearly always are some")]
+    pub fn len(&self) -> usize {
+        self.text.len()
+    }
+}
+
 impl<'b> IntoIterator for Keys<'b> {
     type Item = &'b [u8];
     type IntoIter = KeysIter<'b>;
