@@ -19,6 +19,7 @@ pub mod pmc;
 pub mod protocol;
 mod reactor;
 mod serve;
+mod spares;
 mod talk;
 mod tls;
 mod worker;

@@ -11,6 +11,7 @@ use crate::memcache::Shared;
 use crate::protocol::mrcache::Framing;
 use crate::reactor::{BUFFER_LEN, Event, Filled, Number, Uring, Waker};
 use crate::serve::Options;
+use crate::spares::Spares;
 use crate::tls::Tls;
 use nuthatch_cache::Session;
 use rustix::net::sockopt::set_tcp_nodelay;
@@ -95,6 +96,8 @@ pub(crate) struct Worker<'c> {
     batch: Batch,
     /// What was received, by protocol.
     works: [Vec<Work>; Protocol::COUNT],
+    /// Buffers for answers that nobody uses now.
+    spares: Spares,
     /// Connections that may have something to send, or to begin again.
     touched: Vec<Number>,
     /// Bytes taken and not told to the others.
@@ -121,6 +124,7 @@ impl<'c> Worker<'c> {
             session: common.server.cache.session().map_err(io::Error::other)?,
             batch: Batch::default(),
             works: Default::default(),
+            spares: Spares::new(common.server.cache.memory()),
             touched: Vec::new(),
             untold: isize::try_from(usize::from(BUFFERS) * BUFFER_LEN).unwrap_or(0),
             metrics: common.server.thread(),
@@ -183,9 +187,13 @@ impl<'c> Worker<'c> {
                 if result.is_err() {
                     (found.closing, found.shut) = (true, true);
                     found.out.clear();
-                } else if found.out.is_empty() && buffer.capacity() <= KEPT {
+                } else {
                     buffer.clear();
-                    found.out = buffer;
+                    if found.out.capacity() == 0 && buffer.capacity() <= KEPT {
+                        found.out = buffer;
+                    } else {
+                        self.untold += self.spares.put(buffer);
+                    }
                 }
                 self.unblock(connection);
             }
@@ -323,6 +331,15 @@ impl<'c> Worker<'c> {
             shared: common.threads > 1,
             short_of_memory: common.is_short_of_memory(),
         };
+        for work in works.iter() {
+            if let Some(connection) = scene.connections.get(work.connection)
+                && connection.out.capacity() == 0
+                && let Some(spare) = self.spares.take()
+            {
+                self.untold -= spare.capacity().cast_signed();
+                connection.out = spare;
+            }
+        }
         let progress = self.batch.execute_all::<D>(works, &mut scene);
         for (work, progress) in works.iter_mut().zip(progress) {
             self.touched.push(work.connection);

@@ -1,0 +1,39 @@
+//! Buffers for answers that wait to be used again: fresh memory costs the kernel more than most
+//! answers take.
+
+/// Bytes of all buffers of a worker, at most, and as a part of the budget.
+const HELD_MOST: u64 = 8 << 20;
+const HELD_PART: u64 = 64;
+
+/// Buffers without content, the warmest last.
+pub(crate) struct Spares {
+    buffers: Vec<Vec<u8>>,
+    held: usize,
+    most: usize,
+}
+
+impl Spares {
+    /// For a worker of a cache with this budget.
+    pub(crate) fn new(memory: u64) -> Self {
+        let most = (memory / HELD_PART).min(HELD_MOST) as usize;
+        Self { buffers: Vec::new(), held: 0, most }
+    }
+
+    /// Keeps a buffer, unless that is too much. Answers the bytes that are held for it.
+    pub(crate) fn put(&mut self, buffer: Vec<u8>) -> isize {
+        let len = buffer.capacity();
+        if self.held + len > self.most {
+            return 0;
+        }
+        self.held += len;
+        self.buffers.push(buffer);
+        len.cast_signed()
+    }
+
+    /// A buffer, if there is one.
+    pub(crate) fn take(&mut self) -> Option<Vec<u8>> {
+        let buffer = self.buffers.pop()?;
+        self.held -= buffer.capacity();
+        Some(buffer)
+    }
+}
