@@ -8,7 +8,7 @@ use crate::commands::{Args, Call, Failure, Found, OUT_OF_MEMORY, Server, execute
 use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::protocol::resp::{Inline, ProtocolError, Reply, Span, Step};
-use crate::reactor::{Filled, Number, Uring};
+use crate::reactor::{Filled, Number, Reactor};
 use nuthatch_cache::{KeyHash, Session, Turn};
 use std::ops::Range;
 
@@ -29,7 +29,7 @@ pub(crate) enum Source {
 
 impl Source {
     #[inline]
-    fn bytes<'a>(&'a self, reactor: &'a Uring) -> &'a [u8] {
+    fn bytes<'a>(&'a self, reactor: &'a Reactor) -> &'a [u8] {
         match self {
             Self::Buffer(filled) => reactor.bytes(filled),
             Self::Inbox(bytes) => bytes,
@@ -53,7 +53,7 @@ impl Work {
     }
 
     /// What is left to execute.
-    pub(crate) fn rest<'a>(&'a self, reactor: &'a Uring) -> &'a [u8] {
+    pub(crate) fn rest<'a>(&'a self, reactor: &'a Reactor) -> &'a [u8] {
         &self.source.bytes(reactor)[self.executed..]
     }
 }
@@ -84,7 +84,7 @@ pub(crate) struct Batch {
 
 /// What requests are executed with.
 pub(crate) struct Scene<'a, 'c> {
-    pub(crate) reactor: &'a Uring,
+    pub(crate) reactor: &'a Reactor,
     pub(crate) connections: &'a mut Connections,
     pub(crate) session: &'a mut Session<'c>,
     pub(crate) server: &'a Server,
@@ -158,7 +158,7 @@ impl Batch {
     }
 
     /// Hashes the keys of all requests and asks for the memory they will need.
-    fn prefetch(&mut self, works: &[Work], reactor: &Uring, server: &Server, turn: &Turn<'_>) {
+    fn prefetch(&mut self, works: &[Work], reactor: &Reactor, server: &Server, turn: &Turn<'_>) {
         self.hashes.clear();
         for queued in &self.queued {
             let Some(found) = queued.found else { continue };

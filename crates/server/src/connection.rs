@@ -2,6 +2,7 @@
 
 use crate::commands::{Client, Server};
 use crate::protocol::resp::{Decoder, Limits, Reply};
+use crate::reactor::Socket;
 use std::os::fd::OwnedFd;
 
 /// A client that does not read its answers gets no more of them than this, and is not read from
@@ -17,7 +18,7 @@ pub(crate) const KEPT: usize = 16 << 10;
 
 #[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub(crate) struct Connection {
-    pub(crate) socket: OwnedFd,
+    pub(crate) socket: Socket,
     pub(crate) decoder: Decoder,
     pub(crate) client: Client,
     /// Received, not executed yet.
@@ -47,7 +48,7 @@ impl Connection {
         let trusted = client.is_authenticated(server);
         let decoder = Decoder::new(limits(server, trusted));
         Self {
-            socket,
+            socket: Socket::new(socket),
             decoder,
             client,
             trusted,

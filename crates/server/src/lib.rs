@@ -9,6 +9,7 @@ pub mod commands;
 mod connection;
 mod connections;
 mod full;
+mod listeners;
 pub mod memcache;
 pub mod mrcache;
 pub mod pmc;
@@ -19,4 +20,5 @@ mod worker;
 
 pub use address::Address;
 pub use full::Full;
+pub use reactor::Reactors;
 pub use serve::{Options, Running, Stopper};

@@ -2,6 +2,7 @@
 
 use crate::address::Address;
 use crate::commands::Server;
+use crate::reactor::Reactors;
 use crate::worker::{Common, Worker};
 use nuthatch_cache::{Cache, Eviction};
 use std::io;
@@ -16,6 +17,15 @@ pub struct Options {
     pub resp: Vec<Address>,
     /// Threads, each with connections of its own.
     pub threads: usize,
+    /// What threads wait with.
+    pub reactors: Reactors,
+}
+
+impl Default for Options {
+    /// Listens nowhere, with one thread.
+    fn default() -> Self {
+        Self { resp: Vec::new(), threads: 1, reactors: Reactors::Auto }
+    }
 }
 
 /// A server that runs. It stops when this is dropped.
@@ -42,11 +52,13 @@ impl Stopper {
 impl Running {
     /// Starts to serve a cache.
     pub fn start(cache: Arc<Cache>, options: &Options) -> io::Result<Self> {
+        let reactor = options.reactors.choose()?;
         let (sockets, resp) = listen(&options.resp, options.threads)?;
         let mut server = Server::new(cache);
         server.evicts = server.cache.eviction() != Eviction::None;
+        server.event_loop = reactor.name();
         server.port = resp.iter().find_map(Address::port).unwrap_or(0);
-        let common = Arc::new(Common::new(server, options.threads));
+        let common = Arc::new(Common::new(server, options.threads, reactor));
         let paths = resp.iter().filter_map(|address| match address {
             Address::Unix(path) => Some(path.clone()),
             Address::Tcp(_) => None,
@@ -85,6 +97,11 @@ impl Running {
     /// Where clients of Redis connect, with the ports that were free.
     pub fn resp(&self) -> &[Address] {
         &self.resp
+    }
+
+    /// What its threads wait with: `io_uring` or `epoll`.
+    pub fn reactor(&self) -> &'static str {
+        self.common.reactor.name()
     }
 
     /// What stops this server, from any thread.

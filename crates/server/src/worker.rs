@@ -4,13 +4,14 @@ use crate::batch::{Batch, Scene, Source, Work};
 use crate::commands::{Client, Endpoints, Failure, Metrics, Server};
 use crate::connection::{Connection, KEPT};
 use crate::connections::Connections;
-use crate::reactor::{BUFFER_LEN, Event, Filled, Number, Uring, Waker};
+use crate::listeners::Listeners;
+use crate::reactor::{BUFFER_LEN, Event, Filled, Kind, Number, Reactor, Waker};
 use nuthatch_cache::Session;
 use rustix::net::sockopt::set_tcp_nodelay;
 use rustix::net::{Shutdown, SocketAddrAny};
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,6 +29,7 @@ const HELD_PART: u64 = 4;
 pub(crate) struct Common {
     pub(crate) server: Server,
     pub(crate) threads: usize,
+    pub(crate) reactor: Kind,
     stopping: AtomicBool,
     wakers: Mutex<Vec<Waker>>,
     /// Bytes that connections and buffers take of the budget.
@@ -35,10 +37,11 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    pub(crate) fn new(server: Server, threads: usize) -> Self {
+    pub(crate) fn new(server: Server, threads: usize, reactor: Kind) -> Self {
         Self {
             server,
             threads,
+            reactor,
             stopping: AtomicBool::new(false),
             wakers: Mutex::default(),
             held: AtomicIsize::new(0),
@@ -77,8 +80,8 @@ impl Common {
 /// A thread's part of the server.
 pub(crate) struct Worker<'c> {
     common: &'c Common,
-    reactor: Uring,
-    listeners: Vec<OwnedFd>,
+    reactor: Reactor,
+    listeners: Listeners,
     connections: Connections,
     session: Session<'c>,
     batch: Batch,
@@ -94,10 +97,8 @@ pub(crate) struct Worker<'c> {
 
 impl<'c> Worker<'c> {
     pub(crate) fn new(common: &'c Common, listeners: Vec<OwnedFd>) -> io::Result<Self> {
-        let mut reactor = Uring::new(BUFFERS)?;
-        for (number, listener) in listeners.iter().enumerate() {
-            reactor.accept(listener.as_fd(), number as Number)?;
-        }
+        let mut reactor = Reactor::new(common.reactor, BUFFERS)?;
+        let listeners = Listeners::start(listeners, &mut reactor)?;
         common.enroll(reactor.waker());
         Ok(Self {
             common,
@@ -118,7 +119,8 @@ impl<'c> Worker<'c> {
     pub(crate) fn run(&mut self) -> io::Result<()> {
         let mut events = Vec::new();
         while !self.common.stopping.load(Ordering::Acquire) {
-            self.reactor.wait(None, &mut events)?;
+            self.reactor.wait(self.listeners.timeout(), &mut events)?;
+            self.metrics.add_turn();
             for event in events.drain(..) {
                 self.take(event)?;
             }
@@ -126,6 +128,7 @@ impl<'c> Worker<'c> {
             self.metrics.settle(&self.common.server.settings);
             self.close_killed();
             self.send()?;
+            self.listeners.resume_in_time(&mut self.reactor)?;
         }
         Ok(())
     }
@@ -133,26 +136,25 @@ impl<'c> Worker<'c> {
     fn take(&mut self, event: Event) -> io::Result<()> {
         match event {
             Event::Accepted { listener, socket, more } => {
-                if let Ok(socket) = socket {
-                    self.welcome(socket);
-                }
+                let error = socket.map(|socket| self.welcome(socket)).err();
                 if !more {
-                    let socket = self.listeners[listener as usize].as_fd();
-                    self.reactor.accept(socket, listener)?;
+                    self.listeners.ended(listener, error.as_ref(), &mut self.reactor)?;
                 }
             }
             Event::Received { connection, bytes, more } => {
                 self.touched.push(connection);
-                let Some(found) = self.connections.get(connection) else { return Ok(()) };
-                found.receiving = more;
-                match bytes {
-                    Ok(Some(filled)) => {
-                        self.metrics.add_received(filled.len() as u64);
-                        self.receive(connection, filled);
+                if let Some(found) = self.connections.get(connection) {
+                    found.receiving = more;
+                    match &bytes {
+                        Ok(Some(_)) => {}
+                        Ok(None) => found.ended = true,
+                        Err(error) if is_passing(error) => {}
+                        Err(_) => (found.closing, found.shut) = (true, true),
                     }
-                    Ok(None) => found.ended = true,
-                    Err(error) if is_passing(&error) => {}
-                    Err(_) => (found.closing, found.shut) = (true, true),
+                }
+                if let Ok(Some(filled)) = bytes {
+                    self.metrics.add_received(filled.len() as u64);
+                    self.receive(connection, filled);
                 }
             }
             Event::Sent { connection, mut buffer, result } => {
@@ -211,7 +213,10 @@ impl<'c> Worker<'c> {
 
     /// Bytes came: they are executed with those of others, behind what came before.
     fn receive(&mut self, number: Number, filled: Filled) {
-        let Some(connection) = self.connections.get(number) else { return };
+        let Some(connection) = self.connections.get(number) else {
+            self.reactor.give_back(filled);
+            return;
+        };
         let earlier = self.works.iter().position(|work| work.connection == number);
         if earlier.is_none() && connection.inbox.is_empty() && connection.is_open() {
             self.works.push(Work::new(number, Source::Buffer(filled)));
@@ -290,7 +295,7 @@ impl<'c> Worker<'c> {
             if connection.sending == 0 && !connection.out.is_empty() && !connection.shut {
                 let buffer = std::mem::take(&mut connection.out);
                 connection.sending = buffer.len();
-                self.reactor.send(connection.socket.as_fd(), number, buffer)?;
+                self.reactor.send(&connection.socket, number, buffer)?;
             }
             // What was received before the end is answered.
             connection.closing |= connection.ended && !connection.blocked;
@@ -301,6 +306,7 @@ impl<'c> Worker<'c> {
                 if connection.is_idle() {
                     self.untold -= connection.counted.cast_signed();
                     self.connections.remove(number);
+                    self.listeners.resume(&mut self.reactor)?;
                 }
                 continue;
             }
@@ -308,7 +314,7 @@ impl<'c> Worker<'c> {
                 self.reactor.pause(number)?;
             } else if connection.is_open() && !connection.receiving && !connection.ended {
                 connection.receiving = true;
-                self.reactor.receive(connection.socket.as_fd(), number)?;
+                self.reactor.receive(&connection.socket, number)?;
             }
         }
         if self.untold.abs() >= TOLD_FROM {
@@ -336,5 +342,46 @@ fn endpoints(socket: &OwnedFd) -> Endpoints {
         peer: text(rustix::net::getpeername(socket).ok().flatten()),
         local: text(rustix::net::getsockname(socket).ok()),
         fd: socket.as_raw_fd(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reactor::Socket;
+    use nuthatch_cache::{Cache, Options};
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    /// Bytes for a connection that has gone: their buffer was lost, until there were none.
+    fn buffers_of_unknown_connections_come_back(kind: Kind) {
+        let cache = Cache::new(Options::new().memory(16 << 20)).expect("a cache");
+        let common = Common::new(Server::new(Arc::new(cache)), 1, kind);
+        let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
+        let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
+        let (ours, theirs) = socketpair(family, kind, SocketFlags::CLOEXEC, None).expect("sockets");
+        let ours = Socket::new(ours);
+        worker.reactor.receive(&ours, 77).expect("receives");
+        let mut events = Vec::new();
+        for round in 0..2 * BUFFERS {
+            rustix::io::write(&theirs, b"PING\r\n").expect("sent");
+            while events.is_empty() {
+                worker.reactor.wait(None, &mut events).expect("a wait");
+            }
+            for event in events.drain(..) {
+                let received = matches!(event, Event::Received { bytes: Ok(Some(_)), .. });
+                assert!(received, "round {round}: {event:?}");
+                worker.take(event).expect("taken");
+            }
+        }
+    }
+
+    #[test]
+    fn buffers_of_unknown_connections_come_back_with_io_uring() {
+        buffers_of_unknown_connections_come_back(Kind::Uring);
+    }
+
+    #[test]
+    fn buffers_of_unknown_connections_come_back_with_epoll() {
+        buffers_of_unknown_connections_come_back(Kind::Epoll);
     }
 }
