@@ -6,7 +6,9 @@ mod served;
 use nuthatch_server::Reactors;
 use rustix::net::{AddressFamily, SocketType, connect as connect_to, socket};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use served::{address, ask, connect, over_every_reactor, pass_time, serve, turns};
+use served::{
+    address, allow_descriptors, ask, connect, over_every_reactor, pass_time, serve, turns,
+};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -53,6 +55,8 @@ fn ping(socket: OwnedFd, address: SocketAddr) -> TcpStream {
 /// Accepting failed and was asked for again at once, for ever.
 fn clients_wait_for_a_descriptor_without_turns(reactors: Reactors) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    allow_descriptors();
+    // Before accepting begins: what the kernel accepts by itself keeps to the limit of then.
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(MOST), ..limit }).expect("a limit");
     let (server, other) = (serve(reactors), serve(reactors));

@@ -2,9 +2,10 @@
 
 use nuthatch_cache::{Cache, Options as CacheOptions};
 use nuthatch_server::{Address, Options, Reactors, Running};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 /// For each reactor a module with a test of each name.
 macro_rules! over_every_reactor {
@@ -23,7 +24,24 @@ pub(crate) fn cache() -> Arc<Cache> {
     Arc::new(Cache::new(CacheOptions::new().memory(64 << 20)).expect("a cache"))
 }
 
+/// Descriptors for tests that run at once, as far as they are allowed.
+const DESCRIPTORS: u64 = 16 << 10;
+
+/// Raises the limit for all tests of this process, once.
+pub(crate) fn allow_descriptors() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let limit = getrlimit(Resource::Nofile);
+        let most = limit.maximum.map_or(DESCRIPTORS, |most| most.min(DESCRIPTORS));
+        if limit.current.is_some_and(|current| current < most) {
+            let raised = Rlimit { current: Some(most), ..limit };
+            setrlimit(Resource::Nofile, raised).expect("a limit");
+        }
+    });
+}
+
 pub(crate) fn options(addresses: &[&str], threads: usize, reactors: Reactors) -> Options {
+    allow_descriptors();
     let resp = addresses.iter().map(|address| address.parse().expect("an address")).collect();
     Options { resp, threads, reactors }
 }
