@@ -9,7 +9,7 @@ use crate::connections::Connections;
 use crate::drivers::{Driver, Stage, Step};
 use crate::memcache::Shared;
 use crate::protocol::resp::Span;
-use crate::reactor::{Filled, Number, Uring};
+use crate::reactor::{Filled, Number, Reactor};
 use nuthatch_cache::{KeyHash, Session, Turn};
 
 /// Requests looked at together.
@@ -35,7 +35,7 @@ pub(crate) struct Work {
 
 impl Work {
     #[inline]
-    pub(crate) fn bytes<'a>(&'a self, reactor: &'a Uring) -> &'a [u8] {
+    pub(crate) fn bytes<'a>(&'a self, reactor: &'a Reactor) -> &'a [u8] {
         match &self.source {
             Source::Buffer(filled) => reactor.bytes(filled),
             Source::Inbox(bytes) => bytes,
@@ -68,7 +68,7 @@ pub(crate) struct Batch {
 
 /// What requests are executed with.
 pub(crate) struct Scene<'a, 'c> {
-    pub(crate) reactor: &'a Uring,
+    pub(crate) reactor: &'a Reactor,
     pub(crate) connections: &'a mut Connections,
     pub(crate) session: &'a mut Session<'c>,
     pub(crate) server: &'a Server,

@@ -5,7 +5,7 @@ use crate::commands::{Client, Server};
 use crate::listener::Protocol;
 use crate::protocol::memcache::reply::server_error;
 use crate::protocol::{pmc, resp};
-use crate::reactor::Uring;
+use crate::reactor::{Reactor, Socket};
 use crate::talk::Talk;
 use crate::tls::{SESSION_LEN, Session};
 use std::io;
@@ -24,7 +24,7 @@ pub(crate) const KEPT: usize = 16 << 10;
 
 #[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub(crate) struct Connection {
-    pub(crate) socket: OwnedFd,
+    pub(crate) socket: Socket,
     pub(crate) talk: Talk,
     pub(crate) tls: Option<Box<Session>>,
     pub(crate) client: Client,
@@ -63,7 +63,7 @@ impl Connection {
     ) -> Self {
         let trusted = client.is_authenticated(server);
         Self {
-            socket,
+            socket: Socket::new(socket),
             talk: Talk::new(protocol, server, trusted),
             tls: None,
             client,
@@ -108,7 +108,7 @@ impl Connection {
         &mut self,
         source: &mut Source,
         progress: Progress,
-        reactor: &Uring,
+        reactor: &Reactor,
         server: &Server,
     ) {
         let Progress { decoded, executed } = progress;

@@ -16,7 +16,7 @@ pub(crate) struct Idle {
 
 impl Idle {
     /// How long a turn may wait for events: for ever while nobody is ended for being silent.
-    pub(crate) fn wait(timeout_s: Option<u64>) -> Option<Duration> {
+    pub(crate) fn timeout(timeout_s: Option<u64>) -> Option<Duration> {
         timeout_s.map(|_| Duration::from_secs(EVERY_S))
     }
 

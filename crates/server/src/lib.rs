@@ -4,6 +4,7 @@
 //! on the cache (`commands` and its like, by way of `drivers`), and the answers of a whole batch
 //! are sent together.
 
+mod accepting;
 mod address;
 mod batch;
 pub mod commands;
@@ -27,5 +28,6 @@ mod worker;
 pub use address::Address;
 pub use full::Full;
 pub use listener::{Listener, Protocol};
+pub use reactor::Reactors;
 pub use serve::{Options, Running, Stopper};
 pub use tls::{Tls, TlsError, TlsFiles};

@@ -3,6 +3,7 @@
 use crate::address::Address;
 use crate::commands::{Server, Users};
 use crate::listener::{Listener, Listening, Protocol, listen};
+use crate::reactor::Reactors;
 use crate::tls::Tls;
 use crate::worker::{Common, Worker};
 use nuthatch_cache::{Cache, Eviction};
@@ -18,6 +19,8 @@ pub struct Options {
     pub listeners: Vec<Listener>,
     /// Threads, each with connections of its own.
     pub threads: usize,
+    /// What threads wait with.
+    pub reactors: Reactors,
     /// What listeners with TLS need.
     pub tls: Option<Tls>,
     /// Who may do what. At first everybody may do everything.
@@ -27,13 +30,19 @@ pub struct Options {
 impl Options {
     /// One thread that listens at these places.
     pub fn new(listeners: Vec<Listener>) -> Self {
-        Self { listeners, threads: 1, tls: None, users: Users::default() }
+        Self { listeners, threads: 1, reactors: Reactors::Auto, tls: None, users: Users::default() }
     }
 
     /// With so many threads.
     #[must_use]
     pub fn threads(self, threads: usize) -> Self {
         Self { threads, ..self }
+    }
+
+    /// Whose threads wait with these.
+    #[must_use]
+    pub fn reactors(self, reactors: Reactors) -> Self {
+        Self { reactors, ..self }
     }
 
     /// With TLS for those listeners that want it.
@@ -77,12 +86,14 @@ impl Running {
             let text = "a listener wants TLS, which needs a certificate and a key";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
+        let reactor = options.reactors.choose()?;
         let (sockets, listeners) = listen(&options.listeners, options.threads)?;
         let mut server = Server::new(cache).with_users(options.users.clone());
+        server.event_loop = reactor.name();
         server.evicts = server.cache.eviction() != Eviction::None;
         let mut resp = listeners.iter().filter(|one| one.protocol == Protocol::Resp);
         server.port = resp.find_map(|one| one.address.port()).unwrap_or(0);
-        let common = Arc::new(Common::new(server, options));
+        let common = Arc::new(Common::new(server, options, reactor));
         let paths = listeners.iter().filter_map(|listener| match &listener.address {
             Address::Unix(path) => Some(path.clone()),
             Address::Tcp(_) => None,
@@ -121,6 +132,11 @@ impl Running {
     /// Where clients connect, with the ports that were free.
     pub fn listeners(&self) -> &[Listener] {
         &self.listeners
+    }
+
+    /// What its threads wait with: `io_uring` or `epoll`.
+    pub fn reactor(&self) -> &'static str {
+        self.common.reactor.name()
     }
 
     /// What stops this server, from any thread.

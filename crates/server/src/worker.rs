@@ -1,5 +1,6 @@
 //! One thread of the server: its connections, its reactor, and its session of the cache.
 
+use crate::accepting::Listeners;
 use crate::batch::{Batch, Scene, Source, Work};
 use crate::commands::{Client, Endpoints, Failure, Metrics, Server};
 use crate::connection::{Connection, KEPT};
@@ -9,7 +10,7 @@ use crate::idle::Idle;
 use crate::listener::{Listening, Protocol};
 use crate::memcache::Shared;
 use crate::protocol::mrcache::Framing;
-use crate::reactor::{BUFFER_LEN, Event, Filled, Number, Uring, Waker};
+use crate::reactor::{BUFFER_LEN, Event, Filled, Kind, Number, Reactor, Waker};
 use crate::serve::Options;
 use crate::spares::Spares;
 use crate::tls::Tls;
@@ -18,7 +19,7 @@ use rustix::net::sockopt::set_tcp_nodelay;
 use rustix::net::{Shutdown, SocketAddrAny};
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -36,6 +37,7 @@ const HELD_PART: u64 = 4;
 pub(crate) struct Common {
     pub(crate) server: Server,
     pub(crate) threads: usize,
+    pub(crate) reactor: Kind,
     memcache: Shared,
     tls: Option<Tls>,
     stopping: AtomicBool,
@@ -45,10 +47,11 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    pub(crate) fn new(server: Server, options: &Options) -> Self {
+    pub(crate) fn new(server: Server, options: &Options, reactor: Kind) -> Self {
         Self {
             server,
             threads: options.threads,
+            reactor,
             memcache: Shared::new(options.threads),
             tls: options.tls.clone(),
             stopping: AtomicBool::new(false),
@@ -89,8 +92,8 @@ impl Common {
 /// A thread's part of the server.
 pub(crate) struct Worker<'c> {
     common: &'c Common,
-    reactor: Uring,
-    listeners: Vec<Listening>,
+    reactor: Reactor,
+    listeners: Listeners,
     connections: Connections,
     session: Session<'c>,
     batch: Batch,
@@ -111,10 +114,8 @@ pub(crate) struct Worker<'c> {
 
 impl<'c> Worker<'c> {
     pub(crate) fn new(common: &'c Common, listeners: Vec<Listening>) -> io::Result<Self> {
-        let mut reactor = Uring::new(BUFFERS)?;
-        for (number, listener) in listeners.iter().enumerate() {
-            reactor.accept(listener.socket.as_fd(), number as Number)?;
-        }
+        let mut reactor = Reactor::new(common.reactor, BUFFERS)?;
+        let listeners = Listeners::start(listeners, &mut reactor)?;
         common.enroll(reactor.waker());
         Ok(Self {
             common,
@@ -138,7 +139,9 @@ impl<'c> Worker<'c> {
         let mut events = Vec::new();
         while !self.common.stopping.load(Ordering::Acquire) {
             let timeout_s = self.common.server.settings.timeout_s();
-            self.reactor.wait(Idle::wait(timeout_s), &mut events)?;
+            let waits = [self.listeners.timeout(), Idle::timeout(timeout_s)];
+            self.reactor.wait(waits.into_iter().flatten().min(), &mut events)?;
+            self.metrics.add_turn();
             self.idle.look();
             for event in events.drain(..) {
                 self.take(event)?;
@@ -148,6 +151,7 @@ impl<'c> Worker<'c> {
             self.heed_changes();
             self.close_idle(timeout_s);
             self.send()?;
+            self.listeners.resume_in_time(&mut self.reactor)?;
         }
         Ok(())
     }
@@ -155,27 +159,26 @@ impl<'c> Worker<'c> {
     fn take(&mut self, event: Event) -> io::Result<()> {
         match event {
             Event::Accepted { listener, socket, more } => {
-                if let Ok(socket) = socket {
-                    self.welcome(socket, listener);
-                }
+                let error = socket.map(|socket| self.welcome(socket, listener)).err();
                 if !more {
-                    let socket = self.listeners[listener as usize].socket.as_fd();
-                    self.reactor.accept(socket, listener)?;
+                    self.listeners.ended(listener, error.as_ref(), &mut self.reactor)?;
                 }
             }
             Event::Received { connection, bytes, more } => {
                 self.touched.push(connection);
-                let Some(found) = self.connections.get(connection) else { return Ok(()) };
-                found.receiving = more;
-                match bytes {
-                    Ok(Some(filled)) => {
-                        found.seen_s = self.idle.now_s();
-                        self.metrics.add_received(filled.len() as u64);
-                        self.receive(connection, filled);
+                if let Some(found) = self.connections.get(connection) {
+                    found.receiving = more;
+                    found.seen_s = self.idle.now_s();
+                    match &bytes {
+                        Ok(Some(_)) => {}
+                        Ok(None) => found.ended = true,
+                        Err(error) if is_passing(error) => {}
+                        Err(_) => (found.closing, found.shut) = (true, true),
                     }
-                    Ok(None) => found.ended = true,
-                    Err(error) if is_passing(&error) => {}
-                    Err(_) => (found.closing, found.shut) = (true, true),
+                }
+                if let Ok(Some(filled)) = bytes {
+                    self.metrics.add_received(filled.len() as u64);
+                    self.receive(connection, filled);
                 }
             }
             Event::Sent { connection, mut buffer, result } => {
@@ -206,16 +209,16 @@ impl<'c> Worker<'c> {
         // A socket in the file system has no delay to switch off.
         let _ = set_tcp_nodelay(&socket, true);
         let server = &self.common.server;
-        let Listening { protocol, tls, .. } = &self.listeners[listener as usize];
+        let (protocol, tls) = self.listeners.spoken(listener);
         let now_ms = self.session.turn().now_ms();
         let client = server.connect(&self.metrics, endpoints(&socket), now_ms);
         let (client, failure) = match client {
             Ok(client) => (client, None),
             Err(failure) => (Client::default(), Some(failure)),
         };
-        let mut connection = Connection::new(socket, *protocol, client, server);
+        let mut connection = Connection::new(socket, protocol, client, server);
         connection.seen_s = self.idle.now_s();
-        if let Some(tls) = self.common.tls.as_ref().filter(|_| *tls) {
+        if let Some(tls) = self.common.tls.as_ref().filter(|_| tls) {
             match tls.session() {
                 Ok(session) => connection.tls = Some(Box::new(session)),
                 Err(_) => return,
@@ -371,7 +374,7 @@ impl<'c> Worker<'c> {
             if connection.sending == 0 && connection.has_output() && !connection.shut {
                 if let Ok(buffer) = connection.take_output() {
                     connection.sending = buffer.len();
-                    self.reactor.send(connection.socket.as_fd(), number, buffer)?;
+                    self.reactor.send(&connection.socket, number, buffer)?;
                 } else {
                     (connection.closing, connection.shut) = (true, true);
                 }
@@ -383,6 +386,7 @@ impl<'c> Worker<'c> {
                 if connection.is_idle() {
                     self.untold -= connection.counted.cast_signed();
                     self.connections.remove(number);
+                    self.listeners.resume(&mut self.reactor)?;
                 }
                 continue;
             }
@@ -390,7 +394,7 @@ impl<'c> Worker<'c> {
                 self.reactor.pause(number)?;
             } else if connection.is_open() && !connection.receiving && !connection.ended {
                 connection.receiving = true;
-                self.reactor.receive(connection.socket.as_fd(), number)?;
+                self.reactor.receive(&connection.socket, number)?;
             }
         }
         if self.untold.abs() >= TOLD_FROM {
@@ -438,5 +442,46 @@ fn endpoints(socket: &OwnedFd) -> Endpoints {
         peer: text(rustix::net::getpeername(socket).ok().flatten()),
         local: text(rustix::net::getsockname(socket).ok()),
         fd: socket.as_raw_fd(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reactor::Socket;
+    use nuthatch_cache::{Cache, Options as CacheOptions};
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    /// Bytes for a connection that has gone: their buffer was lost, until there were none.
+    fn buffers_of_unknown_connections_come_back(kind: Kind) {
+        let cache = Cache::new(CacheOptions::new().memory(16 << 20)).expect("a cache");
+        let common = Common::new(Server::new(Arc::new(cache)), &Options::new(Vec::new()), kind);
+        let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
+        let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
+        let (ours, theirs) = socketpair(family, kind, SocketFlags::CLOEXEC, None).expect("sockets");
+        let ours = Socket::new(ours);
+        worker.reactor.receive(&ours, 77).expect("receives");
+        let mut events = Vec::new();
+        for round in 0..2 * BUFFERS {
+            rustix::io::write(&theirs, b"PING\r\n").expect("sent");
+            while events.is_empty() {
+                worker.reactor.wait(None, &mut events).expect("a wait");
+            }
+            for event in events.drain(..) {
+                let received = matches!(event, Event::Received { bytes: Ok(Some(_)), .. });
+                assert!(received, "round {round}: {event:?}");
+                worker.take(event).expect("taken");
+            }
+        }
+    }
+
+    #[test]
+    fn buffers_of_unknown_connections_come_back_with_io_uring() {
+        buffers_of_unknown_connections_come_back(Kind::Uring);
+    }
+
+    #[test]
+    fn buffers_of_unknown_connections_come_back_with_epoll() {
+        buffers_of_unknown_connections_come_back(Kind::Epoll);
     }
 }

@@ -6,7 +6,7 @@ use crate::streams::Stdout;
 use clap::{Args, ValueEnum};
 use nuthatch_cache::{Cache, Eviction, Options as CacheOptions};
 use nuthatch_server::protocol::mrcache::Framing;
-use nuthatch_server::{Address, Listener, Options, Protocol, Running};
+use nuthatch_server::{Address, Listener, Options, Protocol, Reactors, Running};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fmt::Write;
@@ -60,6 +60,9 @@ pub(crate) struct Serve {
     /// Threads, each with connections of its own [default: all cores]
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
+    /// What threads wait with for clients
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    event_loop: EventLoop,
     /// Listen beyond this machine although nobody is asked for a password
     #[arg(long)]
     insecure: bool,
@@ -82,6 +85,17 @@ enum Reply {
     Ver6,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum EventLoop {
+    /// The first of the others that this machine has
+    Auto,
+    /// Linux 6.1 or later, where nothing forbids it
+    #[value(name = "io_uring")]
+    Uring,
+    /// Any Linux
+    Epoll,
+}
+
 impl Serve {
     pub(crate) fn run(&self) -> Result<Answer, Failure> {
         let listeners = self.listeners()?;
@@ -95,8 +109,13 @@ impl Serve {
         let cache = Cache::new(options).map_err(|error| Failure::Usage(error.to_string()))?;
         // Before anybody can connect, so that no signal finds us unprepared.
         let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failure)?;
-        let running = Running::start(Arc::new(cache), &Options::new(listeners).threads(threads))
-            .map_err(failure)?;
+        let reactors = match self.event_loop {
+            EventLoop::Auto => Reactors::Auto,
+            EventLoop::Uring => Reactors::Uring,
+            EventLoop::Epoll => Reactors::Epoll,
+        };
+        let options = Options::new(listeners).threads(threads).reactors(reactors);
+        let running = Running::start(Arc::new(cache), &options).map_err(failure)?;
         self.greet(&running, threads)?;
         let stopper = running.stopper();
         thread::spawn(move || {
@@ -145,12 +164,13 @@ impl Serve {
 
     fn greet(&self, running: &Running, threads: usize) -> Result<(), Failure> {
         let mut text = String::new();
+        let s = if threads == 1 { "" } else { "s" };
+        let (memory, reactor) = (bytes(self.memory), running.reactor());
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{memory} of memory, {threads} thread{s} on {reactor}");
         for listener in running.listeners() {
-            // Writing to a string cannot fail.
             let _ = writeln!(text, "listening at {listener}");
         }
-        let s = if threads == 1 { "" } else { "s" };
-        let _ = writeln!(text, "{} of memory, {threads} thread{s}", bytes(self.memory));
         let mut stdout = Stdout::new();
         stdout.put(text.as_bytes())?;
         stdout.flush()

@@ -8,3 +8,4 @@ mod help;
 mod parquet;
 mod read;
 mod roundtrip;
+mod serve;

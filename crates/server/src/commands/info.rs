@@ -79,6 +79,7 @@ fn server(server: &Server, text: &mut String, now_ms: u64) {
             ("nuthatch_version", env!("CARGO_PKG_VERSION").to_owned()),
             ("redis_mode", "standalone".to_owned()),
             ("os", std::env::consts::OS.to_owned()),
+            ("multiplexing_api", server.event_loop.to_owned()),
             ("arch_bits", usize::BITS.to_string()),
             ("process_id", std::process::id().to_string()),
             ("run_id", server.run_id.clone()),
@@ -147,6 +148,7 @@ fn stats(server: &Server, text: &mut String, _: u64) {
             ("keyspace_misses_expired", expired_misses),
             ("keyspace_misses_evicted", evicted_misses),
             ("total_error_replies", number(totals.errors.values().sum())),
+            ("eventloop_cycles", number(totals.turns)),
         ],
     );
 }

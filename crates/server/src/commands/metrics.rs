@@ -38,6 +38,7 @@ pub struct Metrics {
     received: Counter,
     sent: Counter,
     connections: Counter,
+    turns: Counter,
     /// By code. Rare enough for a lock, which only readers contend for.
     errors: Mutex<BTreeMap<String, u64>>,
 }
@@ -63,6 +64,7 @@ impl Default for Metrics {
             received: Counter::default(),
             sent: Counter::default(),
             connections: Counter::default(),
+            turns: Counter::default(),
             errors: Mutex::default(),
         }
     }
@@ -82,6 +84,11 @@ impl Metrics {
     /// Counts a connection that was accepted.
     pub fn add_connection(&self) {
         self.connections.add(1);
+    }
+
+    /// Counts a turn of the event loop.
+    pub fn add_turn(&self) {
+        self.turns.add(1);
     }
 
     /// The end of a batch of requests: commands that are not timed yet are timed now, and what
@@ -192,6 +199,8 @@ pub struct Totals {
     pub sent: u64,
     /// Connections accepted.
     pub connections: u64,
+    /// Turns of the event loops.
+    pub turns: u64,
     /// Of each command, by its name, those that were called or refused.
     pub commands: BTreeMap<&'static str, CommandTotals>,
     /// Errors by their code.
@@ -224,6 +233,7 @@ impl Totals {
         self.received += metrics.received.get();
         self.sent += metrics.sent.get();
         self.connections += metrics.connections.get();
+        self.turns += metrics.turns.get();
         for (name, one) in others::names().zip(&metrics.commands) {
             let Some(one) = one.get() else { continue };
             let sum = self.commands.entry(name).or_default();
@@ -245,6 +255,7 @@ impl Totals {
         self.received -= earlier.received.min(self.received);
         self.sent -= earlier.sent.min(self.sent);
         self.connections -= earlier.connections.min(self.connections);
+        self.turns -= earlier.turns.min(self.turns);
         for (name, before) in &earlier.commands {
             let Some(now) = self.commands.get_mut(name) else { continue };
             now.calls = now.calls.saturating_sub(before.calls);

@@ -23,6 +23,8 @@ pub struct Server {
     pub clients: Clients,
     /// The port that is told to clients.
     pub port: u16,
+    /// What its threads wait with, which clients are told: empty if there are none.
+    pub event_loop: &'static str,
     /// Whether the cache evicts, which clients are told as its policy.
     pub evicts: bool,
     /// Whether `DEBUG` is allowed.
@@ -49,6 +51,7 @@ impl Server {
             settings: Settings::default(),
             clients: Clients::default(),
             port: 0,
+            event_loop: "",
             evicts: true,
             debug: false,
             slowlog: SlowLog::default(),

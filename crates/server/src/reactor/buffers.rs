@@ -5,12 +5,10 @@
 //! buffer, then its length and from bit 32 on its number. The tail, up to which entries are ready,
 //! lies in the upper 16 bits of the first entry's second word.
 
+use super::BUFFER_LEN;
 use memmap2::{MmapMut, MmapRaw};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Bytes of a buffer.
-pub(crate) const BUFFER_LEN: usize = 16 << 10;
 
 const ENTRY_WORDS: usize = 2;
 const PAGE_WORDS: usize = 512;

@@ -4,16 +4,33 @@
 //! those that are being sent, until they come back with an event.
 
 mod buffers;
+mod choice;
+mod epoll;
+mod pool;
+#[cfg(test)]
+mod tests;
 mod uring;
+mod waker;
 
-pub(crate) use buffers::BUFFER_LEN;
-pub(crate) use uring::{Uring, Waker};
+pub(crate) use choice::Kind;
+pub use choice::Reactors;
+pub(crate) use waker::Waker;
 
+use epoll::Epoll;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::time::Duration;
+use uring::Uring;
+
+/// Bytes of a buffer that is received into.
+pub(crate) const BUFFER_LEN: usize = 16 << 10;
 
 /// Which connection an event is about: the number it was registered with.
 pub(crate) type Number = u32;
+
+/// A socket. It stays open until all has ended that a reactor was asked to do with it.
+pub(crate) type Socket = Rc<OwnedFd>;
 
 /// Something that happened.
 #[derive(Debug)]
@@ -60,5 +77,108 @@ impl Filled {
     /// How many bytes.
     pub(crate) fn len(&self) -> usize {
         self.len as usize
+    }
+}
+
+/// One of the reactors, which are alike. It belongs to the thread that made it.
+pub(crate) enum Reactor {
+    Uring(Box<Uring>),
+    Epoll(Box<Epoll>),
+}
+
+impl Reactor {
+    /// A reactor with so many buffers to receive into, a power of two.
+    pub(crate) fn new(kind: Kind, buffers: u16) -> io::Result<Self> {
+        Ok(match kind {
+            Kind::Uring => Self::Uring(Box::new(Uring::new(buffers)?)),
+            Kind::Epoll => Self::Epoll(Box::new(Epoll::new(buffers)?)),
+        })
+    }
+
+    /// What wakes this reactor.
+    pub(crate) fn waker(&self) -> Waker {
+        match self {
+            Self::Uring(uring) => uring.waker(),
+            Self::Epoll(epoll) => epoll.waker(),
+        }
+    }
+
+    /// Accepts connections from now on, until an event says that there will be no more.
+    pub(crate) fn accept(&mut self, socket: &Socket, listener: Number) -> io::Result<()> {
+        match self {
+            Self::Uring(uring) => uring.accept(socket, listener),
+            Self::Epoll(epoll) => {
+                epoll.accept(socket, listener);
+                Ok(())
+            }
+        }
+    }
+
+    /// Receives what comes, until an event says that there will be no more.
+    pub(crate) fn receive(&mut self, socket: &Socket, number: Number) -> io::Result<()> {
+        match self {
+            Self::Uring(uring) => uring.receive(socket, number),
+            Self::Epoll(epoll) => {
+                epoll.receive(socket, number);
+                Ok(())
+            }
+        }
+    }
+
+    /// Receives no more for now: an event will say so. Others may come before it.
+    pub(crate) fn pause(&mut self, number: Number) -> io::Result<()> {
+        match self {
+            Self::Uring(uring) => uring.pause(number),
+            Self::Epoll(epoll) => {
+                epoll.pause(number);
+                Ok(())
+            }
+        }
+    }
+
+    /// Sends a buffer to its end. A connection sends one at a time.
+    pub(crate) fn send(
+        &mut self,
+        socket: &Socket,
+        number: Number,
+        buffer: Vec<u8>,
+    ) -> io::Result<()> {
+        match self {
+            Self::Uring(uring) => uring.send(socket, number, buffer),
+            Self::Epoll(epoll) => {
+                epoll.send(socket, number, buffer);
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits for events and appends them. Without a timeout, for as long as it takes; it may end
+    /// without any.
+    pub(crate) fn wait(
+        &mut self,
+        timeout: Option<Duration>,
+        events: &mut Vec<Event>,
+    ) -> io::Result<()> {
+        match self {
+            Self::Uring(uring) => uring.wait(timeout, events),
+            Self::Epoll(epoll) => epoll.wait(timeout, events),
+        }
+    }
+
+    /// Received bytes, until their buffer is given back.
+    #[inline]
+    pub(crate) fn bytes(&self, filled: &Filled) -> &[u8] {
+        match self {
+            Self::Uring(uring) => uring.bytes(filled),
+            Self::Epoll(epoll) => epoll.bytes(filled),
+        }
+    }
+
+    /// Gives a buffer back, to be filled again.
+    pub(crate) fn give_back(&mut self, filled: Filled) {
+        match self {
+            Self::Uring(uring) => uring.give_back(filled),
+            Self::Epoll(epoll) => epoll.give_back(filled),
+        }
     }
 }

@@ -8,18 +8,17 @@
 //! ring and the vectors that are being sent; a vector leaves when its event comes. When a reactor
 //! goes, it first cancels all operations, and where that fails, it leaves their memory behind.
 
-use super::buffers::{BUFFER_LEN, Buffers};
-use super::{Event, Filled, Number};
+use super::buffers::Buffers;
+use super::{BUFFER_LEN, Event, Filled, Number, Socket, Waker};
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
-use rustix::event::{EventfdFlags, PollFlags, eventfd};
+use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::net::SendFlags;
+use rustix::net::{SendFlags, SocketFlags};
 use std::io;
 use std::mem::{self, ManuallyDrop};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::slice;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// What an operation is, in the low bits of what identifies it; the connection is above.
@@ -38,18 +37,6 @@ const OPERATIONS: u32 = 1024;
 
 /// Linux's `MSG_WAITALL`: the kernel goes on sending until all is sent.
 const WAIT_ALL: u32 = 0x100;
-
-/// Wakes a reactor from another thread.
-#[derive(Clone, Debug)]
-pub(crate) struct Waker(Arc<OwnedFd>);
-
-impl Waker {
-    /// Makes the reactor's wait end with [`Event::Woken`].
-    pub(crate) fn wake(&self) {
-        // The only error there can be is that it is awake already.
-        let _ = rustix::io::write(&*self.0, &1_u64.to_le_bytes());
-    }
-}
 
 /// A reactor on `io_uring`. It belongs to the thread that made it.
 pub(crate) struct Uring {
@@ -70,7 +57,7 @@ impl Uring {
             .setup_clamp()
             .setup_cqsize(8 * OPERATIONS)
             .build(OPERATIONS)?;
-        let waker = Waker(Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?));
+        let waker = Waker::new()?;
         let mut uring = Self {
             ring: ManuallyDrop::new(ring),
             buffers: ManuallyDrop::new(Buffers::new(buffers)?),
@@ -91,14 +78,15 @@ impl Uring {
         self.waker.clone()
     }
 
-    /// Accepts connections from now on.
-    pub(crate) fn accept(&mut self, socket: BorrowedFd<'_>, listener: Number) -> io::Result<()> {
-        let entry = opcode::AcceptMulti::new(Fd(socket.as_raw_fd())).build();
+    /// Accepts connections from now on, until an event says that there will be no more.
+    pub(crate) fn accept(&mut self, socket: &Socket, listener: Number) -> io::Result<()> {
+        let flags = SocketFlags::CLOEXEC.bits().cast_signed();
+        let entry = opcode::AcceptMulti::new(Fd(socket.as_raw_fd())).flags(flags).build();
         self.push(&entry.user_data(name(ACCEPT, listener)))
     }
 
     /// Receives what comes, until an event says that there will be no more.
-    pub(crate) fn receive(&mut self, socket: BorrowedFd<'_>, number: Number) -> io::Result<()> {
+    pub(crate) fn receive(&mut self, socket: &Socket, number: Number) -> io::Result<()> {
         let entry = opcode::RecvMulti::new(Fd(socket.as_raw_fd()), GROUP).build();
         self.push(&entry.user_data(name(RECEIVE, number)))
     }
@@ -112,7 +100,7 @@ impl Uring {
     /// Sends a buffer to its end. A connection sends one at a time.
     pub(crate) fn send(
         &mut self,
-        socket: BorrowedFd<'_>,
+        socket: &Socket,
         number: Number,
         buffer: Vec<u8>,
     ) -> io::Result<()> {
@@ -156,8 +144,7 @@ impl Uring {
         }
         if woken {
             events.push(Event::Woken);
-            // Whatever was counted, it is one event.
-            let _ = rustix::io::read(&*self.waker.0, &mut [0; 8]);
+            self.waker.clear();
             self.expect_wake()?;
         }
         Ok(())
@@ -180,7 +167,7 @@ impl Uring {
 
     fn expect_wake(&mut self) -> io::Result<()> {
         let poll = u32::from(PollFlags::IN.bits());
-        let entry = opcode::PollAdd::new(Fd(self.waker.0.as_raw_fd()), poll).build();
+        let entry = opcode::PollAdd::new(Fd(self.waker.as_fd().as_raw_fd()), poll).build();
         self.push(&entry.user_data(name(WAKE, 0)))
     }
 

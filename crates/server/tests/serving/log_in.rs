@@ -1,9 +1,19 @@
 //! Who may do what, in each protocol, and who is sent away.
 
-use crate::{LOCAL, ask, ask_last, at, connect_to, start};
+use crate::ask_last;
+use crate::served::{LOCAL, ask, at, connect_to, options, over_every_reactor, start};
 use nuthatch_server::commands::Users;
 use nuthatch_server::protocol::mrcache::Framing;
-use nuthatch_server::{Options, Protocol, Running};
+use nuthatch_server::{Options, Protocol, Reactors, Running};
+
+over_every_reactor! {
+    clients_of_memcached_log_in_with_their_first_set
+    before_a_log_in_little_can_be_sent
+    clients_of_poor_mans_cache_log_in_through_resp
+    clients_of_mrcache_cannot_log_in_and_are_who_everybody_is
+    who_sends_nothing_for_too_long_is_sent_away
+    every_thread_learns_of_a_setting
+}
 
 const USERS: &str = "
 user default off
@@ -11,7 +21,7 @@ user ann on >sesame ~app:* +get +set +append +flushall
 user all on >open ~* +@all
 ";
 
-fn server(users: &str) -> Running {
+fn server(users: &str, reactors: Reactors) -> Running {
     let listeners = [
         (Protocol::Resp, LOCAL),
         (Protocol::Memcache, LOCAL),
@@ -19,12 +29,11 @@ fn server(users: &str) -> Running {
         (Protocol::Mrcache(Framing::Len4), LOCAL),
     ];
     let users = Users::parse(users).expect("users");
-    start(&Options::new(listeners.iter().map(at).collect()).users(users))
+    start(&Options::new(listeners.iter().map(at).collect()).users(users).reactors(reactors))
 }
 
-#[test]
-fn clients_of_memcached_log_in_with_their_first_set() {
-    let server = server(USERS);
+fn clients_of_memcached_log_in_with_their_first_set(reactors: Reactors) {
+    let server = server(USERS, reactors);
     let mut stream = connect_to(&server, 1);
     let first = b"CLIENT_ERROR unauthenticated\r\n";
     ask(&mut stream, b"get app:1\r\n", first);
@@ -51,9 +60,8 @@ fn clients_of_memcached_log_in_with_their_first_set() {
     ask(&mut stream, b"flush_all\r\nget app:1\r\n", b"OK\r\nEND\r\n");
 }
 
-#[test]
-fn before_a_log_in_little_can_be_sent() {
-    let server = server(USERS);
+fn before_a_log_in_little_can_be_sent(reactors: Reactors) {
+    let server = server(USERS, reactors);
     let mut stream = connect_to(&server, 1);
     let long = [b"set x 0 0 5000\r\n".as_slice(), &[b'x'; 5000], b"\r\n"].concat();
     ask(&mut stream, &long, b"CLIENT_ERROR unauthenticated\r\n");
@@ -63,9 +71,8 @@ fn before_a_log_in_little_can_be_sent() {
     assert_eq!(answer, r"-ERR Protocol error: unauthenticated multibulk length\r\n");
 }
 
-#[test]
-fn clients_of_poor_mans_cache_log_in_through_resp() {
-    let server = server(USERS);
+fn clients_of_poor_mans_cache_log_in_through_resp(reactors: Reactors) {
+    let server = server(USERS, reactors);
     let mut stream = connect_to(&server, 2);
     ask(&mut stream, b"GET app:1\x1f", b"ERROR: Authentication required\x1f");
     let log_in = b"*3\r\n$4\r\nAUTH\r\n$3\r\nann\r\n$6\r\nsesame\r\n";
@@ -75,19 +82,17 @@ fn clients_of_poor_mans_cache_log_in_through_resp() {
     ask(&mut stream, b"DEL app:1\x1f", b"ERROR: No permission to run this command\x1f");
 }
 
-#[test]
-fn clients_of_mrcache_cannot_log_in_and_are_who_everybody_is() {
+fn clients_of_mrcache_cannot_log_in_and_are_who_everybody_is(reactors: Reactors) {
     let get = b"\0\x01\x05\0app:1";
-    assert_eq!(ask_last(&mut connect_to(&server(USERS), 3), get), "");
-    let server = server("user default on nopass ~app:* +get");
+    assert_eq!(ask_last(&mut connect_to(&server(USERS, reactors), 3), get), "");
+    let server = server("user default on nopass ~app:* +get", reactors);
     let mut stream = connect_to(&server, 3);
     ask(&mut stream, get, b"\0\0\0\0");
     assert_eq!(ask_last(&mut stream, b"\0\x02\x01\0\x01\0\0\0k1"), "");
 }
 
-#[test]
-fn who_sends_nothing_for_too_long_is_sent_away() {
-    let server = server("");
+fn who_sends_nothing_for_too_long_is_sent_away(reactors: Reactors) {
+    let server = server("", reactors);
     let mut silent = connect_to(&server, 1);
     ask(&mut silent, b"mn\r\n", b"MN\r\n");
     let mut stream = connect_to(&server, 0);
@@ -97,10 +102,8 @@ fn who_sends_nothing_for_too_long_is_sent_away() {
 }
 
 /// The other threads sleep when the setting changes.
-#[test]
-fn every_thread_learns_of_a_setting() {
-    let any = [(Protocol::Resp, LOCAL)];
-    let server = start(&Options::new(any.iter().map(at).collect()).threads(4));
+fn every_thread_learns_of_a_setting(reactors: Reactors) {
+    let server = start(&options(&[LOCAL], 4, reactors));
     let mut silent: Vec<_> = (0..20).map(|_| connect_to(&server, 0)).collect();
     for stream in &mut silent {
         ask(stream, b"PING\r\n", b"+PONG\r\n");

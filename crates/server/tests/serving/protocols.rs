@@ -1,9 +1,18 @@
 //! All protocols over one cache.
 
-use crate::{LOCAL, ask, ask_last, connect_to, serve_all};
-use nuthatch_server::Protocol;
+use crate::ask_last;
+use crate::served::{LOCAL, ask, at, connect_to, over_every_reactor, start};
 use nuthatch_server::protocol::mrcache::Framing;
+use nuthatch_server::{Options, Protocol, Reactors, Running};
 use std::io::{Read, Write};
+
+over_every_reactor! {
+    every_protocol_reads_what_the_others_store
+    every_protocol_answers_a_pipeline_in_order_in_any_pieces
+    mistakes_end_a_connection_after_the_answers_before_them
+    a_refused_object_is_skipped_while_answers_wait
+    requests_of_all_protocols_are_counted
+}
 
 const EVERY_PROTOCOL: [(Protocol, &str); 5] = [
     (Protocol::Resp, LOCAL),
@@ -13,9 +22,13 @@ const EVERY_PROTOCOL: [(Protocol, &str); 5] = [
     (Protocol::Mrcache(Framing::Ver6), LOCAL),
 ];
 
-#[test]
-fn every_protocol_reads_what_the_others_store() {
-    let server = serve_all(&EVERY_PROTOCOL, 2);
+fn every_protocol(threads: usize, reactors: Reactors) -> Running {
+    let listeners = EVERY_PROTOCOL.iter().map(at).collect();
+    start(&Options::new(listeners).threads(threads).reactors(reactors))
+}
+
+fn every_protocol_reads_what_the_others_store(reactors: Reactors) {
+    let server = every_protocol(2, reactors);
     let mut streams: Vec<_> = (0..5).map(|listener| connect_to(&server, listener)).collect();
     let sets: [(&[u8], &[u8]); 5] = [
         (b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\none\r\n", b"+OK\r\n"),
@@ -42,9 +55,8 @@ fn every_protocol_reads_what_the_others_store() {
     }
 }
 
-#[test]
-fn every_protocol_answers_a_pipeline_in_order_in_any_pieces() {
-    let server = serve_all(&EVERY_PROTOCOL, 1);
+fn every_protocol_answers_a_pipeline_in_order_in_any_pieces(reactors: Reactors) {
+    let server = every_protocol(1, reactors);
     let pipelines: [(&[u8], &[u8]); 5] = [
         (b"SET a 1\r\nGET a\r\nDEL a\r\n", b"+OK\r\n$1\r\n1\r\n:1\r\n"),
         (
@@ -66,9 +78,8 @@ fn every_protocol_answers_a_pipeline_in_order_in_any_pieces() {
     }
 }
 
-#[test]
-fn mistakes_end_a_connection_after_the_answers_before_them() {
-    let server = serve_all(&EVERY_PROTOCOL, 1);
+fn mistakes_end_a_connection_after_the_answers_before_them(reactors: Reactors) {
+    let server = every_protocol(1, reactors);
     let line_too_long = [b"mn\r\n".as_slice(), &[b'x'; 5000]].concat();
     let mistakes: [(&[u8], &[u8]); 4] = [
         (
@@ -86,9 +97,8 @@ fn mistakes_end_a_connection_after_the_answers_before_them() {
 }
 
 /// What is behind a request that is refused is skipped, also while a slow reader holds up the rest.
-#[test]
-fn a_refused_object_is_skipped_while_answers_wait() {
-    let server = serve_all(&EVERY_PROTOCOL, 1);
+fn a_refused_object_is_skipped_while_answers_wait(reactors: Reactors) {
+    let server = every_protocol(1, reactors);
     let mut stream = connect_to(&server, 1);
     let mut writer = stream.try_clone().expect("a socket");
     let object = vec![b'v'; 40 << 20];
@@ -115,9 +125,8 @@ fn a_refused_object_is_skipped_while_answers_wait() {
     writer.join().expect("no panic");
 }
 
-#[test]
-fn requests_of_all_protocols_are_counted() {
-    let server = serve_all(&EVERY_PROTOCOL, 1);
+fn requests_of_all_protocols_are_counted(reactors: Reactors) {
+    let server = every_protocol(1, reactors);
     let mut resp = connect_to(&server, 0);
     let mut memcache = connect_to(&server, 1);
     ask(&mut memcache, b"mg k v\r\nmg k v\r\ncas k 0 0 1 7\r\n1\r\n", b"EN\r\nEN\r\nNOT_FOUND\r\n");

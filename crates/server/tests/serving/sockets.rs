@@ -1,25 +1,48 @@
 //! Sockets, and what comes and goes over them.
 
-use crate::{LOCAL, ask, connect, serve};
-use nuthatch_cache::{Cache, Options as CacheOptions};
-use nuthatch_server::{Listener, Options, Protocol, Running};
-use std::io::{Read, Write};
-use std::net::Shutdown;
+use crate::served::{
+    LOCAL, ask, cache, connect, info, options, over_every_reactor, pass_time, serve, start, turns,
+};
+use nuthatch_server::{Reactors, Running};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-#[test]
-fn values_are_set_and_got() {
-    let server = serve(&[LOCAL], 1);
+over_every_reactor! {
+    values_are_set_and_got
+    requests_come_in_any_pieces
+    what_is_sent_before_the_end_is_answered
+    a_client_that_does_not_read_is_not_read_from
+    a_mistake_is_told_after_the_answers_before_it
+    many_threads_serve_one_cache
+    connections_come_and_go
+    a_large_value_comes_back
+    requests_without_end_take_no_more_memory_than_there_is
+    the_reactor_is_told
+    interleaved_bytes_are_whole_requests
+    who_sends_no_more_gets_all_answers
+    a_slow_reader_gets_all_of_big_answers
+    more_clients_than_buffers_are_read_from
+    thousands_of_connections_come_and_go
+    who_is_idle_takes_no_turns
+    a_server_stops_with_connections_open
+}
+
+/// When a test is given up that waits for something in vain.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+fn values_are_set_and_got(reactors: Reactors) {
+    let server = serve(reactors);
     let mut stream = connect(&server);
     ask(&mut stream, b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\nvalue\r\n", b"+OK\r\n");
     ask(&mut stream, b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", b"$5\r\nvalue\r\n");
     ask(&mut stream, b"get nothing\r\n\r\nping\r\n", b"$-1\r\n+PONG\r\n");
 }
 
-#[test]
-fn requests_come_in_any_pieces() {
-    let server = serve(&[LOCAL], 1);
+fn requests_come_in_any_pieces(reactors: Reactors) {
+    let server = serve(reactors);
     let mut stream = connect(&server);
     stream.set_nodelay(true).expect("a socket");
     let request =
@@ -30,9 +53,8 @@ fn requests_come_in_any_pieces() {
     ask(&mut stream, b"", b"+OK\r\n$5\r\nvalue\r\n");
 }
 
-#[test]
-fn what_is_sent_before_the_end_is_answered() {
-    let server = serve(&[LOCAL], 1);
+fn what_is_sent_before_the_end_is_answered(reactors: Reactors) {
+    let server = serve(reactors);
     let mut stream = connect(&server);
     let requests = b"SET k v\r\n".repeat(10_000);
     let mut writer = stream.try_clone().expect("a socket");
@@ -46,9 +68,8 @@ fn what_is_sent_before_the_end_is_answered() {
     writer.join().expect("no panic");
 }
 
-#[test]
-fn a_client_that_does_not_read_is_not_read_from() {
-    let server = serve(&[LOCAL], 1);
+fn a_client_that_does_not_read_is_not_read_from(reactors: Reactors) {
+    let server = serve(reactors);
     let mut stream = connect(&server);
     let value = vec![b'v'; 10_000];
     let set = [b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$10000\r\n", &value[..], b"\r\n"].concat();
@@ -72,9 +93,8 @@ fn a_client_that_does_not_read_is_not_read_from() {
     ask(&mut stream, b"PING\r\n", b"+PONG\r\n");
 }
 
-#[test]
-fn a_mistake_is_told_after_the_answers_before_it() {
-    let server = serve(&[LOCAL], 1);
+fn a_mistake_is_told_after_the_answers_before_it(reactors: Reactors) {
+    let server = serve(reactors);
     let mut stream = connect(&server);
     stream.write_all(b"PING\r\n*1\r\n!\r\nPING\r\n").expect("sent");
     let mut answer = String::new();
@@ -82,11 +102,11 @@ fn a_mistake_is_told_after_the_answers_before_it() {
     assert_eq!(answer, "+PONG\r\n-ERR Protocol error: expected '$', got '!'\r\n");
 }
 
-#[test]
-fn many_threads_serve_one_cache() {
+fn many_threads_serve_one_cache(reactors: Reactors) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("nuthatch.sock");
-    let server = serve(&[LOCAL, &format!("unix:{}", path.display())], 4);
+    let addresses = [LOCAL, &format!("unix:{}", path.display())];
+    let server = start(&options(&addresses, 4, reactors));
     let mut first = connect(&server);
     for round in 0..50 {
         let mut stream = connect(&server);
@@ -100,9 +120,8 @@ fn many_threads_serve_one_cache() {
     assert!(!path.exists());
 }
 
-#[test]
-fn connections_come_and_go() {
-    let server = serve(&[LOCAL], 2);
+fn connections_come_and_go(reactors: Reactors) {
+    let server = start(&options(&[LOCAL], 2, reactors));
     for round in 0..20 {
         let mut streams: Vec<_> = (0..100).map(|_| connect(&server)).collect();
         for stream in &mut streams {
@@ -116,9 +135,8 @@ fn connections_come_and_go() {
     ask(&mut connect(&server), b"PING\r\n", b"+PONG\r\n");
 }
 
-#[test]
-fn a_large_value_comes_back() {
-    let server = serve(&[LOCAL], 1);
+fn a_large_value_comes_back(reactors: Reactors) {
+    let server = serve(reactors);
     let mut stream = connect(&server);
     let value: Vec<u8> = (0..60_000_u32).map(|at| at as u8).collect();
     let set = [b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$60000\r\n", &value[..], b"\r\n"].concat();
@@ -129,12 +147,9 @@ fn a_large_value_comes_back() {
     }
 }
 
-#[test]
-fn requests_without_end_take_no_more_memory_than_there_is() {
-    let cache = Cache::new(CacheOptions::new().memory(64 << 20)).expect("a cache");
-    let cache = Arc::new(cache);
-    let any = LOCAL.parse().expect("an address");
-    let options = Options::new(vec![Listener::new(Protocol::Resp, any)]);
+fn requests_without_end_take_no_more_memory_than_there_is(reactors: Reactors) {
+    let cache = cache();
+    let options = options(&[LOCAL], 1, reactors);
     let server = Running::start(Arc::clone(&cache), &options).expect("a server");
     let mut streams: Vec<_> = (0..100).map(|_| connect(&server)).collect();
     let piece = vec![b'x'; 1 << 20];
@@ -150,4 +165,174 @@ fn requests_without_end_take_no_more_memory_than_there_is() {
     }
     drop(streams);
     ask(&mut connect(&server), b"PING\r\n", b"+PONG\r\n");
+}
+
+fn the_reactor_is_told(reactors: Reactors) {
+    let server = serve(reactors);
+    let expected = if reactors == Reactors::Uring { "io_uring" } else { "epoll" };
+    assert_eq!(server.reactor(), expected);
+    assert_eq!(info(&mut connect(&server), "multiplexing_api"), expected);
+}
+
+#[test]
+fn a_server_finds_a_reactor_by_itself() {
+    let server = serve(Reactors::Auto);
+    assert!(["io_uring", "epoll"].contains(&server.reactor()));
+    assert_eq!(info(&mut connect(&server), "multiplexing_api"), server.reactor());
+}
+
+/// Sets `k` to this value.
+fn set(stream: &mut TcpStream, value: &[u8]) {
+    let head = format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${}\r\n", value.len());
+    ask(stream, &[head.as_bytes(), value, b"\r\n"].concat(), b"+OK\r\n");
+}
+
+/// The answer to a `GET` of this value.
+fn bulk(value: &[u8]) -> Vec<u8> {
+    [format!("${}\r\n", value.len()).as_bytes(), value, b"\r\n"].concat()
+}
+
+fn interleaved_bytes_are_whole_requests(reactors: Reactors) {
+    let server = serve(reactors);
+    let mut streams: Vec<_> = (0..20).map(|_| connect(&server)).collect();
+    for stream in &streams {
+        stream.set_nodelay(true).expect("a socket");
+    }
+    let request = |at: usize| format!("*2\r\n$4\r\nECHO\r\n$4\r\n{at:04}\r\n").into_bytes();
+    for byte in 0..request(0).len() {
+        for (at, stream) in streams.iter_mut().enumerate() {
+            stream.write_all(&[request(at)[byte]]).expect("sent");
+        }
+    }
+    for (at, stream) in streams.iter_mut().enumerate() {
+        ask(stream, b"", format!("$4\r\n{at:04}\r\n").as_bytes());
+    }
+}
+
+fn who_sends_no_more_gets_all_answers(reactors: Reactors) {
+    let server = serve(reactors);
+    let mut stream = connect(&server);
+    let value = vec![b'v'; 10_000];
+    set(&mut stream, &value);
+    // 30 MB of answers, more than are made before some are taken.
+    stream.write_all(&b"GET k\r\n".repeat(3000)).expect("sent");
+    stream.shutdown(Shutdown::Write).expect("a socket");
+    let mut answers = Vec::new();
+    stream.read_to_end(&mut answers).expect("answers, then the end");
+    assert!(answers == bulk(&value).repeat(3000));
+}
+
+fn a_slow_reader_gets_all_of_big_answers(reactors: Reactors) {
+    let server = serve(reactors);
+    let mut stream = connect(&server);
+    let value: Vec<u8> = (0..60_000_u32).map(|at| (at / 7) as u8).collect();
+    set(&mut stream, &value);
+    stream.write_all(&b"GET k\r\n".repeat(200)).expect("sent");
+    let mut other = connect(&server);
+    let mut piece = vec![0; 3001];
+    for expected in bulk(&value).repeat(200).chunks(piece.len()) {
+        let piece = &mut piece[..expected.len()];
+        stream.read_exact(piece).expect("answers");
+        assert!(piece == expected);
+        // Others are answered meanwhile, and take their time.
+        ask(&mut other, b"PING\r\n", b"+PONG\r\n");
+    }
+    ask(&mut stream, b"PING\r\n", b"+PONG\r\n");
+}
+
+fn more_clients_than_buffers_are_read_from(reactors: Reactors) {
+    let server = serve(reactors);
+    let mut streams: Vec<_> = (0..400).map(|_| connect(&server)).collect();
+    let value = vec![b'v'; 30_000];
+    for _ in 0..3 {
+        for stream in &mut streams {
+            let head = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$30000\r\n";
+            stream.write_all(&[&head[..], &value, b"\r\nGET k\r\n"].concat()).expect("sent");
+        }
+        let expected = [b"+OK\r\n", &bulk(&value)[..]].concat();
+        for stream in &mut streams {
+            ask(stream, b"", &expected);
+        }
+    }
+}
+
+/// Waits until something holds.
+#[track_caller]
+fn until(mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < PATIENCE, "it does not come to hold");
+    }
+}
+
+fn thousands_of_connections_come_and_go(reactors: Reactors) {
+    let server = serve(reactors);
+    let mut control = connect(&server);
+    for round in 0..3000 {
+        let mut stream = connect(&server);
+        match round % 4 {
+            0 => ask(&mut stream, b"PING\r\n", b"+PONG\r\n"),
+            1 => ask(&mut stream, b"QUIT\r\n", b"+OK\r\n"),
+            // Answers that nobody reads make the end a reset.
+            2 => stream.write_all(&b"INFO\r\n".repeat(3)).expect("sent"),
+            _ => {}
+        }
+    }
+    until(|| info(&mut control, "connected_clients") == "1");
+    assert_eq!(info(&mut control, "total_connections_received"), "3001");
+    ask(&mut control, b"PING\r\n", b"+PONG\r\n");
+}
+
+/// A client that reads no answers, and asks for more of them until nobody takes its requests.
+fn blocked(server: &Running) -> TcpStream {
+    let mut stream = connect(server);
+    set(&mut stream, &vec![b'v'; 30_000]);
+    stream.set_nonblocking(true).expect("a socket");
+    let requests = b"GET k\r\n".repeat(1000);
+    let error = loop {
+        if let Err(error) = stream.write(&requests) {
+            break error;
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    stream.set_nonblocking(false).expect("a socket");
+    stream
+}
+
+fn who_is_idle_takes_no_turns(reactors: Reactors) {
+    let (server, other) = (serve(reactors), serve(reactors));
+    let (mut control, mut clock) = (connect(&server), connect(&other));
+    let (_silent, mut half, _blocked) = (connect(&server), connect(&server), blocked(&server));
+    half.write_all(b"*2\r\n$3\r\nGET\r\n$100\r\nhalf").expect("sent");
+    let mut reset = blocked(&server);
+    reset.read_exact(&mut [0; 1000]).expect("answers");
+    drop(reset);
+    // The blocked one is so when its socket is full, which takes some turns.
+    until(|| {
+        let before = turns(&mut control);
+        pass_time(&mut clock, 1000);
+        // One answers us, one is told that the answer is sent, and one asks again.
+        turns(&mut control) - before <= 3
+    });
+}
+
+fn a_server_stops_with_connections_open(reactors: Reactors) {
+    let server = start(&options(&[LOCAL], 3, reactors));
+    let mut streams: Vec<_> = (0..30).map(|_| connect(&server)).collect();
+    for (at, stream) in streams.iter_mut().enumerate() {
+        ask(stream, b"PING\r\n", b"+PONG\r\n");
+        if at % 2 == 0 {
+            stream.write_all(b"*2\r\n$3\r\nGET\r\n$100\r\nhalf").expect("sent");
+        }
+    }
+    streams.extend((0..3).map(|_| blocked(&server)));
+    server.stopper().stop();
+    server.wait().expect("no thread failed");
+    for stream in &mut streams {
+        // What was not read on the other side makes it a reset.
+        match stream.read_to_end(&mut Vec::new()) {
+            Ok(_) => {}
+            Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
+        }
+    }
 }

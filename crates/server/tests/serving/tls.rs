@@ -1,7 +1,8 @@
 //! TLS, with certificates made for each test.
 
-use crate::{LOCAL, ask, ask_last, connect_to, start};
-use nuthatch_server::{Listener, Options, Protocol, Running, Tls, TlsFiles};
+use crate::ask_last;
+use crate::served::{LOCAL, ask, connect_to, over_every_reactor, start};
+use nuthatch_server::{Listener, Options, Protocol, Reactors, Running, Tls, TlsFiles};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -10,6 +11,13 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
+
+over_every_reactor! {
+    requests_and_answers_of_all_sizes_go_through_tls
+    the_end_is_told_so_that_nobody_takes_a_part_for_all
+    what_is_no_tls_ends_the_connection_and_nothing_else
+    with_an_issuer_of_clients_they_need_a_certificate
+}
 
 type Issuer = CertifiedIssuer<'static, KeyPair>;
 
@@ -76,17 +84,17 @@ impl House {
 }
 
 /// A server that speaks RESP, then memcached's protocols, within TLS.
-fn serve_tls(files: &TlsFiles) -> Running {
+fn serve_tls(reactors: Reactors, files: &TlsFiles) -> Running {
     let listener =
         |protocol| Listener::new(protocol, LOCAL.parse().expect("an address")).with_tls();
     let listeners = vec![listener(Protocol::Resp), listener(Protocol::Memcache)];
-    start(&Options::new(listeners).tls(Tls::open(files).expect("good files")))
+    let tls = Tls::open(files).expect("good files");
+    start(&Options::new(listeners).tls(tls).reactors(reactors))
 }
 
-#[test]
-fn requests_and_answers_of_all_sizes_go_through_tls() {
+fn requests_and_answers_of_all_sizes_go_through_tls(reactors: Reactors) {
     let house = House::new();
-    let server = serve_tls(&house.files());
+    let server = serve_tls(reactors, &house.files());
     let mut stream = house.client((&server, 0), None);
     ask(&mut stream, b"PING\r\n", b"+PONG\r\n");
     let value = vec![b'v'; 60_000];
@@ -105,10 +113,9 @@ fn requests_and_answers_of_all_sizes_go_through_tls() {
     ask(&mut other, b"", b"HD s60000\r\n");
 }
 
-#[test]
-fn the_end_is_told_so_that_nobody_takes_a_part_for_all() {
+fn the_end_is_told_so_that_nobody_takes_a_part_for_all(reactors: Reactors) {
     let house = House::new();
-    let server = serve_tls(&house.files());
+    let server = serve_tls(reactors, &house.files());
     // Without the server's word for it, reading would fail here.
     let answer = ask_last(&mut house.client((&server, 0), None), b"PING\r\nQUIT\r\nPING\r\n");
     assert_eq!(answer, r"+PONG\r\n+OK\r\n");
@@ -121,10 +128,9 @@ fn the_end_is_told_so_that_nobody_takes_a_part_for_all() {
     assert!(answer == b"+OK\r\n".repeat(10_000));
 }
 
-#[test]
-fn what_is_no_tls_ends_the_connection_and_nothing_else() {
+fn what_is_no_tls_ends_the_connection_and_nothing_else(reactors: Reactors) {
     let house = House::new();
-    let server = serve_tls(&house.files());
+    let server = serve_tls(reactors, &house.files());
     let mut plain = connect_to(&server, 0);
     plain.write_all(b"*1\r\n$4\r\nPING\r\n").expect("sent");
     let mut answer = Vec::new();
@@ -137,12 +143,11 @@ fn what_is_no_tls_ends_the_connection_and_nothing_else() {
     ask(&mut house.client((&server, 0), None), b"PING\r\n", b"+PONG\r\n");
 }
 
-#[test]
-fn with_an_issuer_of_clients_they_need_a_certificate() {
+fn with_an_issuer_of_clients_they_need_a_certificate(reactors: Reactors) {
     let house = House::new();
     let clients = issuer();
     let client_ca = Some(house.put("clients", &clients.pem()));
-    let server = serve_tls(&TlsFiles { client_ca, ..house.files() });
+    let server = serve_tls(reactors, &TlsFiles { client_ca, ..house.files() });
     ask(&mut house.client((&server, 0), Some(&clients)), b"PING\r\n", b"+PONG\r\n");
     for stranger in [None, Some(&house.issuer)] {
         let mut stream = house.client((&server, 0), stranger);

@@ -1,0 +1,140 @@
+//! Where a worker accepts connections, and when it does not.
+//!
+//! When the process or the machine has no descriptors or no memory for one more connection,
+//! accepting fails, and would fail again at once. So it rests until a connection of this worker has
+//! gone, or for a while, as others may have gone elsewhere. Clients wait in the kernel until then.
+
+use crate::listener::{Listening, Protocol};
+use crate::reactor::{Number, Reactor, Socket};
+use rustix::io::Errno;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// How long accepting rests if no connection goes.
+const REST: Duration = Duration::from_millis(100);
+
+/// The sockets that a worker listens with.
+pub(crate) struct Listeners {
+    sockets: Vec<Socket>,
+    /// What is spoken at each, and whether within TLS.
+    spoken: Vec<(Protocol, bool)>,
+    /// Those that do not accept now.
+    resting: Vec<Number>,
+    /// Until when, if there are any.
+    until: Option<Instant>,
+}
+
+impl Listeners {
+    /// All of them accept from now on.
+    pub(crate) fn start(all: Vec<Listening>, reactor: &mut Reactor) -> io::Result<Self> {
+        let spoken = all.iter().map(|one| (one.protocol, one.tls)).collect();
+        let sockets: Vec<_> = all.into_iter().map(|one| Socket::new(one.socket)).collect();
+        let resting = (0..sockets.len()).map(|number| number as Number).collect();
+        let mut listeners = Self { sockets, spoken, resting, until: None };
+        listeners.resume(reactor)?;
+        Ok(listeners)
+    }
+
+    /// What is spoken at a listener, and whether within TLS.
+    pub(crate) fn spoken(&self, listener: Number) -> (Protocol, bool) {
+        self.spoken[listener as usize]
+    }
+
+    /// One accepts no more until it is asked to again: with an error, if it was not able to.
+    pub(crate) fn ended(
+        &mut self,
+        listener: Number,
+        error: Option<&io::Error>,
+        reactor: &mut Reactor,
+    ) -> io::Result<()> {
+        if error.is_none_or(is_of_one_connection) {
+            let socket = &self.sockets[listener as usize];
+            return reactor.accept(socket, listener);
+        }
+        self.resting.push(listener);
+        self.until.get_or_insert_with(|| Instant::now() + REST);
+        Ok(())
+    }
+
+    /// How long to wait for events at most, so that accepting goes on in time.
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        self.until.map(|until| until.saturating_duration_since(Instant::now()))
+    }
+
+    /// Goes on accepting if it has rested for long enough.
+    pub(crate) fn resume_in_time(&mut self, reactor: &mut Reactor) -> io::Result<()> {
+        match self.until {
+            Some(until) if Instant::now() >= until => self.resume(reactor),
+            _ => Ok(()),
+        }
+    }
+
+    /// Goes on accepting: a connection has gone.
+    pub(crate) fn resume(&mut self, reactor: &mut Reactor) -> io::Result<()> {
+        self.until = None;
+        while let Some(listener) = self.resting.pop() {
+            reactor.accept(&self.sockets[listener as usize], listener)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether one connection was lost before it was accepted: the next may be accepted at once.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    [Errno::CONNABORTED, Errno::PROTO, Errno::INTR, Errno::AGAIN]
+        .iter()
+        .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reactor::{Event, Kind};
+    use std::net::{TcpListener, TcpStream};
+
+    fn accepting_rests_without_descriptors(kind: Kind) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let mut reactor = Reactor::new(kind, 2).expect("a reactor");
+        let mut listeners = Listeners::start(Vec::new(), &mut reactor).expect("listeners");
+        listeners.sockets.push(Socket::new(listener.into()));
+        assert_eq!(listeners.timeout(), None);
+        for errno in [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM] {
+            let error = io::Error::from(errno);
+            listeners.ended(0, Some(&error), &mut reactor).expect("it rests");
+            assert!(listeners.timeout().is_some_and(|timeout| timeout <= REST), "{error}");
+            let _client = TcpStream::connect(address).expect("a connection");
+            let mut events = Vec::new();
+            reactor.wait(Some(Duration::ZERO), &mut events).expect("a wait");
+            assert!(events.is_empty(), "{events:?}");
+
+            listeners.resume(&mut reactor).expect("it goes on");
+            assert_eq!(listeners.timeout(), None);
+            reactor.wait(None, &mut events).expect("a wait");
+            assert!(matches!(events[..], [Event::Accepted { socket: Ok(_), .. }]), "{events:?}");
+            // The next round begins with a reactor that does not accept.
+            reactor = Reactor::new(kind, 2).expect("a reactor");
+        }
+    }
+
+    #[test]
+    fn accepting_rests_without_descriptors_with_io_uring() {
+        accepting_rests_without_descriptors(Kind::Uring);
+    }
+
+    #[test]
+    fn accepting_rests_without_descriptors_with_epoll() {
+        accepting_rests_without_descriptors(Kind::Epoll);
+    }
+
+    #[test]
+    fn a_connection_that_is_lost_is_no_reason_to_rest() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let mut reactor = Reactor::new(Kind::Epoll, 2).expect("a reactor");
+        let mut listeners = Listeners::start(Vec::new(), &mut reactor).expect("listeners");
+        listeners.sockets.push(Socket::new(listener.into()));
+        let error = io::Error::from(Errno::CONNABORTED);
+        listeners.ended(0, Some(&error), &mut reactor).expect("it goes on");
+        assert_eq!((listeners.timeout(), &listeners.resting[..]), (None, &[][..]));
+    }
+}

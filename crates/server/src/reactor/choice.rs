@@ -1,0 +1,117 @@
+//! Which reactor there is on this machine.
+
+use super::{Event, Reactor, Socket};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+/// What the threads of a server wait with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reactors {
+    /// `io_uring` if there is one that works, else `epoll`.
+    #[default]
+    Auto,
+    /// `io_uring`: Linux 6.1 or later, where nothing forbids it.
+    Uring,
+    /// `epoll`, which every Linux has.
+    Epoll,
+}
+
+/// One of the reactors there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Uring,
+    Epoll,
+}
+
+impl Kind {
+    /// Its name, as clients and people are told it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Uring => "io_uring",
+            Self::Epoll => "epoll",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Reactors {
+    /// The one to use here.
+    pub(crate) fn choose(self) -> io::Result<Kind> {
+        self.choose_by(|| try_out(Kind::Uring))
+    }
+
+    fn choose_by(self, try_uring: impl FnOnce() -> io::Result<()>) -> io::Result<Kind> {
+        match self {
+            Self::Auto => Ok(try_uring().map_or(Kind::Epoll, |()| Kind::Uring)),
+            Self::Uring => try_uring().map(|()| Kind::Uring).map_err(|error| {
+                let expected = "expected Linux 6.1 or later, and nothing that forbids it";
+                io::Error::new(error.kind(), format!("io_uring: {expected}; found: {error}"))
+            }),
+            Self::Epoll => Ok(Kind::Epoll),
+        }
+    }
+}
+
+/// Receives a byte with a new reactor. Being made is not enough: what it is made of came into the
+/// kernel one by one, and each can be forbidden by itself.
+fn try_out(kind: Kind) -> io::Result<()> {
+    let mut reactor = Reactor::new(kind, 2)?;
+    let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
+    let (ours, theirs) = socketpair(family, kind, SocketFlags::CLOEXEC, None)?;
+    let ours = Socket::new(ours);
+    reactor.receive(&ours, 0)?;
+    rustix::io::write(&theirs, b"?")?;
+    let mut events = Vec::new();
+    // The byte is there already: the time is for a kernel that does not tell.
+    reactor.wait(Some(Duration::from_secs(1)), &mut events)?;
+    for event in events {
+        match event {
+            Event::Received { bytes: Ok(Some(filled)), more: true, .. }
+                if reactor.bytes(&filled) == b"?" =>
+            {
+                return Ok(());
+            }
+            Event::Received { bytes: Err(error), .. } => return Err(error),
+            _ => {}
+        }
+    }
+    Err(io::Error::other("it does not receive"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn forbidden() -> io::Result<()> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+
+    #[test]
+    fn epoll_stands_in_where_there_is_no_io_uring() {
+        assert_eq!(Reactors::Auto.choose_by(|| Ok(())).expect("one"), Kind::Uring);
+        assert_eq!(Reactors::Auto.choose_by(forbidden).expect("one"), Kind::Epoll);
+    }
+
+    #[test]
+    fn what_is_asked_for_is_used_or_refused() {
+        assert_eq!(Reactors::Uring.choose_by(|| Ok(())).expect("one"), Kind::Uring);
+        assert_eq!(Reactors::Epoll.choose_by(|| Ok(())).expect("one"), Kind::Epoll);
+        let error = Reactors::Uring.choose_by(forbidden).expect_err("it is forbidden");
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+        assert!(error.to_string().starts_with("io_uring: expected Linux 6.1 or later"), "{error}");
+    }
+
+    #[test]
+    fn a_reactor_that_works_passes_its_trial() {
+        for kind in [Kind::Uring, Kind::Epoll] {
+            try_out(kind).unwrap_or_else(|error| panic!("{kind}: {error}"));
+        }
+    }
+}

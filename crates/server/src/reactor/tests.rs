@@ -1,0 +1,380 @@
+//! What holds of every reactor, in the same words for each.
+
+use super::{BUFFER_LEN, Event, Filled, Kind, Number, Reactor, Socket};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socket, socketpair};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// For each reactor a module with a test of each name.
+macro_rules! of_every_reactor {
+    ($($test:ident)*) => {
+        mod io_uring {
+            $(#[test] fn $test() { super::$test(super::Driver::new(super::Kind::Uring)); })*
+        }
+        mod epoll {
+            $(#[test] fn $test() { super::$test(super::Driver::new(super::Kind::Epoll)); })*
+        }
+    };
+}
+
+of_every_reactor! {
+    each_connection_is_an_event
+    what_does_not_listen_does_not_accept
+    bytes_come_then_the_end
+    buffers_that_come_back_are_filled_again
+    without_a_free_buffer_receiving_ends
+    receiving_goes_on_after_a_pause
+    what_has_no_room_is_sent_later
+    who_has_gone_is_not_sent_to
+    bytes_are_received_while_others_are_sent
+    a_shutdown_ends_what_goes_on
+    a_socket_is_let_go_with_its_last_event
+    what_is_no_socket_is_told
+    one_who_is_sent_to_in_every_turn_leaves_turns_to_others
+    calls_of_a_waker_are_one_event
+    nothing_happens_for_a_while
+}
+
+const BUFFERS: u16 = 4;
+
+/// More than any socket takes without being read.
+const TOO_MUCH: usize = 32 << 20;
+
+/// When a test is given up that waits for an event in vain.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A reactor, and what it has told.
+struct Driver {
+    reactor: Reactor,
+    events: Vec<Event>,
+}
+
+impl Driver {
+    fn new(kind: Kind) -> Self {
+        let reactor = Reactor::new(kind, BUFFERS).expect("a reactor");
+        Self { reactor, events: Vec::new() }
+    }
+
+    /// The next event, for which nothing else is needed.
+    #[track_caller]
+    fn next(&mut self) -> Event {
+        // A wait may end without any, for as long as this is no reactor that does not tell.
+        let start = Instant::now();
+        while start.elapsed() < PATIENCE {
+            if self.events.is_empty() {
+                let second = Some(Duration::from_secs(1));
+                self.reactor.wait(second, &mut self.events).expect("a wait");
+            }
+            if !self.events.is_empty() {
+                return self.events.remove(0);
+            }
+        }
+        panic!("no event");
+    }
+
+    /// That nothing has happened.
+    #[track_caller]
+    fn nothing(&mut self) {
+        for _ in 0..3 {
+            self.reactor.wait(Some(Duration::ZERO), &mut self.events).expect("a wait");
+        }
+        assert!(self.events.is_empty(), "{:?}", self.events);
+    }
+
+    /// What was received next, and whether there will be more. The buffer is given back.
+    #[track_caller]
+    fn received(&mut self) -> (io::Result<Vec<u8>>, bool) {
+        match self.next() {
+            Event::Received { bytes, more, .. } => (bytes.map(|filled| self.take(filled)), more),
+            event => panic!("{event:?}"),
+        }
+    }
+
+    fn take(&mut self, filled: Option<Filled>) -> Vec<u8> {
+        let Some(filled) = filled else { return Vec::new() };
+        let bytes = self.reactor.bytes(&filled).to_vec();
+        self.reactor.give_back(filled);
+        bytes
+    }
+
+    /// The buffer that was sent next, and whether it was.
+    #[track_caller]
+    fn sent(&mut self) -> (Vec<u8>, io::Result<()>) {
+        match self.next() {
+            Event::Sent { buffer, result, .. } => (buffer, result),
+            event => panic!("{event:?}"),
+        }
+    }
+
+    fn receive(&mut self, socket: &Socket, number: Number) {
+        self.reactor.receive(socket, number).expect("receives");
+    }
+
+    fn send(&mut self, socket: &Socket, number: Number, bytes: &[u8]) {
+        self.reactor.send(socket, number, bytes.to_vec()).expect("sends");
+    }
+}
+
+fn pair() -> (Socket, UnixStream) {
+    let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
+    let (ours, theirs) = socketpair(family, kind, SocketFlags::CLOEXEC, None).expect("sockets");
+    (Socket::new(ours), theirs.into())
+}
+
+/// That a result is this error.
+#[track_caller]
+fn is<T: std::fmt::Debug>(result: &io::Result<T>, errno: Errno) {
+    let error = result.as_ref().expect_err("an error");
+    assert_eq!(error.raw_os_error(), Some(errno.raw_os_error()), "{error}");
+}
+
+fn each_connection_is_an_event(mut driver: Driver) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    let listener = Socket::new(listener.into());
+    driver.reactor.accept(&listener, 7).expect("accepts");
+    driver.nothing();
+    for _ in 0..3 {
+        let clients: Vec<_> = (0..100).map(|_| TcpStream::connect(address)).collect();
+        for _ in &clients {
+            let Event::Accepted { listener: 7, socket: Ok(socket), more: true } = driver.next()
+            else {
+                panic!("a connection");
+            };
+            let flags = rustix::io::fcntl_getfd(socket).expect("flags");
+            assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
+        }
+        driver.nothing();
+    }
+}
+
+fn what_does_not_listen_does_not_accept(mut driver: Driver) {
+    let (family, kind) = (AddressFamily::INET, SocketType::STREAM);
+    let ours = Socket::new(socket(family, kind, None).expect("a socket"));
+    for _ in 0..2 {
+        driver.reactor.accept(&ours, 3).expect("accepts");
+        let Event::Accepted { listener: 3, socket: Err(_), more: false } = driver.next() else {
+            panic!("an error");
+        };
+        driver.nothing();
+    }
+}
+
+fn bytes_come_then_the_end(mut driver: Driver) {
+    let (ours, mut theirs) = pair();
+    driver.receive(&ours, 5);
+    driver.nothing();
+    for round in 0..10 {
+        let bytes = [round; 3];
+        theirs.write_all(&bytes).expect("sent");
+        let (received, more) = driver.received();
+        assert_eq!((&received.expect("bytes")[..], more), (&bytes[..], true));
+        driver.nothing();
+    }
+    drop(theirs);
+    let (received, more) = driver.received();
+    assert_eq!((received.expect("the end").len(), more), (0, false));
+    driver.nothing();
+}
+
+fn buffers_that_come_back_are_filled_again(mut driver: Driver) {
+    let (ours, mut theirs) = pair();
+    driver.receive(&ours, 0);
+    for round in 0..10 * BUFFERS {
+        let bytes = vec![round as u8; BUFFER_LEN];
+        theirs.write_all(&bytes).expect("sent");
+        let mut all = Vec::new();
+        while all.len() < bytes.len() {
+            let (received, more) = driver.received();
+            all.extend(received.expect("bytes"));
+            assert!(more);
+        }
+        assert!(all == bytes);
+    }
+}
+
+fn without_a_free_buffer_receiving_ends(mut driver: Driver) {
+    let (ours, mut theirs) = pair();
+    driver.receive(&ours, 0);
+    let mut held = Vec::new();
+    for number in 0..=BUFFERS {
+        theirs.write_all(&[number as u8]).expect("sent");
+        match driver.next() {
+            Event::Received { bytes: Ok(Some(filled)), more: true, .. } => held.push(filled),
+            Event::Received { bytes, more, .. } => {
+                assert_eq!((number, more), (BUFFERS, false));
+                is(&bytes, Errno::NOBUFS);
+            }
+            event => panic!("{event:?}"),
+        }
+    }
+    driver.nothing();
+    for (number, filled) in held.into_iter().enumerate() {
+        assert_eq!(driver.take(Some(filled)), [number as u8], "it was not written to since");
+    }
+    driver.receive(&ours, 0);
+    assert_eq!(driver.received().0.expect("the rest"), [BUFFERS as u8]);
+}
+
+fn receiving_goes_on_after_a_pause(mut driver: Driver) {
+    let (ours, mut theirs) = pair();
+    for round in 0..5 {
+        driver.receive(&ours, 1);
+        theirs.write_all(&[round]).expect("sent");
+        assert_eq!(driver.received().0.expect("bytes"), [round]);
+        driver.reactor.pause(1).expect("pauses");
+        let (received, more) = driver.received();
+        is(&received, Errno::CANCELED);
+        assert!(!more);
+        theirs.write_all(b"+").expect("sent");
+        driver.nothing();
+        driver.receive(&ours, 1);
+        assert_eq!(driver.received().0.expect("what came in the pause"), b"+");
+        driver.reactor.pause(1).expect("pauses");
+        is(&driver.received().0, Errno::CANCELED);
+    }
+    // There is nothing to pause.
+    driver.reactor.pause(1).expect("pauses");
+    driver.reactor.pause(77).expect("pauses");
+    driver.nothing();
+}
+
+fn what_has_no_room_is_sent_later(mut driver: Driver) {
+    let (ours, mut theirs) = pair();
+    let bytes: Vec<u8> = (0..TOO_MUCH).map(|at| (at / 4096) as u8).collect();
+    for _ in 0..2 {
+        driver.send(&ours, 9, &bytes);
+        driver.nothing();
+        let reader = std::thread::spawn(move || {
+            let mut read = vec![0; TOO_MUCH];
+            theirs.read_exact(&mut read).expect("all of it");
+            (read, theirs)
+        });
+        let (buffer, result) = driver.sent();
+        result.expect("it is sent");
+        let (read, back) = reader.join().expect("no panic");
+        assert!(buffer == bytes && read == bytes);
+        theirs = back;
+    }
+    driver.nothing();
+}
+
+fn who_has_gone_is_not_sent_to(mut driver: Driver) {
+    let (ours, theirs) = pair();
+    drop(theirs);
+    for _ in 0..3 {
+        driver.send(&ours, 2, b"bytes");
+        let (buffer, result) = driver.sent();
+        assert_eq!(buffer, b"bytes");
+        is(&result, Errno::PIPE);
+        driver.nothing();
+    }
+}
+
+fn bytes_are_received_while_others_are_sent(mut driver: Driver) {
+    let (ours, mut theirs) = pair();
+    driver.receive(&ours, 4);
+    driver.send(&ours, 4, &vec![1; TOO_MUCH]);
+    for round in 0..10 {
+        theirs.write_all(&[round]).expect("sent");
+        assert_eq!(driver.received().0.expect("bytes"), [round]);
+    }
+    let reader = std::thread::spawn(move || {
+        theirs.read_exact(&mut vec![0; TOO_MUCH]).expect("all of it");
+        theirs
+    });
+    driver.sent().1.expect("it is sent");
+    let mut theirs = reader.join().expect("no panic");
+    theirs.write_all(b"more").expect("sent");
+    assert_eq!(driver.received().0.expect("bytes"), b"more");
+}
+
+fn a_shutdown_ends_what_goes_on(mut driver: Driver) {
+    let (ours, _theirs) = pair();
+    driver.receive(&ours, 6);
+    driver.send(&ours, 6, &vec![1; TOO_MUCH]);
+    driver.nothing();
+    shutdown(&ours, Shutdown::Both).expect("a socket");
+    let (mut received, mut sent) = (0, 0);
+    for _ in 0..2 {
+        match driver.next() {
+            Event::Received { bytes: Ok(None), more: false, .. } => received += 1,
+            Event::Sent { buffer, result, .. } => {
+                assert_eq!(buffer.len(), TOO_MUCH);
+                result.expect_err("nobody takes it");
+                sent += 1;
+            }
+            event => panic!("{event:?}"),
+        }
+    }
+    assert_eq!((received, sent), (1, 1));
+    driver.nothing();
+}
+
+fn a_socket_is_let_go_with_its_last_event(mut driver: Driver) {
+    let (ours, theirs) = pair();
+    driver.receive(&ours, 8);
+    driver.send(&ours, 8, b"bytes");
+    driver.sent().1.expect("it is sent");
+    drop(theirs);
+    // Bytes that were not read may make it an error.
+    assert!(!driver.received().1);
+    assert_eq!(Socket::strong_count(&ours), 1);
+    driver.nothing();
+}
+
+fn what_is_no_socket_is_told(mut driver: Driver) {
+    let file = Socket::new(File::open("/dev/null").expect("a device").into());
+    driver.receive(&file, 1);
+    let (received, more) = driver.received();
+    assert!(received.is_err() && !more);
+    driver.send(&file, 1, b"bytes");
+    assert!(driver.sent().1.is_err());
+    driver.reactor.accept(&file, 1).expect("accepts");
+    let Event::Accepted { socket: Err(_), more: false, .. } = driver.next() else {
+        panic!("an error");
+    };
+    driver.nothing();
+}
+
+fn one_who_is_sent_to_in_every_turn_leaves_turns_to_others(mut driver: Driver) {
+    let (greedy, _reads_later) = pair();
+    let (other, mut client) = pair();
+    driver.receive(&other, 1);
+    driver.send(&greedy, 0, b"x");
+    driver.sent().1.expect("it is sent");
+    client.write_all(b"y").expect("sent");
+    let mut turns = 0;
+    loop {
+        turns += 1;
+        driver.send(&greedy, 0, b"x");
+        driver.reactor.wait(None, &mut driver.events).expect("a wait");
+        let received = |event: &Event| matches!(event, Event::Received { connection: 1, .. });
+        if driver.events.iter().any(received) {
+            break;
+        }
+        assert!(turns < 4, "{:?}", driver.events);
+        driver.events.clear();
+    }
+}
+
+fn calls_of_a_waker_are_one_event(mut driver: Driver) {
+    let waker = driver.reactor.waker();
+    for _ in 0..3 {
+        let from_another = waker.clone();
+        let thread = std::thread::spawn(move || (0..3).for_each(|_| from_another.wake()));
+        thread.join().expect("no panic");
+        let event = driver.next();
+        assert!(matches!(event, Event::Woken), "{event:?}");
+        driver.nothing();
+    }
+}
+
+fn nothing_happens_for_a_while(mut driver: Driver) {
+    driver.reactor.wait(Some(Duration::from_millis(1)), &mut driver.events).expect("a wait");
+    driver.nothing();
+}

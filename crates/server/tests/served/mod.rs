@@ -1,0 +1,123 @@
+//! A server to connect to, over any reactor.
+
+use nuthatch_cache::{Cache, Options as CacheOptions};
+use nuthatch_server::{Address, Listener, Options, Protocol, Reactors, Running};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::{Arc, Once};
+
+/// For each reactor a module with a test of each name.
+macro_rules! over_every_reactor {
+    ($($test:ident)*) => {
+        mod io_uring {
+            $(#[test] fn $test() { super::$test(nuthatch_server::Reactors::Uring); })*
+        }
+        mod epoll {
+            $(#[test] fn $test() { super::$test(nuthatch_server::Reactors::Epoll); })*
+        }
+    };
+}
+pub(crate) use over_every_reactor;
+
+pub(crate) fn cache() -> Arc<Cache> {
+    Arc::new(Cache::new(CacheOptions::new().memory(64 << 20)).expect("a cache"))
+}
+
+/// Descriptors for tests that run at once, as far as they are allowed.
+const DESCRIPTORS: u64 = 16 << 10;
+
+/// Raises the limit for all tests of this process, once.
+pub(crate) fn allow_descriptors() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let limit = getrlimit(Resource::Nofile);
+        let most = limit.maximum.map_or(DESCRIPTORS, |most| most.min(DESCRIPTORS));
+        if limit.current.is_some_and(|current| current < most) {
+            let raised = Rlimit { current: Some(most), ..limit };
+            setrlimit(Resource::Nofile, raised).expect("a limit");
+        }
+    });
+}
+
+/// Any free port.
+pub(crate) const LOCAL: &str = "127.0.0.1:0";
+
+pub(crate) fn at((protocol, address): &(Protocol, &str)) -> Listener {
+    Listener::new(*protocol, address.parse().expect("an address"))
+}
+
+/// Listens for clients of Redis.
+pub(crate) fn options(addresses: &[&str], threads: usize, reactors: Reactors) -> Options {
+    let listeners = addresses.iter().map(|address| at(&(Protocol::Resp, *address)));
+    Options::new(listeners.collect()).threads(threads).reactors(reactors)
+}
+
+/// A server of a small cache.
+pub(crate) fn start(options: &Options) -> Running {
+    allow_descriptors();
+    Running::start(cache(), options).expect("a server")
+}
+
+/// A server with one thread, for clients of Redis.
+pub(crate) fn serve(reactors: Reactors) -> Running {
+    start(&options(&[LOCAL], 1, reactors))
+}
+
+/// Where the listener of this number is.
+pub(crate) fn address(server: &Running, listener: usize) -> std::net::SocketAddr {
+    let Address::Tcp(address) = server.listeners()[listener].address else {
+        panic!("an address of the network")
+    };
+    address
+}
+
+pub(crate) fn connect(server: &Running) -> TcpStream {
+    connect_to(server, 0)
+}
+
+/// A connection to the listener of this number.
+pub(crate) fn connect_to(server: &Running, listener: usize) -> TcpStream {
+    TcpStream::connect(address(server, listener)).expect("a connection")
+}
+
+/// Sends bytes, then reads as many as are expected.
+#[track_caller]
+pub(crate) fn ask(stream: &mut (impl Read + Write), request: &[u8], expected: &[u8]) {
+    stream.write_all(request).expect("sent");
+    let mut answer = vec![0; expected.len()];
+    stream.read_exact(&mut answer).expect("an answer");
+    assert_eq!(answer.escape_ascii().to_string(), expected.escape_ascii().to_string());
+}
+
+/// What `INFO` tells under this name.
+#[track_caller]
+pub(crate) fn info(stream: &mut TcpStream, name: &str) -> String {
+    stream.write_all(b"INFO\r\n").expect("sent");
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).expect("an answer");
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).expect("text");
+    let len: usize = head.trim_end()[1..].parse().expect("a length");
+    let mut text = vec![0; len + 2];
+    stream.read_exact(&mut text).expect("an answer");
+    let text = String::from_utf8(text).expect("text");
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    value.unwrap_or_else(|| panic!("no {name} in {text}")).to_owned()
+}
+
+/// Turns of the event loop until now.
+#[track_caller]
+pub(crate) fn turns(stream: &mut TcpStream) -> u64 {
+    info(stream, "eventloop_cycles").parse().expect("a number")
+}
+
+/// Lets some time pass for others: as long as so many round trips take.
+pub(crate) fn pass_time(clock: &mut TcpStream, round_trips: usize) {
+    for _ in 0..round_trips {
+        ask(clock, b"PING\r\n", b"+PONG\r\n");
+    }
+}
