@@ -11,9 +11,13 @@ use crate::memcache::Shared;
 use crate::protocol::resp::Span;
 use crate::reactor::{Filled, Number, Reactor};
 use nuthatch_cache::{KeyHash, Session, Turn};
+use std::ops::Range;
 
 /// Requests looked at together.
 const MOST: usize = 64;
+
+/// Bytes of answers to them, about: they are sent while they are still in the processor's cache.
+const ANSWERS_MOST: usize = 128 << 10;
 
 /// Keys asked for ahead, in requests with many: more than these would not stay in the processor's
 /// cache until they are needed.
@@ -62,6 +66,10 @@ struct Queued<R> {
 #[derive(Default)]
 pub(crate) struct Batch {
     progress: Vec<Progress>,
+    /// The first connection of which something may be left.
+    first: usize,
+    /// Bytes of an answer, as the last batch had them.
+    answer_len: usize,
     spans: Vec<Span>,
     hashes: Vec<KeyHash>,
 }
@@ -80,34 +88,44 @@ pub(crate) struct Scene<'a, 'c> {
 }
 
 impl Batch {
-    /// Executes all that was received by connections of one protocol, as far as it is whole and
-    /// its connection may go on. Answers how far that was, for each.
-    pub(crate) fn execute_all<D: Driver>(
+    /// Begins with what so many connections have received.
+    pub(crate) fn begin(&mut self, works: usize) {
+        self.progress.clear();
+        self.progress.resize(works, Progress::default());
+        self.first = 0;
+    }
+
+    /// Executes the next requests of connections of one protocol, as far as they are whole and
+    /// their connection may go on. Answers which connections those may be of; none once all are done.
+    pub(crate) fn execute_next<D: Driver>(
         &mut self,
         works: &[Work],
         scene: &mut Scene<'_, '_>,
-    ) -> &[Progress] {
-        self.progress.clear();
-        self.progress.resize(works.len(), Progress::default());
-        let reactor = scene.reactor;
-        let mut queued = Vec::with_capacity(MOST);
-        let mut first = 0;
-        while first < works.len() {
-            queued.clear();
-            self.spans.clear();
-            let mut next = first;
-            while next < works.len() {
-                let bytes = works[next].bytes(reactor);
-                if !self.decode::<D>((next, works[next].connection), bytes, &mut queued, scene) {
-                    break;
-                }
-                next += 1;
-            }
-            if !queued.is_empty() {
-                self.execute::<D>(works, &queued, scene);
-            }
-            first = next;
+    ) -> Option<Range<usize>> {
+        let first = self.first;
+        if first >= works.len() {
+            return None;
         }
+        let reactor = scene.reactor;
+        let most = (ANSWERS_MOST / self.answer_len.max(1)).clamp(MOST / 16, MOST);
+        let mut queued = Vec::with_capacity(most);
+        self.spans.clear();
+        while self.first < works.len() {
+            let Work { connection, .. } = works[self.first];
+            let bytes = works[self.first].bytes(reactor);
+            if !self.decode::<D>((self.first, connection), bytes, &mut queued, scene) {
+                break;
+            }
+            self.first += 1;
+        }
+        if !queued.is_empty() {
+            self.execute::<D>(works, &queued, scene);
+        }
+        Some(first..works.len().min(self.first + 1))
+    }
+
+    /// How far it was, for each connection.
+    pub(crate) fn progress(&self) -> &[Progress] {
         &self.progress
     }
 
@@ -124,7 +142,7 @@ impl Batch {
         while connection.is_open() && progress.decoded < bytes.len() {
             // Whoever logs in first may send longer requests then: one at a time.
             let waits = !connection.trusted && queued.iter().any(|one| one.work == work);
-            if queued.len() >= MOST || waits {
+            if queued.len() == queued.capacity() || waits {
                 return false;
             }
             match D::next(connection, &bytes[progress.decoded..], &mut self.spans) {
@@ -178,11 +196,13 @@ impl Batch {
         let mut turn = session.turn();
         memcache.flush_if_due(&turn);
         self.prefetch::<D>(queued, server, &turn);
+        let mut answers_len = 0;
         for queued in queued {
             let work = works[queued.work].connection;
             let Some(connection) = connections.get(work).filter(|it| it.is_open()) else {
                 continue;
             };
+            let before = connection.out.len();
             let exclusive = D::is_exclusive(&queued.request);
             if *shared && exclusive {
                 turn.be_alone();
@@ -202,8 +222,10 @@ impl Batch {
                 memcache.flush_if_due(&turn);
             }
             turn.be_with_others();
+            answers_len += connection.out.len().saturating_sub(before);
             self.progress[queued.work].executed = queued.end;
             connection.note_output(*short_of_memory);
         }
+        self.answer_len = answers_len / queued.len();
     }
 }

@@ -19,6 +19,7 @@ use rustix::net::sockopt::set_tcp_nodelay;
 use rustix::net::{Shutdown, SocketAddrAny};
 use std::io;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +29,9 @@ const BUFFERS: u16 = 256;
 
 /// Changes of a worker's memory are told to the others from so many bytes on.
 const TOLD_FROM: isize = 64 << 10;
+
+/// Answers of so many bytes are sent before others are made, lest they leave the processor's cache.
+const SENT_EARLY_FROM: usize = 64 << 10;
 
 /// When connections take more than this part of the budget, they must make do with less.
 const HELD_PART: u64 = 4;
@@ -146,7 +150,7 @@ impl<'c> Worker<'c> {
             for event in events.drain(..) {
                 self.take(event)?;
             }
-            self.execute();
+            self.execute()?;
             self.metrics.settle(&self.common.server.settings);
             self.heed_changes();
             self.close_idle(timeout_s);
@@ -311,19 +315,44 @@ impl<'c> Worker<'c> {
     }
 
     /// Executes what was received.
-    fn execute(&mut self) {
-        self.execute_of::<RespDriver>(Protocol::Resp);
-        self.execute_of::<MemcacheDriver>(Protocol::Memcache);
-        self.execute_of::<PmcDriver>(Protocol::Pmc);
-        self.execute_of::<MrcacheDriver>(Protocol::Mrcache(Framing::default()));
+    fn execute(&mut self) -> io::Result<()> {
+        self.execute_of::<RespDriver>(Protocol::Resp)?;
+        self.execute_of::<MemcacheDriver>(Protocol::Memcache)?;
+        self.execute_of::<PmcDriver>(Protocol::Pmc)?;
+        self.execute_of::<MrcacheDriver>(Protocol::Mrcache(Framing::default()))
     }
 
     /// Executes what was received by connections that speak a protocol.
-    fn execute_of<D: Driver>(&mut self, protocol: Protocol) {
-        let works = &mut self.works[protocol.index()];
-        if works.is_empty() {
-            return;
+    fn execute_of<D: Driver>(&mut self, protocol: Protocol) -> io::Result<()> {
+        let mut works = std::mem::take(&mut self.works[protocol.index()]);
+        if !works.is_empty() {
+            self.lend_buffers(&works);
+            self.batch.begin(works.len());
+            while let Some(done) = self.execute_next::<D>(&works) {
+                for work in &works[done] {
+                    self.send_early(work.connection)?;
+                }
+            }
         }
+        let server = &self.common.server;
+        for (work, progress) in works.iter_mut().zip(self.batch.progress()) {
+            self.touched.push(work.connection);
+            if let Some(connection) = self.connections.get(work.connection) {
+                connection.work = None;
+                connection.keep(&mut work.source, *progress, &self.reactor, server);
+            }
+        }
+        for work in works.drain(..) {
+            match work.source {
+                Source::Buffer(filled) => self.reactor.give_back(filled),
+                Source::Inbox(_) => {}
+            }
+        }
+        self.works[protocol.index()] = works;
+        Ok(())
+    }
+
+    fn execute_next<D: Driver>(&mut self, works: &[Work]) -> Option<Range<usize>> {
         let common = self.common;
         let mut scene = Scene {
             reactor: &self.reactor,
@@ -334,8 +363,13 @@ impl<'c> Worker<'c> {
             shared: common.threads > 1,
             short_of_memory: common.is_short_of_memory(),
         };
-        for work in works.iter() {
-            if let Some(connection) = scene.connections.get(work.connection)
+        self.batch.execute_next::<D>(works, &mut scene)
+    }
+
+    /// Gives buffers for answers to connections that have none.
+    fn lend_buffers(&mut self, works: &[Work]) {
+        for work in works {
+            if let Some(connection) = self.connections.get(work.connection)
                 && connection.out.capacity() == 0
                 && let Some(spare) = self.spares.take()
             {
@@ -343,20 +377,27 @@ impl<'c> Worker<'c> {
                 connection.out = spare;
             }
         }
-        let progress = self.batch.execute_all::<D>(works, &mut scene);
-        for (work, progress) in works.iter_mut().zip(progress) {
-            self.touched.push(work.connection);
-            if let Some(connection) = self.connections.get(work.connection) {
-                connection.work = None;
-                connection.keep(&mut work.source, *progress, &self.reactor, &common.server);
-            }
+    }
+
+    /// Sends long answers while they are still in the processor's cache.
+    fn send_early(&mut self, number: Number) -> io::Result<()> {
+        let Some(connection) = self.connections.get(number) else { return Ok(()) };
+        if connection.out.len() < SENT_EARLY_FROM || connection.sending > 0 || connection.shut {
+            return Ok(());
         }
-        for work in works.drain(..) {
-            match work.source {
-                Source::Buffer(filled) => self.reactor.give_back(filled),
-                Source::Inbox(_) => {}
-            }
+        self.send_output(number)?;
+        self.reactor.submit()
+    }
+
+    /// Hands what is to be sent of a connection to the kernel.
+    fn send_output(&mut self, number: Number) -> io::Result<()> {
+        let Some(connection) = self.connections.get(number) else { return Ok(()) };
+        if let Ok(buffer) = connection.take_output() {
+            connection.sending = buffer.len();
+            return self.reactor.send(&connection.socket, number, buffer);
         }
+        (connection.closing, connection.shut) = (true, true);
+        Ok(())
     }
 
     /// Sends what there is to send, and goes on receiving where that had ended.
@@ -372,13 +413,9 @@ impl<'c> Worker<'c> {
             // What was received before the end is answered.
             connection.closing |= connection.ended && !connection.blocked;
             if connection.sending == 0 && connection.has_output() && !connection.shut {
-                if let Ok(buffer) = connection.take_output() {
-                    connection.sending = buffer.len();
-                    self.reactor.send(&connection.socket, number, buffer)?;
-                } else {
-                    (connection.closing, connection.shut) = (true, true);
-                }
+                self.send_output(number)?;
             }
+            let Some(connection) = self.connections.get(number) else { continue };
             connection.shut |= connection.closing && connection.sending == 0;
             if connection.shut {
                 // Ends what the kernel does for it. It may be gone already.

@@ -165,6 +165,15 @@ impl Reactor {
         }
     }
 
+    /// Hands over what there is to do, without waiting for anything.
+    pub(crate) fn submit(&mut self) -> io::Result<()> {
+        match self {
+            Self::Uring(uring) => uring.submit(),
+            // What is sent has gone already.
+            Self::Epoll(_) => Ok(()),
+        }
+    }
+
     /// Received bytes, until their buffer is given back.
     #[inline]
     pub(crate) fn bytes(&self, filled: &Filled) -> &[u8] {

@@ -150,6 +150,11 @@ impl Uring {
         Ok(())
     }
 
+    /// Hands over what there is to do, without waiting for anything.
+    pub(crate) fn submit(&mut self) -> io::Result<()> {
+        unless_passing(self.ring.submit())
+    }
+
     /// Received bytes, until their buffer is given back.
     #[inline]
     pub(crate) fn bytes(&self, filled: &Filled) -> &[u8] {
