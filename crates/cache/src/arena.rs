@@ -34,7 +34,8 @@ pub(crate) const UNIT_LINES: usize = UNIT_LEN / size_of::<Line>();
 /// Bytes of the system's smallest page: what a large item takes is a multiple.
 pub(crate) const PAGE: u64 = 4096;
 
-const HUGE_PAGE: usize = 2 << 20;
+/// Bytes of a huge page.
+pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
 /// A stretch of memory that one session writes, from its start on.
 #[derive(Debug)]
@@ -88,10 +89,16 @@ impl Arena {
         // Advice: where there are no huge pages, small ones do.
         let _ = map.advise_range(Advice::HugePage, skip, ordinary);
         if large > 0 {
-            // A huge page would be more than a large item has written, and than it is counted for.
+            // A huge page would be more than most large items have written, and are counted for.
             let _ = map.advise_range(Advice::NoHugePage, skip + ordinary, large);
         }
         Ok(Self { map, skip, len })
+    }
+
+    /// Whether huge pages shall back these bytes when they are written next.
+    pub(crate) fn prefer_huge(&self, place: u64, len: u64, huge: bool) {
+        let advice = if huge { Advice::HugePage } else { Advice::NoHugePage };
+        let _ = self.map.advise_range(advice, self.skip + place as usize, len as usize);
     }
 
     #[inline]

@@ -10,6 +10,7 @@ use crate::hash::KeyHash;
 use crate::large::VALUE_MOST;
 use crate::segments::Segments;
 use crate::session::Session;
+use crate::slot::Slot;
 use crate::stats::{Counters, Stats};
 use crate::tables::Tables;
 use std::collections::hash_map::RandomState;
@@ -109,8 +110,17 @@ impl Cache {
     }
 
     pub(crate) fn note_reserved(&self) {
+        // The ghost queue is made when room is short already: room for it is kept from the start,
+        // for as many items as the index can hold.
+        let ghost = match self.eviction {
+            Eviction::S3Fifo => {
+                self.ghost.memory_ahead(self.segments.index_bytes() / size_of::<Slot>() as u64)
+            }
+            Eviction::None => 0,
+        };
         let elsewhere = self.elsewhere.load(Ordering::Relaxed);
-        self.segments.reserve(elsewhere + self.memory_beside() + self.tables.memory());
+        let beside = self.segments.memory() + self.tables.memory() + ghost;
+        self.segments.reserve(elsewhere + beside);
     }
 
     /// Bytes of what is known of segments and of keys that were evicted.

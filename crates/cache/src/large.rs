@@ -2,14 +2,15 @@
 //!
 //! Each has a segment of its own, with addresses behind those of the ordinary segments, which is as
 //! long as the item, in pages. It stands in the same queues, is reclaimed and retired as the others
-//! are, and is never copied: where an ordinary item would be moved, its segment stands in line anew.
+//! are, and is never copied: where an ordinary item would be moved, its segment stands in line
+//! anew.
 //!
 //! One budget holds for all: pages of large items are taken from what ordinary segments may use,
 //! until the pages are back with the system. That takes a while for a large item, so they go in
-//! slices, one with each turn, or with each write where room is short. Likewise, what was an ordinary
-//! segment's goes back before a large item's bytes are written.
+//! slices, one with each turn, or with each write where room is short. Likewise, what was an
+//! ordinary segment's goes back before a large item's bytes are written.
 
-use crate::arena::{Arena, PAGE, Tail};
+use crate::arena::{Arena, HUGE_PAGE, PAGE, Tail};
 use crate::cache::Cache;
 use crate::epoch::Epochs;
 use crate::error::{Error, Result};
@@ -25,17 +26,27 @@ pub(crate) const VALUE_MOST: u64 = 512 << 20;
 /// An item may take this part of the budget, since one that replaces it must have room beside it.
 const BUDGET_PART: u64 = 2;
 
+/// From so many bytes on, a large item lies in huge pages as far as it fills them: it is written in
+/// a third of the time. Such an item is a range of its own for the system, of which a process has
+/// few (65,530), so it also has at least this part of the budget.
+const HUGE_FROM: u64 = 16 << 20;
+const HUGE_PART: u64 = 4096;
+
 /// Memory of a large item that nobody needs: from this granule on.
 #[derive(Debug)]
 pub(crate) struct Garbage {
-    pub(crate) number: u32,
-    pub(crate) bytes: u64,
+    number: u32,
+    bytes: u64,
+    /// Bytes of huge pages that it began with, until a slice of it was taken.
+    huge: u64,
 }
 
 /// A granule of garbage, or a segment, whose pages are on their way back to the system.
 struct Slice {
     number: u32,
     bytes: u64,
+    /// From here on, so many bytes are no longer for huge pages.
+    huge: u64,
 }
 
 /// What a large item takes.
@@ -55,6 +66,20 @@ impl Segments {
         let addresses = u64::from(self.large_granules()) * u64::from(self.len());
         let large = (memory.min(addresses) / BUDGET_PART).saturating_sub(Head::MOST as u64);
         large.max(u64::from(self.len()) / 2)
+    }
+
+    /// Bytes of a large item of so many that lie in huge pages. Its granules must be such pages.
+    fn huge(&self, bytes: u64) -> u64 {
+        let page = HUGE_PAGE as u64;
+        let budget = u64::from(self.count()) * u64::from(self.len());
+        let is_huge = u64::from(self.len()) == page && bytes >= HUGE_FROM.max(budget / HUGE_PART);
+        if is_huge { bytes / page * page } else { 0 }
+    }
+
+    /// Nobody needs a large item's memory any more.
+    pub(crate) fn discard(&self, shared: &mut Shared, number: u32, bytes: u64) {
+        shared.garbage.push_back(Garbage { number, bytes, huge: self.huge(bytes) });
+        shared.garbage_bytes += bytes;
     }
 
     /// Whether there is room for a large item of so many bytes beside so many free segments.
@@ -91,7 +116,8 @@ impl Segments {
         self.free_retired(&mut shared, epochs);
         let len = u64::from(self.len());
         if let Some(first) = shared.garbage.front_mut() {
-            let slice = Slice { number: first.number, bytes: first.bytes.min(len) };
+            let (number, huge) = (first.number, std::mem::take(&mut first.huge));
+            let slice = Slice { number, bytes: first.bytes.min(len), huge };
             first.number += 1;
             first.bytes -= slice.bytes;
             if first.bytes == 0 {
@@ -105,7 +131,8 @@ impl Segments {
         }
         let number = shared.free.pop()?;
         self.settle(&shared);
-        Some(Slice { number, bytes: len })
+        // One segment of a huge page would bring back the whole page.
+        Some(Slice { number, bytes: len, huge: if len < HUGE_PAGE as u64 { len } else { 0 } })
     }
 
     /// Its pages are back with the system.
@@ -131,14 +158,18 @@ impl Cache {
     /// takes a few ten microseconds, in which no lock is held.
     pub(crate) fn give_back(&self) -> bool {
         let Some(slice) = self.segments.take_slice(&self.epochs) else { return false };
-        let mut tail = Arena::tail(self.segments.start(slice.number), slice.bytes as u32);
+        let start = self.segments.start(slice.number);
+        if slice.huge > 0 {
+            self.arena.prefer_huge(start, slice.huge, false);
+        }
+        let mut tail = Arena::tail(start, slice.bytes as u32);
         self.arena.give_back(&mut tail);
         self.segments.put_slice(&slice);
         true
     }
 
-    /// A segment for a large item, with pages for it; nothing if so many ordinary segments would not
-    /// stay free.
+    /// A segment for a large item, with pages for it; nothing if so many ordinary segments would
+    /// not stay free.
     fn open_large(&self, len: usize, keep: u32) -> Option<(Segment, Tail)> {
         let opened = loop {
             let opened = self.segments.open_large(&self.epochs, len, keep);
@@ -147,6 +178,10 @@ impl Cache {
             }
         };
         while self.segments.has_too_much() && self.give_back() {}
+        let huge = self.segments.huge(pages(len));
+        if huge > 0 {
+            self.arena.prefer_huge(opened.1.place(), huge, true);
+        }
         Some(opened)
     }
 }

@@ -57,8 +57,8 @@ impl fmt::Debug for Lease {
 }
 
 impl Turn<'_> {
-    /// Keeps an item that was read after the turn, until the lease is dropped: to send it from where
-    /// it lies, say. `cache` is the cache of this turn.
+    /// Keeps an item that was read after the turn, until the lease is dropped: to send it from
+    /// where it lies, say. `cache` is the cache of this turn.
     ///
     /// # Panics
     ///

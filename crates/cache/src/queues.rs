@@ -42,7 +42,8 @@ impl Segments {
         Some(shared.expiring.swap_remove(at))
     }
 
-    /// The ordinary sealed segment with the fewest live bytes, if those are so few, and the queue it leaves.
+    /// The ordinary sealed segment with the fewest live bytes, if those are so few, and the queue
+    /// it leaves.
     pub(crate) fn pop_emptiest(&self, most_live: u32) -> Option<(Segment, Queue)> {
         let mut shared = self.lock();
         let small = shared.small.iter().map(|segment| (*segment, Queue::Small));

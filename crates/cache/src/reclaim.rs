@@ -128,6 +128,7 @@ impl Turn<'_> {
             && let Some((start, len)) = cache.segments.take_for_index(&cache.epochs)
         {
             cache.tables.add_segment(start, len);
+            cache.note_reserved();
         }
         if open.pressed {
             cache.give_back();

@@ -32,12 +32,13 @@ const ITEM_LINES_MOST: u32 = 6;
 /// Segments that may be wasted, however little there is.
 const WASTE_LEAST: u64 = 32;
 
-/// Addresses for large items, as a multiple of the budget, and all that a place can tell. With items
-/// of up to 8,192 times the length of the shortest, that is enough: see `runs.rs`.
+/// Addresses for large items, as a multiple of the budget, and all that a place can tell. With
+/// items of up to 8,192 times the length of the shortest, that is enough: see `runs.rs`.
 const RUNS: u64 = 13;
 const PLACES: u64 = 1 << 40;
 
-/// Queues are rid of what is over when they have so many entries, and again when twice what is left.
+/// Queues are rid of what is over when they have so many entries, and again when twice what is
+/// left.
 const PURGE_LEAST: usize = 64;
 
 /// In [`Meta::live`]: the segment is sealed.
@@ -281,11 +282,16 @@ impl Segments {
         !self.lock().retired.is_empty()
     }
 
+    /// Bytes of segments of the index.
+    pub(crate) fn index_bytes(&self) -> u64 {
+        u64::from(self.of_index.load(Ordering::Relaxed)) * u64::from(self.len)
+    }
+
     /// Bytes of segments of the index, of those of ordinary items, and of those of large ones.
     pub(crate) fn bytes_in_use(&self) -> (u64, u64, u64) {
         let shared = self.lock();
         let len = u64::from(self.len);
-        let index = u64::from(self.of_index.load(Ordering::Relaxed)) * len;
+        let index = self.index_bytes();
         let all = u64::from(self.in_use.load(Ordering::Relaxed)) * len;
         (index, all - index, shared.large)
     }
@@ -317,8 +323,7 @@ impl Segments {
             // So that nobody who ended a lease retires it now.
             meta.live.store(0, Ordering::Relaxed);
             if self.is_large(number) {
-                shared.garbage.push_back(Garbage { number, bytes: weight });
-                shared.garbage_bytes += weight;
+                self.discard(shared, number, weight);
             } else {
                 shared.free.push(number);
                 self.in_use.fetch_sub(1, Ordering::Relaxed);

@@ -291,7 +291,8 @@ impl Turn<'_> {
         (item, Expect::Place(Some(place)))
     }
 
-    /// Stores a value.
+    /// Stores a value. Where there is no room in this turn, [`Error::Full`] says so, and a large
+    /// value for which some can be made finds it after [`renew`](Self::renew), or in the next turn.
     pub fn set(&self, key: &[u8], value: &[u8], write: &Write<'_>) -> Result<Outcome> {
         self.set_hashed(key, self.cache().hash(key), value, write)
     }

@@ -28,7 +28,8 @@ macro_rules! counters {
             pub memory_large: u64,
             /// Bytes of what is known of segments and of keys that were evicted.
             pub memory_beside: u64,
-            /// Bytes taken for something outside the cache: [`Cache::reserve`](crate::Cache::reserve).
+            /// Bytes taken for something outside the cache:
+            /// [`Cache::reserve`](crate::Cache::reserve).
             pub memory_elsewhere: u64,
             /// Bytes of items under lease, each as often as it has leases. They are among those
             /// above, also when nothing but leases keeps them.
