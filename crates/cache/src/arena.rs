@@ -1,17 +1,21 @@
-//! The memory of a cache: one range of addresses, cut into segments. It is backed by pages of the
-//! system only where something was written, by huge ones where there are some.
+//! The memory of a cache: one range of addresses, cut into segments; those of large items are at
+//! its end. It is backed by pages of the system only where something was written, ordinary segments
+//! by huge ones where there are some.
 //!
 //! This file holds all unsafe code of the crate. What makes it sound:
 //! - Bytes of a segment are written through a [`Tail`] alone. There is one for each stretch of
 //!   memory at a time: `segments.rs` makes it, and makes no other before all readers have left.
-//! - Bytes are read below a tail, where nobody writes again, and while the reader is pinned, which
-//!   keeps the segment from being given out anew.
+//! - Bytes are read below a tail, where nobody writes again, and while the reader is pinned or has
+//!   a lease, which keeps the segment from being given out anew.
+//! - Pages go back to the system while a tail has them, and nothing is written below it: nobody
+//!   reads there then, either.
 //! - Lines of the index lie in segments of their own, and are only ever read and written as
 //!   atomics.
 
 use crate::epoch::Pin;
 use crate::error::{Error, Result};
-use memmap2::{Advice, MmapOptions, MmapRaw};
+use crate::lease::Lease;
+use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 use std::sync::atomic::AtomicU64;
 
 /// A line of the index: as many slots as a cache line holds.
@@ -27,7 +31,11 @@ impl Line {
 pub(crate) const UNIT_LEN: usize = 4096;
 pub(crate) const UNIT_LINES: usize = UNIT_LEN / size_of::<Line>();
 
-const HUGE_PAGE: usize = 2 << 20;
+/// Bytes of the system's smallest page: what a large item takes is a multiple.
+pub(crate) const PAGE: u64 = 4096;
+
+/// Bytes of a huge page.
+pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
 /// A stretch of memory that one session writes, from its start on.
 #[derive(Debug)]
@@ -71,15 +79,26 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// Addresses for so many bytes.
-    pub(crate) fn new(len: usize) -> Result<Self> {
+    /// Addresses for so many bytes of ordinary segments, and behind them so many for large items.
+    pub(crate) fn new(ordinary: usize, large: usize) -> Result<Self> {
+        let len = ordinary + large;
         let mapped = MmapOptions::new().len(len + HUGE_PAGE).no_reserve_swap().map_anon();
         let map = MmapRaw::from(mapped.map_err(Error::Memory)?);
-        // Advice: where there are no huge pages, small ones do.
-        let _ = map.advise(Advice::HugePage);
         let address = map.as_ptr() as usize;
         let skip = address.next_multiple_of(HUGE_PAGE) - address;
+        // Advice: where there are no huge pages, small ones do.
+        let _ = map.advise_range(Advice::HugePage, skip, ordinary);
+        if large > 0 {
+            // A huge page would be more than most large items have written, and are counted for.
+            let _ = map.advise_range(Advice::NoHugePage, skip + ordinary, large);
+        }
         Ok(Self { map, skip, len })
+    }
+
+    /// Whether huge pages shall back these bytes when they are written next.
+    pub(crate) fn prefer_huge(&self, place: u64, len: u64, huge: bool) {
+        let advice = if huge { Advice::HugePage } else { Advice::NoHugePage };
+        let _ = self.map.advise_range(advice, self.skip + place as usize, len as usize);
     }
 
     #[inline]
@@ -122,6 +141,36 @@ impl Arena {
         // SAFETY: within the map; below a tail, so nobody writes there before the segment is free,
         // and the pin keeps it from becoming so.
         unsafe { std::slice::from_raw_parts(at, len) }
+    }
+
+    /// As [`read`](Self::read), for as long as there is a lease of the segment.
+    #[inline]
+    pub(crate) fn leased<'l>(&'l self, _lease: &'l Lease, place: u64, len: usize) -> &'l [u8] {
+        let at = self.at(place, len);
+        // SAFETY: within the map; below a tail, so nobody writes there before the segment is free,
+        // and the lease keeps it from becoming so.
+        unsafe { std::slice::from_raw_parts(at, len) }
+    }
+
+    /// Where these bytes lie; none if they are not of this arena.
+    pub(crate) fn place_of(&self, bytes: &[u8]) -> Option<u64> {
+        let start = self.map.as_ptr() as usize + self.skip;
+        let place = (bytes.as_ptr() as usize).checked_sub(start)?;
+        (place < self.len && bytes.len() <= self.len - place).then_some(place as u64)
+    }
+
+    /// Gives a tail's pages back to the system. They are zeros when they are written next.
+    pub(crate) fn give_back(&self, tail: &mut Tail) {
+        assert!(tail.used == 0, "nothing is written yet");
+        let (offset, len) = (tail.start as usize, tail.len as usize);
+        assert!(offset <= self.len && len <= self.len - offset, "a place in the arena");
+        // Where the system keeps them all the same, more memory is taken than we count, and all
+        // else stays right.
+        // SAFETY: within the map, and the tail's alone, which has written nothing: nobody reads
+        // or writes there.
+        let _ = unsafe {
+            self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, self.skip + offset, len)
+        };
     }
 
     /// Asks for so many cache lines, from this place on, ahead of their use.
@@ -171,7 +220,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let arena = Arena::new(1 << 20).expect("memory");
+        let arena = Arena::new(1 << 20, 0).expect("memory");
         let epochs = Epochs::new();
         let slot = epochs.enter().expect("a slot");
         let mut tail = Arena::tail(4096, 100);
@@ -185,9 +234,29 @@ mod tests {
     }
 
     #[test]
+    fn what_was_given_back_is_zeros() {
+        let arena = Arena::new(1 << 20, 1 << 20).expect("memory");
+        let epochs = Epochs::new();
+        let slot = epochs.enter().expect("a slot");
+        for start in [1 << 18, 5 << 18] {
+            let mut tail = Arena::tail(start, 1 << 18);
+            let bytes = arena.room(&mut tail, 1 << 18);
+            bytes.fill(7);
+            assert_eq!(arena.place_of(bytes), Some(start));
+            arena.give_back(&mut Arena::tail(start + 4096, 8192));
+            let pin = epochs.pin(slot);
+            let read = arena.read(&pin, start, 1 << 18);
+            assert!(read[..4096].iter().all(|byte| *byte == 7));
+            assert!(read[4096..12_288].iter().all(|byte| *byte == 0));
+            assert!(read[12_288..].iter().all(|byte| *byte == 7));
+        }
+        assert_eq!(arena.place_of(b"elsewhere"), None);
+    }
+
+    #[test]
     #[should_panic(expected = "room in the segment")]
     fn a_tail_ends() {
-        let arena = Arena::new(1 << 20).expect("memory");
+        let arena = Arena::new(1 << 20, 0).expect("memory");
         let mut tail = Arena::tail(0, 10);
         arena.room(&mut tail, 11);
     }
@@ -195,7 +264,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "a place in the arena")]
     fn nothing_beyond_the_arena_is_read() {
-        let arena = Arena::new(1 << 20).expect("memory");
+        let arena = Arena::new(1 << 20, 0).expect("memory");
         let epochs = Epochs::new();
         let slot = epochs.enter().expect("a slot");
         let pin = epochs.pin(slot);

@@ -7,8 +7,10 @@ use crate::epoch::Epochs;
 use crate::error::Result;
 use crate::ghost::Ghost;
 use crate::hash::KeyHash;
+use crate::large::VALUE_MOST;
 use crate::segments::Segments;
 use crate::session::Session;
+use crate::slot::Slot;
 use crate::stats::{Counters, Stats};
 use crate::tables::Tables;
 use std::collections::hash_map::RandomState;
@@ -29,6 +31,8 @@ pub struct Cache {
     seed: u64,
     memory: u64,
     elsewhere: AtomicU64,
+    /// Bytes of items under lease.
+    pub(crate) leased: AtomicU64,
     next_cas: AtomicU64,
     /// Of sessions that are open, and of those that are over as one.
     counters: Mutex<(Vec<Arc<Counters>>, Stats)>,
@@ -42,9 +46,9 @@ impl Cache {
     pub fn new(options: Options) -> Result<Self> {
         options.validate()?;
         let Options { memory, eviction, clock, seed } = options;
-        let segments = Segments::new(memory);
+        let (arena, segments) = take_memory(memory)?;
         let cache = Self {
-            arena: Arena::new((u64::from(segments.count()) * u64::from(segments.len())) as usize)?,
+            arena,
             segments,
             tables: Tables::new(memory),
             epochs: Epochs::new(),
@@ -54,6 +58,7 @@ impl Cache {
             seed: seed.unwrap_or_else(|| RandomState::new().hash_one(memory)),
             memory,
             elsewhere: AtomicU64::new(0),
+            leased: AtomicU64::new(0),
             next_cas: AtomicU64::new(1),
             counters: Mutex::default(),
         };
@@ -66,9 +71,12 @@ impl Cache {
         Session::new(self)
     }
 
-    /// The longest value in bytes.
+    /// The longest value in bytes: 512 MiB, or what makes half of the budget with the longest key.
+    /// Less where there are not enough addresses: a budget from 512 GiB up leaves fewer and fewer,
+    /// as does a process that may not have many.
     pub fn value_most(&self) -> usize {
-        self.segments.len() as usize / 2 - Self::KEY_MOST
+        let item = self.segments.item_most(self.memory);
+        (item - Self::KEY_MOST as u64).min(VALUE_MOST) as usize
     }
 
     /// The budget in bytes.
@@ -88,19 +96,36 @@ impl Cache {
     }
 
     /// Takes so many bytes of the budget for something outside the cache, such as the buffers of
-    /// connections, instead of what was taken before. Items are evicted to make room.
+    /// connections, instead of what was taken before. Items are evicted to make room, and memory
+    /// that they had goes back to the system.
     pub fn reserve(&self, bytes: u64) {
         self.elsewhere.store(bytes, Ordering::Relaxed);
         self.note_reserved();
     }
 
-    pub(crate) fn note_reserved(&self) {
-        self.segments.reserve(self.elsewhere.load(Ordering::Relaxed) + self.memory_beside());
+    /// Bytes of items under lease, each as often as it has leases: see
+    /// [`Turn::lease`](crate::Turn::lease).
+    pub fn leased(&self) -> u64 {
+        self.leased.load(Ordering::Relaxed)
     }
 
-    /// Bytes of what is known of segments, tables and keys that were evicted.
+    pub(crate) fn note_reserved(&self) {
+        // The ghost queue is made when room is short already: room for it is kept from the start,
+        // for as many items as the index can hold.
+        let ghost = match self.eviction {
+            Eviction::S3Fifo => {
+                self.ghost.memory_ahead(self.segments.index_bytes() / size_of::<Slot>() as u64)
+            }
+            Eviction::None => 0,
+        };
+        let elsewhere = self.elsewhere.load(Ordering::Relaxed);
+        let beside = self.segments.memory() + self.tables.memory() + ghost;
+        self.segments.reserve(elsewhere + beside);
+    }
+
+    /// Bytes of what is known of segments and of keys that were evicted.
     fn memory_beside(&self) -> u64 {
-        self.segments.memory() + self.tables.memory() + self.ghost.memory()
+        self.segments.memory() + self.ghost.memory()
     }
 
     /// Numbers for compare-and-set that nobody else gets: the first of so many.
@@ -137,11 +162,35 @@ impl Cache {
         let mut stats = all.1;
         all.0.iter().for_each(|counters| stats.add(counters));
         stats.items = self.len();
-        stats.memory = self.segments.bytes_in_use()
-            + self.memory_beside()
-            + self.elsewhere.load(Ordering::Relaxed);
+        let (index, items, large) = self.segments.bytes_in_use();
+        stats.memory_index = index + self.tables.memory();
+        stats.memory_items = items;
+        stats.memory_large = large;
+        stats.memory_beside = self.memory_beside();
+        stats.memory_elsewhere = self.elsewhere.load(Ordering::Relaxed);
+        stats.memory = stats.memory_index
+            + stats.memory_items
+            + stats.memory_large
+            + stats.memory_beside
+            + stats.memory_elsewhere;
+        stats.memory_leased = self.leased();
         stats.memory_limit = self.memory;
         stats
+    }
+}
+
+/// Addresses for a budget, and what is known of them. Where the process may not have as many as
+/// large items should have, there are fewer.
+fn take_memory(memory: u64) -> Result<(Arena, Segments)> {
+    let mut granules = Segments::granules(memory);
+    let len = Segments::segment_len(memory);
+    loop {
+        let ordinary = (memory / len * len) as usize;
+        match Arena::new(ordinary, (u64::from(granules) * len) as usize) {
+            Ok(arena) => return Ok((arena, Segments::new(memory, granules))),
+            Err(_) if granules > 0 => granules /= 2,
+            Err(error) => return Err(error),
+        }
     }
 }
 

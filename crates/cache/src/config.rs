@@ -38,7 +38,8 @@ impl Options {
     }
 
     /// The budget in bytes, from 16 MiB to 1 TiB. Everything counts: keys, values, index, and what
-    /// is known of segments.
+    /// is known of segments. A value may have half of it, up to 512 MiB; the addresses for such
+    /// values become few from 512 GiB on.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;

@@ -38,6 +38,12 @@ impl Ghost {
         self.0.get().map_or(0, |lines| size_of_val(&**lines) as u64)
     }
 
+    /// Bytes that it has, or will have once it is made for so many items.
+    pub(crate) fn memory_ahead(&self, items: u64) -> u64 {
+        let lines = items / FINGERPRINTS as u64 + 1;
+        self.0.get().map_or(lines * size_of::<Line>() as u64, |lines| size_of_val(&**lines) as u64)
+    }
+
     /// Notes that a key was evicted, of `items` that there are.
     pub(crate) fn insert(&self, hash: KeyHash, items: impl FnOnce() -> u64) {
         let lines = self.0.get_or_init(|| {

@@ -16,7 +16,12 @@
 //!
 //! A [`Cache`] is shared by all threads of a process. Each thread works through a [`Session`] of
 //! its own, and within it in turns: what a [`Turn`] has read stays as it is until the turn ends,
-//! whatever other threads write meanwhile. Short turns let memory come back sooner.
+//! whatever other threads write meanwhile. Short turns let memory come back sooner. What must stay
+//! longer is leased: [`Turn::lease`].
+//!
+//! A value has up to 512 MiB, or half of the budget, and lies in one piece: [`Cache::value_most`].
+//! Where there is no room for a long one, the write fails with [`Error::Full`], and room is made
+//! before the next turn, or by [`Turn::renew`].
 
 mod arena;
 mod cache;
@@ -27,7 +32,11 @@ mod error;
 mod ghost;
 mod hash;
 mod item;
+mod large;
+mod lease;
+mod queues;
 mod reclaim;
+mod runs;
 mod scan;
 mod segments;
 mod session;
@@ -43,6 +52,7 @@ pub use config::{Eviction, Options};
 pub use error::{Error, Result};
 pub use hash::KeyHash;
 pub use item::Item;
+pub use lease::Lease;
 pub use session::{Session, Turn};
 pub use stats::Stats;
 pub use write::{Condition, Expiry, Outcome, Write};

@@ -9,6 +9,8 @@
 //!    otherwise the oldest of the main queue. From the small one, items that were asked for go to
 //!    the main queue, and the others go for good; in the main queue, what was asked for goes round
 //!    again.
+//!
+//! A large item is never moved: where it would be, its segment goes to the end of the queue.
 
 use crate::cache::Cache;
 use crate::config::Eviction;
@@ -28,8 +30,8 @@ const GROUP: usize = 16;
 /// Bytes looked at for each byte written, when room is short.
 const WORK: usize = 4;
 
-/// The small queue has this part of the segments.
-const SMALL_PART: usize = 10;
+/// The small queue has this part of the memory of items.
+const SMALL_PART: u64 = 10;
 
 /// How often an item of the small queue must be asked for to stay.
 const STAYS_FROM: u32 = 1;
@@ -83,13 +85,28 @@ impl Cache {
         (self.segments.count() / SPARE_PART).max(least)
     }
 
-    fn is_short(&self) -> bool {
-        self.segments.available(&self.epochs) < self.spare()
+    /// Whether fewer segments are free than should be, and so many that are wanted besides.
+    fn is_short(&self, wanted: u32) -> bool {
+        let room = self.segments.room(&self.epochs);
+        let enough = self.spare() + wanted;
+        if wanted > 0 {
+            return room.with_all < enough;
+        }
+        // Evicting one large item may do for long, but only once turns are over.
+        room.now < enough && (room.now < self.floor() || room.with_large < enough)
     }
 
     /// Whether writes should reclaim something: since room is short, or since much of it is wasted.
-    pub(crate) fn wants_reclaim(&self) -> bool {
-        self.is_short() || self.segments.is_wasteful()
+    pub(crate) fn wants_reclaim(&self, wanted: u32) -> bool {
+        self.is_short(wanted) || self.segments.is_wasteful()
+    }
+
+    /// Whether a turn can begin, after one in which a large item of so many bytes found no room.
+    pub(crate) fn has_room(&self, wanted: usize) -> bool {
+        if wanted > 0 {
+            return self.segments.fits_large(&self.epochs, wanted, self.floor());
+        }
+        self.segments.room(&self.epochs).now >= self.least_at_hand()
     }
 
     /// Segments that must be free for a turn to begin.
@@ -111,8 +128,10 @@ impl Turn<'_> {
             && let Some((start, len)) = cache.segments.take_for_index(&cache.epochs)
         {
             cache.tables.add_segment(start, len);
+            cache.note_reserved();
         }
         if open.pressed {
+            cache.give_back();
             self.reclaim(open, bytes * WORK + 256);
         }
     }
@@ -125,7 +144,7 @@ impl Turn<'_> {
             // One that is left from an earlier turn may be over, and somebody else's by now. From
             // here on it stays what it is until this turn ends.
             let kept = open.victim.take().filter(|kept| self.cache().segments.lives(kept.segment));
-            let Some(mut victim) = kept.or_else(|| self.choose()) else {
+            let Some(mut victim) = kept.or_else(|| self.choose(open.wanted)) else {
                 open.pressed = false;
                 return false;
             };
@@ -141,7 +160,7 @@ impl Turn<'_> {
                 open.victim = Some(victim);
                 continue;
             }
-            open.pressed = self.cache().wants_reclaim();
+            open.pressed = self.cache().wants_reclaim(open.wanted);
             if !open.pressed {
                 break;
             }
@@ -150,14 +169,14 @@ impl Turn<'_> {
     }
 
     /// The next segment to reclaim.
-    fn choose(&self) -> Option<Victim> {
+    fn choose(&self, wanted: u32) -> Option<Victim> {
         let cache = self.cache();
         let segments = &cache.segments;
         let new = |segment, reason| Victim::new(cache, segment, reason);
         if let Some(segment) = segments.pop_expired(self.now_ms()) {
             return Some(new(segment, Reason::Expired));
         }
-        let short = cache.is_short();
+        let short = cache.is_short(wanted);
         let sparse = match cache.eviction {
             _ if !short => segments.len() / 2,
             Eviction::S3Fifo => segments.len() / 4,
@@ -191,7 +210,7 @@ impl Turn<'_> {
             next += item.head.len() as u64;
         }
         for (place, hash) in &group[..count] {
-            if !self.settle(open, victim.reason, *place, *hash) {
+            if !self.settle(open, victim, (*hash, *place)) {
                 victim.at = *place;
                 return false;
             }
@@ -201,18 +220,22 @@ impl Turn<'_> {
     }
 
     /// Decides on one item, if the index still points at it.
-    fn settle(&self, open: &mut Open, reason: Reason, place: u64, hash: KeyHash) -> bool {
+    fn settle(&self, open: &mut Open, victim: &Victim, (hash, place): (KeyHash, u64)) -> bool {
         let cache = self.cache();
         let is_it = |slot: crate::slot::Slot| slot.place() == place;
         let Some(found) = cache.tables.find(&cache.arena, hash, is_it) else { return true };
         let item = self.item(place, found.slot.frequency());
         let counters = &self.session.counters;
-        match self.fate(reason, &item) {
+        match self.fate(victim.reason, &item) {
             Fate::Expires => self.take_out(hash, place, item).then(|| counters.expired.add(1)),
             Fate::Goes => self.take_out(hash, place, item).then(|| {
                 cache.ghost.insert(hash, || cache.len());
                 counters.evicted.add(1);
             }),
+            Fate::Moves(queue, frequency) if cache.segments.is_large(victim.segment.number) => {
+                self.stand_in_line(victim, (hash, place), (queue, frequency));
+                return true;
+            }
             Fate::Moves(queue, frequency) => {
                 return self.relocate(open, (hash, place), item, (queue, frequency));
             }
@@ -244,6 +267,25 @@ impl Turn<'_> {
         drop(table);
         cache.segments.remove_live(&cache.epochs, place, item.head.len());
         true
+    }
+
+    /// A large item stays where it is, and its segment waits in a queue again.
+    fn stand_in_line(
+        &self,
+        victim: &Victim,
+        (hash, place): (KeyHash, u64),
+        (queue, frequency): (Queue, u32),
+    ) {
+        let Cache { arena, tables, segments, .. } = self.cache();
+        let mut table = tables.lock(arena, hash);
+        let Some(position) = table.find(|slot| slot.place() == place) else { return };
+        table.relocate(position, place, frequency);
+        drop(table);
+        match victim.reason {
+            // It is in its queue still.
+            Reason::Expired => segments.expires_later(victim.segment),
+            Reason::Sparse(_) | Reason::Evicted(_) => segments.requeue(victim.segment, queue),
+        }
     }
 
     /// Writes an item elsewhere; false if there is no room.

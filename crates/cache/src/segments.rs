@@ -5,13 +5,18 @@
 //! free ──> open (a session writes it) ──> sealed, in a queue ──> reclaimed ──> retired ──> free
 //! ```
 //!
-//! A segment is retired when nothing in it is in the index any more, and free once nobody is in a
-//! turn that began before that.
+//! A segment is retired when nothing in it is in the index any more and nobody has a lease of it,
+//! and free once nobody is in a turn that began before that. A lease that is taken of a retired
+//! segment, in such a turn, keeps it: its end retires the segment again.
+//!
+//! A large item has a segment of its own, which is as long as the item: see `large.rs`.
 
-use crate::arena::{Arena, Tail};
+use crate::arena::{Arena, PAGE, Tail};
 use crate::epoch::Epochs;
+use crate::large::Garbage;
+use crate::runs::Runs;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The smallest and the largest segment.
@@ -27,6 +32,15 @@ const ITEM_LINES_MOST: u32 = 6;
 /// Segments that may be wasted, however little there is.
 const WASTE_LEAST: u64 = 32;
 
+/// Addresses for large items, as a multiple of the budget, and all that a place can tell. With
+/// items of up to 8,192 times the length of the shortest, that is enough: see `runs.rs`.
+const RUNS: u64 = 13;
+const PLACES: u64 = 1 << 40;
+
+/// Queues are rid of what is over when they have so many entries, and again when twice what is
+/// left.
+const PURGE_LEAST: usize = 64;
+
 /// In [`Meta::live`]: the segment is sealed.
 const SEALED: u32 = 1 << 31;
 
@@ -39,72 +53,137 @@ pub(crate) enum Queue {
     Main,
 }
 
-/// What is known of a segment.
+/// What is known of a segment. That of a large item is its first granule's.
 #[derive(Default)]
-struct Meta {
-    /// Bytes of items that the index points at, and whether the segment is sealed.
+pub(crate) struct Meta {
+    /// Bytes of items that the index points at, one for each lease, and whether the segment is
+    /// sealed.
     live: AtomicU32,
     /// Bytes written, once it is sealed.
-    used: AtomicU32,
+    pub(crate) used: AtomicU32,
     /// How often it was given out: tells one life of the segment from the next.
     life: AtomicU32,
+    /// Whether it is among those retired. Changes under the lock only.
+    retired: AtomicBool,
     /// Where the time of short expiries starts.
     epoch_ms: AtomicU64,
     /// No item expires after this; `u64::MAX` where one never does.
-    expires_ms: AtomicU64,
+    pub(crate) expires_ms: AtomicU64,
 }
+
+// For large items there are many times as many as there are segments.
+const _: () = assert!(size_of::<Meta>() == 32);
 
 /// One life of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) number: u32,
-    life: u32,
+    pub(crate) life: u32,
 }
 
 #[derive(Default)]
-struct Shared {
-    free: Vec<u32>,
+pub(crate) struct Shared {
+    /// Free ones whose memory is the process's.
+    pub(crate) free: Vec<u32>,
+    /// Free ones whose memory went back to the system.
+    pub(crate) empty: Vec<u32>,
     /// Never used so far: this one and those after it.
     fresh: u32,
     /// Retired in some epoch, in order.
     retired: VecDeque<(u64, u32)>,
-    small: VecDeque<Segment>,
-    main: VecDeque<Segment>,
+    /// Bytes of those, and of those of large items among them.
+    retired_bytes: u64,
+    pub(crate) retired_large: u64,
+    pub(crate) small: VecDeque<Segment>,
+    pub(crate) main: VecDeque<Segment>,
     /// Sealed segments with items that all expire.
-    expiring: Vec<Segment>,
+    pub(crate) expiring: Vec<Segment>,
+    /// Entries of the queues at which those that are over are taken out.
+    purge_at: usize,
+    /// Bytes of the budget that others have.
+    reserved: u64,
+    /// Bytes of the budget that large items have, until their memory went back to the system.
+    pub(crate) large: u64,
+    /// Addresses for large items.
+    pub(crate) runs: Runs,
+    /// Memory of large items that nobody needs, which is to go back to the system.
+    pub(crate) garbage: VecDeque<Garbage>,
+    pub(crate) garbage_bytes: u64,
+}
+
+#[cfg(test)]
+impl Shared {
+    pub(crate) fn retired_count(&self) -> usize {
+        self.retired.len()
+    }
+}
+
+/// Segments that could be given out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// At once.
+    pub(crate) now: u32,
+    /// When those of large items that are over have come back, too.
+    pub(crate) with_large: u32,
+    /// When all that are over have.
+    pub(crate) with_all: u32,
 }
 
 pub(crate) struct Segments {
     len: u32,
     shift: u32,
-    metas: Box<[Meta]>,
-    /// Segments that may be in use: lower than there are when memory goes elsewhere.
+    /// Ordinary segments.
+    count: u32,
+    /// Of ordinary segments, and of granules for large items behind them.
+    pub(crate) metas: Box<[Meta]>,
+    /// Segments that may be in use: lower than there are when memory goes elsewhere, or to large
+    /// items. Changes under the lock only.
     limit: AtomicU32,
     /// Segments given out: open, sealed, retired, or of the index. Changes under the lock only.
-    in_use: AtomicU32,
+    pub(crate) in_use: AtomicU32,
+    /// Those of the index among them.
+    of_index: AtomicU32,
+    /// Whether memory is to go back to the system, or may be once turns are over.
+    owing: AtomicBool,
     /// Cache lines that an item takes, about.
     item_lines: AtomicU32,
     shared: Mutex<Shared>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Segments {
-    /// Segments for so many bytes.
-    pub(crate) fn new(memory: u64) -> Self {
-        let len = (memory / SEGMENTS).next_power_of_two().clamp(SEGMENT_LEAST, SEGMENT_MOST);
+    /// Bytes of a segment when the budget is so many.
+    pub(crate) fn segment_len(memory: u64) -> u64 {
+        (memory / SEGMENTS).next_power_of_two().clamp(SEGMENT_LEAST, SEGMENT_MOST)
+    }
+
+    /// Granules of addresses that large items should have when the budget is so many bytes.
+    pub(crate) fn granules(memory: u64) -> u32 {
+        let len = Self::segment_len(memory);
+        let count = memory / len;
+        (RUNS * count).min((PLACES / len).saturating_sub(count)) as u32
+    }
+
+    /// Segments for so many bytes, and so many granules of addresses for large items.
+    pub(crate) fn new(memory: u64, granules: u32) -> Self {
+        let len = Self::segment_len(memory);
         let count = (memory / len) as u32;
+        let shared = Shared { runs: Runs::new(count, granules), ..Shared::default() };
         Self {
             len: len as u32,
             shift: len.ilog2(),
-            metas: (0..count).map(|_| Meta::default()).collect(),
+            count,
+            metas: (0..count + granules).map(|_| Meta::default()).collect(),
             limit: AtomicU32::new(count),
             in_use: AtomicU32::new(0),
+            of_index: AtomicU32::new(0),
+            owing: AtomicBool::new(false),
             item_lines: AtomicU32::new(2),
-            shared: Mutex::default(),
+            shared: Mutex::new(shared),
         }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Bytes of a segment.
@@ -113,7 +192,18 @@ impl Segments {
     }
 
     pub(crate) fn count(&self) -> u32 {
-        self.metas.len() as u32
+        self.count
+    }
+
+    /// Granules of addresses for large items.
+    pub(crate) fn large_granules(&self) -> u32 {
+        self.metas.len() as u32 - self.count
+    }
+
+    /// Whether this segment is that of a large item.
+    #[inline]
+    pub(crate) fn is_large(&self, number: u32) -> bool {
+        number >= self.count
     }
 
     /// Bytes besides the segments.
@@ -123,18 +213,56 @@ impl Segments {
 
     /// Leaves so many bytes of the budget to others.
     pub(crate) fn reserve(&self, bytes: u64) {
-        let segments = bytes.div_ceil(u64::from(self.len)).min(u64::from(self.count())) as u32;
-        self.limit.store(self.count() - segments, Ordering::Relaxed);
+        let mut shared = self.lock();
+        shared.reserved = bytes;
+        self.settle(&shared);
     }
 
-    /// Segments that could be given out now, before any is reclaimed.
-    pub(crate) fn available(&self, epochs: &Epochs) -> u32 {
-        let mut shared = lock(&self.shared);
+    /// Ordinary segments that there may be when large items take so many bytes.
+    pub(crate) fn limit_with(&self, shared: &Shared, large: u64) -> u32 {
+        let others = shared.reserved.saturating_add(large).div_ceil(u64::from(self.len));
+        u64::from(self.count).saturating_sub(others) as u32
+    }
+
+    /// Follows what others and large items take of the budget.
+    pub(crate) fn settle(&self, shared: &Shared) {
+        let limit = self.limit_with(shared, shared.large);
+        self.limit.store(limit, Ordering::Relaxed);
+        let owing = shared.retired_large + shared.garbage_bytes > 0 || self.is_over(shared);
+        self.owing.store(owing, Ordering::Relaxed);
+    }
+
+    /// Whether memory of ordinary segments that are free should go back to the system.
+    pub(crate) fn is_over(&self, shared: &Shared) -> bool {
+        let taken = self.in_use.load(Ordering::Relaxed) as usize + shared.free.len();
+        !shared.free.is_empty() && taken > self.limit.load(Ordering::Relaxed) as usize
+    }
+
+    /// Whether memory is to go back to the system, or may be once turns are over.
+    #[inline]
+    pub(crate) fn is_owing(&self) -> bool {
+        self.owing.load(Ordering::Relaxed)
+    }
+
+    /// Segments that could be given out, before any is reclaimed.
+    pub(crate) fn room(&self, epochs: &Epochs) -> Room {
+        let mut shared = self.lock();
         self.free_retired(&mut shared, epochs);
-        self.available_at_once()
+        let now = self.available_at_once();
+        let len = u64::from(self.len);
+        let large = shared.garbage_bytes + shared.retired_large;
+        let all = shared.garbage_bytes + shared.retired_bytes;
+        let with = |bytes: u64| now.saturating_add((bytes / len) as u32);
+        Room { now, with_large: with(large), with_all: with(all) }
     }
 
-    /// As [`available`](Self::available), without those that could come back by now.
+    /// The most segments that could ever be given out as budgets are now, were all else gone.
+    pub(crate) fn most_available(&self) -> u32 {
+        let limit = self.limit_with(&self.lock(), 0);
+        limit.saturating_sub(self.of_index.load(Ordering::Relaxed))
+    }
+
+    /// Segments that could be given out, without those that could come back by now.
     #[inline]
     pub(crate) fn available_at_once(&self) -> u32 {
         let limit = self.limit.load(Ordering::Relaxed);
@@ -151,33 +279,68 @@ impl Segments {
 
     /// Whether segments come back once the turns are over that are running.
     pub(crate) fn has_retired(&self) -> bool {
-        !lock(&self.shared).retired.is_empty()
+        !self.lock().retired.is_empty()
     }
 
-    /// Bytes of segments given out.
-    pub(crate) fn bytes_in_use(&self) -> u64 {
-        u64::from(self.in_use.load(Ordering::Relaxed)) * u64::from(self.len)
+    /// Bytes of segments of the index.
+    pub(crate) fn index_bytes(&self) -> u64 {
+        u64::from(self.of_index.load(Ordering::Relaxed)) * u64::from(self.len)
     }
 
-    fn free_retired(&self, shared: &mut Shared, epochs: &Epochs) {
+    /// Bytes of segments of the index, of those of ordinary items, and of those of large ones.
+    pub(crate) fn bytes_in_use(&self) -> (u64, u64, u64) {
+        let shared = self.lock();
+        let len = u64::from(self.len);
+        let index = self.index_bytes();
+        let all = u64::from(self.in_use.load(Ordering::Relaxed)) * len;
+        (index, all - index, shared.large)
+    }
+
+    /// Bytes of the budget that a segment with items takes.
+    pub(crate) fn weight(&self, number: u32) -> u64 {
+        if !self.is_large(number) {
+            return u64::from(self.len);
+        }
+        u64::from(self.metas[number as usize].used.load(Ordering::Relaxed)).next_multiple_of(PAGE)
+    }
+
+    pub(crate) fn free_retired(&self, shared: &mut Shared, epochs: &Epochs) {
         if shared.retired.is_empty() {
             return;
         }
         let oldest = epochs.oldest();
         while let Some((_, number)) = shared.retired.pop_front_if(|(epoch, _)| *epoch < oldest) {
-            shared.free.push(number);
-            self.in_use.fetch_sub(1, Ordering::Relaxed);
+            let weight = self.weight(number);
+            shared.retired_bytes -= weight;
+            shared.retired_large -= if self.is_large(number) { weight } else { 0 };
+            let meta = &self.metas[number as usize];
+            meta.retired.store(false, Ordering::Relaxed);
+            // Leases that were taken since keep it: the end of the last one retires it anew. There
+            // will be no others, as nobody sees an item of it.
+            if meta.live.load(Ordering::Acquire) != SEALED {
+                continue;
+            }
+            // So that nobody who ended a lease retires it now.
+            meta.live.store(0, Ordering::Relaxed);
+            if self.is_large(number) {
+                self.discard(shared, number, weight);
+            } else {
+                shared.free.push(number);
+                self.in_use.fetch_sub(1, Ordering::Relaxed);
+            }
         }
+        self.settle(shared);
     }
 
     /// A free segment, if so many more stay free.
     fn take(&self, epochs: &Epochs, keep: u32) -> Option<u32> {
-        let mut shared = lock(&self.shared);
+        let mut shared = self.lock();
         self.free_retired(&mut shared, epochs);
         if self.available_at_once() <= keep {
             return None;
         }
-        let number = match shared.free.pop() {
+        // Memory that the process has is used first: so it never has more than the budget.
+        let number = match shared.free.pop().or_else(|| shared.empty.pop()) {
             Some(number) => number,
             None if shared.fresh < self.count() => {
                 shared.fresh += 1;
@@ -197,6 +360,7 @@ impl Segments {
     /// A segment for the index, which keeps it.
     pub(crate) fn take_for_index(&self, epochs: &Epochs) -> Option<(u64, u64)> {
         let number = self.take(epochs, 0)?;
+        self.of_index.fetch_add(1, Ordering::Relaxed);
         Some((self.start(number), u64::from(self.len)))
     }
 
@@ -208,12 +372,17 @@ impl Segments {
         keep: u32,
     ) -> Option<(Segment, Tail)> {
         let number = self.take(epochs, keep)?;
+        Some((self.begin(number, epoch_ms), Arena::tail(self.start(number), self.len)))
+    }
+
+    /// A new life of a segment that was free.
+    pub(crate) fn begin(&self, number: u32, epoch_ms: u64) -> Segment {
         let meta = &self.metas[number as usize];
         let life = meta.life.fetch_add(1, Ordering::Relaxed) + 1;
         meta.live.store(0, Ordering::Relaxed);
         meta.epoch_ms.store(epoch_ms, Ordering::Relaxed);
         meta.expires_ms.store(0, Ordering::Relaxed);
-        Some((Segment { number, life }, Arena::tail(self.start(number), self.len)))
+        Segment { number, life }
     }
 
     /// Cache lines to ask for ahead of a lookup: those of an item of average length.
@@ -250,17 +419,33 @@ impl Segments {
         }
     }
 
+    /// Somebody may read the segment for as long as they like: its memory stays. The caller sees an
+    /// item of it, in a turn or by another lease.
+    pub(crate) fn hold(&self, number: u32) {
+        self.metas[number as usize].live.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The end of what [`hold`](Self::hold) began.
+    pub(crate) fn let_go(&self, epochs: &Epochs, number: u32) {
+        let before = self.metas[number as usize].live.fetch_sub(1, Ordering::AcqRel);
+        if before == SEALED | 1 {
+            self.retire(epochs, number);
+        }
+    }
+
     /// No more items come. The segment waits in a queue until it is reclaimed, unless all that was
     /// in it is gone already.
     pub(crate) fn seal(&self, epochs: &Epochs, segment: Segment, tail: &Tail, queue: Queue) {
         let meta = &self.metas[segment.number as usize];
         meta.used.store(tail.used(), Ordering::Relaxed);
         let expires = meta.expires_ms.load(Ordering::Relaxed) != u64::MAX;
-        // An item begins anywhere in its first line.
-        let lines = (tail.item_len() + 32).div_ceil(64).clamp(1, ITEM_LINES_MOST);
-        self.item_lines.store(lines, Ordering::Relaxed);
+        if !self.is_large(segment.number) {
+            // An item begins anywhere in its first line.
+            let lines = (tail.item_len() + 32).div_ceil(64).clamp(1, ITEM_LINES_MOST);
+            self.item_lines.store(lines, Ordering::Relaxed);
+        }
         {
-            let mut shared = lock(&self.shared);
+            let mut shared = self.lock();
             match queue {
                 Queue::Small => shared.small.push_back(segment),
                 Queue::Main => shared.main.push_back(segment),
@@ -268,16 +453,42 @@ impl Segments {
             if expires && tail.used() > 0 {
                 shared.expiring.push(segment);
             }
+            self.purge(&mut shared);
         }
         if meta.live.fetch_or(SEALED, Ordering::AcqRel) == 0 {
             self.retire(epochs, segment.number);
         }
     }
 
-    fn retire(&self, epochs: &Epochs, number: u32) {
+    /// Takes what is over out of the queues, now and then: where nothing is ever evicted, nobody
+    /// else does.
+    fn purge(&self, shared: &mut Shared) {
+        let len = |shared: &Shared| shared.small.len() + shared.main.len() + shared.expiring.len();
+        if len(shared) > shared.purge_at.max(PURGE_LEAST) {
+            shared.small.retain(|segment| self.lives(*segment));
+            shared.main.retain(|segment| self.lives(*segment));
+            shared.expiring.retain(|segment| self.lives(*segment));
+            shared.purge_at = 2 * len(shared);
+        }
+    }
+
+    /// Nothing in a segment is needed any more, unless somebody else saw that first, or has taken a
+    /// lease since.
+    pub(crate) fn retire(&self, epochs: &Epochs, number: u32) {
+        let meta = &self.metas[number as usize];
+        let mut shared = self.lock();
+        let is_over = meta.live.load(Ordering::Acquire) == SEALED;
+        if !is_over || meta.retired.swap(true, Ordering::Relaxed) {
+            return;
+        }
         // A new life begins now, so that the queues know the old one is over.
-        self.metas[number as usize].life.fetch_add(1, Ordering::AcqRel);
-        let mut shared = lock(&self.shared);
+        meta.life.fetch_add(1, Ordering::AcqRel);
+        let weight = self.weight(number);
+        shared.retired_bytes += weight;
+        if self.is_large(number) {
+            shared.retired_large += weight;
+            self.owing.store(true, Ordering::Relaxed);
+        }
         let epoch = epochs.end();
         shared.retired.push_back((epoch, number));
     }
@@ -287,69 +498,13 @@ impl Segments {
         self.metas[segment.number as usize].life.load(Ordering::Acquire) == segment.life
     }
 
-    /// The oldest segment of a queue, which leaves it.
-    pub(crate) fn pop(&self, queue: Queue) -> Option<Segment> {
-        let mut shared = lock(&self.shared);
-        let queue = match queue {
-            Queue::Small => &mut shared.small,
-            Queue::Main => &mut shared.main,
-        };
-        loop {
-            let segment = queue.pop_front()?;
-            if self.lives(segment) {
-                return Some(segment);
-            }
-        }
-    }
-
-    /// Puts a segment back, as the oldest of a queue.
-    pub(crate) fn push(&self, segment: Segment, queue: Queue) {
-        let mut shared = lock(&self.shared);
-        match queue {
-            Queue::Small => shared.small.push_front(segment),
-            Queue::Main => shared.main.push_front(segment),
-        }
-    }
-
-    /// A sealed segment all of whose items are past their time.
-    pub(crate) fn pop_expired(&self, now_ms: u64) -> Option<Segment> {
-        let mut shared = lock(&self.shared);
-        shared.expiring.retain(|segment| self.lives(*segment));
-        let expired = |segment: &Segment| {
-            self.metas[segment.number as usize].expires_ms.load(Ordering::Relaxed) <= now_ms
-        };
-        let at = shared.expiring.iter().position(expired)?;
-        Some(shared.expiring.swap_remove(at))
-    }
-
-    /// The sealed segment with the fewest live bytes, if those are so few, and the queue it leaves.
-    pub(crate) fn pop_emptiest(&self, most_live: u32) -> Option<(Segment, Queue)> {
-        let mut shared = lock(&self.shared);
-        let small = shared.small.iter().map(|segment| (*segment, Queue::Small));
-        let main = shared.main.iter().map(|segment| (*segment, Queue::Main));
-        let sealed = small.chain(main).filter(|(segment, _)| self.lives(*segment));
-        let emptiest = sealed.min_by_key(|(segment, _)| self.live(segment.number))?;
-        if self.live(emptiest.0.number) > most_live {
-            return None;
-        }
-        shared.small.retain(|segment| *segment != emptiest.0);
-        shared.main.retain(|segment| *segment != emptiest.0);
-        Some(emptiest)
-    }
-
     /// Where a sealed segment's items lie, and their bytes.
     pub(crate) fn items(&self, segment: Segment) -> (u64, u32) {
         let used = self.metas[segment.number as usize].used.load(Ordering::Relaxed);
         (self.start(segment.number), used)
     }
 
-    fn live(&self, number: u32) -> u32 {
+    pub(crate) fn live(&self, number: u32) -> u32 {
         self.metas[number as usize].live.load(Ordering::Relaxed) & !SEALED
-    }
-
-    /// How many segments wait in the two queues.
-    pub(crate) fn queued(&self) -> (usize, usize) {
-        let shared = lock(&self.shared);
-        (shared.small.len(), shared.main.len())
     }
 }

@@ -39,6 +39,8 @@ pub(crate) struct Open {
     pub(crate) victim: Option<Victim>,
     /// Room is short: every write reclaims some.
     pub(crate) pressed: bool,
+    /// Segments that should be free beyond those that always should.
+    pub(crate) wanted: u32,
 }
 
 /// One thread's way into a cache.
@@ -47,6 +49,8 @@ pub struct Session<'c> {
     place: Place,
     pub(crate) counters: Arc<Counters>,
     pub(crate) open: RefCell<Open>,
+    /// Bytes of a large item for which there was no room in this turn.
+    pub(crate) wanted: Cell<usize>,
     now_ms: Cell<u64>,
     cas: Cell<Range<u64>>,
 }
@@ -58,6 +62,7 @@ impl<'c> Session<'c> {
             place: cache.epochs.enter()?,
             counters: cache.enroll(),
             open: RefCell::default(),
+            wanted: Cell::new(0),
             now_ms: Cell::new(cache.clock.now_ms()),
             cas: Cell::new(0..0),
         })
@@ -66,7 +71,11 @@ impl<'c> Session<'c> {
     /// Begins a turn: the time is that of its beginning. Keep turns short, a batch of requests say:
     /// memory that anybody frees during a turn comes back after it.
     pub fn turn(&mut self) -> Turn<'_> {
-        if self.cache.segments.available_at_once() < self.cache.least_at_hand() {
+        if self.cache.segments.is_owing() {
+            self.cache.give_back();
+        }
+        let is_short = self.cache.segments.available_at_once() < self.cache.least_at_hand();
+        if is_short || self.wanted.get() > 0 {
             self.relieve();
         }
         self.begin()
@@ -77,21 +86,31 @@ impl<'c> Session<'c> {
         Turn { pin: self.cache.epochs.pin(self.place), session: self, alone: None }
     }
 
-    /// Makes room where there is none at all; whether there is some then. Between turns, since
-    /// memory that is freed in one comes back after it.
+    /// Makes room where there is none at all, or none for a large item; whether there is some then.
+    /// Between turns, since memory that is freed in one comes back after it.
     fn relieve(&self) -> bool {
-        let Cache { segments, epochs, .. } = self.cache;
+        let wanted = self.wanted.take();
+        let segments = wanted.div_ceil(self.cache.segments.len() as usize) as u32;
+        self.open.borrow_mut().wanted = segments;
+        let relieved = self.relieve_for(wanted);
+        self.open.borrow_mut().wanted = 0;
+        relieved
+    }
+
+    fn relieve_for(&self, wanted: usize) -> bool {
+        let Cache { segments, .. } = self.cache;
         for _ in 0..RELIEF_TRIES {
             let turn = self.begin();
-            if segments.available(epochs) >= self.cache.least_at_hand() {
+            if self.cache.has_room(wanted) {
                 return true;
             }
-            let reclaimed = turn.reclaim(&mut self.open.borrow_mut(), segments.len() as usize);
+            let freed = self.cache.give_back()
+                || turn.reclaim(&mut self.open.borrow_mut(), segments.len() as usize);
             drop(turn);
-            if !reclaimed && !segments.has_retired() {
+            if !freed && !segments.has_retired() {
                 return false;
             }
-            if !reclaimed {
+            if !freed {
                 // Others are in turns, which end.
                 std::thread::yield_now();
             }
@@ -138,7 +157,7 @@ impl fmt::Debug for Turn<'_> {
 
 /// What the index must hold for a write to happen.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Expect {
+pub(crate) enum Expect {
     Anything,
     /// The item at this place, or none.
     Place(Option<u64>),
@@ -272,7 +291,8 @@ impl Turn<'_> {
         (item, Expect::Place(Some(place)))
     }
 
-    /// Stores a value.
+    /// Stores a value. Where there is no room in this turn, [`Error::Full`] says so, and a large
+    /// value for which some can be made finds it after [`renew`](Self::renew), or in the next turn.
     pub fn set(&self, key: &[u8], value: &[u8], write: &Write<'_>) -> Result<Outcome> {
         self.set_hashed(key, self.cache().hash(key), value, write)
     }
@@ -397,7 +417,11 @@ impl Turn<'_> {
         check_len("value", value, self.cache().value_most())?;
         let queue = if self.cache().ghost.contains(hash) { Queue::Main } else { Queue::Small };
         let mut open = self.session.open.borrow_mut();
-        self.make_room(&mut open, key.len() + value.len());
+        let is_ordinary = self.cache().segments.is_ordinary(key.len() + value.len());
+        self.make_room(&mut open, if is_ordinary { key.len() + value.len() } else { 0 });
+        if !is_ordinary {
+            return self.put_large((key, hash), value, (facts, queue), expect);
+        }
         let (place, len) = self
             .write_item(&mut open, queue, (key, value), (facts, self.cache().floor()))
             .ok_or(Error::Full)?;
@@ -408,7 +432,12 @@ impl Turn<'_> {
         stored
     }
 
-    fn publish(&self, (key, hash): (&[u8], KeyHash), place: u64, expect: Expect) -> Result<bool> {
+    pub(crate) fn publish(
+        &self,
+        (key, hash): (&[u8], KeyHash),
+        place: u64,
+        expect: Expect,
+    ) -> Result<bool> {
         let Cache { arena, tables, segments, epochs, ghost, .. } = self.cache();
         let mut table = tables.lock(arena, hash);
         let found = table.find(|slot| self.is_key(key, slot));
@@ -482,13 +511,19 @@ impl Turn<'_> {
         let Cache { segments, epochs, .. } = self.cache();
         // Short expiries count from now, or from shortly before the first one.
         let far = expires_ms.unwrap_or(0).saturating_sub(Head::EXPIRY_REACH_MS / 2);
-        let Some(opened) = segments.open(epochs, self.now_ms().max(far), keep) else {
-            return false;
+        let epoch_ms = self.now_ms().max(far);
+        let opened = loop {
+            match segments.open(epochs, epoch_ms, keep) {
+                Some(opened) => break opened,
+                // Memory of large items may be on its way back.
+                None if self.cache().give_back() => {}
+                None => return false,
+            }
         };
         if let Some((segment, tail)) = tail.replace(opened) {
             segments.seal(epochs, segment, &tail, queue);
         }
-        !self.cache().wants_reclaim()
+        !self.cache().wants_reclaim(0)
     }
 }
 

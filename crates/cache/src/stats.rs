@@ -18,8 +18,22 @@ macro_rules! counters {
             $($(#[$doc])* pub $name: u64,)*
             /// Items now, expired ones among them that were not met yet.
             pub items: u64,
-            /// Bytes of memory in use: segments, index, and what is known of them.
+            /// Bytes of memory in use: the sum of the next five.
             pub memory: u64,
+            /// Bytes of the index.
+            pub memory_index: u64,
+            /// Bytes of segments of ordinary items, holes in them included.
+            pub memory_items: u64,
+            /// Bytes of large items, and of those that are over until the system has them back.
+            pub memory_large: u64,
+            /// Bytes of what is known of segments and of keys that were evicted.
+            pub memory_beside: u64,
+            /// Bytes taken for something outside the cache:
+            /// [`Cache::reserve`](crate::Cache::reserve).
+            pub memory_elsewhere: u64,
+            /// Bytes of items under lease, each as often as it has leases. They are among those
+            /// above, also when nothing but leases keeps them.
+            pub memory_leased: u64,
             /// The budget in bytes.
             pub memory_limit: u64,
         }

@@ -59,6 +59,23 @@ fn the_newest_items_stay_and_the_budget_holds() {
     assert!(cache.stats().misses_evicted > 0);
 }
 
+/// The ghost queue is made when the first item is evicted, and was not counted until later.
+#[test]
+fn the_budget_holds_when_the_first_item_is_evicted() {
+    let cache = cache(Eviction::S3Fifo);
+    let mut session = cache.session().expect("a session");
+    let mut evicted = 0;
+    for number in 0..2_000_000_u64 {
+        session.turn().set(&number.to_le_bytes(), b"", &Write::new()).map(drop).expect("room");
+        if number.is_multiple_of(1000) || evicted == 0 {
+            let stats = cache.stats();
+            assert!(stats.memory <= MEMORY, "{stats:?}");
+            evicted = stats.evicted;
+        }
+    }
+    assert!(evicted > 100_000, "{evicted}");
+}
+
 #[test]
 fn what_is_asked_for_outlives_a_scan() {
     let cache = cache(Eviction::S3Fifo);

@@ -105,6 +105,63 @@ fn values_are_whole_while_others_write_and_evict() {
     }
 }
 
+/// A value with a segment of its own, which tells what it is in every word.
+fn large(key: u64, random: u64) -> Vec<u8> {
+    let word = (key << 32 | random).to_le_bytes();
+    word.repeat(20_000 + random as usize % 200_000)
+}
+
+#[test]
+fn large_values_are_whole_while_others_replace_and_evict_them() {
+    let memory = 64 << 20;
+    let cache = Cache::new(Options::new().memory(memory)).expect("a cache");
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..2)
+            .map(|seed| {
+                let cache = &cache;
+                scope.spawn(move || {
+                    let mut session = cache.session().expect("a session");
+                    let mut random = Random(seed);
+                    for _ in 0..1_500 {
+                        let (key, number) = (random.next() % 60, random.next() % 100_000);
+                        let value = large(key, number);
+                        let mut turn = session.turn();
+                        if number % 4 == 0 {
+                            turn.remove(&key.to_le_bytes());
+                        } else if turn.set(&key.to_le_bytes(), &value, &Write::new()).is_err() {
+                            assert!(turn.renew());
+                        }
+                        // Ordinary items press them, and are pressed.
+                        let small = (1_u64 << 40 | number).to_le_bytes();
+                        let _ = turn.set(&small, &value[..20_000], &Write::new());
+                        let stats = cache.stats();
+                        assert!(stats.memory <= memory, "{stats:?}");
+                    }
+                })
+            })
+            .collect();
+        let reader = || {
+            let mut session = cache.session().expect("a session");
+            let mut key = 0_u64;
+            while !done.load(Ordering::Relaxed) {
+                key = (key + 1) % 60;
+                let turn = session.turn();
+                let Some(item) = turn.get(&key.to_le_bytes()) else { continue };
+                let first = item.value().first_chunk().expect("eight bytes");
+                let random = u64::from_le_bytes(*first) & 0xffff_ffff;
+                assert!(item.value() == large(key, random), "a value that is not whole");
+            }
+        };
+        scope.spawn(reader);
+        scope.spawn(reader);
+        let ended: Vec<_> = writers.into_iter().map(thread::ScopedJoinHandle::join).collect();
+        done.store(true, Ordering::Relaxed);
+        assert!(ended.iter().all(Result::is_ok), "a writer failed");
+    });
+    assert!(cache.stats().evicted > 0);
+}
+
 #[test]
 fn no_increment_is_lost() {
     let cache = Cache::new(Options::new().memory(MEMORY)).expect("a cache");

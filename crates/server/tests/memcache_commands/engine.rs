@@ -8,9 +8,6 @@ use nuthatch_server::protocol::memcache::{Decoder, Limits, Step, reply};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The longest value that is decoded.
-pub(crate) const OBJECT_MOST: usize = 1 << 20;
-
 /// When an engine begins.
 pub(crate) const START_MS: u64 = 1_700_000_000_000;
 
@@ -28,6 +25,8 @@ pub(crate) struct Engine {
     hands: Arc<Hands>,
     server: Server,
     pub(crate) shared: Shared,
+    /// The longest value that is decoded.
+    pub(crate) object_most: usize,
 }
 
 impl Engine {
@@ -39,7 +38,8 @@ impl Engine {
         let hands = Arc::new(Hands(AtomicU64::new(START_MS)));
         let options = options.clock(hands.clone()).seed(1);
         let cache = Arc::new(Cache::new(options).expect("a small cache"));
-        Self { server: Server::new(cache.clone()), cache, hands, shared: Shared::new(1) }
+        let (server, shared) = (Server::new(cache.clone()), Shared::new(1));
+        Self { server, cache, hands, shared, object_most: 1 << 20 }
     }
 
     pub(crate) fn set_time(&self, now_ms: u64) {
@@ -48,7 +48,8 @@ impl Engine {
 
     /// What each request in these bytes comes to, and all that is answered.
     pub(crate) fn outcomes(&self, bytes: &[u8]) -> (Vec<Result<Next, Full>>, Vec<u8>) {
-        let mut decoder = Decoder::new(Limits { object_len: OBJECT_MOST, ..Limits::default() });
+        let mut decoder =
+            Decoder::new(Limits { object_len: self.object_most, ..Limits::default() });
         let mut session = self.cache.session().expect("one session");
         let (mut at, mut outcomes, mut out) = (0, Vec::new(), Vec::new());
         while at < bytes.len() {

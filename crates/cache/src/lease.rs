@@ -1,0 +1,115 @@
+//! Items that stay after a turn.
+
+use crate::cache::Cache;
+use crate::item::{Head, Item};
+use crate::session::Turn;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// An item that stays as it is until this is dropped, in whatever thread, whatever becomes of its
+/// key meanwhile: made by [`Turn::lease`].
+///
+/// It keeps the segment that the item lies in, which is the item alone if that is large, and up to
+/// 2 MiB otherwise. As long as it does, the cache has that much less memory for others: lease what
+/// is long and let go of it soon, and copy what is short, or where much is leased already
+/// ([`Cache::leased`]).
+pub struct Lease {
+    cache: Arc<Cache>,
+    place: u64,
+    head: Head,
+    frequency: u32,
+}
+
+impl Lease {
+    /// The item.
+    #[inline]
+    pub fn item(&self) -> Item<'_> {
+        let bytes = self.cache.arena.leased(self, self.place, self.head.len());
+        Item { bytes, head: self.head, frequency: self.frequency }
+    }
+
+    /// The value.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        self.item().value()
+    }
+}
+
+impl AsRef<[u8]> for Lease {
+    fn as_ref(&self) -> &[u8] {
+        self.value()
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let Cache { segments, epochs, leased, .. } = &*self.cache;
+        leased.fetch_sub(self.head.len() as u64, Ordering::Relaxed);
+        segments.let_go(epochs, segments.of(self.place));
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lease").field("len", &self.head.len()).finish_non_exhaustive()
+    }
+}
+
+impl Turn<'_> {
+    /// Keeps an item that was read after the turn, until the lease is dropped: to send it from
+    /// where it lies, say. `cache` is the cache of this turn.
+    ///
+    /// # Panics
+    ///
+    /// If cache or item are another cache's.
+    pub fn lease(&self, cache: &Arc<Cache>, item: &Item<'_>) -> Lease {
+        assert!(std::ptr::eq(&raw const **cache, self.cache()), "the cache of this turn");
+        let place = cache.arena.place_of(item.bytes).expect("an item of this cache");
+        // The item is seen in a turn, or by another lease, for as long as this takes.
+        cache.segments.hold(cache.segments.of(place));
+        let Item { head, frequency, .. } = *item;
+        cache.leased.fetch_add(head.len() as u64, Ordering::Relaxed);
+        Lease { cache: Arc::clone(cache), place, head, frequency }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::epoch::Epochs;
+    use crate::segments::{Queue, Segments};
+
+    /// Leases of a segment that is retired come and go, and the last one is late.
+    #[test]
+    fn a_segment_is_freed_once() {
+        let segments = Segments::new(16 << 20, 0);
+        let epochs = Epochs::new();
+        let place = epochs.enter().expect("a slot");
+        let free = || {
+            segments.room(&epochs);
+            segments.lock().free.len()
+        };
+        let (segment, tail) = segments.open(&epochs, 0, 0).expect("a segment");
+        let number = segment.number;
+        segments.add_live(number, 10, None);
+        segments.seal(&epochs, segment, &tail, Queue::Small);
+        let pin = epochs.pin(place);
+        segments.remove_live(&epochs, tail.place(), 10);
+        segments.hold(number);
+        segments.let_go(&epochs, number);
+        assert_eq!(segments.lock().retired_count(), 1, "it is retired already");
+        segments.hold(number);
+        assert_eq!(free(), 0, "somebody is in a turn");
+        drop(pin);
+        assert_eq!(free(), 0, "somebody has a lease");
+        segments.hold(number);
+        segments.let_go(&epochs, number);
+        assert_eq!(free(), 0, "somebody has a lease still");
+        segments.let_go(&epochs, number);
+        assert_eq!(free(), 1);
+        // Somebody who ended a lease before it was freed, and comes to retire it now.
+        segments.retire(&epochs, number);
+        assert_eq!(segments.lock().retired_count(), 0);
+        assert_eq!(free(), 1);
+    }
+}

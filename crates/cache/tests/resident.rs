@@ -1,0 +1,92 @@
+//! The budget is what the process has of the system, not only what is counted. In a process of its
+//! own, since it is the process that is looked at.
+
+use nuthatch_cache::{Cache, Error, Options, Session, Write};
+
+const MEMORY: u64 = 64 << 20;
+
+/// Buffers of the test, the allocator's leftovers, and half a huge page here and there.
+const SLACK: u64 = 5 << 20;
+
+/// Bytes of memory that the process has, from the second figure of `statm`, in pages.
+fn resident() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
+    let pages = statm.split(' ').nth(1).expect("seven figures");
+    pages.parse::<u64>().expect("a number") * 4096
+}
+
+fn store(session: &mut Session<'_>, number: u64, value: &[u8]) {
+    let mut turn = session.turn();
+    let key = number.to_le_bytes();
+    match turn.set(&key, value, &Write::new()) {
+        Err(Error::Full) if turn.renew() => {
+            turn.set(&key, value, &Write::new()).map(drop).expect("room");
+        }
+        other => other.map(drop).expect("room"),
+    }
+}
+
+#[test]
+fn what_the_process_takes_is_within_the_budget() {
+    let longest = vec![7; MEMORY as usize / 2];
+    let before = resident();
+    let check = |what: &str, most: u64| {
+        let taken = resident().saturating_sub(before);
+        assert!(taken <= most + SLACK, "{what}: {taken} bytes");
+    };
+    let cache = Cache::new(Options::new().memory(MEMORY)).expect("a cache");
+    let mut session = cache.session().expect("a session");
+    for round in 0..5_u64 {
+        // Ordinary items take all of it.
+        for number in 0..400_000 {
+            store(&mut session, round << 40 | number, &longest[..150]);
+        }
+        check("ordinary items", MEMORY);
+        // Large ones take it from them.
+        for number in 0..500_u64 {
+            let len = 140_000 + (number * 7_919_333) as usize % (20 << 20);
+            store(&mut session, number % 50, &longest[..len]);
+            if number % 3 == 0 {
+                session.turn().remove(&(number * 7 % 50).to_le_bytes());
+            }
+            check("large items", MEMORY);
+        }
+        store(&mut session, 0, &longest[..cache.value_most()]);
+        check("the largest", MEMORY);
+        // Others take more and more.
+        for part in [0, MEMORY / 4, MEMORY / 2, MEMORY / 4 * 3, 0] {
+            cache.reserve(part);
+            for number in 0..2_000 {
+                store(&mut session, 1 << 60 | number, &longest[..150]);
+            }
+            check("beside others", MEMORY - part);
+        }
+    }
+    let turn = session.turn();
+    turn.clear();
+    drop(turn);
+    (0..2000).for_each(|_| drop(session.turn()));
+    assert_eq!(cache.stats().memory_large, 0);
+    drop(session);
+    drop(cache);
+    huge_pages_go_back(&check);
+}
+
+/// In a cache this large, large items have huge pages. The value has no pages of its own: nobody
+/// wrote it.
+fn huge_pages_go_back(check: &impl Fn(&str, u64)) {
+    let len = 150 << 20;
+    let cache = Cache::new(Options::new().memory(2 << 30)).expect("a cache");
+    let mut session = cache.session().expect("a session");
+    let beside = 2 * cache.stats().memory_beside + (8 << 20);
+    for round in 0..4_u64 {
+        store(&mut session, 0, &vec![0; len]);
+        let replaced = if round == 0 { 0 } else { len as u64 };
+        check("a huge item", len as u64 + replaced + beside);
+        (0..200).for_each(|_| drop(session.turn()));
+        check("a huge item alone", len as u64 + beside);
+    }
+    assert!(session.turn().remove(&0_u64.to_le_bytes()));
+    (0..200).for_each(|_| drop(session.turn()));
+    check("nothing", beside);
+}
