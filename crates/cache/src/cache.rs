@@ -137,9 +137,11 @@ impl Cache {
         let mut stats = all.1;
         all.0.iter().for_each(|counters| stats.add(counters));
         stats.items = self.len();
-        stats.memory = self.segments.bytes_in_use()
-            + self.memory_beside()
-            + self.elsewhere.load(Ordering::Relaxed);
+        stats.memory_items = self.segments.bytes_in_use();
+        stats.memory_index = self.tables.memory();
+        stats.memory_beside =
+            self.segments.memory() + self.ghost.memory() + self.elsewhere.load(Ordering::Relaxed);
+        stats.memory = stats.memory_items + stats.memory_index + stats.memory_beside;
         stats.memory_limit = self.memory;
         stats
     }

@@ -20,6 +20,14 @@ macro_rules! counters {
             pub items: u64,
             /// Bytes of memory in use: segments, index, and what is known of them.
             pub memory: u64,
+            /// Bytes of it in segments, where items are.
+            pub memory_items: u64,
+            /// Bytes of it in items that have segments of their own.
+            pub memory_large: u64,
+            /// Bytes of it in the index.
+            pub memory_index: u64,
+            /// Bytes of it that are known of segments and of evicted keys, or reserved elsewhere.
+            pub memory_beside: u64,
             /// The budget in bytes.
             pub memory_limit: u64,
         }

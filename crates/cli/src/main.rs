@@ -3,6 +3,7 @@
 mod bench;
 mod commands;
 mod figures;
+mod logs;
 mod progress;
 mod streams;
 

@@ -7,6 +7,7 @@
 use crate::commands::{Args, Call, Failure, Found, OUT_OF_MEMORY, Server, execute_found, lookup};
 use crate::connection::Connection;
 use crate::connections::Connections;
+use crate::journal;
 use crate::protocol::resp::{Inline, ProtocolError, Reply, Span, Step};
 use crate::reactor::{Filled, Number, Uring};
 use nuthatch_cache::{KeyHash, Session, Turn};
@@ -196,6 +197,7 @@ impl Batch {
                 Request::Framed => Args::new(bytes, &self.spans[queued.spans.clone()]),
                 Request::Inline(line) => Args::new(&line.bytes, &line.args),
                 Request::Fault(fault) => {
+                    journal::request_malformed(connection.client.peer(), fault);
                     connection.refuse(&fault.to_string());
                     continue;
                 }

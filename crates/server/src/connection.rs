@@ -1,6 +1,7 @@
 //! One connection that speaks RESP.
 
 use crate::commands::{Client, Server};
+use crate::journal;
 use crate::protocol::resp::{Decoder, Limits, Reply};
 use std::os::fd::OwnedFd;
 
@@ -80,7 +81,11 @@ impl Connection {
     /// Whether the client must take some answers before there are more.
     pub(crate) fn note_output(&mut self, short_of_memory: bool) {
         let most = if short_of_memory { OUTPUT_MOST_WHEN_SHORT } else { OUTPUT_MOST };
-        self.blocked = self.out.len() + self.sending > most;
+        let blocked = self.out.len() + self.sending > most;
+        if blocked && !self.blocked {
+            self.client.note_output_limit();
+        }
+        self.blocked = blocked;
         self.closing |= self.client.closing;
     }
 
@@ -114,6 +119,7 @@ impl Connection {
 
     /// Ends it: what it sends takes memory that is not there.
     pub(crate) fn refuse_input(&mut self) {
+        journal::input_refused(self.client.peer());
         self.refuse("ERR the request is too long for the memory there is now");
         self.inbox = Vec::new();
     }

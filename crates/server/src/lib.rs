@@ -4,11 +4,13 @@
 //! on the cache (`commands`), and the answers of a whole batch are sent together.
 
 mod address;
+pub mod admin;
 mod batch;
 pub mod commands;
 mod connection;
 mod connections;
 mod full;
+mod journal;
 pub mod memcache;
 pub mod mrcache;
 pub mod pmc;

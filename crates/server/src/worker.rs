@@ -4,6 +4,7 @@ use crate::batch::{Batch, Scene, Source, Work};
 use crate::commands::{Client, Endpoints, Failure, Metrics, Server};
 use crate::connection::{Connection, KEPT};
 use crate::connections::Connections;
+use crate::journal;
 use crate::reactor::{BUFFER_LEN, Event, Filled, Number, Uring, Waker};
 use nuthatch_cache::Session;
 use rustix::net::sockopt::set_tcp_nodelay;
@@ -52,7 +53,7 @@ impl Common {
     /// Counts memory that is taken, or given back.
     fn hold(&self, bytes: isize) {
         let held = self.held.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        self.server.cache.reserve(u64::try_from(held).unwrap_or(0));
+        self.server.reserve_for_connections(u64::try_from(held).unwrap_or(0));
     }
 
     /// Whether connections take so much memory that they must make do with less.
@@ -65,6 +66,11 @@ impl Common {
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.wake();
+    }
+
+    /// Whether workers are to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
     }
 
     /// Makes all workers look at what has changed.
@@ -117,8 +123,9 @@ impl<'c> Worker<'c> {
     /// Serves until the server stops.
     pub(crate) fn run(&mut self) -> io::Result<()> {
         let mut events = Vec::new();
-        while !self.common.stopping.load(Ordering::Acquire) {
+        while !self.common.is_stopping() {
             self.reactor.wait(None, &mut events)?;
+            self.metrics.begin_turn();
             for event in events.drain(..) {
                 self.take(event)?;
             }
@@ -126,6 +133,7 @@ impl<'c> Worker<'c> {
             self.metrics.settle(&self.common.server.settings);
             self.close_killed();
             self.send()?;
+            self.metrics.end_turn();
         }
         Ok(())
     }
@@ -133,8 +141,9 @@ impl<'c> Worker<'c> {
     fn take(&mut self, event: Event) -> io::Result<()> {
         match event {
             Event::Accepted { listener, socket, more } => {
-                if let Ok(socket) = socket {
-                    self.welcome(socket);
+                match socket {
+                    Ok(socket) => self.welcome(socket),
+                    Err(error) => journal::accept_failed(&error),
                 }
                 if !more {
                     let socket = self.listeners[listener as usize].as_fd();

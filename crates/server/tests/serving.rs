@@ -10,7 +10,8 @@ use std::sync::Arc;
 fn serve(addresses: &[&str], threads: usize) -> Running {
     let cache = Cache::new(CacheOptions::new().memory(64 << 20)).expect("a cache");
     let resp = addresses.iter().map(|address| address.parse().expect("an address")).collect();
-    Running::start(Arc::new(cache), &Options { resp, threads }).expect("a server")
+    Running::start(Arc::new(cache), &Options { resp, threads, ..Options::default() })
+        .expect("a server")
 }
 
 fn connect(server: &Running) -> TcpStream {
@@ -153,7 +154,7 @@ fn requests_without_end_take_no_more_memory_than_there_is() {
     let cache = Cache::new(CacheOptions::new().memory(64 << 20)).expect("a cache");
     let cache = Arc::new(cache);
     let resp = vec!["127.0.0.1:0".parse().expect("an address")];
-    let options = Options { resp, threads: 1 };
+    let options = Options { resp, ..Options::default() };
     let server = Running::start(Arc::clone(&cache), &options).expect("a server");
     let mut streams: Vec<_> = (0..100).map(|_| connect(&server)).collect();
     let piece = vec![b'x'; 1 << 20];

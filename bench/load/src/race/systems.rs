@@ -83,7 +83,8 @@ impl System {
                     return Err(Error::Usage("nuthatch races only with --nuthatch PATH".into()));
                 };
                 let resp = local(first);
-                let arguments = format!("serve --threads 1 --memory 2GiB --resp {resp}");
+                let arguments =
+                    format!("serve --threads 1 --memory 2GiB --resp {resp} --admin off");
                 (path.clone(), words(&arguments).collect(), "--nuthatch says where it is")
             }
             Self::Echo => {

@@ -2,9 +2,11 @@
 
 use super::{Answer, Failure};
 use crate::figures::{bytes, parse_size};
+use crate::logs::LogOptions;
 use crate::streams::Stdout;
 use clap::{Args, ValueEnum};
 use nuthatch_cache::{Cache, Eviction, Options as CacheOptions};
+use nuthatch_server::admin::Unavailable;
 use nuthatch_server::{Address, Options, Running};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -19,6 +21,8 @@ Examples:
   nuthatch serve --memory 16GiB --threads 4
   nuthatch serve --resp 127.0.0.1:7000 --resp unix:/run/nuthatch/resp.sock
   redis-cli set greeting hello                        any client of Redis will do
+  curl http://127.0.0.1:9464/metrics                  what it counts, for Prometheus
+  nuthatch top                                        the same, live
 
 The server runs until it gets SIGTERM or SIGINT (Ctrl-C). What it holds is in memory, and goes
 with it.
@@ -38,6 +42,9 @@ pub(crate) struct Serve {
     /// Where to listen for clients of Redis: host:port, unix:PATH, or off; may be given again
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:6379")]
     resp: Vec<String>,
+    /// Where to tell what is counted, over HTTP: host:port, unix:PATH, or off; may be given again
+    #[arg(long, value_name = "ADDR", default_value = ADMIN)]
+    admin: Vec<String>,
     /// Memory for all there is: keys, values, index and connections; from 16MiB on
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
     memory: u64,
@@ -50,7 +57,12 @@ pub(crate) struct Serve {
     /// Listen beyond this machine although nobody is asked for a password
     #[arg(long)]
     insecure: bool,
+    #[command(flatten)]
+    logs: LogOptions,
 }
+
+/// Where the admin port is unless it is somewhere else.
+pub(super) const ADMIN: &str = "127.0.0.1:9464";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Policy {
@@ -62,7 +74,11 @@ enum Policy {
 
 impl Serve {
     pub(crate) fn run(&self) -> Result<Answer, Failure> {
-        let resp = self.addresses()?;
+        let resp = self.addresses("--resp", &self.resp, "could read and write all there is")?;
+        if resp.is_empty() {
+            return Err(Failure::Usage("expected an address to listen at, found none".to_owned()));
+        }
+        let admin = self.addresses("--admin", &self.admin, "could read what is counted")?;
         let cores = || available_parallelism().map_or(1, usize::from);
         let threads = self.threads.map_or_else(cores, usize::from);
         let eviction = match self.eviction {
@@ -71,10 +87,11 @@ impl Serve {
         };
         let options = CacheOptions::new().memory(self.memory).eviction(eviction);
         let cache = Cache::new(options).map_err(|error| Failure::Usage(error.to_string()))?;
+        let _logs = self.logs.start()?;
         // Before anybody can connect, so that no signal finds us unprepared.
         let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failure)?;
-        let running =
-            Running::start(Arc::new(cache), &Options { resp, threads }).map_err(failure)?;
+        let options = Options { resp, admin, threads };
+        let running = Running::start(Arc::new(cache), &options).map_err(not_started)?;
         self.greet(&running, threads)?;
         let stopper = running.stopper();
         thread::spawn(move || {
@@ -86,23 +103,25 @@ impl Serve {
         Ok(Answer::Whole)
     }
 
-    /// Where to listen. Beyond this machine only if that is wanted.
-    fn addresses(&self) -> Result<Vec<Address>, Failure> {
-        let wanted = self.resp.iter().filter(|address| *address != "off");
+    /// Where to listen. Beyond this machine only if that is wanted: anybody who is there could do
+    /// this.
+    fn addresses(
+        &self,
+        flag: &str,
+        texts: &[String],
+        danger: &str,
+    ) -> Result<Vec<Address>, Failure> {
+        let wanted = texts.iter().filter(|address| *address != "off");
         let parsed = wanted.map(|address| {
-            let usage = |error| Failure::Usage(format!("--resp: {error}"));
+            let usage = |error| Failure::Usage(format!("{flag}: {error}"));
             let address: Address = address.parse().map_err(usage)?;
             if address.is_local() || self.insecure {
                 return Ok(address);
             }
-            let reason = "anybody who reaches it could read and write all there is";
-            Err(Failure::Usage(format!("--resp {address}: {reason}; --insecure allows it")))
+            let reason = format!("anybody who reaches it {danger}");
+            Err(Failure::Usage(format!("{flag} {address}: {reason}; --insecure allows it")))
         });
-        let addresses: Vec<Address> = parsed.collect::<Result<_, Failure>>()?;
-        if addresses.is_empty() {
-            return Err(Failure::Usage("expected an address to listen at, found none".to_owned()));
-        }
-        Ok(addresses)
+        parsed.collect()
     }
 
     fn greet(&self, running: &Running, threads: usize) -> Result<(), Failure> {
@@ -111,12 +130,28 @@ impl Serve {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "listening at {address} for clients of Redis");
         }
+        for address in running.admin() {
+            let _ = match address {
+                Address::Tcp(address) => writeln!(text, "metrics at http://{address}/metrics"),
+                Address::Unix(_) => writeln!(text, "metrics at {address}, path /metrics"),
+            };
+        }
         let s = if threads == 1 { "" } else { "s" };
         let _ = writeln!(text, "{} of memory, {threads} thread{s}", bytes(self.memory));
         let mut stdout = Stdout::new();
         stdout.put(text.as_bytes())?;
         stdout.flush()
     }
+}
+
+/// Why the server did not start. The admin port is often one that nobody has asked for by name.
+fn not_started(error: std::io::Error) -> Failure {
+    let admin = error.get_ref().and_then(|inner| inner.downcast_ref::<Unavailable>());
+    if admin.is_some() {
+        let advice = "--admin ADDR chooses another, --admin off does without";
+        return Failure::Error(format!("{error}; {advice}"));
+    }
+    failure(error)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]

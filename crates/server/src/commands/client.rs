@@ -4,6 +4,7 @@ use super::clients::Connection;
 use super::metrics::Metrics;
 use super::transactions::Transaction;
 use super::users::User;
+use crate::journal;
 use crate::protocol::resp::Version;
 use std::sync::Arc;
 
@@ -79,6 +80,18 @@ impl Client {
         self.connection.input_len.set(input as u64);
         self.connection.input_room.set(room as u64);
         self.connection.output_len.set(output as u64);
+    }
+
+    /// It must take some of its answers before it gets more.
+    #[cold]
+    pub(crate) fn note_output_limit(&self) {
+        self.metrics.add_output_limit();
+        journal::output_limit_hit(self.peer());
+    }
+
+    /// Where it connects from.
+    pub(crate) fn peer(&self) -> &str {
+        &self.connection.endpoints.peer
     }
 
     /// From here on the client is this user.

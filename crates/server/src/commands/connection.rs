@@ -3,6 +3,7 @@
 use super::client_commands::check_name;
 use super::failure::SYNTAX;
 use super::{Call, Command, Failure, Flags, Keys, NOT_AN_INTEGER, Result, users};
+use crate::journal;
 use crate::protocol::resp::{Version, integer};
 
 /// The version of Redis whose commands these are: clients decide by it what to use.
@@ -83,8 +84,12 @@ fn auth(call: &mut Call<'_>) -> Result {
 
 fn log_in(call: &mut Call<'_>, name: &[u8], password: &[u8]) -> Result {
     let user = call.server.users().log_in(name, password);
-    let wrong = "WRONGPASS invalid username-password pair or user is disabled.";
-    call.client.become_user(user.ok_or(Failure::answer(wrong))?);
+    let Some(user) = user else {
+        journal::login_failed(call.client.peer(), name);
+        let wrong = "WRONGPASS invalid username-password pair or user is disabled.";
+        return Err(Failure::answer(wrong));
+    };
+    call.client.become_user(user);
     Ok(())
 }
 

@@ -12,6 +12,9 @@ pub(crate) use uring::{Uring, Waker};
 use std::io;
 use std::os::fd::OwnedFd;
 
+/// What the reactor is called where people ask.
+pub(crate) const NAME: &str = "io_uring";
+
 /// Which connection an event is about: the number it was registered with.
 pub(crate) type Number = u32;
 
