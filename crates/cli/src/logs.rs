@@ -77,32 +77,27 @@ impl LogOptions {
 /// A filter such as `info` or `warn,nuthatch::users=off`. What it does not name is logged from
 /// warnings on.
 fn parse(text: &str) -> Result<Targets, String> {
-    let mut filter = Targets::new().with_default(LevelFilter::WARN);
+    let (mut filter, mut default) = (Targets::new(), LevelFilter::WARN);
     for part in text.split(',').map(str::trim) {
         let (about, level) = match part.split_once('=') {
             Some((about, level)) => (Some(about), level),
             None => (None, part),
         };
         let levels = "a level: off, error, warn, info, debug or trace";
-        let found = LevelFilter::from_name(level);
+        let found = level_named(level);
         let level = found.ok_or_else(|| format!("expected {levels}, found `{part}`"))?;
-        filter = match about {
-            Some(about) => filter.with_target(about, level),
-            None => filter.with_default(level),
-        };
+        match about {
+            Some(about) => filter = filter.with_target(about, level),
+            None => default = level,
+        }
     }
-    Ok(filter)
+    Ok(filter.with_default(default))
 }
 
-/// Levels by their names alone: numbers would be read, too.
-trait FromName: Sized {
-    fn from_name(name: &str) -> Option<Self>;
-}
-
-impl FromName for LevelFilter {
-    fn from_name(name: &str) -> Option<Self> {
-        name.parse().ok().filter(|_| name.bytes().all(|byte| byte.is_ascii_alphabetic()))
-    }
+/// A level by its name. Numbers and nothing at all would be read, too.
+fn level_named(name: &str) -> Option<LevelFilter> {
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic());
+    name.parse().ok().filter(|_| is_name)
 }
 
 /// What the thread that writes is told.

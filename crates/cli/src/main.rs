@@ -6,6 +6,7 @@ mod figures;
 mod logs;
 mod progress;
 mod streams;
+mod top;
 
 use commands::{Answer, Cli, Failure};
 use std::process::ExitCode;

@@ -112,7 +112,7 @@ pub(crate) fn request_malformed(peer: &str, problem: &dyn Display) {
 /// Somebody tried to log in. What was tried for a password is told to nobody.
 pub(crate) fn login_failed(peer: &str, name: &[u8]) {
     let user = String::from_utf8_lossy(&name[..name.len().min(NAME_LEN_MOST)]);
-    sparingly!(WARN, USERS, peer, ?user, "a login failed");
+    sparingly!(WARN, USERS, peer, user = user.as_ref(), "a login failed");
 }
 
 pub(crate) fn admin_accept_failed(error: &io::Error) {

@@ -8,3 +8,6 @@ mod help;
 mod parquet;
 mod read;
 mod roundtrip;
+mod serve;
+mod server;
+mod top;
