@@ -1,7 +1,7 @@
 //! The admin port: a small HTTP server on a thread of its own, which tells what the server counts.
 //!
 //! It reads, and changes nothing. It takes no part in the event loops: whoever asks here keeps no
-//! client waiting. All that a client can make it hold is bounded: see [`Limits`].
+//! client waiting. All that a client can make it hold is bounded: see `Limits`.
 
 mod answer;
 mod client;
