@@ -13,7 +13,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{
+    Receiver, RecvTimeoutError, SyncSender, TryRecvError, channel, sync_channel,
+};
 use std::thread;
 use std::time::Duration;
 
@@ -106,7 +108,7 @@ impl Top {
         // Before the screen is taken: where nobody answers, there is nothing to see.
         let first = sample(&client).map_err(Failure::Error)?;
         let address = client.address().to_string();
-        let failure = |error: io::Error| Failure::Error(format!("the terminal: {error}"));
+        let failure = |error: io::Error| Failure::Error(format!("<stdout>: {error}"));
         let stopped = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::flag::register(signal, Arc::clone(&stopped)).map_err(failure)?;
@@ -164,9 +166,13 @@ impl Live {
                     _ => {}
                 }
             }
-            if let Ok(sample) = samples.try_recv() {
-                self.take(sample);
-                self.show(screen)?;
+            match samples.try_recv() {
+                Ok(sample) => {
+                    self.take(sample);
+                    self.show(screen)?;
+                }
+                Err(TryRecvError::Empty) => {}
+                Err(TryRecvError::Disconnected) => return Err(io::Error::other("no more samples")),
             }
         }
         Ok(())

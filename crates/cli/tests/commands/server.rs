@@ -1,5 +1,6 @@
 //! A cache server as users start it.
 
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -47,9 +48,7 @@ impl Server {
 
     /// Ends it as an operator would: how it ended, and what it had logged.
     pub(crate) fn stop(mut self) -> (ExitStatus, String) {
-        let pid = self.child.id().to_string();
-        let told = Command::new("kill").args(["-TERM", &pid]).status().expect("kill");
-        assert!(told.success());
+        kill_process(Pid::from_child(&self.child), Signal::TERM).expect("a signal");
         let mut logged = String::new();
         let mut stderr = self.child.stderr.take().expect("its errors");
         stderr.read_to_string(&mut logged).expect("a text");

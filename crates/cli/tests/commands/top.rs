@@ -3,6 +3,7 @@
 use crate::folder::Folder;
 use crate::server::Server;
 use rustix::fs::{Mode, OFlags, open};
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use std::fs::File;
@@ -112,7 +113,8 @@ const LEFT: &str = "\u{1b}[?1049l";
 fn a_terminal_is_taken_and_given_back() {
     let (server, folder) = (Server::start(&[]), Folder::new());
     // Two keys, and two signals.
-    for end in ["q", "\u{3}", "-TERM", "-INT"] {
+    let ends = [Ok("q"), Ok("\u{3}"), Err(Signal::TERM), Err(Signal::INT)];
+    for end in ends {
         let mut terminal = Terminal::new();
         let file = || terminal.program.try_clone().expect("a terminal");
         let mut child = folder
@@ -127,11 +129,9 @@ fn a_terminal_is_taken_and_given_back() {
         terminal.wait_for("rates since its start");
         terminal.wait_for(", over ");
         assert!(!terminal.is_ordinary());
-        if end.starts_with('-') {
-            let mut kill = std::process::Command::new("kill");
-            assert!(kill.args([end, &child.id().to_string()]).status().expect("kill").success());
-        } else {
-            terminal.person.write_all(end.as_bytes()).expect("typed");
+        match end {
+            Ok(keys) => terminal.person.write_all(keys.as_bytes()).expect("typed"),
+            Err(signal) => kill_process(Pid::from_child(&child), signal).expect("a signal"),
         }
         terminal.wait_for(LEFT);
         assert_eq!(child.wait().expect("it ends").code(), Some(0), "{end:?}");

@@ -46,17 +46,21 @@ pub(crate) fn get(server: &Running, path: &str, accept: &str) -> (String, String
 }
 
 /// A client of Redis.
-pub(crate) struct Resp(BufReader<TcpStream>);
+pub(crate) struct Resp {
+    stream: BufReader<TcpStream>,
+    /// Bytes of answers.
+    pub(crate) received: usize,
+}
 
 impl Resp {
     pub(crate) fn connect(server: &Running) -> Self {
         let stream = TcpStream::connect(socket(&server.resp()[0])).expect("a connection");
-        Self(BufReader::new(stream))
+        Self { stream: BufReader::new(stream), received: 0 }
     }
 
     /// The answer to a request of words: the numbers and texts in it, one after the other.
     pub(crate) fn ask(&mut self, words: &str) -> Vec<String> {
-        self.0.get_mut().write_all(format!("{words}\r\n").as_bytes()).expect("sent");
+        self.stream.get_mut().write_all(format!("{words}\r\n").as_bytes()).expect("sent");
         let mut leaves = Vec::new();
         self.read(&mut leaves);
         leaves
@@ -64,14 +68,15 @@ impl Resp {
 
     fn read(&mut self, leaves: &mut Vec<String>) {
         let mut line = String::new();
-        self.0.read_line(&mut line).expect("an answer");
+        self.received += self.stream.read_line(&mut line).expect("an answer");
         let (kind, rest) = line.trim_end().split_at(1);
         match kind {
             "*" => (0..rest.parse().expect("a length")).for_each(|_| self.read(leaves)),
             "$" => {
                 // With the end of the line behind it.
                 let mut bytes = vec![0; rest.parse::<usize>().map_or(0, |len| len + 2)];
-                self.0.read_exact(&mut bytes).expect("an answer");
+                self.stream.read_exact(&mut bytes).expect("an answer");
+                self.received += bytes.len();
                 leaves.push(String::from_utf8(bytes).expect("a text").trim_end().to_owned());
             }
             _ => leaves.push(rest.to_owned()),
