@@ -3,8 +3,10 @@
 mod bench;
 mod commands;
 mod figures;
+mod logs;
 mod progress;
 mod streams;
+mod top;
 
 use commands::{Answer, Cli, Failure};
 use std::process::ExitCode;

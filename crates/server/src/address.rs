@@ -76,6 +76,33 @@ impl Address {
     }
 }
 
+/// Sockets in the file system, which go when this is dropped: where one is left, nobody can listen.
+#[derive(Debug, Default)]
+pub(crate) struct SocketFiles(Vec<PathBuf>);
+
+impl SocketFiles {
+    /// Somebody listens at this address.
+    pub(crate) fn note(&mut self, address: &Address) {
+        if let Address::Unix(path) = address {
+            self.0.push(path.clone());
+        }
+    }
+
+    /// Nobody listens any more.
+    pub(crate) fn remove(&mut self) {
+        for path in self.0.drain(..) {
+            // Somebody may have removed it.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+impl Drop for SocketFiles {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
 fn listen_tcp(address: SocketAddr) -> io::Result<(OwnedFd, Address)> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;

@@ -2,6 +2,7 @@
 
 use crate::batch::{Progress, Source};
 use crate::commands::{Client, Server};
+use crate::journal;
 use crate::listener::Protocol;
 use crate::protocol::memcache::reply::server_error;
 use crate::protocol::{pmc, resp};
@@ -99,7 +100,11 @@ impl Connection {
     /// Whether the client must take some answers before there are more.
     pub(crate) fn note_output(&mut self, short_of_memory: bool) {
         let most = if short_of_memory { OUTPUT_MOST_WHEN_SHORT } else { OUTPUT_MOST };
-        self.blocked = self.out.len() + self.sending > most;
+        let blocked = self.out.len() + self.sending > most;
+        if blocked && !self.blocked {
+            self.client.note_output_limit();
+        }
+        self.blocked = blocked;
     }
 
     /// Keeps what was received and not executed of a source. Bytes that lie in a long inbox stay
@@ -165,6 +170,7 @@ impl Connection {
 
     /// Ends it: what it sends takes memory that is not there.
     pub(crate) fn refuse_input(&mut self) {
+        journal::input_refused(self.client.peer());
         self.refuse("ERR the request is too long for the memory there is now");
         self.inbox = Vec::new();
     }

@@ -6,6 +6,7 @@
 
 mod accepting;
 mod address;
+pub mod admin;
 mod batch;
 pub mod commands;
 mod connection;
@@ -14,6 +15,7 @@ mod drivers;
 mod full;
 mod idle;
 mod listener;
+mod journal;
 pub mod memcache;
 pub mod mrcache;
 pub mod pmc;

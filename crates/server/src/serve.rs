@@ -1,7 +1,10 @@
 //! A running server: its threads, from the first to listen to the last to stop.
 
-use crate::address::Address;
-use crate::commands::{Server, Users};
+use crate::address::{Address, SocketFiles};
+use crate::admin::{Admin, Listeners};
+use crate::commands::Server;
+use crate::facts::facts;
+use crate::journal;
 use crate::listener::{Listener, Listening, Protocol, listen};
 use crate::reactor::Reactors;
 use crate::tls::Tls;
@@ -17,20 +20,26 @@ use std::thread::{self, JoinHandle};
 pub struct Options {
     /// Where clients connect, and what they speak there.
     pub listeners: Vec<Listener>,
+    /// Where `/metrics` is told, over HTTP.
+    pub admin: Vec<Address>,
     /// Threads, each with connections of its own.
     pub threads: usize,
     /// What threads wait with.
     pub reactors: Reactors,
     /// What listeners with TLS need.
     pub tls: Option<Tls>,
-    /// Who may do what. At first everybody may do everything.
-    pub users: Users,
 }
 
 impl Options {
     /// One thread that listens at these places.
     pub fn new(listeners: Vec<Listener>) -> Self {
-        Self { listeners, threads: 1, reactors: Reactors::Auto, tls: None, users: Users::default() }
+        Self { listeners, admin: Vec::new(), threads: 1, reactors: Reactors::Auto, tls: None }
+    }
+
+    /// With `/metrics` at these places.
+    #[must_use]
+    pub fn admin(self, admin: Vec<Address>) -> Self {
+        Self { admin, ..self }
     }
 
     /// With so many threads.
@@ -50,12 +59,6 @@ impl Options {
     pub fn tls(self, tls: Tls) -> Self {
         Self { tls: Some(tls), ..self }
     }
-
-    /// With these users.
-    #[must_use]
-    pub fn users(self, users: Users) -> Self {
-        Self { users, ..self }
-    }
 }
 
 /// A server that runs. It stops when this is dropped.
@@ -63,9 +66,10 @@ impl Options {
 pub struct Running {
     common: Arc<Common>,
     listeners: Vec<Listener>,
+    admin_addresses: Vec<Address>,
+    admin: Option<Admin>,
     threads: Vec<JoinHandle<io::Result<()>>>,
-    /// Sockets in the file system, which go with the server.
-    paths: Vec<std::path::PathBuf>,
+    files: SocketFiles,
 }
 
 /// Stops a server.
@@ -75,34 +79,45 @@ pub struct Stopper(Arc<Common>);
 impl Stopper {
     /// Asks all threads to stop. They answer what was received, and go.
     pub fn stop(&self) {
+        journal::stopping();
         self.0.stop();
     }
 }
 
 impl Running {
-    /// Starts to serve a cache.
+    /// Starts to serve a cache to anybody who connects.
     pub fn start(cache: Arc<Cache>, options: &Options) -> io::Result<Self> {
+        Self::serve(Server::new(cache), options)
+    }
+
+    /// Starts to serve, with settings and users as they are.
+    pub fn serve(mut server: Server, options: &Options) -> io::Result<Self> {
         if options.tls.is_none() && options.listeners.iter().any(|listener| listener.tls) {
             let text = "a listener wants TLS, which needs a certificate and a key";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         let reactor = options.reactors.choose()?;
-        let (sockets, listeners) = listen(&options.listeners, options.threads)?;
-        let mut server = Server::new(cache).with_users(options.users.clone());
+        let mut files = SocketFiles::default();
+        let (sockets, listeners) = listen(&options.listeners, options.threads, &mut files)?;
+        let admin = Listeners::bind(&options.admin)?;
+        let admin_addresses = admin.addresses.clone();
         server.event_loop = reactor.name();
         server.evicts = server.cache.eviction() != Eviction::None;
         let mut resp = listeners.iter().filter(|one| one.protocol == Protocol::Resp);
         server.port = resp.find_map(|one| one.address.port()).unwrap_or(0);
+        server.facts.extend(facts(&listeners, options.threads));
         let common = Arc::new(Common::new(server, options, reactor));
-        let paths = listeners.iter().filter_map(|listener| match &listener.address {
-            Address::Unix(path) => Some(path.clone()),
-            Address::Tcp(_) => None,
-        });
-        let paths = paths.collect();
-        let mut running = Self { common, listeners, threads: Vec::new(), paths };
-        for (number, listeners) in sockets.into_iter().enumerate() {
-            running.spawn(number, listeners)?;
+        let threads = Vec::new();
+        let mut running =
+            Self { common, listeners, admin_addresses, admin: None, threads, files };
+        for (number, listening) in sockets.into_iter().enumerate() {
+            running.spawn(number, listening)?;
         }
+        if !options.admin.is_empty() {
+            running.admin = Some(Admin::start(admin, &running.common)?);
+        }
+        let Self { listeners, admin_addresses, .. } = &running;
+        journal::started(options.threads, listeners, admin_addresses, reactor.name());
         Ok(running)
     }
 
@@ -121,6 +136,9 @@ impl Running {
             };
             let _ = ready.send(Ok(()));
             let ended = worker.run();
+            if let Err(error) = &ended {
+                journal::thread_failed(number, error);
+            }
             // One that fails takes the others along: half a server is none.
             common.stop();
             ended
@@ -132,6 +150,11 @@ impl Running {
     /// Where clients connect, with the ports that were free.
     pub fn listeners(&self) -> &[Listener] {
         &self.listeners
+    }
+
+    /// Where `/metrics` is told, with the ports that were free.
+    pub fn admin(&self) -> &[Address] {
+        &self.admin_addresses
     }
 
     /// What its threads wait with: `io_uring` or `epoll`.
@@ -151,14 +174,17 @@ impl Running {
 
     fn join(&mut self) -> io::Result<()> {
         let mut result = Ok(());
+        let was_running = !self.threads.is_empty();
         for thread in self.threads.drain(..) {
             let ended = thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread died")));
             result = result.and(ended);
         }
-        for path in self.paths.drain(..) {
-            // Somebody may have removed it.
-            let _ = std::fs::remove_file(path);
+        // Whoever asks is told that it stops until it has.
+        self.admin = None;
+        if was_running {
+            journal::stopped();
         }
+        self.files.remove();
         result
     }
 }

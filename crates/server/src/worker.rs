@@ -7,6 +7,7 @@ use crate::connection::{Connection, KEPT};
 use crate::connections::Connections;
 use crate::drivers::{Driver, MemcacheDriver, MrcacheDriver, PmcDriver, RespDriver};
 use crate::idle::Idle;
+use crate::journal;
 use crate::listener::{Listening, Protocol};
 use crate::memcache::Shared;
 use crate::protocol::mrcache::Framing;
@@ -71,7 +72,7 @@ impl Common {
     /// Counts memory that is taken, or given back.
     fn hold(&self, bytes: isize) {
         let held = self.held.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        self.server.cache.reserve(u64::try_from(held).unwrap_or(0));
+        self.server.reserve_for_connections(u64::try_from(held).unwrap_or(0));
     }
 
     /// Whether connections take so much memory that they must make do with less.
@@ -84,6 +85,11 @@ impl Common {
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.wake();
+    }
+
+    /// Whether workers are to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
     }
 
     /// Makes all workers look at what has changed.
@@ -141,11 +147,11 @@ impl<'c> Worker<'c> {
     /// Serves until the server stops.
     pub(crate) fn run(&mut self) -> io::Result<()> {
         let mut events = Vec::new();
-        while !self.common.stopping.load(Ordering::Acquire) {
+        while !self.common.is_stopping() {
             let timeout_s = self.common.server.settings.timeout_s();
             let waits = [self.listeners.timeout(), Idle::timeout(timeout_s)];
             self.reactor.wait(waits.into_iter().flatten().min(), &mut events)?;
-            self.metrics.add_turn();
+            self.metrics.begin_turn();
             self.idle.look();
             for event in events.drain(..) {
                 self.take(event)?;
@@ -156,6 +162,7 @@ impl<'c> Worker<'c> {
             self.close_idle(timeout_s);
             self.send()?;
             self.listeners.resume_in_time(&mut self.reactor)?;
+            self.metrics.end_turn();
         }
         Ok(())
     }
@@ -164,6 +171,7 @@ impl<'c> Worker<'c> {
         match event {
             Event::Accepted { listener, socket, more } => {
                 let error = socket.map(|socket| self.welcome(socket, listener)).err();
+                error.iter().for_each(journal::accept_failed);
                 if !more {
                     self.listeners.ended(listener, error.as_ref(), &mut self.reactor)?;
                 }

@@ -7,6 +7,7 @@ mod dump;
 mod get;
 mod info;
 mod serve;
+mod top;
 mod verify;
 
 use clap::{Parser, Subcommand};
@@ -55,6 +56,7 @@ Examples:
   nuthatch get users.nut user:1.name          look a key up
   nuthatch dump users.nut | head              see what is in it
   nuthatch serve --memory 4GiB                a cache server for clients of Redis
+  nuthatch top                                the server, watched live
   nuthatch build --help                       the manual page of a command
 
 Exit status:
@@ -90,6 +92,7 @@ enum Command {
     Info(info::Info),
     Verify(verify::Verify),
     Serve(serve::Serve),
+    Top(top::Top),
     Bench(bench::Bench),
     Completions(completions::Completions),
 }
@@ -107,6 +110,7 @@ impl Cli {
             Command::Info(info) => info.run(),
             Command::Verify(verify) => verify.run(),
             Command::Serve(serve) => serve.run(),
+            Command::Top(top) => top.run(),
             Command::Bench(bench) => bench.run(),
             Command::Completions(completions) => completions.run(),
         }

@@ -2,11 +2,12 @@
 
 use super::{Answer, Failure};
 use crate::figures::{bytes, parse_size};
+use crate::logs::LogOptions;
 use crate::streams::Stdout;
 use clap::{Args, ValueEnum};
 use nuthatch_cache::{Cache, Eviction, Options as CacheOptions};
-use nuthatch_server::protocol::mrcache::Framing;
-use nuthatch_server::{Address, Listener, Options, Protocol, Reactors, Running};
+use nuthatch_server::admin::Unavailable;
+use nuthatch_server::{Address, Options, Running};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fmt::Write;
@@ -19,7 +20,9 @@ Examples:
   nuthatch serve                    Redis at 6379, memcached at 11211, 1 GiB, all cores
   nuthatch serve --memory 16GiB --threads 4
   nuthatch serve --resp 127.0.0.1:7000 --resp unix:/run/nuthatch/resp.sock
-  redis-cli set greeting hello      any client of Redis or memcached will do
+  redis-cli set greeting hello                        any client of Redis will do
+  curl http://127.0.0.1:9464/metrics                  what it counts, for Prometheus
+  nuthatch top                                        the same, live
 
 The server runs until it gets SIGTERM or SIGINT (Ctrl-C). What it holds is in memory, and goes
 with it.
@@ -39,18 +42,9 @@ pub(crate) struct Serve {
     /// Where to listen for clients of Redis: host:port, unix:PATH, or off; may be given again
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:6379")]
     resp: Vec<String>,
-    /// Where to listen for clients of memcached, its text and meta protocols; as --resp
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:11211")]
-    memcache: Vec<String>,
-    /// Where to listen for clients of poor-man's-cache (its port was 9001); as --resp
-    #[arg(long, value_name = "ADDR", default_value = "off")]
-    pmc: Vec<String>,
-    /// Where to listen for clients of mrcache (its port was 7000); as --resp
-    #[arg(long, value_name = "ADDR", default_value = "off")]
-    mrcache: Vec<String>,
-    /// What replies to clients of mrcache begin with
-    #[arg(long, value_name = "REPLY", default_value = "len4")]
-    mrcache_reply: Reply,
+    /// Where to tell what is counted, over HTTP: host:port, unix:PATH, or off; may be given again
+    #[arg(long, value_name = "ADDR", default_value = ADMIN)]
+    admin: Vec<String>,
     /// Memory for all there is: keys, values, index and connections; from 16MiB on
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
     memory: u64,
@@ -66,7 +60,12 @@ pub(crate) struct Serve {
     /// Listen beyond this machine although nobody is asked for a password
     #[arg(long)]
     insecure: bool,
+    #[command(flatten)]
+    logs: LogOptions,
 }
+
+/// Where the admin port is unless it is somewhere else.
+pub(super) const ADMIN: &str = "127.0.0.1:9464";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Policy {
@@ -98,7 +97,11 @@ enum EventLoop {
 
 impl Serve {
     pub(crate) fn run(&self) -> Result<Answer, Failure> {
-        let listeners = self.listeners()?;
+        let resp = self.addresses("--resp", &self.resp, "could read and write all there is")?;
+        if resp.is_empty() {
+            return Err(Failure::Usage("expected an address to listen at, found none".to_owned()));
+        }
+        let admin = self.addresses("--admin", &self.admin, "could read what is counted")?;
         let cores = || available_parallelism().map_or(1, usize::from);
         let threads = self.threads.map_or_else(cores, usize::from);
         let eviction = match self.eviction {
@@ -107,15 +110,11 @@ impl Serve {
         };
         let options = CacheOptions::new().memory(self.memory).eviction(eviction);
         let cache = Cache::new(options).map_err(|error| Failure::Usage(error.to_string()))?;
+        let _logs = self.logs.start()?;
         // Before anybody can connect, so that no signal finds us unprepared.
         let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failure)?;
-        let reactors = match self.event_loop {
-            EventLoop::Auto => Reactors::Auto,
-            EventLoop::Uring => Reactors::Uring,
-            EventLoop::Epoll => Reactors::Epoll,
-        };
-        let options = Options::new(listeners).threads(threads).reactors(reactors);
-        let running = Running::start(Arc::new(cache), &options).map_err(failure)?;
+        let options = Options { resp, admin, threads };
+        let running = Running::start(Arc::new(cache), &options).map_err(not_started)?;
         self.greet(&running, threads)?;
         let stopper = running.stopper();
         thread::spawn(move || {
@@ -127,43 +126,39 @@ impl Serve {
         Ok(Answer::Whole)
     }
 
-    /// Where to listen. Beyond this machine only if that is wanted.
-    fn listeners(&self) -> Result<Vec<Listener>, Failure> {
-        let framing = match self.mrcache_reply {
-            Reply::Len4 => Framing::Len4,
-            Reply::Ver6 => Framing::Ver6,
-        };
-        let wanted = [
-            ("--resp", Protocol::Resp, &self.resp),
-            ("--memcache", Protocol::Memcache, &self.memcache),
-            ("--pmc", Protocol::Pmc, &self.pmc),
-            ("--mrcache", Protocol::Mrcache(framing), &self.mrcache),
-        ];
-        let mut listeners = Vec::new();
-        for (flag, protocol, addresses) in wanted {
-            for address in addresses.iter().filter(|address| *address != "off") {
-                let address = self.address(flag, address)?;
-                listeners.push(Listener::new(protocol, address));
+    /// Where to listen. Beyond this machine only if that is wanted: anybody who is there could do
+    /// this.
+    fn addresses(
+        &self,
+        flag: &str,
+        texts: &[String],
+        danger: &str,
+    ) -> Result<Vec<Address>, Failure> {
+        let wanted = texts.iter().filter(|address| *address != "off");
+        let parsed = wanted.map(|address| {
+            let usage = |error| Failure::Usage(format!("{flag}: {error}"));
+            let address: Address = address.parse().map_err(usage)?;
+            if address.is_local() || self.insecure {
+                return Ok(address);
             }
-        }
-        if listeners.is_empty() {
-            return Err(Failure::Usage("expected an address to listen at, found none".to_owned()));
-        }
-        Ok(listeners)
-    }
-
-    fn address(&self, flag: &str, text: &str) -> Result<Address, Failure> {
-        let usage = |error| Failure::Usage(format!("{flag}: {error}"));
-        let address: Address = text.parse().map_err(usage)?;
-        if address.is_local() || self.insecure {
-            return Ok(address);
-        }
-        let reason = "anybody who reaches it could read and write all there is";
-        Err(Failure::Usage(format!("{flag} {address}: {reason}; --insecure allows it")))
+            let reason = format!("anybody who reaches it {danger}");
+            Err(Failure::Usage(format!("{flag} {address}: {reason}; --insecure allows it")))
+        });
+        parsed.collect()
     }
 
     fn greet(&self, running: &Running, threads: usize) -> Result<(), Failure> {
         let mut text = String::new();
+        for address in running.resp() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "listening at {address} for clients of Redis");
+        }
+        for address in running.admin() {
+            let _ = match address {
+                Address::Tcp(address) => writeln!(text, "metrics at http://{address}/metrics"),
+                Address::Unix(_) => writeln!(text, "metrics at {address}, path /metrics"),
+            };
+        }
         let s = if threads == 1 { "" } else { "s" };
         let (memory, reactor) = (bytes(self.memory), running.reactor());
         // Writing to a string cannot fail.
@@ -175,6 +170,16 @@ impl Serve {
         stdout.put(text.as_bytes())?;
         stdout.flush()
     }
+}
+
+/// Why the server did not start. The admin port is often one that nobody has asked for by name.
+fn not_started(error: std::io::Error) -> Failure {
+    let admin = error.get_ref().and_then(|inner| inner.downcast_ref::<Unavailable>());
+    if admin.is_some() {
+        let advice = "--admin ADDR chooses another, --admin off does without";
+        return Failure::Error(format!("{error}; {advice}"));
+    }
+    failure(error)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]

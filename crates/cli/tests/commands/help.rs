@@ -2,13 +2,15 @@
 
 use crate::folder::Folder;
 
-const COMMANDS: [&[&str]; 9] = [
+const COMMANDS: [&[&str]; 11] = [
     &[],
     &["build"],
     &["get"],
     &["dump"],
     &["info"],
     &["verify"],
+    &["serve"],
+    &["top"],
     &["bench"],
     &["bench", "snapshot"],
     &["completions"],
@@ -32,7 +34,7 @@ fn every_level_has_help() {
 #[test]
 fn manual_pages_have_examples_and_exit_statuses() {
     let folder = Folder::new();
-    for command in ["build", "get", "dump", "info", "verify"] {
+    for command in ["build", "get", "dump", "info", "verify", "serve", "top"] {
         let page = folder.run(&[command, "--help"]).stdout;
         for part in ["Examples:", "Exit status:", &format!("  nuthatch {command} ")] {
             assert!(page.contains(part), "{command} without {part}");

@@ -9,3 +9,5 @@ mod parquet;
 mod read;
 mod roundtrip;
 mod serve;
+mod server;
+mod top;

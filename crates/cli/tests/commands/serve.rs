@@ -1,45 +1,84 @@
-//! The server as users run it.
+//! The cache server as a command: where it listens, what it logs.
 
 use crate::folder::Folder;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::process::Stdio;
+use crate::server::Server;
 
 #[test]
-fn the_event_loop_is_told_in_the_first_line() {
-    let folder = Folder::new();
-    for name in ["io_uring", "epoll"] {
-        let arguments = [
-            "serve",
-            "--resp",
-            "127.0.0.1:0",
-            "--memory",
-            "16MiB",
-            "--threads",
-            "1",
-            "--event-loop",
-        ];
-        let mut command = folder.command(&[&arguments[..], &[name]].concat());
-        let mut server = command.stdout(Stdio::piped()).spawn().expect("the command");
-        let mut lines = BufReader::new(server.stdout.take().expect("its output")).lines();
-        let mut line = || lines.next().expect("a line").expect("text");
-        let first = line();
-        assert!(first.ends_with(&format!("1 thread on {name}")), "{first}");
-        let second = line();
-        let address = second.split(' ').nth(2).expect("an address");
-        let mut stream = TcpStream::connect(address).expect("a connection");
-        stream.write_all(b"INFO server\r\nQUIT\r\n").expect("sent");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("answers, then the end");
-        assert!(answer.contains(&format!("\r\nmultiplexing_api:{name}\r\n")), "{answer}");
-        server.kill().expect("it runs");
-        server.wait().expect("it ends");
-    }
+fn a_server_is_quiet_and_ends_well() {
+    let server = Server::start(&[]);
+    assert_eq!(server.ask("SET k v"), "+OK");
+    let (status, logged) = server.stop();
+    assert!(status.success(), "{status}");
+    assert_eq!(logged, "");
 }
 
 #[test]
-fn an_event_loop_that_there_is_not_is_refused() {
-    let run = Folder::new().run(&["serve", "--event-loop", "kqueue"]);
-    assert_eq!(run.status, Some(2));
-    assert!(run.stderr.contains("[possible values: auto, io_uring, epoll]"), "{}", run.stderr);
+fn failed_logins_are_logged_without_passwords() {
+    let server = Server::start(&[]);
+    assert!(server.ask("AUTH somebody my-password").starts_with("-WRONGPASS"));
+    let (_, logged) = server.stop();
+    assert!(logged.contains(" WARN nuthatch::users: a login failed"), "{logged}");
+    assert!(logged.contains("user=\"somebody\"") && !logged.contains("my-password"), "{logged}");
+    assert_eq!(logged.lines().count(), 1, "{logged}");
+}
+
+#[test]
+fn logs_are_objects_where_that_is_wanted() {
+    let server = Server::start(&["--log", "info", "--log-format", "json"]);
+    server.ask("AUTH somebody my-password");
+    let admin = server.admin.clone();
+    let (_, logged) = server.stop();
+    let lines: Vec<serde_json::Value> =
+        logged.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    let messages: Vec<_> = lines.iter().map(|line| line["message"].as_str()).collect();
+    let expected = ["started", "a login failed", "stopping", "stopped"];
+    assert_eq!(messages, expected.map(Some));
+    assert_eq!(lines[0]["target"], "nuthatch::server");
+    assert_eq!((&lines[0]["admin"], &lines[0]["threads"]), (&admin.into(), &1.into()));
+    assert_eq!((&lines[1]["level"], &lines[1]["user"]), (&"WARN".into(), &"somebody".into()));
+}
+
+#[test]
+fn filters_come_from_the_environment_too() {
+    let folder = Folder::new();
+    // It ends at once, since it is to listen where there is no folder.
+    let arguments = ["serve", "--resp", "unix:no/folder", "--admin", "off"];
+    let run = |more: &[&str]| {
+        let mut command = folder.command(&[&arguments[..], more].concat());
+        let output = command.env("NUTHATCH_LOG", "chatty").output().expect("the command to end");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (status, message) = run(&[]);
+    assert_eq!(status, Some(2), "{message}");
+    assert!(message.starts_with("nuthatch: NUTHATCH_LOG: expected a level"), "{message}");
+    // What the command line says is what counts.
+    let (status, message) = run(&["--log", "info"]);
+    assert_eq!(status, Some(3), "{message}");
+}
+
+#[test]
+fn a_taken_port_is_an_error_that_names_the_flag() {
+    let server = Server::start(&[]);
+    let folder = Folder::new();
+    let run = folder.run(&["serve", "--resp", "127.0.0.1:0", "--admin", &server.admin]);
+    assert_eq!(run.status, Some(3), "{run:?}");
+    let expected = format!("nuthatch: the admin port {}: Address already in use", server.admin);
+    assert!(run.stderr.starts_with(&expected), "{run:?}");
+    assert!(run.stderr.contains("--admin ADDR") && run.stderr.contains("--admin off"), "{run:?}");
+}
+
+#[test]
+fn wrong_addresses_and_filters_are_named() {
+    let folder = Folder::new();
+    for (arguments, expected) in [
+        (&["--admin", "0.0.0.0:0"][..], "--admin 0.0.0.0:0: anybody who reaches it could read"),
+        (&["--admin", "9464"], "--admin: expected host:port or unix:PATH, found `9464`"),
+        (&["--resp", "0.0.0.0:0"], "--resp 0.0.0.0:0: anybody who reaches it could read and write"),
+        (&["--resp", "off"], "expected an address to listen at, found none"),
+        (&["--log", "chatty"], "--log: expected a level: off, error, warn"),
+    ] {
+        let run = folder.run(&[&["serve"], arguments].concat());
+        assert_eq!(run.status, Some(2), "{arguments:?}: {run:?}");
+        assert!(run.stderr.contains(expected), "{run:?}");
+    }
 }

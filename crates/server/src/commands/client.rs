@@ -6,6 +6,7 @@ use super::permissions::Denied;
 use super::transactions::Transaction;
 use super::users::User;
 use super::{Server, lookup};
+use crate::journal;
 use crate::protocol::resp::Version;
 use std::sync::Arc;
 
@@ -100,7 +101,16 @@ impl Client {
     /// Logs in; false if the password is wrong, or the user may not.
     pub fn log_in(&mut self, server: &Server, name: &[u8], password: &[u8]) -> bool {
         let user = server.users().log_in(name, password);
-        user.map(|user| self.become_user(user)).is_some()
+        match user {
+            Some(user) => {
+                self.become_user(user);
+                true
+            }
+            None => {
+                journal::login_failed(self.peer(), name);
+                false
+            }
+        }
     }
 
     /// The user it has logged in as, or the one that clients are without logging in.
@@ -120,6 +130,18 @@ impl Client {
         self.connection.input_len.set(input as u64);
         self.connection.input_room.set(room as u64);
         self.connection.output_len.set(output as u64);
+    }
+
+    /// It must take some of its answers before it gets more.
+    #[cold]
+    pub(crate) fn note_output_limit(&self) {
+        self.metrics.add_output_limit();
+        journal::output_limit_hit(self.peer());
+    }
+
+    /// Where it connects from.
+    pub(crate) fn peer(&self) -> &str {
+        &self.connection.endpoints.peer
     }
 
     /// From here on the client is this user.

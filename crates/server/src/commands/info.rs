@@ -105,6 +105,7 @@ fn clients(server: &Server, text: &mut String, _: u64) {
 
 fn memory(server: &Server, text: &mut String, _: u64) {
     let stats = server.cache.stats();
+    let kinds = server.memory_kinds(&stats);
     let policy = if server.evicts { "allkeys-s3fifo" } else { "noeviction" };
     lines(
         text,
@@ -117,6 +118,9 @@ fn memory(server: &Server, text: &mut String, _: u64) {
             ("moved_bytes", number(stats.moved_bytes)),
         ],
     );
+    for (kind, bytes) in kinds.by_name() {
+        line(text, format_args!("used_memory_{kind}:{bytes}"));
+    }
 }
 
 fn persistence(_: &Server, text: &mut String, _: u64) {
@@ -147,6 +151,7 @@ fn stats(server: &Server, text: &mut String, _: u64) {
             ("keyspace_misses", since(misses(stats), misses(before))),
             ("keyspace_misses_expired", expired_misses),
             ("keyspace_misses_evicted", evicted_misses),
+            ("output_limit_hits", number(totals.output_limits)),
             ("total_error_replies", number(totals.errors.values().sum())),
             ("eventloop_cycles", number(totals.turns)),
         ],

@@ -11,6 +11,7 @@
 use super::counter::Counter;
 use super::histogram::Histogram;
 use super::others;
+use super::turns::{TurnTotals, Turns};
 use super::{Command, Keys, Settings};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -38,7 +39,8 @@ pub struct Metrics {
     received: Counter,
     sent: Counter,
     connections: Counter,
-    turns: Counter,
+    output_limits: Counter,
+    turns: Turns,
     /// By code. Rare enough for a lock, which only readers contend for.
     errors: Mutex<BTreeMap<String, u64>>,
 }
@@ -49,6 +51,8 @@ struct CommandMetrics {
     failed: Counter,
     rejected: Counter,
     ns: Counter,
+    /// The part of `ns` that is counted in `times`, too: tracking can be switched off.
+    tracked_ns: Counter,
     times: Histogram,
 }
 
@@ -64,7 +68,8 @@ impl Default for Metrics {
             received: Counter::default(),
             sent: Counter::default(),
             connections: Counter::default(),
-            turns: Counter::default(),
+            output_limits: Counter::default(),
+            turns: Turns::default(),
             errors: Mutex::default(),
         }
     }
@@ -86,9 +91,24 @@ impl Metrics {
         self.connections.add(1);
     }
 
-    /// Counts a turn of the event loop.
-    pub fn add_turn(&self) {
-        self.turns.add(1);
+    /// Counts a client that must take some of its answers before it gets more.
+    pub fn add_output_limit(&self) {
+        self.output_limits.add(1);
+    }
+
+    /// A turn of the thread's event loop begins: it was woken.
+    pub fn begin_turn(&self) {
+        self.turns.begin(self.now_ns());
+    }
+
+    /// A turn of the thread's event loop is over: it waits for what comes next.
+    pub fn end_turn(&self) {
+        self.turns.end(self.now_ns());
+    }
+
+    /// The turns of the thread's event loop.
+    pub(super) fn turns(&self) -> TurnTotals {
+        self.turns.totals()
     }
 
     /// The end of a batch of requests: commands that are not timed yet are timed now, and what
@@ -158,6 +178,7 @@ impl Metrics {
             metrics.ns.add(share * count);
             if tracked {
                 metrics.times.add(share, count);
+                metrics.tracked_ns.add(share * count);
             }
         }
         self.read_ns.set(now);
@@ -199,8 +220,8 @@ pub struct Totals {
     pub sent: u64,
     /// Connections accepted.
     pub connections: u64,
-    /// Turns of the event loops.
-    pub turns: u64,
+    /// How often a client had to take some of its answers before it got more.
+    pub output_limits: u64,
     /// Of each command, by its name, those that were called or refused.
     pub commands: BTreeMap<&'static str, CommandTotals>,
     /// Errors by their code.
@@ -218,6 +239,8 @@ pub struct CommandTotals {
     pub rejected: u64,
     /// The time it took in all.
     pub ns: u64,
+    /// The part of that time that is counted in `times`.
+    pub tracked_ns: u64,
     /// How often it took how long, by buckets: see [`bucket_end_ns`].
     pub times: Vec<u64>,
 }
@@ -233,7 +256,7 @@ impl Totals {
         self.received += metrics.received.get();
         self.sent += metrics.sent.get();
         self.connections += metrics.connections.get();
-        self.turns += metrics.turns.get();
+        self.output_limits += metrics.output_limits.get();
         for (name, one) in others::names().zip(&metrics.commands) {
             let Some(one) = one.get() else { continue };
             let sum = self.commands.entry(name).or_default();
@@ -241,6 +264,7 @@ impl Totals {
             sum.failed += one.failed.get();
             sum.rejected += one.rejected.get();
             sum.ns += one.ns.get();
+            sum.tracked_ns += one.tracked_ns.get();
             sum.times.resize(super::histogram::BUCKETS, 0);
             sum.times.iter_mut().zip(one.times.counts()).for_each(|(sum, count)| *sum += count);
         }
@@ -255,13 +279,14 @@ impl Totals {
         self.received -= earlier.received.min(self.received);
         self.sent -= earlier.sent.min(self.sent);
         self.connections -= earlier.connections.min(self.connections);
-        self.turns -= earlier.turns.min(self.turns);
+        self.output_limits -= earlier.output_limits.min(self.output_limits);
         for (name, before) in &earlier.commands {
             let Some(now) = self.commands.get_mut(name) else { continue };
             now.calls = now.calls.saturating_sub(before.calls);
             now.failed = now.failed.saturating_sub(before.failed);
             now.rejected = now.rejected.saturating_sub(before.rejected);
             now.ns = now.ns.saturating_sub(before.ns);
+            now.tracked_ns = now.tracked_ns.saturating_sub(before.tracked_ns);
             let times = now.times.iter_mut().zip(&before.times);
             times.for_each(|(now, before)| *now = now.saturating_sub(*before));
         }

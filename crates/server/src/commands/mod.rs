@@ -13,6 +13,7 @@ mod acl;
 mod big;
 mod bitfield;
 mod bits;
+mod budget;
 mod call;
 mod client;
 mod client_commands;
@@ -51,8 +52,10 @@ mod strings;
 mod subcommands;
 mod table;
 mod transactions;
+mod turns;
 mod users;
 
+pub use budget::MemoryKinds;
 pub use call::{Args, Call};
 pub use client::Client;
 pub use clients::{Clients, Endpoints};
@@ -64,6 +67,7 @@ pub use permissions::Denied;
 pub use server::Server;
 pub use settings::Settings;
 pub use table::{Command, Flags, Found, Keys, all, find, lookup};
+pub use turns::TurnTotals;
 pub use users::{User, Users, UsersError};
 
 use failure::NOT_AN_INTEGER;

@@ -4,13 +4,16 @@ use super::clients::{Clients, Endpoints};
 use super::metrics::{Metrics, Totals};
 use super::settings::Settings;
 use super::slowlog::SlowLog;
+use super::turns::TurnTotals;
 use super::users::Users;
 use super::{Client, Failure};
+use crate::journal;
 use nuthatch_cache::{Cache, Stats};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The server, as commands see it.
 #[derive(Debug)]
@@ -33,6 +36,8 @@ pub struct Server {
     pub(super) started: Instant,
     /// Tells this run of the server from others.
     pub(super) run_id: String,
+    /// Bytes of the budget that connections take.
+    pub(super) connections_memory: AtomicU64,
     users: RwLock<Users>,
     threads: Mutex<Vec<Arc<Metrics>>>,
     /// What was counted when `CONFIG RESETSTAT` was called.
@@ -57,6 +62,7 @@ impl Server {
             slowlog: SlowLog::default(),
             started: Instant::now(),
             run_id,
+            connections_memory: AtomicU64::new(0),
             users: RwLock::default(),
             threads: Mutex::default(),
             before: Mutex::default(),
@@ -92,6 +98,7 @@ impl Server {
     ) -> Result<Client, Failure> {
         if self.clients.len() as u64 >= self.settings.clients_most() {
             self.clients.add_refused();
+            journal::connection_refused(&endpoints.peer, self.settings.clients_most());
             return Err(Failure::answer("ERR max number of clients reached"));
         }
         let connection = self.clients.open(endpoints, now_ms);
@@ -106,6 +113,22 @@ impl Server {
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         threads.iter().for_each(|metrics| totals.add(metrics));
         totals
+    }
+
+    /// The turns of each thread's event loop, in the order in which threads began to count.
+    pub fn turns(&self) -> Vec<TurnTotals> {
+        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.iter().map(|metrics| metrics.turns()).collect()
+    }
+
+    /// How many requests went to the slow log since the server started, and how many are in it.
+    pub fn slow_requests(&self) -> (u64, u64) {
+        self.slowlog.counts()
+    }
+
+    /// How long the server has been there.
+    pub fn uptime(&self) -> Duration {
+        self.started.elapsed()
     }
 
     /// What was counted since `CONFIG RESETSTAT`.

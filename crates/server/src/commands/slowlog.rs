@@ -54,6 +54,12 @@ impl SlowLog {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How many requests were logged, and how many are here.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        let log = self.lock();
+        (log.1.unsigned_abs(), log.0.len() as u64)
+    }
+
     /// Adds a request that took so long.
     pub(super) fn add(&self, call: &Call<'_>, command: &Command, us: u64) {
         let args = shown(call, command);

@@ -3,6 +3,7 @@
 use super::{Driver, Stage, Step};
 use crate::connection::Connection;
 use crate::full::Full;
+use crate::journal;
 use crate::memcache::{self, Call, Next};
 use crate::protocol::memcache::{Error, KeyRoom, Request as Asked, Step as Found, reply};
 use crate::protocol::resp::Span;
@@ -71,6 +72,9 @@ impl Driver for MemcacheDriver {
                 stage.connection.closing |= next == Next::Close;
             }
             Request::Fault { error, close } => {
+                if *close {
+                    journal::request_malformed(stage.connection.client.peer(), error);
+                }
                 reply::error(&mut stage.connection.out, *error);
                 stage.connection.closing |= close;
             }

@@ -3,6 +3,7 @@
 use super::{Driver, Stage, Step};
 use crate::connection::Connection;
 use crate::full::Full;
+use crate::journal;
 use crate::mrcache;
 use crate::protocol::mrcache::{Framing, Request as Asked, Step as Found};
 use crate::protocol::resp::Span;
@@ -48,6 +49,7 @@ impl Driver for MrcacheDriver {
     #[inline]
     fn execute(request: &Request<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
         let Some((framing, asked)) = request else {
+            journal::request_malformed(stage.connection.client.peer(), &"unknown, or too long");
             stage.connection.closing = true;
             return Ok(());
         };

@@ -5,6 +5,7 @@ use super::resp::Request as RespRequest;
 use super::{Driver, RespDriver, Stage, Step};
 use crate::connection::Connection;
 use crate::full::Full;
+use crate::journal;
 use crate::pmc;
 use crate::protocol::pmc::{Decoder, Reply, Request as Asked, Step as Found, TooLong};
 use crate::protocol::resp::{self, Span};
@@ -88,6 +89,7 @@ impl Driver for PmcDriver {
             }
             Request::Resp(request) => RespDriver::execute(request, stage),
             Request::Fault(fault) => {
+                journal::request_malformed(stage.connection.client.peer(), fault);
                 Reply::new(&mut stage.connection.out).error(&fault.to_string());
                 stage.connection.closing = true;
                 Ok(())

@@ -4,6 +4,7 @@ use super::{Driver, Stage, Step};
 use crate::commands::{Args, Call, Failure, Found, OUT_OF_MEMORY, execute_found, lookup};
 use crate::connection::Connection;
 use crate::full::Full;
+use crate::journal;
 use crate::protocol::resp::{self, Decoder, Inline, ProtocolError, Reply, Span};
 use crate::talk::Talk;
 use std::ops::Range;
@@ -97,6 +98,7 @@ impl Driver for RespDriver {
         let Stage { turn, connection, server, spans, .. } = stage;
         let Some((args, found)) = request.parts(spans) else {
             if let Request::Fault(fault) = request {
+                journal::request_malformed(connection.client.peer(), fault);
                 let Connection { client, out, .. } = &mut **connection;
                 Reply::new(out, client.version).error(fault.to_string().as_bytes());
                 connection.closing = true;

@@ -1,0 +1,222 @@
+//! Prometheus's text of metrics, read.
+
+use std::collections::BTreeMap;
+
+/// A number, and what it is the number of.
+#[derive(Debug, PartialEq)]
+struct Point {
+    labels: Vec<(String, String)>,
+    value: f64,
+}
+
+/// Points by their names.
+#[derive(Debug, Default)]
+pub(super) struct Points(BTreeMap<String, Vec<Point>>);
+
+/// Times by their length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Times {
+    /// Ends of buckets in seconds, the last being infinite, and how many times are up to each.
+    pub(super) buckets: Vec<(f64, f64)>,
+    /// All times together, in seconds.
+    pub(super) sum: f64,
+}
+
+impl Points {
+    /// The points of a text. An error names the line.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let mut points = Self::default();
+        for (at, line) in text.lines().enumerate() {
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let (name, point) = parse(line).ok_or_else(|| {
+                let shown: String = line.chars().take(80).collect();
+                let expected = "expected a metric such as name{label=\"value\"} 1";
+                format!("/metrics:{}: {expected}, found {shown:?}", at + 1)
+            })?;
+            points.0.entry(name).or_default().push(point);
+        }
+        Ok(points)
+    }
+
+    fn of(&self, name: &str) -> &[Point] {
+        self.0.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The number of a metric without labels; none if there is no such.
+    pub(super) fn value(&self, name: &str) -> Option<f64> {
+        self.of(name).first().map(|point| point.value)
+    }
+
+    /// The value that a label has in the first point of a metric.
+    pub(super) fn label(&self, name: &str, label: &str) -> Option<&str> {
+        self.of(name).first().and_then(|point| point.label(label))
+    }
+
+    /// The numbers of a metric by the value of this label, in the order of the text.
+    pub(super) fn by<'a>(
+        &'a self,
+        name: &str,
+        label: &'a str,
+    ) -> impl Iterator<Item = (&'a str, f64)> {
+        self.of(name).iter().filter_map(move |point| Some((point.label(label)?, point.value)))
+    }
+
+    /// A histogram by the value of this label.
+    pub(super) fn times_by(&self, name: &str, label: &str) -> BTreeMap<String, Times> {
+        let mut all: BTreeMap<String, Times> = BTreeMap::new();
+        for point in self.of(&format!("{name}_bucket")) {
+            let end = point.label("le").and_then(|end| end.parse().ok());
+            if let (Some(of), Some(end)) = (point.label(label), end) {
+                all.entry(of.to_owned()).or_default().buckets.push((end, point.value));
+            }
+        }
+        for (of, sum) in self.by(&format!("{name}_sum"), label) {
+            all.entry(of.to_owned()).or_default().sum = sum;
+        }
+        for times in all.values_mut() {
+            times.buckets.sort_by(|one, other| one.0.total_cmp(&other.0));
+        }
+        all
+    }
+}
+
+impl Point {
+    fn label(&self, name: &str) -> Option<&str> {
+        self.labels.iter().find(|label| label.0 == name).map(|label| label.1.as_str())
+    }
+}
+
+/// A line such as `name{label="value"} 1 1700000000000`, of which the last number is a time.
+fn parse(line: &str) -> Option<(String, Point)> {
+    let end = line.find(['{', ' '])?;
+    let (name, rest) = line.split_at(end);
+    let (labels, rest) = match rest.strip_prefix('{') {
+        Some(rest) => parse_labels(rest)?,
+        None => (Vec::new(), rest),
+    };
+    let mut words = rest.split_ascii_whitespace();
+    let value = words.next()?.parse().ok()?;
+    words.next().is_none_or(|time| time.parse::<f64>().is_ok()).then_some(())?;
+    (words.next().is_none() && !name.is_empty()).then_some(())?;
+    Some((name.to_owned(), Point { labels, value }))
+}
+
+/// Labels up to the closing brace, and what is behind it.
+fn parse_labels(mut text: &str) -> Option<(Vec<(String, String)>, &str)> {
+    let mut labels = Vec::new();
+    loop {
+        if let Some(rest) = text.strip_prefix('}') {
+            return Some((labels, rest));
+        }
+        let (name, rest) = text.split_once("=\"")?;
+        let mut value = String::new();
+        let mut characters = rest.char_indices();
+        let end = loop {
+            match characters.next()? {
+                (at, '"') => break at + 1,
+                (_, '\\') => value.push(match characters.next()?.1 {
+                    'n' => '\n',
+                    escaped => escaped,
+                }),
+                (_, character) => value.push(character),
+            }
+        };
+        labels.push((name.trim().to_owned(), value));
+        text = &rest[end..];
+        text = text.strip_prefix(',').unwrap_or(text);
+    }
+}
+
+impl Times {
+    /// How many times there are.
+    pub(super) fn count(&self) -> f64 {
+        self.buckets.last().map_or(0.0, |bucket| bucket.1)
+    }
+
+    /// What came since `earlier`.
+    pub(super) fn since(&self, earlier: &Self) -> Self {
+        let mut times = self.clone();
+        times.sum -= earlier.sum;
+        if times.buckets.len() == earlier.buckets.len() {
+            let buckets = times.buckets.iter_mut().zip(&earlier.buckets);
+            buckets.for_each(|(now, before)| now.1 -= before.1);
+        }
+        times
+    }
+
+    /// Adds others, with the same buckets.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.sum += other.sum;
+        if self.buckets.is_empty() {
+            self.buckets.clone_from(&other.buckets);
+        } else {
+            let buckets = self.buckets.iter_mut().zip(&other.buckets);
+            buckets.for_each(|(sum, one)| sum.1 += one.1);
+        }
+    }
+
+    /// The time that this part of them does not exceed, in seconds, taken to lie evenly in their
+    /// bucket; none if there are no times.
+    pub(super) fn quantile(&self, part: f64) -> Option<f64> {
+        let rank = self.count() * part;
+        if rank <= 0.0 {
+            return None;
+        }
+        let at = self.buckets.iter().position(|bucket| bucket.1 >= rank)?;
+        let (start, below) = at.checked_sub(1).map_or((0.0, 0.0), |at| self.buckets[at]);
+        let (end, up_to) = self.buckets[at];
+        if end.is_infinite() {
+            return Some(start);
+        }
+        Some(start + (end - start) * (rank - below) / (up_to - below))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_with_their_labels() {
+        let text = "# HELP a A.\n# TYPE a gauge\na 1\nb{x=\"1\",y=\"q\\\"\\\\\\n}\"} 2.5e3\n\n\
+                    b{x=\"2\", y=\"\",} 3 1700000000000\nc{} +Inf\n# EOF\n";
+        let points = Points::parse(text).expect("a text");
+        assert_eq!(points.value("a"), Some(1.0));
+        assert_eq!(points.by("b", "x").collect::<Vec<_>>(), [("1", 2500.0), ("2", 3.0)]);
+        assert_eq!(points.label("b", "y"), Some("q\"\\\n}"));
+        assert_eq!(points.value("c"), Some(f64::INFINITY));
+        assert_eq!((points.value("d"), points.label("a", "x")), (None, None));
+    }
+
+    #[test]
+    fn what_is_no_metric_is_named_with_its_line() {
+        for line in ["a", "a{", "a{b} 1", "a{b=\"c} 1", "a b", "a 1 b", "a 1 2 3", "{} 1", "<html>"]
+        {
+            let problem = Points::parse(&format!("a 1\n{line}\n")).expect_err(line);
+            assert!(problem.starts_with("/metrics:2: expected a metric"), "{problem}");
+        }
+        let long = Points::parse(&"x".repeat(10_000)).expect_err("no metric");
+        assert!(long.len() < 200, "{long}");
+    }
+
+    #[test]
+    fn quantiles_lie_within_their_bucket() {
+        let text = "t_bucket{of=\"x\",le=\"0.2\"} 50\nt_bucket{of=\"x\",le=\"+Inf\"} 100\n\
+                    t_bucket{of=\"x\",le=\"0.1\"} 0\nt_bucket{of=\"x\",le=\"0.4\"} 99\n\
+                    t_sum{of=\"x\"} 20\nt_count{of=\"x\"} 100\n";
+        let times = &Points::parse(text).expect("a text").times_by("t", "of")["x"];
+        assert!((times.count() - 100.0).abs() < 1e-9 && (times.sum - 20.0).abs() < 1e-9);
+        for (part, expected) in [(0.25, 0.15), (0.5, 0.2), (0.99, 0.4), (1.0, 0.4)] {
+            let found = times.quantile(part).expect("a time");
+            assert!((found - expected).abs() < 1e-9, "{part}: {found}");
+        }
+        assert_eq!(times.since(times).quantile(0.5), None);
+        assert_eq!(Times::default().quantile(0.5), None);
+        let mut twice = times.clone();
+        twice.add(times);
+        assert_eq!(twice.quantile(0.5), times.quantile(0.5));
+        assert_eq!(twice.since(times), *times);
+    }
+}

@@ -1,0 +1,161 @@
+//! `nuthatch top`, once and on a terminal.
+
+use crate::folder::Folder;
+use crate::server::Server;
+use rustix::fs::{Mode, OFlags, open};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+
+#[test]
+fn one_sample_is_printed_where_there_is_no_terminal() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    for words in ["SET k v", "GET k", "GET k", "GET nothing"] {
+        server.ask(words);
+    }
+    for arguments in [&["top", &server.admin][..], &["top", &server.admin, "--once"]] {
+        let run = folder.run(arguments);
+        assert_eq!((run.status, &run.stderr[..]), (Some(0), ""), "{run:?}");
+        let title = format!("nuthatch {} at {}, up ", env!("CARGO_PKG_VERSION"), server.admin);
+        assert!(run.stdout.starts_with(&title), "{run:?}");
+        for expected in ["hits      66.7 %, ", "misses: absent ", " of 64.0 MiB", "p99.9"] {
+            assert!(run.stdout.contains(expected), "{expected}: {}", run.stdout);
+        }
+        let get = run.stdout.lines().find(|line| line.starts_with("get ")).expect("a command");
+        assert_eq!(get.split_ascii_whitespace().nth(3), Some("3"), "{get}");
+        assert!(run.stdout.lines().all(|line| line.chars().count() <= 110), "{}", run.stdout);
+    }
+}
+
+#[test]
+fn a_sample_is_an_object_for_programs() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    server.ask("GET nothing");
+    let run = folder.run(&["top", &server.admin, "--json", "--interval", "100ms"]);
+    assert_eq!((run.status, &run.stderr[..]), (Some(0), ""), "{run:?}");
+    let value: serde_json::Value = serde_json::from_str(&run.stdout).expect("JSON");
+    assert_eq!(value["commands"]["get"]["calls"], 1.0);
+    assert_eq!(value["memory_limit_bytes"], f64::from(64 << 20));
+    // Nothing happened between the two samples.
+    assert_eq!((&value["requests_per_second"], &value["hit_ratio"]), (&0.0.into(), &().into()));
+    assert!(value["over_seconds"].as_f64() < value["uptime_seconds"].as_f64(), "{value}");
+}
+
+#[test]
+fn who_is_not_there_is_named_and_how_to_start_it() {
+    let folder = Folder::new();
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let free = free.expect("a free port").to_string();
+    for address in [&free[..], "unix:nothing.sock"] {
+        let run = folder.run(&["top", address, "--once"]);
+        assert_eq!((run.status, &run.stdout[..]), (Some(3), ""), "{run:?}");
+        let expected = format!("nuthatch: nothing listens at {address}: ");
+        assert!(run.stderr.starts_with(&expected), "{run:?}");
+        assert!(run.stderr.contains("nuthatch serve --admin"), "{run:?}");
+    }
+    assert_eq!(folder.run(&["top", "nowhere"]).status, Some(2));
+    assert_eq!(folder.run(&["top", "--interval", "1ms"]).status, Some(2));
+}
+
+#[test]
+fn another_server_is_told_apart() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let run = folder.run(&["top", &server.resp]);
+    assert_eq!(run.status, Some(3), "{run:?}");
+    assert!(run.stderr.starts_with(&format!("nuthatch: {}: ", server.resp)), "{run:?}");
+}
+
+/// A terminal, of which this process is the person before it.
+struct Terminal {
+    person: File,
+    program: OwnedFd,
+    seen: String,
+}
+
+impl Terminal {
+    fn new() -> Self {
+        let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        grantpt(&person).expect("a terminal");
+        unlockpt(&person).expect("a terminal");
+        let name = ptsname(&person, Vec::new()).expect("a terminal");
+        let flags = OFlags::RDWR | OFlags::NOCTTY;
+        let program = open(name, flags, Mode::empty()).expect("a terminal");
+        let size = Winsize { ws_row: 24, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&program, size).expect("a size");
+        Self { person: person.into(), program, seen: String::new() }
+    }
+
+    /// Whether what is typed comes line by line, as it does unless a program wants each key.
+    fn is_ordinary(&self) -> bool {
+        let modes = tcgetattr(&self.program).expect("its state").local_modes;
+        modes.contains(LocalModes::ICANON | LocalModes::ECHO)
+    }
+
+    /// Looks at the screen until this is on it.
+    fn wait_for(&mut self, text: &str) {
+        while !self.seen.contains(text) {
+            let mut piece = [0; 4096];
+            let len = self.person.read(&mut piece).expect("something to see");
+            assert_ne!(len, 0, "{:?}", self.seen);
+            self.seen.push_str(&String::from_utf8_lossy(&piece[..len]));
+        }
+    }
+}
+
+const ENTERED: &str = "\u{1b}[?1049h";
+const LEFT: &str = "\u{1b}[?1049l";
+
+#[test]
+fn a_terminal_is_taken_and_given_back() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    // Two keys, and two signals.
+    let ends = [Ok("q"), Ok("\u{3}"), Err(Signal::TERM), Err(Signal::INT)];
+    for end in ends {
+        let mut terminal = Terminal::new();
+        let file = || terminal.program.try_clone().expect("a terminal");
+        let mut child = folder
+            .command(&["top", &server.admin, "--interval", "100ms"])
+            .stdin(file())
+            .stdout(file())
+            .stderr(file())
+            .spawn()
+            .expect("the command to start");
+        // Live: a second sample, and with it a second title.
+        terminal.wait_for(ENTERED);
+        terminal.wait_for("rates since its start");
+        terminal.wait_for(", over ");
+        assert!(!terminal.is_ordinary());
+        match end {
+            Ok(keys) => terminal.person.write_all(keys.as_bytes()).expect("typed"),
+            Err(signal) => kill_process(Pid::from_child(&child), signal).expect("a signal"),
+        }
+        terminal.wait_for(LEFT);
+        assert_eq!(child.wait().expect("it ends").code(), Some(0), "{end:?}");
+        assert!(terminal.is_ordinary(), "{end:?}");
+        assert!(terminal.seen.contains("\u{1b}[?25h"), "the cursor is there again");
+    }
+}
+
+#[test]
+fn a_server_that_goes_away_is_told_on_the_screen() {
+    let (server, folder) = (Server::start(&[]), Folder::new());
+    let mut terminal = Terminal::new();
+    let file = || terminal.program.try_clone().expect("a terminal");
+    let mut child = folder
+        .command(&["top", &server.admin, "--interval", "100ms"])
+        .stdin(file())
+        .stdout(file())
+        .stderr(file())
+        .spawn()
+        .expect("the command to start");
+    terminal.wait_for("rates since its start");
+    drop(server);
+    terminal.wait_for("this is what was there before: nothing listens at");
+    terminal.person.write_all(b"q").expect("typed");
+    terminal.wait_for(LEFT);
+    assert!(child.wait().expect("it ends").success());
+}

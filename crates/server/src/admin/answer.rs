@@ -1,0 +1,126 @@
+//! Requests to the admin port, and their answers.
+
+use super::exposition::Format;
+use super::families;
+use crate::worker::Common;
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const HTML: &str = "text/html; charset=utf-8";
+
+const INDEX: &str = "<!doctype html>
+<html lang=\"en\">
+<title>Nuthatch</title>
+<h1>Nuthatch</h1>
+<ul>
+<li><a href=\"/metrics\">/metrics</a>: what the cache server counts, for Prometheus</li>
+<li><a href=\"/health\">/health</a>: whether it serves</li>
+</ul>
+";
+
+/// The answer to a request, whose body is not read.
+pub(super) fn answer<B>(request: &Request<B>, common: &Common) -> Response<Full<Bytes>> {
+    let answer = match request.uri().path() {
+        "/" => Answer::new(HTML, INDEX),
+        "/metrics" => {
+            let format = wanted(request.headers());
+            Answer::new(format.content_type(), families::page(&common.server, format))
+        }
+        "/health" | "/healthz" if common.is_stopping() => {
+            Answer { status: StatusCode::SERVICE_UNAVAILABLE, ..Answer::new(TEXT, "stopping\n") }
+        }
+        "/health" | "/healthz" => Answer::new(TEXT, "ok\n"),
+        _ => {
+            let text = "not found: there are /, /metrics and /health\n";
+            Answer { status: StatusCode::NOT_FOUND, ..Answer::new(TEXT, text) }
+        }
+    };
+    let read = [Method::GET, Method::HEAD].contains(request.method());
+    if read || answer.status == StatusCode::NOT_FOUND {
+        return answer.response();
+    }
+    let refusal = Answer::new(TEXT, "method not allowed: expected GET or HEAD\n");
+    let refusal = Answer { status: StatusCode::METHOD_NOT_ALLOWED, ..refusal };
+    let mut response = refusal.response();
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+    response
+}
+
+struct Answer {
+    status: StatusCode,
+    content_type: &'static str,
+    text: Bytes,
+}
+
+impl Answer {
+    fn new(content_type: &'static str, text: impl Into<Bytes>) -> Self {
+        Self { status: StatusCode::OK, content_type, text: text.into() }
+    }
+
+    fn response(self) -> Response<Full<Bytes>> {
+        let mut response = Response::new(Full::new(self.text));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response
+    }
+}
+
+/// The format of metrics that these headers want most: OpenMetrics where it is named, and nothing
+/// else is wanted more.
+fn wanted(headers: &HeaderMap) -> Format {
+    let (mut open, mut text) = (0.0, 0.0);
+    let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    for range in values.flat_map(|value| value.split(',')) {
+        let mut parts = range.split(';').map(str::trim);
+        let kind = parts.next().unwrap_or_default().to_ascii_lowercase();
+        let (mut weight, mut known) = (1.0_f64, true);
+        for part in parts {
+            match part.split_once('=') {
+                Some(("q", q)) => weight = q.trim().parse().unwrap_or(0.0),
+                Some(("version", version)) if kind == "application/openmetrics-text" => {
+                    known = ["1.0.0", "0.0.1"].contains(&version.trim_matches('"'));
+                }
+                _ => {}
+            }
+        }
+        match kind.as_str() {
+            "application/openmetrics-text" if known => open = weight.max(open),
+            "text/plain" | "text/*" | "*/*" => text = weight.max(text),
+            _ => {}
+        }
+    }
+    if open > 0.0 && open >= text { Format::OpenMetrics } else { Format::Prometheus }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_is_the_one_that_is_wanted_most() {
+        use Format::{OpenMetrics, Prometheus};
+        for (accept, expected) in [
+            ("", Prometheus),
+            ("*/*", Prometheus),
+            ("text/html", Prometheus),
+            ("application/openmetrics-text", OpenMetrics),
+            ("application/openmetrics-text; version=1.0.0; q=0.5, text/plain; q=0.2", OpenMetrics),
+            ("application/openmetrics-text;version=0.0.1,text/plain;q=0.5", OpenMetrics),
+            ("application/openmetrics-text;q=0.2,text/plain;version=0.0.4;q=0.5", Prometheus),
+            ("application/openmetrics-text;version=2.0.0", Prometheus),
+            ("application/openmetrics-text;q=0", Prometheus),
+            ("application/openmetrics-text;q=much", Prometheus),
+            (";;q=,,=", Prometheus),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT, HeaderValue::from_static(accept));
+            assert_eq!(wanted(&headers), expected, "{accept}");
+        }
+        assert_eq!(wanted(&HeaderMap::new()), Prometheus);
+    }
+}

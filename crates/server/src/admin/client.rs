@@ -1,0 +1,81 @@
+//! A client of the admin port.
+
+use crate::address::Address;
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::header::{CONNECTION, HOST};
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::runtime::{self, Runtime};
+use tokio::time::timeout;
+
+/// The longest answer that is read. A server with every command there is tells a tenth of it.
+const ANSWER_LEN_MOST: usize = 16 << 20;
+
+/// Asks the admin port of a server, which may be another process.
+#[derive(Debug)]
+pub struct Client {
+    address: Address,
+    timeout: Duration,
+    runtime: Runtime,
+}
+
+impl Client {
+    /// A client of this address, that waits so long for an answer.
+    pub fn new(address: Address, timeout: Duration) -> io::Result<Self> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { address, timeout, runtime })
+    }
+
+    /// Where it connects to.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// What is answered for this path, over a connection of its own. Any status but 200 is an
+    /// error.
+    pub fn get(&self, path: &str) -> io::Result<String> {
+        let answer = async {
+            match &self.address {
+                Address::Tcp(address) => {
+                    ask(TcpStream::connect(address).await?, &address.to_string(), path).await
+                }
+                Address::Unix(file) => {
+                    ask(UnixStream::connect(file).await?, "localhost", path).await
+                }
+            }
+        };
+        let late = || {
+            let text = format!("expected an answer within {:?}, found none", self.timeout);
+            io::Error::new(io::ErrorKind::TimedOut, text)
+        };
+        self.runtime.block_on(async { timeout(self.timeout, answer).await.map_err(|_| late())? })
+    }
+}
+
+async fn ask<S>(stream: S, host: &str, path: &str) -> io::Result<String>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (mut sender, connection) =
+        http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+    let connection = tokio::spawn(connection);
+    let request = Request::get(path).header(HOST, host).header(CONNECTION, "close");
+    let request = request.body(Empty::<Bytes>::new()).map_err(io::Error::other)?;
+    let response = sender.send_request(request).await.map_err(io::Error::other)?;
+    let status = response.status();
+    if status != StatusCode::OK {
+        let text = format!("GET {path}: expected status 200, found {status}");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+    }
+    let body = Limited::new(response.into_body(), ANSWER_LEN_MOST);
+    let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+    connection.abort();
+    String::from_utf8(body.into())
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}

@@ -1,0 +1,241 @@
+//! The admin port: a small HTTP server on a thread of its own, which tells what the server counts.
+//!
+//! It reads, and changes nothing. It takes no part in the event loops: whoever asks here keeps no
+//! client waiting. All that a client can make it hold is bounded: see `Limits`.
+
+mod answer;
+mod client;
+mod exposition;
+mod families;
+mod process;
+#[cfg(test)]
+mod tests;
+
+pub use client::Client;
+
+use crate::address::{Address, SocketFiles};
+use crate::journal;
+use crate::worker::Common;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::runtime;
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::{sleep, timeout};
+
+/// Bytes that a request's head may have, and its header fields.
+const HEAD_LEN_MOST: usize = 16 << 10;
+const FIELDS_MOST: usize = 64;
+
+/// How long nobody is accepted after that has failed.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What clients can make the admin port hold.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// Connections. More of them wait to be accepted.
+    connections: usize,
+    /// The time for the head of a request, the wait for its first byte included.
+    head: Duration,
+    /// The time after which a connection takes no more requests.
+    lifetime: Duration,
+    /// The time it has from then on to take its answer.
+    leave: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 32,
+            head: Duration::from_secs(10),
+            lifetime: Duration::from_mins(1),
+            leave: Duration::from_secs(10),
+        }
+    }
+}
+
+/// The admin port cannot be opened there.
+#[derive(Debug)]
+pub struct Unavailable {
+    address: Address,
+    error: io::Error,
+}
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the admin port {}: {}", self.address, self.error)
+    }
+}
+
+impl std::error::Error for Unavailable {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+enum Listener {
+    Tcp(std::net::TcpListener),
+    Unix(std::os::unix::net::UnixListener),
+}
+
+/// Sockets that listen, and their addresses as they are bound.
+#[derive(Default)]
+pub(crate) struct Listeners {
+    all: Vec<Listener>,
+    pub(crate) addresses: Vec<Address>,
+    files: SocketFiles,
+}
+
+impl Listeners {
+    /// Listens at all of these. Unlike the ports of the cache, none is shared with another process:
+    /// whoever asks would be told of one or the other.
+    pub(crate) fn bind(addresses: &[Address]) -> io::Result<Self> {
+        let mut listeners = Self::default();
+        for address in addresses {
+            let (listener, bound) = listen(address).map_err(|error| {
+                let kind = error.kind();
+                io::Error::new(kind, Unavailable { address: address.clone(), error })
+            })?;
+            listeners.files.note(&bound);
+            listeners.all.push(listener);
+            listeners.addresses.push(bound);
+        }
+        Ok(listeners)
+    }
+}
+
+fn listen(address: &Address) -> io::Result<(Listener, Address)> {
+    match address {
+        Address::Tcp(address) => {
+            let listener = std::net::TcpListener::bind(address)?;
+            listener.set_nonblocking(true)?;
+            let bound = Address::Tcp(listener.local_addr()?);
+            Ok((Listener::Tcp(listener), bound))
+        }
+        Address::Unix(path) => {
+            let listener = std::os::unix::net::UnixListener::bind(path)?;
+            listener.set_nonblocking(true)?;
+            Ok((Listener::Unix(listener), address.clone()))
+        }
+    }
+}
+
+/// The thread of the admin port. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Admin {
+    stop: Option<oneshot::Sender<Infallible>>,
+    thread: Option<JoinHandle<()>>,
+    /// Go last.
+    _files: SocketFiles,
+}
+
+impl Admin {
+    /// Answers whoever connects to these.
+    pub(crate) fn start(listeners: Listeners, common: &Arc<Common>) -> io::Result<Self> {
+        Self::start_within(Limits::default(), listeners, common)
+    }
+
+    fn start_within(
+        limits: Limits,
+        listeners: Listeners,
+        common: &Arc<Common>,
+    ) -> io::Result<Self> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let (stop, stopped) = oneshot::channel();
+        let places = Arc::new(Semaphore::new(limits.connections));
+        let guard = runtime.enter();
+        for listener in listeners.all {
+            let (places, common) = (Arc::clone(&places), Arc::clone(common));
+            match listener {
+                Listener::Tcp(listener) => {
+                    let listener = TcpListener::from_std(listener)?;
+                    let next = move |cx: &mut Context<'_>| listener.poll_accept(cx).map_ok(first);
+                    runtime.spawn(accept(next, places, common, limits));
+                }
+                Listener::Unix(listener) => {
+                    let listener = UnixListener::from_std(listener)?;
+                    let next = move |cx: &mut Context<'_>| listener.poll_accept(cx).map_ok(first);
+                    runtime.spawn(accept(next, places, common, limits));
+                }
+            }
+        }
+        drop(guard);
+        let thread = thread::Builder::new().name("nuthatch-admin".to_owned()).spawn(move || {
+            // Ends when the other end is dropped, and with the runtime all of its tasks.
+            let _ = runtime.block_on(stopped);
+        })?;
+        Ok(Self { stop: Some(stop), thread: Some(thread), _files: listeners.files })
+    }
+}
+
+impl Drop for Admin {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // It has nothing to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn first<S, A>((stream, _): (S, A)) -> S {
+    stream
+}
+
+/// Accepts connections for as long as the runtime is there.
+async fn accept<S>(
+    next: impl Fn(&mut Context<'_>) -> Poll<io::Result<S>>,
+    places: Arc<Semaphore>,
+    common: Arc<Common>,
+    limits: Limits,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    // The places are never closed.
+    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+        match poll_fn(&next).await {
+            Ok(stream) => {
+                let common = Arc::clone(&common);
+                tokio::spawn(async move {
+                    serve(stream, &common, limits).await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                journal::admin_accept_failed(&error);
+                // Descriptors may be used up: without a pause this would spin.
+                sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Answers the requests of one connection.
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, common: &Common, limits: Limits) {
+    let answer = service_fn(async |request| {
+        Ok::<_, Infallible>(answer::answer::<hyper::body::Incoming>(&request, common))
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .max_buf_size(HEAD_LEN_MOST)
+        .max_headers(FIELDS_MOST)
+        .serve_connection(TokioIo::new(stream), answer);
+    let mut connection = pin!(connection);
+    // How a connection ended matters to nobody: its client is gone, or has had its answer.
+    if timeout(limits.lifetime, connection.as_mut()).await.is_err() {
+        connection.as_mut().graceful_shutdown();
+        let _ = timeout(limits.leave, connection).await;
+    }
+}

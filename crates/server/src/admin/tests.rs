@@ -1,0 +1,71 @@
+//! What clients can make the admin port hold, within limits that tests need not wait for.
+
+use super::*;
+use crate::commands::Server;
+use nuthatch_cache::{Cache, Options};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+/// Longer than any test waits.
+const NEVER: Duration = Duration::from_hours(1);
+const SOON: Duration = Duration::from_millis(10);
+
+fn start(limits: Limits) -> (Admin, Address) {
+    let cache = Cache::new(Options::new().memory(32 << 20)).expect("a small cache");
+    let common = Common::new(Server::new(cache.into()), 1);
+    let any = "127.0.0.1:0".parse().expect("an address");
+    let listeners = Listeners::bind(&[any]).expect("a free port");
+    let address = listeners.addresses[0].clone();
+    (Admin::start_within(limits, listeners, &common.into()).expect("a thread"), address)
+}
+
+fn connect(address: &Address) -> TcpStream {
+    let Address::Tcp(address) = address else { panic!("an address of the network") };
+    TcpStream::connect(address).expect("a connection")
+}
+
+fn limits() -> Limits {
+    Limits { connections: 2, head: NEVER, lifetime: NEVER, leave: NEVER }
+}
+
+#[test]
+fn a_client_that_says_nothing_is_sent_away() {
+    let (_admin, address) = start(Limits { head: SOON, ..limits() });
+    for begun in ["", "GET / HTTP/1.1\r\nhost:"] {
+        let mut stream = connect(&address);
+        stream.write_all(begun.as_bytes()).expect("sent");
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).expect("the end");
+    }
+}
+
+#[test]
+fn a_client_that_says_too_little_for_too_long_is_sent_away() {
+    let (_admin, address) = start(Limits { lifetime: SOON, leave: SOON, ..limits() });
+    let mut stream = connect(&address);
+    stream.write_all(b"GET / HTTP/1.1\r\nhost:").expect("sent");
+    stream.read_to_end(&mut Vec::new()).expect("the end");
+}
+
+#[test]
+fn connections_beyond_the_limit_wait_for_others_to_go() {
+    let (_admin, address) = start(limits());
+    let (first, second) = (connect(&address), connect(&address));
+    let mut third = connect(&address);
+    third.write_all(b"GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").expect("sent");
+    drop(first);
+    let mut answer = String::new();
+    third.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.ends_with("\r\nok\n"), "{answer}");
+    drop(second);
+}
+
+#[test]
+fn whoever_asks_while_the_server_stops_is_told() {
+    let cache = Cache::new(Options::new().memory(32 << 20)).expect("a small cache");
+    let common = Common::new(Server::new(cache.into()), 1);
+    let request = hyper::Request::get("/health").body(()).expect("a request");
+    assert_eq!(answer::answer(&request, &common).status(), 200);
+    common.stop();
+    assert_eq!(answer::answer(&request, &common).status(), 503);
+}

@@ -1,0 +1,58 @@
+//! Turns of an event loop: how often it was woken, and how long it was busy then.
+
+use super::counter::Counter;
+use super::histogram::{BUCKETS, Histogram};
+
+/// What one thread counts of its turns. It alone writes here.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    began_ns: Counter,
+    ns: Counter,
+    times: Histogram,
+}
+
+/// The turns of one thread. What arrives while a turn is under way waits for its end, so that these
+/// times are the most that an event loop kept anybody waiting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnTotals {
+    /// Nanoseconds in turns.
+    pub ns: u64,
+    /// How often a turn took how long, by buckets: see [`bucket_end_ns`](super::bucket_end_ns).
+    pub times: Vec<u64>,
+}
+
+impl Turns {
+    pub(super) fn begin(&self, now_ns: u64) {
+        self.began_ns.set(now_ns);
+    }
+
+    pub(super) fn end(&self, now_ns: u64) {
+        let ns = now_ns.saturating_sub(self.began_ns.get());
+        self.ns.add(ns);
+        self.times.add(ns, 1);
+    }
+
+    pub(super) fn totals(&self) -> TurnTotals {
+        let mut times = Vec::with_capacity(BUCKETS);
+        times.extend(self.times.counts());
+        TurnTotals { ns: self.ns.get(), times }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_counted_by_their_length() {
+        let turns = Turns::default();
+        for (began, ended) in [(1_000, 3_000), (5_000, 7_000), (10_000, 1_010_000)] {
+            turns.begin(began);
+            turns.end(ended);
+        }
+        let totals = turns.totals();
+        assert_eq!(totals.ns, 1_004_000);
+        let counted: Vec<_> = totals.times.iter().filter(|count| **count > 0).collect();
+        assert_eq!(counted, [&2, &1]);
+    }
+}

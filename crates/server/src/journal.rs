@@ -1,0 +1,148 @@
+//! What the server logs: every line of it, so that their fields are named alike.
+//!
+//! Nothing is logged for each request. Whatever a client can cause again and again is logged
+//! sparingly: a few lines of a kind in ten seconds, and then how many were left out.
+
+use crate::address::Address;
+use crate::listener::Listener;
+use std::fmt::Display;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tracing::{Level, enabled, error, event, info};
+
+/// Filters name these.
+const SERVER: &str = "nuthatch::server";
+const CONNECTIONS: &str = "nuthatch::connections";
+const USERS: &str = "nuthatch::users";
+const ADMIN: &str = "nuthatch::admin";
+
+/// Lines of a kind that are logged in a window of time.
+const LINES: u32 = 5;
+const WINDOW: Duration = Duration::from_secs(10);
+
+/// Bytes of a user's name that are logged: it is whatever a client sent.
+const NAME_LEN_MOST: usize = 64;
+
+/// Lets a few lines of a kind through, and counts the others.
+struct Sparing(Mutex<Window>);
+
+struct Window {
+    start: Option<Instant>,
+    logged: u32,
+    unlogged: u64,
+}
+
+impl Sparing {
+    const fn new() -> Self {
+        Self(Mutex::new(Window { start: None, logged: 0, unlogged: 0 }))
+    }
+
+    /// Whether to log now, and how many lines were left out since the last one.
+    fn admit(&self, now: Instant) -> Option<u64> {
+        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if window.start.is_none_or(|start| now.duration_since(start) >= WINDOW) {
+            (window.start, window.logged) = (Some(now), 0);
+        }
+        if window.logged == LINES {
+            window.unlogged += 1;
+            return None;
+        }
+        window.logged += 1;
+        Some(std::mem::take(&mut window.unlogged))
+    }
+}
+
+/// A line of a kind that clients can cause: dropped when there are too many.
+macro_rules! sparingly {
+    ($level:ident, $target:expr, $($line:tt)*) => {{
+        static LINES_OF_THIS_KIND: Sparing = Sparing::new();
+        if enabled!(target: $target, Level::$level)
+            && let Some(unlogged) = LINES_OF_THIS_KIND.admit(Instant::now())
+        {
+            event!(target: $target, Level::$level, unlogged, $($line)*);
+        }
+    }};
+}
+
+pub(crate) fn started(threads: usize, listeners: &[Listener], admin: &[Address], reactor: &str) {
+    let of = |system: &str| {
+        let of_system = listeners.iter().filter(|listener| listener.protocol.system() == system);
+        list(of_system.map(|listener| &listener.address))
+    };
+    let (resp, memcache) = (of("Redis"), of("memcached"));
+    let (pmc, mrcache) = (of("poor-man's-cache"), of("mrcache"));
+    let admin = list(admin);
+    info!(
+        target: SERVER,
+        threads, %resp, %memcache, %pmc, %mrcache, %admin, event_loop = reactor, "started"
+    );
+}
+
+fn list<'a>(addresses: impl IntoIterator<Item = &'a Address>) -> String {
+    addresses.into_iter().map(Address::to_string).collect::<Vec<_>>().join(" ")
+}
+
+pub(crate) fn stopping() {
+    info!(target: SERVER, "stopping");
+}
+
+pub(crate) fn stopped() {
+    info!(target: SERVER, "stopped");
+}
+
+pub(crate) fn thread_failed(thread: usize, error: &io::Error) {
+    error!(target: SERVER, thread, %error, "a thread ended: the server stops");
+}
+
+pub(crate) fn accept_failed(error: &io::Error) {
+    sparingly!(WARN, CONNECTIONS, %error, "a connection could not be accepted");
+}
+
+pub(crate) fn connection_refused(peer: &str, most: u64) {
+    sparingly!(WARN, CONNECTIONS, peer, maxclients = most, "a connection was refused: too many");
+}
+
+pub(crate) fn connection_killed(peer: &str, by: &str) {
+    sparingly!(INFO, CONNECTIONS, peer, by, "a connection is closed on demand");
+}
+
+pub(crate) fn output_limit_hit(peer: &str) {
+    sparingly!(INFO, CONNECTIONS, peer, "a client does not take its answers: it has to, first");
+}
+
+pub(crate) fn input_refused(peer: &str) {
+    sparingly!(WARN, CONNECTIONS, peer, "a request was refused: too long for the memory there is");
+}
+
+pub(crate) fn request_malformed(peer: &str, problem: &dyn Display) {
+    sparingly!(DEBUG, CONNECTIONS, peer, %problem, "a request breaks the protocol");
+}
+
+/// Somebody tried to log in. What was tried for a password is told to nobody.
+pub(crate) fn login_failed(peer: &str, name: &[u8]) {
+    let user = String::from_utf8_lossy(&name[..name.len().min(NAME_LEN_MOST)]);
+    sparingly!(WARN, USERS, peer, user = user.as_ref(), "a login failed");
+}
+
+pub(crate) fn admin_accept_failed(error: &io::Error) {
+    sparingly!(WARN, ADMIN, %error, "a connection to the admin port could not be accepted");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_beyond_a_few_are_counted() {
+        let (sparing, start) = (Sparing::new(), Instant::now());
+        for _ in 0..LINES {
+            assert_eq!(sparing.admit(start), Some(0));
+        }
+        for _ in 0..3 {
+            assert_eq!(sparing.admit(start + WINDOW / 2), None);
+        }
+        assert_eq!(sparing.admit(start + WINDOW), Some(3));
+        assert_eq!(sparing.admit(start + WINDOW), Some(0));
+    }
+}

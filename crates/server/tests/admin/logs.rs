@@ -1,0 +1,74 @@
+//! What is logged, and what never is.
+
+use crate::serving::{Resp, serve};
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+use tracing_subscriber::fmt::MakeWriter;
+
+/// Lines that were logged.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Lines {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+/// One test for all lines, since all threads of a process log to one place.
+#[test]
+fn events_are_logged_and_neither_requests_nor_secrets() {
+    let lines = Lines::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
+        .with_ansi(false)
+        .with_writer(lines.clone())
+        .finish();
+    tracing::subscriber::set_global_default(subscriber).expect("the only one");
+    let server = serve(1);
+    let mut client = Resp::connect(&server);
+    let mut other = Resp::connect(&server);
+    client.ask("AUTH no\u{1b}body my-secret-password");
+    client.ask("HELLO 3 AUTH somebody my-secret-password");
+    client.ask("SET my-key my-value");
+    client.ask("GET my-key");
+    let id = other.ask("CLIENT ID").remove(0);
+    client.ask(&format!("CLIENT KILL ID {id}"));
+    client.ask("CONFIG SET maxclients 1");
+    Resp::connect(&server).ask("PING");
+    client.ask("*1\r\n!");
+    server.stopper().stop();
+    server.wait().expect("stopped");
+    let text = lines.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let text = String::from_utf8(text).expect("a text");
+    for (expected, times) in [
+        ("INFO nuthatch::server: started threads=1 resp=127.0.0.1:", 1),
+        ("WARN nuthatch::users: a login failed unlogged=0 peer=\"127.0.0.1:", 2),
+        ("user=\"no\\u{1b}body\"", 1),
+        ("user=\"somebody\"", 1),
+        ("INFO nuthatch::connections: a connection is closed on demand unlogged=0 peer=", 1),
+        ("WARN nuthatch::connections: a connection was refused: too many unlogged=0 peer=", 1),
+        ("DEBUG nuthatch::connections: a request breaks the protocol unlogged=0 peer=", 1),
+        ("INFO nuthatch::server: stopping", 1),
+        ("INFO nuthatch::server: stopped", 1),
+    ] {
+        // Other tests of this process log, too.
+        assert!(text.matches(expected).count() >= times, "{expected:?} in\n{text}");
+    }
+    for secret in ["my-secret-password", "my-key", "my-value"] {
+        assert!(!text.contains(secret), "{secret} in\n{text}");
+    }
+}

@@ -1,0 +1,85 @@
+//! A server with an admin port, and what is asked of both.
+
+use nuthatch_cache::{Cache, Options as CacheOptions};
+use nuthatch_server::{Address, Options, Running};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+
+pub(crate) fn serve(threads: usize) -> Running {
+    serve_at(&["127.0.0.1:0"], threads)
+}
+
+pub(crate) fn serve_at(admin: &[&str], threads: usize) -> Running {
+    let parse = |address: &&str| address.parse().expect("an address");
+    let resp = vec![parse(&"127.0.0.1:0")];
+    let options = Options { resp, admin: admin.iter().map(parse).collect(), threads };
+    let cache = Cache::new(CacheOptions::new().memory(64 << 20)).expect("a cache");
+    Running::start(Arc::new(cache), &options).expect("a server")
+}
+
+fn socket(address: &Address) -> SocketAddr {
+    let Address::Tcp(address) = address else { panic!("an address of the network: {address}") };
+    *address
+}
+
+/// A connection to the admin port.
+pub(crate) fn admin(server: &Running) -> TcpStream {
+    TcpStream::connect(socket(&server.admin()[0])).expect("a connection")
+}
+
+/// All that is answered to these bytes, up to the end of the connection.
+pub(crate) fn ask(stream: &mut (impl Read + Write), request: &str) -> String {
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer, then the end");
+    answer
+}
+
+/// The head and the body of the answer to `GET`.
+pub(crate) fn get(server: &Running, path: &str, accept: &str) -> (String, String) {
+    let request =
+        format!("GET {path} HTTP/1.1\r\nhost: x\r\naccept: {accept}\r\nconnection: close\r\n\r\n");
+    let answer = ask(&mut admin(server), &request);
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    (head.to_ascii_lowercase(), body.to_owned())
+}
+
+/// A client of Redis.
+pub(crate) struct Resp {
+    stream: BufReader<TcpStream>,
+    /// Bytes of answers.
+    pub(crate) received: usize,
+}
+
+impl Resp {
+    pub(crate) fn connect(server: &Running) -> Self {
+        let stream = TcpStream::connect(socket(&server.resp()[0])).expect("a connection");
+        Self { stream: BufReader::new(stream), received: 0 }
+    }
+
+    /// The answer to a request of words: the numbers and texts in it, one after the other.
+    pub(crate) fn ask(&mut self, words: &str) -> Vec<String> {
+        self.stream.get_mut().write_all(format!("{words}\r\n").as_bytes()).expect("sent");
+        let mut leaves = Vec::new();
+        self.read(&mut leaves);
+        leaves
+    }
+
+    fn read(&mut self, leaves: &mut Vec<String>) {
+        let mut line = String::new();
+        self.received += self.stream.read_line(&mut line).expect("an answer");
+        let (kind, rest) = line.trim_end().split_at(1);
+        match kind {
+            "*" => (0..rest.parse().expect("a length")).for_each(|_| self.read(leaves)),
+            "$" => {
+                // With the end of the line behind it.
+                let mut bytes = vec![0; rest.parse::<usize>().map_or(0, |len| len + 2)];
+                self.stream.read_exact(&mut bytes).expect("an answer");
+                self.received += bytes.len();
+                leaves.push(String::from_utf8(bytes).expect("a text").trim_end().to_owned());
+            }
+            _ => leaves.push(rest.to_owned()),
+        }
+    }
+}
