@@ -10,6 +10,7 @@ pub mod commands;
 mod connection;
 mod connections;
 mod drivers;
+mod facts;
 mod full;
 mod listener;
 pub mod memcache;
@@ -18,6 +19,8 @@ pub mod pmc;
 pub mod protocol;
 mod reactor;
 mod serve;
+mod socket_file;
+mod taken;
 mod talk;
 mod worker;
 

@@ -79,21 +79,29 @@ pub(crate) fn listen(
     threads: usize,
 ) -> io::Result<(Vec<Vec<Listening>>, Vec<Listener>)> {
     let mut sockets: Vec<Vec<Listening>> = (0..threads).map(|_| Vec::new()).collect();
-    let mut bound = Vec::new();
-    for Listener { protocol, address } in listeners {
-        let protocol = *protocol;
-        let named = |error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
-        let (first, address_bound) = address.listen().map_err(named)?;
-        for sockets in &mut sockets[1..] {
-            let socket = match address {
-                Address::Tcp(_) => address_bound.listen().map_err(named)?.0,
-                // One socket for all: whoever is first gets the connection.
-                Address::Unix(_) => first.try_clone()?,
-            };
-            sockets.push(Listening { protocol, socket });
+    let mut bound: Vec<Listener> = Vec::new();
+    for listener in listeners {
+        match listen_at(listener, &mut sockets) {
+            Ok(listener) => bound.push(listener),
+            Err(error) => {
+                for listener in &bound {
+                    listener.address.clear_away();
+                }
+                let text = format!("{}: {error}", listener.address);
+                return Err(io::Error::new(error.kind(), text));
+            }
         }
-        sockets[0].push(Listening { protocol, socket: first });
-        bound.push(Listener { protocol, address: address_bound });
     }
     Ok((sockets, bound))
+}
+
+/// Listens at one place with a socket for each thread.
+fn listen_at(listener: &Listener, sockets: &mut [Vec<Listening>]) -> io::Result<Listener> {
+    let protocol = listener.protocol;
+    let (first, address) = listener.address.listen()?;
+    for sockets in &mut sockets[1..] {
+        sockets.push(Listening { protocol, socket: address.listen_too(&first)? });
+    }
+    sockets[0].push(Listening { protocol, socket: first });
+    Ok(Listener { protocol, address })
 }

@@ -2,6 +2,7 @@
 
 use crate::address::Address;
 use crate::commands::Server;
+use crate::facts::facts;
 use crate::listener::{Listener, Listening, Protocol, listen};
 use crate::worker::{Common, Worker};
 use nuthatch_cache::{Cache, Eviction};
@@ -40,13 +41,18 @@ impl Stopper {
 }
 
 impl Running {
-    /// Starts to serve a cache.
+    /// Starts to serve a cache to anybody who connects.
     pub fn start(cache: Arc<Cache>, options: &Options) -> io::Result<Self> {
+        Self::serve(Server::new(cache), options)
+    }
+
+    /// Starts to serve, with settings and users as they are.
+    pub fn serve(mut server: Server, options: &Options) -> io::Result<Self> {
         let (sockets, listeners) = listen(&options.listeners, options.threads)?;
-        let mut server = Server::new(cache);
         server.evicts = server.cache.eviction() != Eviction::None;
         let mut resp = listeners.iter().filter(|one| one.protocol == Protocol::Resp);
         server.port = resp.find_map(|one| one.address.port()).unwrap_or(0);
+        server.facts.extend(facts(&listeners, options.threads));
         let common = Arc::new(Common::new(server, options.threads));
         let paths = listeners.iter().filter_map(|listener| match &listener.address {
             Address::Unix(path) => Some(path.clone()),

@@ -58,7 +58,7 @@ pub use clients::{Clients, Endpoints};
 pub use execute::{OUT_OF_MEMORY, execute, execute_found};
 pub use failure::{Failure, Result};
 pub use metrics::{CommandTotals, Metrics, Totals, bucket_end_ns};
-pub use server::Server;
+pub use server::{Rewrite, Server};
 pub use settings::Settings;
 pub use table::{Command, Flags, Found, Keys, all, find, lookup};
 pub use users::{User, Users, UsersError};
