@@ -1,160 +1,181 @@
 //! `nuthatch serve`: a cache server.
 
+mod access;
+mod configuration;
+mod data_dir;
+mod environment;
+mod exact;
+mod file;
+mod flags;
+mod given;
+mod kind;
+mod layers;
+mod manual;
+mod nearest;
+mod origin;
+#[cfg(test)]
+mod pages;
+mod place;
+mod reading;
+mod rewrite;
+mod show;
+mod table;
+
 use super::{Answer, Failure};
-use crate::figures::{bytes, parse_size};
-use crate::streams::Stdout;
-use clap::{Args, ValueEnum};
+use crate::figures::bytes;
+use crate::streams::{Stdout, tell};
+use clap::Args;
+use configuration::Configuration;
+use data_dir::DataDir;
+use environment::Environment;
+use flags::Flags;
+use kind::Kind;
+use layers::Loaded;
 use nuthatch_cache::{Cache, Eviction, Options as CacheOptions};
+use nuthatch_server::commands::Server;
 use nuthatch_server::protocol::mrcache::Framing;
-use nuthatch_server::{Address, Listener, Options, Protocol, Running};
+use nuthatch_server::{Listener, Options, Protocol, Running};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fmt::Write;
-use std::num::NonZero;
 use std::sync::Arc;
 use std::thread::{self, available_parallelism};
-
-const NOTES: &str = "\
-Examples:
-  nuthatch serve                    Redis at 6379, memcached at 11211, 1 GiB, all cores
-  nuthatch serve --memory 16GiB --threads 4
-  nuthatch serve --resp 127.0.0.1:7000 --resp unix:/run/nuthatch/resp.sock
-  redis-cli set greeting hello      any client of Redis or memcached will do
-
-The server runs until it gets SIGTERM or SIGINT (Ctrl-C). What it holds is in memory, and goes
-with it.
-
-Exit status:
-  0  it was asked to stop, and did
-  2  the command line is wrong
-  3  anything else: an address is taken, say";
+use table::{Told, settings};
 
 /// Serve a cache to clients of Redis and memcached
 ///
 /// Keys expire to the millisecond. When the memory is used up, what is asked for least makes room;
 /// one pass over many keys does not push out what others ask for (S3-FIFO).
 #[derive(Debug, Args)]
-#[command(after_long_help = NOTES)]
+#[command(after_long_help = manual::NOTES)]
 pub(crate) struct Serve {
-    /// Where to listen for clients of Redis: host:port, unix:PATH, or off; may be given again
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:6379")]
-    resp: Vec<String>,
-    /// Where to listen for clients of memcached, its text and meta protocols; as --resp
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:11211")]
-    memcache: Vec<String>,
-    /// Where to listen for clients of poor-man's-cache (its port was 9001); as --resp
-    #[arg(long, value_name = "ADDR", default_value = "off")]
-    pmc: Vec<String>,
-    /// Where to listen for clients of mrcache (its port was 7000); as --resp
-    #[arg(long, value_name = "ADDR", default_value = "off")]
-    mrcache: Vec<String>,
-    /// What replies to clients of mrcache begin with
-    #[arg(long, value_name = "REPLY", default_value = "len4")]
-    mrcache_reply: Reply,
-    /// Memory for all there is: keys, values, index and connections; from 16MiB on
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
-    memory: u64,
-    /// What happens when the memory is used up
-    #[arg(long, value_name = "POLICY", default_value = "s3fifo")]
-    eviction: Policy,
-    /// Threads, each with connections of its own [default: all cores]
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZero<usize>>,
-    /// Listen beyond this machine although nobody is asked for a password
+    /// A file of settings in TOML, also named by `NUTHATCH_CONFIG`; - is standard input
+    ///
+    /// Without it no file is read, not nuthatch.toml in this folder either.
+    #[arg(long, value_name = "FILE")]
+    config: Option<String>,
+    /// Print all settings as such a file, with where each value is from, and exit
     #[arg(long)]
-    insecure: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Policy {
-    /// What is asked for least makes room
-    S3fifo,
-    /// Writes fail
-    None,
-}
-
-/// What replies to clients of mrcache begin with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Reply {
-    /// The length of the value, in four bytes
-    Len4,
-    /// 0, 1 and the length, in six bytes: what clients of 2020 read
-    Ver6,
+    show_config: bool,
+    /// Print them as JSON
+    #[arg(long, requires = "show_config")]
+    json: bool,
+    #[command(flatten)]
+    flags: Flags,
 }
 
 impl Serve {
     pub(crate) fn run(&self) -> Result<Answer, Failure> {
-        let listeners = self.listeners()?;
-        let cores = || available_parallelism().map_or(1, usize::from);
-        let threads = self.threads.map_or_else(cores, usize::from);
-        let eviction = match self.eviction {
-            Policy::S3fifo => Eviction::S3Fifo,
-            Policy::None => Eviction::None,
-        };
-        let options = CacheOptions::new().memory(self.memory).eviction(eviction);
-        let cache = Cache::new(options).map_err(|error| Failure::Usage(error.to_string()))?;
-        // Before anybody can connect, so that no signal finds us unprepared.
-        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failure)?;
-        let running =
-            Running::start(Arc::new(cache), &Options { listeners, threads }).map_err(failure)?;
-        self.greet(&running, threads)?;
-        let stopper = running.stopper();
-        thread::spawn(move || {
-            if signals.forever().next().is_some() {
-                stopper.stop();
+        let environment = Environment::read(std::env::vars_os()).map_err(Failure::Usage)?;
+        for warning in &environment.warnings {
+            tell(format_args!("warning: {warning}"));
+        }
+        let loaded = Loaded::load(self.config.as_deref(), environment, &self.flags)?;
+        if self.show_config {
+            let text = if self.json { show::json(&loaded) } else { show::toml(&loaded) };
+            let mut stdout = Stdout::new();
+            stdout.put(text.as_bytes())?;
+            stdout.flush()?;
+            return Ok(Answer::Whole);
+        }
+        serve(&loaded)
+    }
+}
+
+/// Serves until it is told to stop.
+fn serve(loaded: &Loaded) -> Result<Answer, Failure> {
+    let configuration = &loaded.configuration;
+    let users = access::users(loaded)?;
+    let stays_closed = access::check_exposure(loaded, &users)?;
+    let listeners = listeners(configuration)?;
+    if access::tls_files(loaded)?.is_some() {
+        return Err(Failure::Usage("this build of nuthatch has no TLS".to_owned()));
+    }
+    for warning in access::warnings(loaded) {
+        tell(format_args!("warning: {warning}"));
+    }
+    let _taken = configuration.data_dir.as_deref().map(DataDir::take).transpose()?;
+    let threads = threads(configuration);
+    let mut server = Server::new(Arc::new(cache(loaded)?)).with_users(users);
+    server.stays_closed = stays_closed;
+    tell_settings(loaded, &mut server)?;
+    server.rewrite = rewrite::rewrite(loaded);
+    // Before anybody can connect, so that no signal finds us unprepared.
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failure)?;
+    let running = Running::serve(server, &Options { listeners, threads }).map_err(failure)?;
+    greet(&running, configuration.memory, threads)?;
+    let stopper = running.stopper();
+    thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            stopper.stop();
+        }
+    });
+    running.wait().map_err(failure)?;
+    Ok(Answer::Whole)
+}
+
+/// Where to listen, and what is spoken there.
+fn listeners(configuration: &Configuration) -> Result<Vec<Listener>, Failure> {
+    let framing = if configuration.mrcache_reply == "ver6" { Framing::Ver6 } else { Framing::Len4 };
+    let all = [
+        (Protocol::Resp, &configuration.resp),
+        (Protocol::Memcache, &configuration.memcache),
+        (Protocol::Pmc, &configuration.pmc),
+        (Protocol::Mrcache(framing), &configuration.mrcache),
+    ];
+    let listeners = all.into_iter().flat_map(|(protocol, places)| {
+        places.iter().map(move |place| Listener::new(protocol, place.address.clone()))
+    });
+    let listeners: Vec<_> = listeners.collect();
+    if listeners.is_empty() {
+        return Err(Failure::Usage("expected an address to listen at, found none".to_owned()));
+    }
+    Ok(listeners)
+}
+
+fn cache(loaded: &Loaded) -> Result<Cache, Failure> {
+    let Configuration { memory, eviction, .. } = loaded.configuration;
+    let eviction = if eviction == "none" { Eviction::None } else { Eviction::S3Fifo };
+    let options = CacheOptions::new().memory(memory).eviction(eviction);
+    Cache::new(options)
+        .map_err(|error| Failure::Usage(format!("{}: {error}", loaded.source("memory").named())))
+}
+
+fn threads(configuration: &Configuration) -> usize {
+    let cores = || available_parallelism().map_or(1, usize::from);
+    configuration.threads.map_or_else(cores, |threads| threads as usize)
+}
+
+/// Tells the server what `CONFIG` shows and changes of the settings.
+fn tell_settings(loaded: &Loaded, server: &mut Server) -> Result<(), Failure> {
+    let mut configuration = loaded.configuration.clone();
+    for setting in settings() {
+        let Some(text) = setting.kind.redis(&mut configuration) else { continue };
+        match (setting.told, setting.kind) {
+            (Told::AndChanged(name), _) => {
+                server.settings.change(name, &text).map_err(|problem| {
+                    Failure::Usage(format!("{}: {problem}", loaded.source(setting.name).named()))
+                })?;
             }
-        });
-        running.wait().map_err(failure)?;
-        Ok(Answer::Whole)
+            // The server knows the others itself.
+            (Told::As(name), Kind::Path(_)) => server.facts.push((name, text)),
+            (Told::As(_) | Told::Not, _) => {}
+        }
     }
+    Ok(())
+}
 
-    /// Where to listen. Beyond this machine only if that is wanted.
-    fn listeners(&self) -> Result<Vec<Listener>, Failure> {
-        let framing = match self.mrcache_reply {
-            Reply::Len4 => Framing::Len4,
-            Reply::Ver6 => Framing::Ver6,
-        };
-        let wanted = [
-            ("--resp", Protocol::Resp, &self.resp),
-            ("--memcache", Protocol::Memcache, &self.memcache),
-            ("--pmc", Protocol::Pmc, &self.pmc),
-            ("--mrcache", Protocol::Mrcache(framing), &self.mrcache),
-        ];
-        let mut listeners = Vec::new();
-        for (flag, protocol, addresses) in wanted {
-            for address in addresses.iter().filter(|address| *address != "off") {
-                let address = self.address(flag, address)?;
-                listeners.push(Listener::new(protocol, address));
-            }
-        }
-        if listeners.is_empty() {
-            return Err(Failure::Usage("expected an address to listen at, found none".to_owned()));
-        }
-        Ok(listeners)
+fn greet(running: &Running, memory: u64, threads: usize) -> Result<(), Failure> {
+    let mut text = String::new();
+    for listener in running.listeners() {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "listening at {listener}");
     }
-
-    fn address(&self, flag: &str, text: &str) -> Result<Address, Failure> {
-        let usage = |error| Failure::Usage(format!("{flag}: {error}"));
-        let address: Address = text.parse().map_err(usage)?;
-        if address.is_local() || self.insecure {
-            return Ok(address);
-        }
-        let reason = "anybody who reaches it could read and write all there is";
-        Err(Failure::Usage(format!("{flag} {address}: {reason}; --insecure allows it")))
-    }
-
-    fn greet(&self, running: &Running, threads: usize) -> Result<(), Failure> {
-        let mut text = String::new();
-        for listener in running.listeners() {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "listening at {listener}");
-        }
-        let s = if threads == 1 { "" } else { "s" };
-        let _ = writeln!(text, "{} of memory, {threads} thread{s}", bytes(self.memory));
-        let mut stdout = Stdout::new();
-        stdout.put(text.as_bytes())?;
-        stdout.flush()
-    }
+    let s = if threads == 1 { "" } else { "s" };
+    let _ = writeln!(text, "{} of memory, {threads} thread{s}", bytes(memory));
+    let mut stdout = Stdout::new();
+    stdout.put(text.as_bytes())?;
+    stdout.flush()
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]

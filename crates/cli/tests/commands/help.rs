@@ -2,13 +2,14 @@
 
 use crate::folder::Folder;
 
-const COMMANDS: [&[&str]; 9] = [
+const COMMANDS: [&[&str]; 10] = [
     &[],
     &["build"],
     &["get"],
     &["dump"],
     &["info"],
     &["verify"],
+    &["serve"],
     &["bench"],
     &["bench", "snapshot"],
     &["completions"],
@@ -32,7 +33,7 @@ fn every_level_has_help() {
 #[test]
 fn manual_pages_have_examples_and_exit_statuses() {
     let folder = Folder::new();
-    for command in ["build", "get", "dump", "info", "verify"] {
+    for command in ["build", "get", "dump", "info", "verify", "serve"] {
         let page = folder.run(&[command, "--help"]).stdout;
         for part in ["Examples:", "Exit status:", &format!("  nuthatch {command} ")] {
             assert!(page.contains(part), "{command} without {part}");
@@ -59,6 +60,7 @@ fn shells_get_completions() {
         let run = folder.run(&["completions", shell]);
         assert_eq!(run.status, Some(0), "{shell}");
         assert!(run.stdout.contains("on-duplicate"), "{shell}");
+        assert!(run.stdout.contains("max-clients"), "{shell}");
     }
     assert_eq!(folder.run(&["completions", "cmd"]).status, Some(2));
     let version = folder.run(&["--version"]).stdout;
