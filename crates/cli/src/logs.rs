@@ -1,8 +1,6 @@
 //! Logs on standard error, which keep nobody waiting.
 
 use crate::commands::Failure;
-use clap::{Args, ValueEnum};
-use std::env;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,64 +12,40 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::{Layer, Registry, fmt};
 
-/// What says what is logged where `--log` does not.
-const VARIABLE: &str = "NUTHATCH_LOG";
-
-const FILTER_HELP: &str = "What is logged to stderr: a level, or levels by what a line is about, \
-such as warn,nuthatch::users=off [default: $NUTHATCH_LOG, or else warn]";
-
 /// Lines that may wait to be written.
 const LINES_MOST: usize = 1024;
 
 /// How long the last lines may take to be written.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// What is logged, and how.
-#[derive(Debug, Args)]
-pub(crate) struct LogOptions {
-    /// What is logged to stderr
-    #[arg(long, value_name = "FILTER", help = FILTER_HELP)]
-    log: Option<String>,
-    /// How lines are written
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    log_format: Format,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people
+/// How lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// For people.
     Text,
-    /// One object a line
+    /// One object a line.
     Json,
 }
 
-impl LogOptions {
-    /// Logs from here on, until what is answered is dropped.
-    pub(crate) fn start(&self) -> Result<Logs, Failure> {
-        let filter = self.filter().map_err(Failure::Usage)?;
-        let logs = Logs::to(io::stderr(), self.log_format);
-        let (logs, lines) = logs.map_err(|error| Failure::Error(error.to_string()))?;
-        let layer = fmt::layer().with_ansi(false).log_internal_errors(false).with_writer(lines);
-        let layer = match self.log_format {
-            Format::Text => layer.boxed(),
-            Format::Json => layer.json().flatten_event(true).boxed(),
-        };
-        let subscriber = Registry::default().with(layer.with_filter(filter));
-        tracing::subscriber::set_global_default(subscriber)
-            .map_err(|error| Failure::Error(error.to_string()))?;
-        Ok(logs)
-    }
+/// Logs what a filter lets through from here on, until what is answered is dropped.
+pub(crate) fn start(filter: &str, format: Format) -> Result<Logs, Failure> {
+    let filter = parse(filter).map_err(Failure::Usage)?;
+    let logs = Logs::to(io::stderr(), format);
+    let (logs, lines) = logs.map_err(|error| Failure::Error(error.to_string()))?;
+    let layer = fmt::layer().with_ansi(false).log_internal_errors(false).with_writer(lines);
+    let layer = match format {
+        Format::Text => layer.boxed(),
+        Format::Json => layer.json().flatten_event(true).boxed(),
+    };
+    let subscriber = Registry::default().with(layer.with_filter(filter));
+    tracing::subscriber::set_global_default(subscriber)
+        .map_err(|error| Failure::Error(error.to_string()))?;
+    Ok(logs)
+}
 
-    fn filter(&self) -> Result<Targets, String> {
-        let variable = || env::var(VARIABLE).ok().filter(|filter| !filter.is_empty());
-        match (&self.log, variable()) {
-            (Some(filter), _) => parse(filter).map_err(|problem| format!("--log: {problem}")),
-            (None, Some(filter)) => {
-                parse(&filter).map_err(|problem| format!("{VARIABLE}: {problem}"))
-            }
-            (None, None) => Ok(Targets::new().with_default(LevelFilter::WARN)),
-        }
-    }
+/// What is wrong with a filter, if something is.
+pub(crate) fn check(filter: &str) -> Result<(), String> {
+    parse(filter).map(drop)
 }
 
 /// A filter such as `info` or `warn,nuthatch::users=off`. What it does not name is logged from

@@ -1,5 +1,6 @@
 //! Where a server listens.
 
+use crate::{socket_file, taken};
 use rustix::net::sockopt::{set_socket_reuseaddr, set_socket_reuseport};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with};
 use std::fmt;
@@ -63,15 +64,40 @@ impl Address {
         }
     }
 
-    /// Listens at this address, which other sockets of this process may do as well: the kernel
-    /// spreads connections over them.
+    /// Listens at this address, where nobody else does: for the socket, and the address as it is.
     pub(crate) fn listen(&self) -> io::Result<(OwnedFd, Self)> {
         match self {
-            Self::Tcp(address) => listen_tcp(*address),
-            Self::Unix(path) => {
-                let listener = std::os::unix::net::UnixListener::bind(path)?;
-                Ok((listener.into(), self.clone()))
+            Self::Tcp(address) => {
+                let socket = taken::listen_tcp(*address, || {
+                    let socket = tcp_socket(*address)?;
+                    bind(&socket, address)?;
+                    listen(&socket, BACKLOG)?;
+                    Ok(socket)
+                })?;
+                // Only now, or a second server could listen here as well, and each would get
+                // some of the connections.
+                set_socket_reuseport(&socket, true)?;
+                let bound = rustix::net::getsockname(&socket)?;
+                let bound = SocketAddr::try_from(bound).map_err(io::Error::from)?;
+                Ok((socket, Self::Tcp(bound)))
             }
+            Self::Unix(path) => Ok((socket_file::listen(path)?, self.clone())),
+        }
+    }
+
+    /// One more socket of what this process listens at already with `first`: the kernel spreads
+    /// connections over all of them.
+    pub(crate) fn listen_too(&self, first: &OwnedFd) -> io::Result<OwnedFd> {
+        match self {
+            Self::Tcp(address) => {
+                let socket = tcp_socket(*address)?;
+                set_socket_reuseport(&socket, true)?;
+                bind(&socket, address)?;
+                listen(&socket, BACKLOG)?;
+                Ok(socket)
+            }
+            // One socket for all: whoever is first gets the connection.
+            Self::Unix(_) => first.try_clone(),
         }
     }
 }
@@ -103,16 +129,11 @@ impl Drop for SocketFiles {
     }
 }
 
-fn listen_tcp(address: SocketAddr) -> io::Result<(OwnedFd, Address)> {
+fn tcp_socket(address: SocketAddr) -> io::Result<OwnedFd> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     set_socket_reuseaddr(&socket, true)?;
-    set_socket_reuseport(&socket, true)?;
-    bind(&socket, &address)?;
-    listen(&socket, BACKLOG)?;
-    let bound = rustix::net::getsockname(&socket)?;
-    let bound = SocketAddr::try_from(bound).map_err(io::Error::from)?;
-    Ok((socket, Address::Tcp(bound)))
+    Ok(socket)
 }
 
 #[cfg(test)]
@@ -139,8 +160,35 @@ mod tests {
     #[test]
     fn two_sockets_listen_at_one_address() {
         let any: Address = "127.0.0.1:0".parse().expect("an address");
-        let (_first, bound) = any.listen().expect("a free port");
+        let (first, bound) = any.listen().expect("a free port");
         assert_ne!(bound, any);
-        assert_eq!(bound.listen().expect("the same port").1, bound);
+        let second = bound.listen_too(&first).expect("the same port");
+        let name = rustix::net::getsockname(&second).expect("a name");
+        assert_eq!(Address::Tcp(name.try_into().expect("an address")), bound);
+    }
+
+    #[test]
+    fn each_of_two_sockets_gets_connections() {
+        let any: Address = "127.0.0.1:0".parse().expect("an address");
+        let (first, bound) = any.listen().expect("a free port");
+        let second = bound.listen_too(&first).expect("the same port");
+        let sockets = [first, second].map(std::net::TcpListener::from);
+        let Address::Tcp(address) = bound else { panic!("an address of the network") };
+        // Each connection goes to one of the two by chance: all to one in one run of 2^63.
+        let clients: Vec<_> = (0..64).map(|_| std::net::TcpStream::connect(address)).collect();
+        assert!(clients.iter().all(Result::is_ok));
+        for socket in sockets {
+            socket.set_nonblocking(true).expect("a socket");
+            assert!(socket.accept().is_ok());
+        }
+    }
+
+    #[test]
+    fn a_port_that_another_server_listens_at_is_refused() {
+        let any: Address = "127.0.0.1:0".parse().expect("an address");
+        let (first, bound) = any.listen().expect("a free port");
+        let _second = bound.listen_too(&first).expect("the same port");
+        let error = bound.listen().expect_err("a port that is taken");
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
     }
 }

@@ -1,6 +1,6 @@
 //! Where clients connect, and what they speak there.
 
-use crate::address::Address;
+use crate::address::{Address, SocketFiles};
 use crate::protocol::mrcache::Framing;
 use std::fmt;
 use std::io;
@@ -87,23 +87,29 @@ pub(crate) struct Listening {
 pub(crate) fn listen(
     listeners: &[Listener],
     threads: usize,
+    files: &mut SocketFiles,
 ) -> io::Result<(Vec<Vec<Listening>>, Vec<Listener>)> {
     let mut sockets: Vec<Vec<Listening>> = (0..threads).map(|_| Vec::new()).collect();
     let mut bound = Vec::new();
-    for Listener { protocol, address, tls } in listeners {
-        let (protocol, tls) = (*protocol, *tls);
-        let named = |error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
-        let (first, address_bound) = address.listen().map_err(named)?;
-        for sockets in &mut sockets[1..] {
-            let socket = match address {
-                Address::Tcp(_) => address_bound.listen().map_err(named)?.0,
-                // One socket for all: whoever is first gets the connection.
-                Address::Unix(_) => first.try_clone()?,
-            };
-            sockets.push(Listening { protocol, tls, socket });
-        }
-        sockets[0].push(Listening { protocol, tls, socket: first });
-        bound.push(Listener { protocol, address: address_bound, tls });
+    for listener in listeners {
+        let named = |error: io::Error| {
+            io::Error::new(error.kind(), format!("{}: {error}", listener.address))
+        };
+        let listener = listen_at(listener, &mut sockets).map_err(named)?;
+        files.note(&listener.address);
+        bound.push(listener);
     }
     Ok((sockets, bound))
+}
+
+/// Listens at one place with a socket for each thread.
+fn listen_at(listener: &Listener, sockets: &mut [Vec<Listening>]) -> io::Result<Listener> {
+    let Listener { protocol, tls, .. } = *listener;
+    let (first, address) = listener.address.listen()?;
+    for sockets in &mut sockets[1..] {
+        let socket = address.listen_too(&first)?;
+        sockets.push(Listening { protocol, tls, socket });
+    }
+    sockets[0].push(Listening { protocol, tls, socket: first });
+    Ok(Listener { protocol, address, tls })
 }

@@ -108,8 +108,7 @@ impl Running {
         server.facts.extend(facts(&listeners, options.threads));
         let common = Arc::new(Common::new(server, options, reactor));
         let threads = Vec::new();
-        let mut running =
-            Self { common, listeners, admin_addresses, admin: None, threads, files };
+        let mut running = Self { common, listeners, admin_addresses, admin: None, threads, files };
         for (number, listening) in sockets.into_iter().enumerate() {
             running.spawn(number, listening)?;
         }

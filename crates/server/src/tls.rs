@@ -2,7 +2,7 @@
 
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
-use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::pem::{self, PemObject};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -59,12 +59,8 @@ impl Tls {
                 builder.with_client_cert_verifier(verifier.build().map_err(refuse(path))?)
             }
         };
-        let private = PrivateKeyDer::from_pem_file(key).map_err(|error| match error {
-            rustls_pki_types::pem::Error::NoItemsFound => {
-                refuse(key)("expected a private key in PEM, found none")
-            }
-            error => refuse(key)(error),
-        })?;
+        let private = PrivateKeyDer::from_pem_file(key)
+            .map_err(|error| unreadable(key, error, "a private key"))?;
         let config = builder.with_single_cert(certificates(cert)?, private);
         Ok(Self(Arc::new(config.map_err(refuse(cert))?)))
     }
@@ -83,12 +79,20 @@ fn refuse<E: fmt::Display>(path: &Path) -> impl Fn(E) -> TlsError {
     |error| TlsError { path: path.to_owned(), problem: error.to_string() }
 }
 
+/// A file that should have been PEM with something in it.
+fn unreadable(path: &Path, error: pem::Error, expected: &str) -> TlsError {
+    match error {
+        pem::Error::NoItemsFound => refuse(path)(format!("expected {expected} in PEM, found none")),
+        pem::Error::Io(error) => refuse(path)(error.to_string()),
+        error => refuse(path)(error.to_string()),
+    }
+}
+
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let found: Result<Vec<_>, _> =
-        CertificateDer::pem_file_iter(path).map_err(refuse(path))?.collect();
-    let found = found.map_err(refuse(path))?;
+    let found = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    let found: Vec<_> = found.map_err(|error| unreadable(path, error, "certificates"))?;
     if found.is_empty() {
-        return Err(refuse(path)("expected certificates in PEM, found none"));
+        return Err(unreadable(path, pem::Error::NoItemsFound, "certificates"));
     }
     Ok(found)
 }

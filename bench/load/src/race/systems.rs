@@ -84,8 +84,7 @@ impl System {
                     return Err(Error::Usage("nuthatch races only with --nuthatch PATH".into()));
                 };
                 let (resp, memcache) = (local(first), local(second));
-                let arguments =
-                    format!(
+                let arguments = format!(
                     "serve --threads 1 --memory 2GiB --admin off --resp {resp} --memcache {memcache}"
                 );
                 (path.clone(), words(&arguments).collect(), "--nuthatch says where it is")

@@ -1,175 +1,207 @@
 //! `nuthatch serve`: a cache server.
 
+mod access;
+mod configuration;
+mod data_dir;
+mod environment;
+mod exact;
+mod file;
+mod flags;
+mod given;
+mod kind;
+mod layers;
+mod manual;
+mod nearest;
+mod origin;
+#[cfg(test)]
+mod pages;
+mod place;
+mod reading;
+mod rewrite;
+mod show;
+mod table;
+
 use super::{Answer, Failure};
-use crate::figures::{bytes, parse_size};
-use crate::logs::LogOptions;
-use crate::streams::Stdout;
-use clap::{Args, ValueEnum};
+use crate::figures::bytes;
+use crate::logs;
+use crate::streams::{Stdout, tell};
+use clap::Args;
+use configuration::Configuration;
+use data_dir::DataDir;
+use environment::Environment;
+use flags::Flags;
+use kind::Kind;
+use layers::Loaded;
 use nuthatch_cache::{Cache, Eviction, Options as CacheOptions};
 use nuthatch_server::admin::Unavailable;
-use nuthatch_server::{Address, Options, Running};
+use nuthatch_server::commands::Server;
+use nuthatch_server::protocol::mrcache::Framing;
+use nuthatch_server::{Address, Listener, Options, Protocol, Reactors, Running};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fmt::Write;
-use std::num::NonZero;
 use std::sync::Arc;
 use std::thread::{self, available_parallelism};
-
-const NOTES: &str = "\
-Examples:
-  nuthatch serve                    Redis at 6379, memcached at 11211, 1 GiB, all cores
-  nuthatch serve --memory 16GiB --threads 4
-  nuthatch serve --resp 127.0.0.1:7000 --resp unix:/run/nuthatch/resp.sock
-  redis-cli set greeting hello                        any client of Redis will do
-  curl http://127.0.0.1:9464/metrics                  what it counts, for Prometheus
-  nuthatch top                                        the same, live
-
-The server runs until it gets SIGTERM or SIGINT (Ctrl-C). What it holds is in memory, and goes
-with it.
-
-Exit status:
-  0  it was asked to stop, and did
-  2  the command line is wrong
-  3  anything else: an address is taken, say";
+pub(crate) use table::ADMIN;
+use table::{Told, settings};
 
 /// Serve a cache to clients of Redis and memcached
 ///
 /// Keys expire to the millisecond. When the memory is used up, what is asked for least makes room;
 /// one pass over many keys does not push out what others ask for (S3-FIFO).
 #[derive(Debug, Args)]
-#[command(after_long_help = NOTES)]
+#[command(after_long_help = manual::NOTES)]
 pub(crate) struct Serve {
-    /// Where to listen for clients of Redis: host:port, unix:PATH, or off; may be given again
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:6379")]
-    resp: Vec<String>,
-    /// Where to tell what is counted, over HTTP: host:port, unix:PATH, or off; may be given again
-    #[arg(long, value_name = "ADDR", default_value = ADMIN)]
-    admin: Vec<String>,
-    /// Memory for all there is: keys, values, index and connections; from 16MiB on
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
-    memory: u64,
-    /// What happens when the memory is used up
-    #[arg(long, value_name = "POLICY", default_value = "s3fifo")]
-    eviction: Policy,
-    /// Threads, each with connections of its own [default: all cores]
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZero<usize>>,
-    /// What threads wait with for clients
-    #[arg(long, value_name = "NAME", default_value = "auto")]
-    event_loop: EventLoop,
-    /// Listen beyond this machine although nobody is asked for a password
+    /// A file of settings in TOML, also named by `NUTHATCH_CONFIG`; - is standard input
+    ///
+    /// Without it no file is read, not nuthatch.toml in this folder either.
+    #[arg(long, value_name = "FILE")]
+    config: Option<String>,
+    /// Print all settings as such a file, with where each value is from, and exit
     #[arg(long)]
-    insecure: bool,
+    show_config: bool,
+    /// Print them as JSON
+    #[arg(long, requires = "show_config")]
+    json: bool,
     #[command(flatten)]
-    logs: LogOptions,
-}
-
-/// Where the admin port is unless it is somewhere else.
-pub(super) const ADMIN: &str = "127.0.0.1:9464";
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Policy {
-    /// What is asked for least makes room
-    S3fifo,
-    /// Writes fail
-    None,
-}
-
-/// What replies to clients of mrcache begin with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Reply {
-    /// The length of the value, in four bytes
-    Len4,
-    /// 0, 1 and the length, in six bytes: what clients of 2020 read
-    Ver6,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum EventLoop {
-    /// The first of the others that this machine has
-    Auto,
-    /// Linux 6.1 or later, where nothing forbids it
-    #[value(name = "io_uring")]
-    Uring,
-    /// Any Linux
-    Epoll,
+    flags: Flags,
 }
 
 impl Serve {
     pub(crate) fn run(&self) -> Result<Answer, Failure> {
-        let resp = self.addresses("--resp", &self.resp, "could read and write all there is")?;
-        if resp.is_empty() {
-            return Err(Failure::Usage("expected an address to listen at, found none".to_owned()));
+        let environment = Environment::read(std::env::vars_os()).map_err(Failure::Usage)?;
+        for warning in &environment.warnings {
+            tell(format_args!("warning: {warning}"));
         }
-        let admin = self.addresses("--admin", &self.admin, "could read what is counted")?;
-        let cores = || available_parallelism().map_or(1, usize::from);
-        let threads = self.threads.map_or_else(cores, usize::from);
-        let eviction = match self.eviction {
-            Policy::S3fifo => Eviction::S3Fifo,
-            Policy::None => Eviction::None,
-        };
-        let options = CacheOptions::new().memory(self.memory).eviction(eviction);
-        let cache = Cache::new(options).map_err(|error| Failure::Usage(error.to_string()))?;
-        let _logs = self.logs.start()?;
-        // Before anybody can connect, so that no signal finds us unprepared.
-        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failure)?;
-        let options = Options { resp, admin, threads };
-        let running = Running::start(Arc::new(cache), &options).map_err(not_started)?;
-        self.greet(&running, threads)?;
-        let stopper = running.stopper();
-        thread::spawn(move || {
-            if signals.forever().next().is_some() {
-                stopper.stop();
-            }
-        });
-        running.wait().map_err(failure)?;
-        Ok(Answer::Whole)
+        let loaded = Loaded::load(self.config.as_deref(), environment, &self.flags)?;
+        if self.show_config {
+            let text = if self.json { show::json(&loaded) } else { show::toml(&loaded) };
+            let mut stdout = Stdout::new();
+            stdout.put(text.as_bytes())?;
+            stdout.flush()?;
+            return Ok(Answer::Whole);
+        }
+        serve(&loaded)
     }
+}
 
-    /// Where to listen. Beyond this machine only if that is wanted: anybody who is there could do
-    /// this.
-    fn addresses(
-        &self,
-        flag: &str,
-        texts: &[String],
-        danger: &str,
-    ) -> Result<Vec<Address>, Failure> {
-        let wanted = texts.iter().filter(|address| *address != "off");
-        let parsed = wanted.map(|address| {
-            let usage = |error| Failure::Usage(format!("{flag}: {error}"));
-            let address: Address = address.parse().map_err(usage)?;
-            if address.is_local() || self.insecure {
-                return Ok(address);
-            }
-            let reason = format!("anybody who reaches it {danger}");
-            Err(Failure::Usage(format!("{flag} {address}: {reason}; --insecure allows it")))
-        });
-        parsed.collect()
+/// Serves until it is told to stop.
+fn serve(loaded: &Loaded) -> Result<Answer, Failure> {
+    let configuration = &loaded.configuration;
+    let users = access::users(loaded)?;
+    let stays_closed = access::check_exposure(loaded, &users)?;
+    let listeners = listeners(configuration)?;
+    let tls = access::tls(loaded)?;
+    for warning in access::warnings(loaded) {
+        tell(format_args!("warning: {warning}"));
     }
+    let _taken = configuration.data_dir.as_deref().map(DataDir::take).transpose()?;
+    let threads = threads(configuration);
+    let log_format =
+        if configuration.log_format == "json" { logs::Format::Json } else { logs::Format::Text };
+    let _logs = logs::start(&configuration.log, log_format)?;
+    let mut server = Server::new(Arc::new(cache(loaded)?)).with_users(users);
+    server.stays_closed = stays_closed;
+    tell_settings(loaded, &mut server)?;
+    server.rewrite = rewrite::rewrite(loaded);
+    // Before anybody can connect, so that no signal finds us unprepared.
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failure)?;
+    let admin = configuration.admin.iter().map(|place| place.address.clone()).collect();
+    let options = Options::new(listeners).admin(admin).threads(threads);
+    let mut options = options.reactors(reactors(configuration));
+    options.tls = tls;
+    let running = Running::serve(server, &options).map_err(not_started)?;
+    greet(&running, configuration.memory, threads)?;
+    let stopper = running.stopper();
+    thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            stopper.stop();
+        }
+    });
+    running.wait().map_err(failure)?;
+    Ok(Answer::Whole)
+}
 
-    fn greet(&self, running: &Running, threads: usize) -> Result<(), Failure> {
-        let mut text = String::new();
-        for address in running.resp() {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "listening at {address} for clients of Redis");
+/// Where to listen, and what is spoken there.
+fn listeners(configuration: &Configuration) -> Result<Vec<Listener>, Failure> {
+    let framing = if configuration.mrcache_reply == "ver6" { Framing::Ver6 } else { Framing::Len4 };
+    let all = [
+        (Protocol::Resp, &configuration.resp),
+        (Protocol::Memcache, &configuration.memcache),
+        (Protocol::Pmc, &configuration.pmc),
+        (Protocol::Mrcache(framing), &configuration.mrcache),
+    ];
+    let listeners = all.into_iter().flat_map(|(protocol, places)| {
+        places.iter().map(move |place| {
+            let listener = Listener::new(protocol, place.address.clone());
+            if place.tls { listener.with_tls() } else { listener }
+        })
+    });
+    let listeners: Vec<_> = listeners.collect();
+    if listeners.is_empty() {
+        return Err(Failure::Usage("expected an address to listen at, found none".to_owned()));
+    }
+    Ok(listeners)
+}
+
+fn cache(loaded: &Loaded) -> Result<Cache, Failure> {
+    let Configuration { memory, eviction, .. } = loaded.configuration;
+    let eviction = if eviction == "none" { Eviction::None } else { Eviction::S3Fifo };
+    let options = CacheOptions::new().memory(memory).eviction(eviction);
+    Cache::new(options)
+        .map_err(|error| Failure::Usage(format!("{}: {error}", loaded.source("memory").named())))
+}
+
+fn reactors(configuration: &Configuration) -> Reactors {
+    match configuration.event_loop {
+        "io_uring" => Reactors::Uring,
+        "epoll" => Reactors::Epoll,
+        _ => Reactors::Auto,
+    }
+}
+
+fn threads(configuration: &Configuration) -> usize {
+    let cores = || available_parallelism().map_or(1, usize::from);
+    configuration.threads.map_or_else(cores, |threads| threads as usize)
+}
+
+/// Tells the server what `CONFIG` shows and changes of the settings.
+fn tell_settings(loaded: &Loaded, server: &mut Server) -> Result<(), Failure> {
+    let mut configuration = loaded.configuration.clone();
+    for setting in settings() {
+        let Some(text) = setting.kind.redis(&mut configuration) else { continue };
+        match (setting.told, setting.kind) {
+            (Told::AndChanged(name), _) => {
+                server.settings.change(name, &text).map_err(|problem| {
+                    Failure::Usage(format!("{}: {problem}", loaded.source(setting.name).named()))
+                })?;
+            }
+            // The server knows the others itself.
+            (Told::As(name), Kind::Path(_)) => server.facts.push((name, text)),
+            (Told::As(_) | Told::Not, _) => {}
         }
-        for address in running.admin() {
-            let _ = match address {
-                Address::Tcp(address) => writeln!(text, "metrics at http://{address}/metrics"),
-                Address::Unix(_) => writeln!(text, "metrics at {address}, path /metrics"),
-            };
-        }
-        let s = if threads == 1 { "" } else { "s" };
-        let (memory, reactor) = (bytes(self.memory), running.reactor());
+    }
+    Ok(())
+}
+
+fn greet(running: &Running, memory: u64, threads: usize) -> Result<(), Failure> {
+    let mut text = String::new();
+    for listener in running.listeners() {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{memory} of memory, {threads} thread{s} on {reactor}");
-        for listener in running.listeners() {
-            let _ = writeln!(text, "listening at {listener}");
-        }
-        let mut stdout = Stdout::new();
-        stdout.put(text.as_bytes())?;
-        stdout.flush()
+        let _ = writeln!(text, "listening at {listener}");
     }
+    for address in running.admin() {
+        let _ = match address {
+            Address::Tcp(address) => writeln!(text, "metrics at http://{address}/metrics"),
+            Address::Unix(_) => writeln!(text, "metrics at {address}, path /metrics"),
+        };
+    }
+    let s = if threads == 1 { "" } else { "s" };
+    let (memory, reactor) = (bytes(memory), running.reactor());
+    let _ = writeln!(text, "{memory} of memory, {threads} thread{s} on {reactor}");
+    let mut stdout = Stdout::new();
+    stdout.put(text.as_bytes())?;
+    stdout.flush()
 }
 
 /// Why the server did not start. The admin port is often one that nobody has asked for by name.

@@ -61,6 +61,7 @@ fn shells_get_completions() {
         let run = folder.run(&["completions", shell]);
         assert_eq!(run.status, Some(0), "{shell}");
         assert!(run.stdout.contains("on-duplicate"), "{shell}");
+        assert!(run.stdout.contains("max-clients"), "{shell}");
     }
     assert_eq!(folder.run(&["completions", "cmd"]).status, Some(2));
     let version = folder.run(&["--version"]).stdout;

@@ -18,7 +18,7 @@ impl Server {
     /// A server at ports that are free.
     pub(crate) fn start(arguments: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_nuthatch"))
-            .args(["serve", "--resp", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+            .args(["serve", "--resp", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--memcache", "off"])
             .args(["--memory", "64MiB", "--threads", "1"])
             .args(arguments)
             .env_remove("NUTHATCH_LOG")

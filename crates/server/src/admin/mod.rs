@@ -15,6 +15,7 @@ pub use client::Client;
 
 use crate::address::{Address, SocketFiles};
 use crate::journal;
+use crate::socket_file;
 use crate::worker::Common;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -124,7 +125,7 @@ fn listen(address: &Address) -> io::Result<(Listener, Address)> {
             Ok((Listener::Tcp(listener), bound))
         }
         Address::Unix(path) => {
-            let listener = std::os::unix::net::UnixListener::bind(path)?;
+            let listener = std::os::unix::net::UnixListener::from(socket_file::listen(path)?);
             listener.set_nonblocking(true)?;
             Ok((Listener::Unix(listener), address.clone()))
         }

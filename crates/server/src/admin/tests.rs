@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::commands::Server;
-use nuthatch_cache::{Cache, Options};
+use crate::reactor::Kind;
+use crate::serve::Options;
+use nuthatch_cache::{Cache, Options as CacheOptions};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
@@ -11,8 +13,8 @@ const NEVER: Duration = Duration::from_hours(1);
 const SOON: Duration = Duration::from_millis(10);
 
 fn start(limits: Limits) -> (Admin, Address) {
-    let cache = Cache::new(Options::new().memory(32 << 20)).expect("a small cache");
-    let common = Common::new(Server::new(cache.into()), 1);
+    let cache = Cache::new(CacheOptions::new().memory(32 << 20)).expect("a small cache");
+    let common = Common::new(Server::new(cache.into()), &Options::new(Vec::new()), Kind::Epoll);
     let any = "127.0.0.1:0".parse().expect("an address");
     let listeners = Listeners::bind(&[any]).expect("a free port");
     let address = listeners.addresses[0].clone();
@@ -62,8 +64,8 @@ fn connections_beyond_the_limit_wait_for_others_to_go() {
 
 #[test]
 fn whoever_asks_while_the_server_stops_is_told() {
-    let cache = Cache::new(Options::new().memory(32 << 20)).expect("a small cache");
-    let common = Common::new(Server::new(cache.into()), 1);
+    let cache = Cache::new(CacheOptions::new().memory(32 << 20)).expect("a small cache");
+    let common = Common::new(Server::new(cache.into()), &Options::new(Vec::new()), Kind::Epoll);
     let request = hyper::Request::get("/health").body(()).expect("a request");
     assert_eq!(answer::answer(&request, &common).status(), 200);
     common.stop();

@@ -101,16 +101,12 @@ impl Client {
     /// Logs in; false if the password is wrong, or the user may not.
     pub fn log_in(&mut self, server: &Server, name: &[u8], password: &[u8]) -> bool {
         let user = server.users().log_in(name, password);
-        match user {
-            Some(user) => {
-                self.become_user(user);
-                true
-            }
-            None => {
-                journal::login_failed(self.peer(), name);
-                false
-            }
+        if let Some(user) = user {
+            self.become_user(user);
+            return true;
         }
+        journal::login_failed(self.peer(), name);
+        false
     }
 
     /// The user it has logged in as, or the one that clients are without logging in.

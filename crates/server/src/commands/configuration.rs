@@ -44,12 +44,17 @@ fn texts(server: &Server) -> Vec<(&'static str, String)> {
     let mut texts = vec![
         ("maxmemory", stats.memory_limit.to_string()),
         ("maxmemory-policy", policy.to_owned()),
-        ("port", server.port.to_string()),
         ("requirepass", password.to_owned()),
     ];
-    texts.extend(KNOWN.iter().map(|known| (known.name, known.text(&server.settings))));
+    texts.extend(server.facts.iter().cloned());
+    texts.extend(changing(server));
     texts.extend(CONSTANTS.iter().map(|(name, text)| (*name, (*text).to_owned())));
     texts
+}
+
+/// The settings that can change, as texts.
+fn changing(server: &Server) -> impl Iterator<Item = (&'static str, String)> {
+    KNOWN.iter().map(|known| (known.name, known.text(&server.settings)))
 }
 
 /// `CONFIG GET pattern...`
@@ -104,6 +109,10 @@ fn set(call: &mut Call<'_>) -> Result {
             let parsed = known.parse(value);
             Change::Setting(known, parsed.map_err(|problem| refused(name, &problem))?)
         } else if is("requirepass") {
+            if value.is_empty() && call.server.stays_closed {
+                let problem = "this server listens beyond its machine: a password is needed";
+                return Err(refused(name, problem));
+            }
             Change::Password(value)
         } else if texts.iter().any(|(known, text)| is(known) && text.as_bytes() == value) {
             Change::Nothing
@@ -129,7 +138,15 @@ fn reset_counts(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// `CONFIG REWRITE`: there is no file.
-fn rewrite(_: &mut Call<'_>) -> Result {
-    Err(Failure::answer("ERR The server is running without a config file"))
+/// `CONFIG REWRITE`: a password is not written, since only its hash is known.
+fn rewrite(call: &mut Call<'_>) -> Result {
+    let Some(rewrite) = &call.server.rewrite else {
+        return Err(Failure::answer("ERR The server is running without a config file"));
+    };
+    let settings: Vec<_> = changing(call.server).collect();
+    rewrite.run(&settings).map_err(|problem| {
+        Failure::Answer(format!("ERR Rewriting config file: {problem}").into())
+    })?;
+    call.reply().ok();
+    Ok(())
 }

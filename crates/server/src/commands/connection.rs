@@ -3,7 +3,6 @@
 use super::client_commands::check_name;
 use super::failure::SYNTAX;
 use super::{Call, Command, Failure, Flags, Keys, NOT_AN_INTEGER, Result, users};
-use crate::journal;
 use crate::protocol::resp::{Version, integer};
 
 /// The version of Redis whose commands these are: clients decide by it what to use.

@@ -153,7 +153,10 @@ fn stats(server: &Server, text: &mut String, _: u64) {
             ("keyspace_misses_evicted", evicted_misses),
             ("output_limit_hits", number(totals.output_limits)),
             ("total_error_replies", number(totals.errors.values().sum())),
-            ("eventloop_cycles", number(totals.turns)),
+            (
+                "eventloop_cycles",
+                number(server.turns().iter().flat_map(|thread| &thread.times).sum()),
+            ),
         ],
     );
 }

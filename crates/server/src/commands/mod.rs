@@ -64,7 +64,7 @@ pub use failure::{Failure, Result};
 pub use metrics::{CommandTotals, Metrics, Totals, bucket_end_ns};
 pub use others::Other;
 pub use permissions::Denied;
-pub use server::Server;
+pub use server::{Rewrite, Server};
 pub use settings::Settings;
 pub use table::{Command, Flags, Found, Keys, all, find, lookup};
 pub use turns::TurnTotals;

@@ -15,6 +15,31 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
+/// Writes settings to the file that they came from: those that can change, by Redis's names, with
+/// their values as texts.
+pub struct Rewrite(Box<Rewriting>);
+
+type Rewriting = dyn Fn(&[(&'static str, String)]) -> Result<(), String> + Send + Sync;
+
+impl Rewrite {
+    /// What `CONFIG REWRITE` is to do. It answers what went wrong.
+    pub fn new(
+        rewrite: impl Fn(&[(&'static str, String)]) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Box::new(rewrite))
+    }
+
+    pub(super) fn run(&self, settings: &[(&'static str, String)]) -> Result<(), String> {
+        (self.0)(settings)
+    }
+}
+
+impl std::fmt::Debug for Rewrite {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Rewrite")
+    }
+}
+
 /// The server, as commands see it.
 #[derive(Debug)]
 pub struct Server {
@@ -32,6 +57,12 @@ pub struct Server {
     pub evicts: bool,
     /// Whether `DEBUG` is allowed.
     pub debug: bool,
+    /// What `CONFIG GET` tells besides: settings that stay as they are, by Redis's names.
+    pub facts: Vec<(&'static str, String)>,
+    /// What `CONFIG REWRITE` does, where there is a file of settings.
+    pub rewrite: Option<Rewrite>,
+    /// Whether the default user must keep a password, since others can reach this machine.
+    pub stays_closed: bool,
     pub(super) slowlog: SlowLog,
     pub(super) started: Instant,
     /// Tells this run of the server from others.
@@ -59,6 +90,9 @@ impl Server {
             event_loop: "",
             evicts: true,
             debug: false,
+            facts: Vec::new(),
+            rewrite: None,
+            stays_closed: false,
             slowlog: SlowLog::default(),
             started: Instant::now(),
             run_id,

@@ -51,6 +51,14 @@ impl Settings {
         self.bulk_len_most.load(Ordering::Relaxed).unsigned_abs()
     }
 
+    /// Changes a setting as `CONFIG SET` does, or says what is wrong with the text.
+    pub fn change(&self, name: &str, text: &str) -> Result<(), String> {
+        let known = KNOWN.iter().find(|known| known.name == name);
+        let known = known.ok_or_else(|| format!("there is no setting `{name}` that changes"))?;
+        known.set(self, known.parse(text.as_bytes())?);
+        Ok(())
+    }
+
     /// Commands that take more microseconds go to the slow log; none do where it is negative.
     #[inline]
     pub(super) fn slower_than_us(&self) -> i64 {

@@ -187,6 +187,11 @@ impl Users {
         }
     }
 
+    /// Whether clients must log in before they may do anything.
+    pub fn must_log_in(&self) -> bool {
+        self.open().is_none()
+    }
+
     /// Whether the default user has a password.
     pub(super) fn requires_password(&self) -> bool {
         self.0.get(DEFAULT).is_some_and(|user| !user.any_password)

@@ -2,7 +2,7 @@
 
 use crate::serving::{admin, ask, get, serve, serve_at};
 use nuthatch_server::admin::{Client, Unavailable};
-use nuthatch_server::{Address, Options, Running};
+use nuthatch_server::{Address, Listener, Options, Protocol, Running};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -112,8 +112,8 @@ fn a_port_that_is_taken_is_an_error_of_its_own() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = serve(1);
     let path = folder.path().join("resp.sock");
-    let resp = vec![Address::Unix(path.clone())];
-    let options = Options { resp, admin: server.admin().to_vec(), ..Options::default() };
+    let resp = Listener::new(Protocol::Resp, Address::Unix(path.clone()));
+    let options = Options::new(vec![resp]).admin(server.admin().to_vec());
     let cache = nuthatch_cache::Cache::new(nuthatch_cache::Options::new()).expect("a cache");
     let error = Running::start(cache.into(), &options).expect_err("the port is taken");
     let inner = error.get_ref().expect("a reason");

@@ -1,7 +1,7 @@
 //! A server with an admin port, and what is asked of both.
 
 use nuthatch_cache::{Cache, Options as CacheOptions};
-use nuthatch_server::{Address, Options, Running};
+use nuthatch_server::{Address, Listener, Options, Protocol, Running};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -12,8 +12,9 @@ pub(crate) fn serve(threads: usize) -> Running {
 
 pub(crate) fn serve_at(admin: &[&str], threads: usize) -> Running {
     let parse = |address: &&str| address.parse().expect("an address");
-    let resp = vec![parse(&"127.0.0.1:0")];
-    let options = Options { resp, admin: admin.iter().map(parse).collect(), threads };
+    let resp = Listener::new(Protocol::Resp, parse(&"127.0.0.1:0"));
+    let options = Options::new(vec![resp]).admin(admin.iter().map(parse).collect());
+    let options = options.threads(threads);
     let cache = Cache::new(CacheOptions::new().memory(64 << 20)).expect("a cache");
     Running::start(Arc::new(cache), &options).expect("a server")
 }
@@ -54,7 +55,8 @@ pub(crate) struct Resp {
 
 impl Resp {
     pub(crate) fn connect(server: &Running) -> Self {
-        let stream = TcpStream::connect(socket(&server.resp()[0])).expect("a connection");
+        let stream =
+            TcpStream::connect(socket(&server.listeners()[0].address)).expect("a connection");
         Self { stream: BufReader::new(stream), received: 0 }
     }
 

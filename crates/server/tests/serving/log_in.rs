@@ -1,8 +1,8 @@
 //! Who may do what, in each protocol, and who is sent away.
 
 use crate::ask_last;
-use crate::served::{LOCAL, ask, at, connect_to, options, over_every_reactor, start};
-use nuthatch_server::commands::Users;
+use crate::served::{LOCAL, ask, at, cache, connect_to, options, over_every_reactor, start};
+use nuthatch_server::commands::{Server, Users};
 use nuthatch_server::protocol::mrcache::Framing;
 use nuthatch_server::{Options, Protocol, Reactors, Running};
 
@@ -29,7 +29,9 @@ fn server(users: &str, reactors: Reactors) -> Running {
         (Protocol::Mrcache(Framing::Len4), LOCAL),
     ];
     let users = Users::parse(users).expect("users");
-    start(&Options::new(listeners.iter().map(at).collect()).users(users).reactors(reactors))
+    let server = Server::new(cache()).with_users(users);
+    let options = Options::new(listeners.iter().map(at).collect()).reactors(reactors);
+    Running::serve(server, &options).expect("a server")
 }
 
 fn clients_of_memcached_log_in_with_their_first_set(reactors: Reactors) {

@@ -1,0 +1,29 @@
+//! The manual page of `nuthatch serve`.
+
+pub(crate) const NOTES: &str = "\
+Settings:
+  Each flag that has a value is also a key of the file that --config names, and an environment
+  variable: --max-clients 5, max-clients = 5, NUTHATCH_MAX_CLIENTS=5. The command line wins over
+  the environment, that over the file, and the file over the defaults. Lists have commas in the
+  environment. NUTHATCH_PASSWORD, or `password` in the file, is the password that clients need.
+  --show-config prints all of it, with where each value is from: a file to begin with.
+  No file is read unless it is named: not nuthatch.toml in this folder either.
+  CONFIG GET and SET, of clients of Redis, show and change some while the server runs.
+
+Examples:
+  nuthatch serve                    Redis at 6379, memcached at 11211, 1 GiB, all cores
+  nuthatch serve --memory 16GiB --threads 4
+  nuthatch serve --resp 127.0.0.1:7000 --resp unix:/run/nuthatch/resp.sock
+  nuthatch serve --resp 0.0.0.0:6379 --password-file /etc/nuthatch/password
+  nuthatch serve --show-config >nuthatch.toml; nuthatch serve --config nuthatch.toml
+  redis-cli set greeting hello      any client of Redis or memcached will do
+  curl http://127.0.0.1:9464/metrics      what it counts, for Prometheus
+  nuthatch top                      the same, live
+
+The server runs until it gets SIGTERM or SIGINT (Ctrl-C). What it holds is in memory, and goes
+with it.
+
+Exit status:
+  0  it was asked to stop, and did
+  2  the command line or the environment is wrong, or settings contradict each other
+  3  anything else: a file is not what it should be, or an address is taken";

@@ -1,0 +1,138 @@
+//! How a server starts, and how it ends.
+
+use crate::server::Folder;
+use rustix::process::Signal;
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+
+#[test]
+fn signals_stop_it_and_it_exits_with_0() {
+    let folder = Folder::new();
+    for signal in [Signal::TERM, Signal::INT] {
+        let mut server = folder.serve(&[], &[]);
+        assert_eq!(server.ask("PING"), "+PONG\r\n");
+        server.signal(signal);
+        assert_eq!(server.wait(), Some(0), "{signal:?}");
+        assert_eq!(server.messages(), "");
+    }
+}
+
+#[test]
+fn a_port_that_is_taken_is_told() {
+    let folder = Folder::new();
+    let first = folder.serve(&[], &[]);
+    let address = &first.addresses[0];
+    let other = ["--memory=16MiB", "--memcache=off", &format!("--resp={address}")];
+    let message = format!("{address}: Address already in use (os error 98)");
+    folder.fails(&other, 3, &message);
+    let twice = ["--resp=127.0.0.1:0", &format!("--memcache={address}"), "--memory=16MiB"];
+    folder.fails(&twice, 3, &message);
+    assert_eq!(first.ask("PING"), "+PONG\r\n");
+}
+
+#[test]
+fn a_start_that_fails_leaves_no_socket_behind() {
+    let folder = Folder::new();
+    let first = folder.serve(&[], &[]);
+    let taken = format!("--resp={}", first.addresses[0]);
+    let run = folder.run(&["--resp=unix:resp.sock", &taken, "--memory=16MiB"], &[]);
+    assert_eq!(run.status, Some(3));
+    assert!(!folder.path("resp.sock").exists());
+}
+
+#[test]
+fn a_socket_that_a_killed_server_left_is_replaced() {
+    let folder = Folder::new();
+    let resp = ["--resp=unix:resp.sock"];
+    let path = folder.path("resp.sock");
+    let mut killed = folder.serve(&resp, &[]);
+    killed.signal(Signal::KILL);
+    assert_eq!(killed.wait(), None);
+    assert!(path.exists(), "it was killed before it could remove the socket");
+
+    let mut server = folder.serve(&resp, &[]);
+    let mut stream = UnixStream::connect(&path).expect("a connection");
+    stream.write_all(b"PING\r\nQUIT\r\n").expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    assert_eq!(answer, "+PONG\r\n+OK\r\n");
+
+    let message = "unix:resp.sock: Address already in use (os error 98)";
+    folder.fails(&["--resp=unix:resp.sock", "--memcache=off", "--memory=16MiB"], 3, message);
+    server.signal(Signal::TERM);
+    assert_eq!(server.wait(), Some(0));
+    assert!(!path.exists(), "it goes with the server");
+}
+
+#[test]
+fn a_file_and_the_socket_of_somebody_else_are_left_alone() {
+    let folder = Folder::new();
+    let _theirs = UnixListener::bind(folder.path("theirs.sock")).expect("a socket");
+    folder.file("file", "theirs");
+    for (name, problem) in [
+        ("theirs.sock", "Address already in use (os error 98)"),
+        ("file", "expected a socket or nothing at this path, found another file"),
+    ] {
+        let resp = format!("--resp=unix:{name}");
+        let arguments = [resp.as_str(), "--memcache=off", "--memory=16MiB"];
+        folder.fails(&arguments, 3, &format!("unix:{name}: {problem}"));
+        assert!(folder.path(name).exists());
+    }
+}
+
+#[test]
+fn two_servers_do_not_share_a_folder() {
+    let folder = Folder::new();
+    let data = ["--data-dir=data"];
+    let mut first = folder.serve(&data, &[]);
+    let run = folder.run(&["--data-dir=data", "--resp=127.0.0.1:0", "--memcache=off"], &[]);
+    let message =
+        "nuthatch: data: expected a folder of this server alone, found it taken by process";
+    assert!(run.stderr.starts_with(message), "{}", run.stderr);
+    assert_eq!(run.status, Some(3));
+    first.signal(Signal::KILL);
+    first.wait();
+    folder.serve(&data, &[]);
+}
+
+#[test]
+fn without_an_address_there_is_nothing_to_serve() {
+    let folder = Folder::new();
+    let message = "expected an address to listen at, found none";
+    folder.fails(&["--resp=off", "--memcache=off"], 2, message);
+    let run = folder.run(&["--memory=1MiB"], &[]);
+    assert!(run.stderr.starts_with("nuthatch: --memory: "), "{}", run.stderr);
+    assert_eq!(run.status, Some(2));
+    let run = folder.run(&["--max-value=1k"], &[]);
+    assert!(run.stderr.starts_with("nuthatch: --max-value: "), "{}", run.stderr);
+    assert_eq!(run.status, Some(2));
+}
+
+/// The kernel listens for a killed server until it has taken its rings apart.
+#[test]
+fn a_server_starts_at_the_address_of_one_that_was_just_killed() {
+    let folder = Folder::new();
+    // An address of its own, lest another test gets the port in between.
+    let mut server = folder.serve(&["--resp=127.0.0.77:0"], &[]);
+    let resp = format!("--resp={}", server.addresses[0]);
+    for signal in [Signal::KILL, Signal::TERM, Signal::KILL, Signal::TERM, Signal::KILL] {
+        server.signal(signal);
+        server.wait();
+        server = folder.serve(&[&resp], &[]);
+        assert_eq!(server.ask("PING"), "+PONG\r\n");
+    }
+}
+
+#[test]
+fn the_event_loop_is_told() {
+    let folder = Folder::new();
+    for name in ["io_uring", "epoll"] {
+        let server = folder.serve(&["--event-loop", name], &[]);
+        let expected = format!("16.0 MiB of memory, 2 threads on {name}\n");
+        assert_eq!(server.greeting, expected);
+        assert!(server.ask("INFO server").contains(&format!("\r\nmultiplexing_api:{name}\r\n")));
+    }
+    let message = "--event-loop: expected auto or io_uring or epoll, found `kqueue`";
+    let run = folder.run(&["--event-loop=kqueue"], &[]);
+    assert_eq!(run.status, Some(2), "{message}: {run:?}");
+}

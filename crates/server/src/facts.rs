@@ -1,0 +1,61 @@
+//! What `CONFIG GET` tells of where a server listens, by Redis's names.
+
+use crate::address::Address;
+use crate::listener::{Listener, Protocol};
+
+/// Facts about the places where clients of Redis connect, and about threads.
+pub(crate) fn facts(listeners: &[Listener], threads: usize) -> Vec<(&'static str, String)> {
+    let resp = || listeners.iter().filter(|listener| listener.protocol == Protocol::Resp);
+    let (mut hosts, mut paths) = (Vec::new(), Vec::new());
+    for listener in resp() {
+        match &listener.address {
+            Address::Tcp(address) => {
+                let host = address.ip().to_string();
+                if !hosts.contains(&host) {
+                    hosts.push(host);
+                }
+            }
+            Address::Unix(path) => paths.push(path.display().to_string()),
+        }
+    }
+    // Redis has one port of each kind for all its addresses: that of the first stands for it.
+    let port = |tls| {
+        let mut of_kind = resp().filter(|listener| listener.tls == tls);
+        of_kind.find_map(|listener| listener.address.port()).unwrap_or(0).to_string()
+    };
+    vec![
+        ("bind", hosts.join(" ")),
+        ("port", port(false)),
+        ("tls-port", port(true)),
+        ("unixsocket", paths.join(" ")),
+        ("io-threads", threads.to_string()),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_redis_are_told_and_no_others() {
+        let all = [
+            (Protocol::Memcache, "10.0.0.1:11211"),
+            (Protocol::Resp, "unix:/run/a.sock"),
+            (Protocol::Resp, "127.0.0.1:7000"),
+            (Protocol::Resp, "[::1]:7001"),
+            (Protocol::Resp, "127.0.0.1:7002"),
+        ];
+        let listeners = all.map(|(protocol, address)| {
+            Listener::new(protocol, address.parse().expect("an address"))
+        });
+        let facts = facts(&listeners, 3);
+        let expected = [
+            ("bind", "127.0.0.1 ::1"),
+            ("port", "7000"),
+            ("tls-port", "0"),
+            ("unixsocket", "/run/a.sock"),
+            ("io-threads", "3"),
+        ];
+        assert_eq!(facts, expected.map(|(name, text)| (name, text.to_owned())));
+    }
+}

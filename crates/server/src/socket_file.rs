@@ -1,0 +1,132 @@
+//! Sockets in the file system. A server that was killed leaves its own behind: the next one
+//! replaces it, if nobody listens there.
+
+use crate::taken::{PATIENCE, hangs_up};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+
+/// Listens at a path, where nobody else does.
+pub(crate) fn listen(path: &Path) -> io::Result<OwnedFd> {
+    // From here until it listens, or another server that starts could take our socket, which
+    // nobody can connect to yet, for one that was left behind.
+    let turn = turn(path)?;
+    let bound = match UnixListener::bind(path) {
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            check_left_behind(path)?;
+            if turn.is_none() {
+                return Err(error);
+            }
+            fs::remove_file(path)?;
+            UnixListener::bind(path)
+        }
+        bound => bound,
+    };
+    bound.map(Into::into)
+}
+
+/// The turn of this process to replace sockets in a folder, until it is dropped. There is none in
+/// a folder that cannot be read.
+fn turn(path: &Path) -> io::Result<Option<File>> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let Ok(folder) = File::open(folder.unwrap_or(Path::new("."))) else { return Ok(None) };
+    match folder.try_lock() {
+        Ok(()) => Ok(Some(folder)),
+        // Whoever holds it may do so for good; waiting could take as long.
+        Err(TryLockError::WouldBlock) => {
+            let text = "another process makes a socket in this folder, or has locked it";
+            Err(io::Error::new(ErrorKind::ResourceBusy, text))
+        }
+        // A file system without locks.
+        Err(TryLockError::Error(_)) => Ok(None),
+    }
+}
+
+/// Whether what is at the path may be replaced: a socket at which nobody listens.
+fn check_left_behind(path: &Path) -> io::Result<()> {
+    if !fs::symlink_metadata(path)?.file_type().is_socket() {
+        let text = "expected a socket or nothing at this path, found another file";
+        return Err(io::Error::new(ErrorKind::AlreadyExists, text));
+    }
+    // Without waiting: with a server too busy to accept, it could be for long.
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    match connect(&socket, &SocketAddrUnix::new(path)?) {
+        Err(Errno::CONNREFUSED) => Ok(()),
+        Err(Errno::AGAIN) => Err(Errno::ADDRINUSE.into()),
+        Ok(()) => {
+            let stream = UnixStream::from(socket);
+            stream.set_nonblocking(false)?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            if hangs_up(stream) { Ok(()) } else { Err(Errno::ADDRINUSE.into()) }
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixDatagram;
+
+    #[test]
+    fn a_socket_that_was_left_behind_is_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("resp.sock");
+        drop(UnixListener::bind(&path).expect("a socket"));
+        assert!(path.exists());
+        let socket = listen(&path).expect("the same path");
+        UnixStream::connect(&path).expect("a connection");
+        drop(socket);
+    }
+
+    #[test]
+    fn a_socket_where_somebody_listens_is_left_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("resp.sock");
+        let first = listen(&path).expect("a free path");
+        let error = listen(&path).expect_err("a path that is taken");
+        assert_eq!(error.kind(), ErrorKind::AddrInUse);
+        UnixStream::connect(&path).expect("the first still listens");
+        drop(first);
+    }
+
+    #[test]
+    fn other_files_are_left_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("file");
+        fs::write(&path, "of somebody").expect("a file");
+        let error = listen(&path).expect_err("a file is there");
+        assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).expect("the file"), b"of somebody");
+        let other = folder.path().join("datagrams");
+        let _datagrams = UnixDatagram::bind(&other).expect("a socket");
+        assert!(listen(&other).is_err());
+        assert!(other.exists());
+    }
+
+    #[test]
+    fn of_two_servers_that_start_at_once_one_has_the_path() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("resp.sock");
+        drop(UnixListener::bind(&path).expect("a socket"));
+        let barrier = std::sync::Barrier::new(8);
+        let one = || {
+            barrier.wait();
+            let socket = listen(&path).ok();
+            barrier.wait();
+            socket.is_some()
+        };
+        let count = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(one)).collect();
+            let has_it = threads.into_iter().map(|thread| thread.join().expect("a thread"));
+            has_it.filter(|has_it| *has_it).count()
+        });
+        assert_eq!(count, 1);
+    }
+}
