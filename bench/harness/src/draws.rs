@@ -39,7 +39,7 @@ impl fmt::Display for Distribution {
 
 /// Draws keys without end.
 #[derive(Debug)]
-pub(crate) struct Draws {
+pub struct Draws {
     keys: u32,
     /// The chance of this rank or a lower one, for each rank; empty where all are alike.
     chances: Vec<f64>,
@@ -50,7 +50,7 @@ pub(crate) struct Draws {
 
 impl Draws {
     /// Draws keys below `keys`, of which there must be one at least.
-    pub(crate) fn new(distribution: Distribution, keys: u32, seed: u64) -> Self {
+    pub fn new(distribution: Distribution, keys: u32, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let (chances, by_rank) = match distribution {
             Distribution::Uniform => (Vec::new(), Vec::new()),
@@ -61,7 +61,8 @@ impl Draws {
         Self { keys, chances, by_rank, random }
     }
 
-    pub(crate) fn next(&mut self) -> u32 {
+    /// The next key.
+    pub fn draw(&mut self) -> u32 {
         if self.chances.is_empty() {
             return self.random.below(self.keys);
         }
@@ -72,7 +73,7 @@ impl Draws {
     }
 
     /// Whether the next request is one of a share of all.
-    pub(crate) fn is_one_of(&mut self, share: f64) -> bool {
+    pub fn is_one_of(&mut self, share: f64) -> bool {
         self.random.fraction() < share
     }
 }
@@ -110,7 +111,7 @@ mod tests {
     fn counts(draws: &mut Draws, keys: u32) -> Vec<u32> {
         let mut counts = vec![0; keys as usize];
         for _ in 0..DRAWS {
-            counts[draws.next() as usize] += 1;
+            counts[draws.draw() as usize] += 1;
         }
         counts
     }
