@@ -63,13 +63,19 @@ impl Draws {
 
     /// The next key.
     pub fn draw(&mut self) -> u32 {
+        let rank = self.rank();
+        if self.by_rank.is_empty() { rank } else { self.by_rank[rank as usize] }
+    }
+
+    /// The rank of the next key, from 0 on. Nobody but the caller knows which key has it.
+    pub fn rank(&mut self) -> u32 {
         if self.chances.is_empty() {
             return self.random.below(self.keys);
         }
         let at = self.random.fraction();
-        let rank = self.chances.partition_point(|chance| *chance <= at);
+        let rank = self.chances.partition_point(|chance| *chance <= at) as u32;
         // The last chance is 1 but for rounding.
-        self.by_rank[rank.min(self.by_rank.len() - 1)]
+        rank.min(self.keys - 1)
     }
 
     /// Whether the next request is one of a share of all.
