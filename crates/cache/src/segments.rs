@@ -50,6 +50,8 @@ struct Meta {
     life: AtomicU32,
     /// Where the time of short expiries starts.
     epoch_ms: AtomicU64,
+    /// Items that had been evicted when it was opened.
+    born: AtomicU64,
     /// No item expires after this; `u64::MAX` where one never does.
     expires_ms: AtomicU64,
 }
@@ -84,6 +86,8 @@ pub(crate) struct Segments {
     in_use: AtomicU32,
     /// Cache lines that an item takes, about.
     item_lines: AtomicU32,
+    /// Items evicted so far: the time by which the ages of segments are counted.
+    evicted: AtomicU64,
     shared: Mutex<Shared>,
 }
 
@@ -103,6 +107,7 @@ impl Segments {
             limit: AtomicU32::new(count),
             in_use: AtomicU32::new(0),
             item_lines: AtomicU32::new(2),
+            evicted: AtomicU64::new(0),
             shared: Mutex::default(),
         }
     }
@@ -212,6 +217,7 @@ impl Segments {
         let life = meta.life.fetch_add(1, Ordering::Relaxed) + 1;
         meta.live.store(0, Ordering::Relaxed);
         meta.epoch_ms.store(epoch_ms, Ordering::Relaxed);
+        meta.born.store(self.evicted.load(Ordering::Relaxed), Ordering::Relaxed);
         meta.expires_ms.store(0, Ordering::Relaxed);
         Some((Segment { number, life }, Arena::tail(self.start(number), self.len)))
     }
@@ -345,6 +351,26 @@ impl Segments {
 
     fn live(&self, number: u32) -> u32 {
         self.metas[number as usize].live.load(Ordering::Relaxed) & !SEALED
+    }
+
+    /// So many more items were evicted.
+    pub(crate) fn add_evicted(&self, items: u64) {
+        self.evicted.fetch_add(items, Ordering::Relaxed);
+    }
+
+    /// Evictions since the oldest segment of the main queue was opened, less those since the oldest
+    /// of the small one was: what is evicted from the small queue and comes back within as many was
+    /// asked for again sooner than what is oldest in the main one. Without end while that is empty.
+    pub(crate) fn reach(&self) -> u64 {
+        let shared = lock(&self.shared);
+        let now = self.evicted.load(Ordering::Relaxed);
+        let age = |queue: &VecDeque<Segment>| {
+            let oldest = queue.iter().find(|segment| self.lives(**segment))?;
+            let born = self.metas[oldest.number as usize].born.load(Ordering::Relaxed);
+            Some(now.saturating_sub(born))
+        };
+        let main = age(&shared.main).unwrap_or(u64::MAX);
+        main.saturating_sub(age(&shared.small).unwrap_or(0))
     }
 
     /// How many segments wait in the two queues.

@@ -8,7 +8,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 /// Bytes of a value whose size the file does not tell.
-const VALUE_BYTES: u32 = 184;
+const VALUE_BYTES: u32 = 1008;
 
 /// The longest key, in bytes.
 const KEY_MOST: usize = 65_535;

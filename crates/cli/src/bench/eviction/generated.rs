@@ -5,7 +5,7 @@ use nuthatch_bench::{Distribution, Draws, Random};
 
 /// Bytes of a key and of a value, where all are alike.
 const KEY_BYTES: usize = 16;
-const VALUE_BYTES: u32 = 184;
+const VALUE_BYTES: u32 = 1008;
 
 /// Bytes of an item.
 const ITEM_BYTES: u64 = KEY_BYTES as u64 + VALUE_BYTES as u64;
@@ -87,8 +87,8 @@ impl Plan {
             }
             Kind::Scan => {
                 let mut draws = draws(1.0, keys);
-                // Twice the room of Zipf, then a pass over half the room.
-                let (skewed, pass) = (2 * room as usize, room as usize / 2);
+                // Four times the room of Zipf, then a pass over as much as the room.
+                let (skewed, pass) = (4 * room as usize, room as usize);
                 for at in 0..self.requests {
                     let scanned = at % (skewed + pass) >= skewed;
                     let number = if scanned { at as u64 + (1 << 32) } else { draws.draw().into() };
@@ -152,7 +152,7 @@ fn key(number: u64) -> [u8; KEY_BYTES] {
 mod tests {
     use super::*;
 
-    const PLAN: Plan = Plan { requests: 20_000, memory: 200 * 1000, seed: 7 };
+    const PLAN: Plan = Plan { requests: 20_000, memory: 1024 * 1000, seed: 7 };
 
     fn made(name: &str) -> Trace {
         let (name, kind) = KINDS.into_iter().find(|(known, _)| *known == name).expect("a kind");
@@ -190,10 +190,10 @@ mod tests {
     #[test]
     fn passes_meet_each_key_once() {
         let trace = made("zipf-scan");
-        let scanned = &trace.requests[2000..2500];
+        let scanned = &trace.requests[4000..5000];
         assert!(scanned.is_sorted_by(|one, next| one + 1 == *next));
         let again = trace.requests.iter().filter(|item| scanned.contains(item)).count();
-        assert_eq!(again, 500);
+        assert_eq!(again, 1000);
     }
 
     #[test]

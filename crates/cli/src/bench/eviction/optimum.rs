@@ -112,10 +112,10 @@ mod tests {
     #[test]
     fn nothing_beats_the_optimum() {
         for seed in 1..4 {
-            let plan = Plan { requests: 20_000, memory: 200 * 1000, seed };
+            let plan = Plan { requests: 20_000, memory: 1024 * 1000, seed };
             for (name, kind) in KINDS {
                 let trace = plan.trace(name, kind);
-                for capacity in [10_000, 60_000, 180_000] {
+                for capacity in [50_000, 300_000, 900_000] {
                     let best = misses(&trace, capacity, |_| {});
                     assert!(bound(&trace, capacity) <= best, "{name} in {capacity}, seed {seed}");
                     for policy in [Policy::Lru, Policy::Lfu] {

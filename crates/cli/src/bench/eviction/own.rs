@@ -84,7 +84,7 @@ mod tests {
         let trace = plan.trace("zipf", Kind::Zipf(1.0));
         let replayed = replay(&trace, MEMORY, 1, |_| {}).expect("a replay");
         let items = trace.items.len() as u64;
-        assert_eq!(replayed, Replayed { misses: items, held_bytes: items * 200 });
+        assert_eq!(replayed, Replayed { misses: items, held_bytes: items * 1024 });
     }
 
     #[test]

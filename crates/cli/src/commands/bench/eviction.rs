@@ -24,14 +24,14 @@ const NOTES: &str = "\
 Traces:
   zipf-0.8 to zipf-1.2   the key of rank r is asked for as often as 1 / r to this power;
                          four times as many keys as there is room for
-  zipf-scan              zipf-1.0, and now and then a pass over keys that never come again
+  zipf-scan              zipf-1.0, and a fifth of it passes over keys that never come again
   loop                   all keys in turn, again and again, somewhat more than there is room for
   shift                  zipf-1.0; three times, all popularity is given to other keys
   drift                  zipf-1.0; new keys become popular all the time, and fade
-  sizes                  zipf-0.9, values from 64 bytes to 64 KiB; in all others, items of 200 bytes
+  sizes                  zipf-0.9, values from 64 bytes to 64 KiB; in all others, items of 1 KiB
 
 Files:
-  Text has a request on each line: a key, and after a tab or a comma the bytes of its value (184
+  Text has a request on each line: a key, and after a tab or a comma the bytes of its value (1008
   without). The first size of a key holds. A file named *.oracleGeneral or *.oracleGeneral.bin has
   the 24-byte records of libCacheSim. Traces are kept in memory: 4 bytes for each request, and
   about 150 for each key besides its own; at most 100,000,000 requests are read.
@@ -49,8 +49,8 @@ Examples:
   zstdcat trace.zst | nuthatch bench eviction --file - --no-redis
 
 Rows in JSON:
-  {\"trace\":\"loop\",\"system\":\"lru\",\"requests\":3000000,\"items\":167772,\"misses\":3000000,
-   \"miss_ratio\":1.00000,\"times_lru\":1.0000,\"held_bytes\":29360128}
+  {\"trace\":\"loop\",\"system\":\"lru\",\"requests\":3000000,\"items\":65536,\"misses\":3000000,
+   \"miss_ratio\":1.00000,\"times_lru\":1.0000,\"held_bytes\":59768832}
 
 Exit status:
   0  all was replayed
@@ -72,7 +72,7 @@ pub(super) struct Eviction {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     requests: Option<u64>,
     /// Memory of nuthatch's cache, from 16MiB on
-    #[arg(long, value_name = "SIZE", default_value = "32MiB", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_size)]
     memory: u64,
     /// What decides the traces
     #[arg(long, value_name = "N", default_value_t = 1)]
