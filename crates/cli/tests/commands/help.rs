@@ -2,7 +2,7 @@
 
 use crate::folder::Folder;
 
-const COMMANDS: [&[&str]; 9] = [
+const COMMANDS: [&[&str]; 10] = [
     &[],
     &["build"],
     &["get"],
@@ -11,6 +11,7 @@ const COMMANDS: [&[&str]; 9] = [
     &["verify"],
     &["bench"],
     &["bench", "snapshot"],
+    &["bench", "eviction"],
     &["completions"],
 ];
 

@@ -40,8 +40,8 @@ pub(crate) fn read(path: &Path, most: usize) -> Result<Trace, Failure> {
     if recorder.len() == 0 {
         return Err(Failure::Error(format!("{name}: expected requests, found none")));
     }
-    let short = path.file_name().map_or(name, |file| file.to_string_lossy().into_owned());
-    Ok(recorder.finish(short))
+    let file = path.file_name().filter(|_| !stdin);
+    Ok(recorder.finish(file.map_or(name, |file| file.to_string_lossy().into_owned())))
 }
 
 /// Lines of text: a key, and after a tab or a comma the bytes of its value.
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(trace.requests, [0, 1, 0, 2, 3]);
         let items: Vec<_> =
             (0..4).map(|item| (trace.items.key(item), trace.items.value_bytes(item))).collect();
-        assert_eq!(items, [(&b"a"[..], 10), (b"b", 20), (b"x,y", 5), (b"c", 184)]);
+        assert_eq!(items, [(&b"a"[..], 10), (b"b", 20), (b"x,y", 5), (b"c", VALUE_BYTES as usize)]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::commands::Failure;
 use crate::figures::parse_size;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use nuthatch_cache::Options as CacheOptions;
 use std::path::PathBuf;
 
 /// Requests of a trace that is made.
@@ -72,7 +73,7 @@ pub(super) struct Eviction {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     requests: Option<u64>,
     /// Memory of nuthatch's cache, from 16MiB on
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_memory)]
     memory: u64,
     /// What decides the traces
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -89,6 +90,14 @@ pub(super) struct Eviction {
     /// Print an array of rows in JSON
     #[arg(long)]
     json: bool,
+}
+
+fn parse_memory(text: &str) -> Result<u64, String> {
+    let size = parse_size(text)?;
+    if (CacheOptions::LEAST_MEMORY..=CacheOptions::MOST_MEMORY).contains(&size) {
+        return Ok(size);
+    }
+    Err("expected from 16MiB to 1TiB".to_owned())
 }
 
 impl Eviction {
