@@ -171,7 +171,8 @@ impl Turn<'_> {
             return None;
         }
         let (small, main) = segments.queued();
-        // While the small queue is far too long, what comes back pushes nothing out of the main one.
+        // While the small queue is far too long, what comes back pushes nothing out of the main
+        // one.
         let is_free = small * SMALL_PART > 2 * (small + main);
         cache.ghost.set_reach(if is_free { u64::MAX } else { segments.reach() });
         let first = if small * SMALL_PART > small + main { Queue::Small } else { Queue::Main };

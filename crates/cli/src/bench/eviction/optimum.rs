@@ -10,8 +10,8 @@ const NEVER: u32 = u32::MAX;
 ///
 /// With items of one size that is Belady's optimum: what is asked for last goes first, be it the
 /// new item itself. With several sizes the true optimum is out of reach, and this is a bound that
-/// lies below it (PFOO-L: Berger, Beckmann and Harchol-Balter, "Practical bounds on optimal caching with
-/// variable object sizes", 2018).
+/// no policy can go below (PFOO-L: Berger, Beckmann and Harchol-Balter, "Practical bounds on
+/// optimal caching with variable object sizes", 2018).
 pub(crate) fn misses(trace: &Trace, capacity: u64, tick: impl Fn(usize)) -> u64 {
     if trace.items.are_alike() {
         belady(trace, capacity, tick)
