@@ -3,6 +3,7 @@
 //! What is measured and how to read it: `bench/README.md`. A system takes part by implementing
 //! [`System`], and [`Reader`] for its lookups; [`run_with`] lets any number of them compete.
 
+mod draws;
 mod entrant;
 mod folder;
 mod hash_map;
@@ -10,6 +11,7 @@ mod lookups;
 pub mod loops;
 mod nuthatch;
 mod race;
+mod random;
 mod report;
 mod resident;
 mod rows;
@@ -17,11 +19,13 @@ mod run;
 mod system;
 mod work;
 
+pub use draws::{Distribution, Draws};
 pub use entrant::{Entrant, Sample, entrant};
 pub use folder::Folder;
 pub use hash_map::HashMap;
 pub use lookups::{Keys, Lookups};
 pub use nuthatch::Nuthatch;
+pub use random::Random;
 pub use resident::{peak_bytes, resident_bytes};
 pub use rows::{Rows, Texts, Value};
 pub use run::{Entrants, Options, own_systems, run, run_with};

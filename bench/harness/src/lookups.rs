@@ -1,5 +1,6 @@
 //! What the systems are asked: keys in an order that no cache can guess, the same in every run.
 
+use crate::random::Random;
 use crate::rows::Texts;
 
 /// Lookups of one round at most. They are drawn from all keys, so that fewer than there are keys
@@ -53,9 +54,12 @@ fn letter(digit: &str) -> &'static str {
     &LETTERS[at..=at]
 }
 
+/// What is drawn is the same in every run.
+pub(crate) const SEED: u64 = 2026;
+
 /// At most `most` of the numbers below `count`, in random order, none twice.
 fn drawn(count: u32, most: u32) -> Vec<u32> {
-    let mut random = Random::new();
+    let mut random = Random::new(SEED);
     let mut numbers: Vec<u32> = (0..count).collect();
     let take = count.min(most);
     for at in 0..take {
@@ -64,33 +68,6 @@ fn drawn(count: u32, most: u32) -> Vec<u32> {
     }
     numbers.truncate(take as usize);
     numbers
-}
-
-/// Random numbers that are the same in every run: `SplitMix64` from a fixed seed.
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new() -> Self {
-        Self(2026)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number below `bound`.
-    fn below(&mut self, bound: u32) -> u32 {
-        (((self.next() >> 32) * u64::from(bound)) >> 32) as u32
-    }
-
-    /// A number from 0 up to 1.
-    pub(crate) fn float(&mut self) -> f32 {
-        const STEPS: u32 = 1 << 24;
-        self.below(STEPS) as f32 / STEPS as f32
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What the systems hold. Rows are made from numbers, so that every run has the same ones.
 
-use crate::lookups::Random;
+use crate::lookups::SEED;
+use crate::random::Random;
 use std::sync::OnceLock;
 
 /// Floats in the vector of one row.
@@ -104,8 +105,8 @@ impl Rows {
 
     /// `vec_0`, `vec_1` and so on to vectors of 128 floats, no two alike.
     pub fn of_vectors(count: u32) -> Self {
-        let mut random = Random::new();
-        let floats = (0..count as usize * VECTOR_LEN).map(|_| random.float()).collect();
+        let mut random = Random::new(SEED);
+        let floats = (0..count as usize * VECTOR_LEN).map(|_| random.fraction() as f32).collect();
         let keys = Texts::numbered("vec", 0..count);
         Self { keys, values: Values::Vectors(floats), order: OnceLock::new() }
     }

@@ -1,9 +1,9 @@
 //! Requests, ready to be sent before a clock starts.
 
-use crate::draws::{Distribution, Draws};
 use crate::keys::{Values, key};
 use crate::protocol::Protocol;
 use crate::replies::Heads;
+use nuthatch_bench::{Distribution, Draws};
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
@@ -125,7 +125,7 @@ impl Batches {
         };
         while builder.batches.len() < FEWEST_BATCHES || !is_enough(&builder) {
             for left in (0..pipeline).rev() {
-                let number = draws.next();
+                let number = draws.draw();
                 let reads = draws.is_one_of(work.reads());
                 // Where sets have no reply, a get at the end tells that they were taken.
                 let reads = reads || left == 0 && builder.needs_last_get(work);

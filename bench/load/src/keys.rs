@@ -1,6 +1,6 @@
 //! The keys and values that are asked for and stored.
 
-use crate::random::Random;
+use nuthatch_bench::Random;
 
 /// How long every key is.
 pub const KEY_BYTES: usize = 16;

@@ -1,12 +1,16 @@
 //! The ghost queue: which keys were evicted lately, without their values.
 //!
-//! A key that comes back soon after it was evicted was evicted too soon, and goes to the main queue
-//! at once. Fingerprints of keys lie in lines of 32; in each line a new one takes the place of the
-//! oldest.
+//! A key that comes back soon after it was evicted from the small queue was evicted too soon, and
+//! goes to the main queue at once: but only if it was away for a shorter time than what is in the
+//! main queue has to prove itself. Were that not so, a loop over more keys than fit would push each
+//! item out of the main queue just before its turn.
+//!
+//! Fingerprints of keys lie in lines of 30; in each line a new one takes the place of the oldest.
+//! So its distance from the newest tells how many evictions ago it came.
 
 use crate::hash::KeyHash;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// Fingerprints of a line, besides one word that counts them.
 const FINGERPRINTS: usize = 30;
@@ -18,9 +22,13 @@ struct Line {
     fingerprints: [AtomicU16; FINGERPRINTS],
 }
 
-/// Made when the first item is evicted, for as many as there are then.
 #[derive(Default)]
-pub(crate) struct Ghost(OnceLock<Box<[Line]>>);
+pub(crate) struct Ghost {
+    /// Made when the first item is evicted, for as many as there are then.
+    lines: OnceLock<Box<[Line]>>,
+    /// A key came back soon if no more items than that were evicted meanwhile.
+    reach: AtomicU64,
+}
 
 fn fingerprint(hash: KeyHash) -> u16 {
     // Zero is nobody's.
@@ -35,18 +43,20 @@ fn line(lines: &[Line], hash: KeyHash) -> &Line {
 impl Ghost {
     /// Bytes.
     pub(crate) fn memory(&self) -> u64 {
-        self.0.get().map_or(0, |lines| size_of_val(&**lines) as u64)
+        self.lines.get().map_or(0, |lines| size_of_val(&**lines) as u64)
     }
 
     /// Bytes that it has, or will have once it is made for so many items.
     pub(crate) fn memory_ahead(&self, items: u64) -> u64 {
         let lines = items / FINGERPRINTS as u64 + 1;
-        self.0.get().map_or(lines * size_of::<Line>() as u64, |lines| size_of_val(&**lines) as u64)
+        self.lines
+            .get()
+            .map_or(lines * size_of::<Line>() as u64, |lines| size_of_val(&**lines) as u64)
     }
 
     /// Notes that a key was evicted, of `items` that there are.
     pub(crate) fn insert(&self, hash: KeyHash, items: impl FnOnce() -> u64) {
-        let lines = self.0.get_or_init(|| {
+        let lines = self.lines.get_or_init(|| {
             let lines = items() as usize / FINGERPRINTS + 1;
             (0..lines).map(|_| Line::default()).collect()
         });
@@ -55,16 +65,33 @@ impl Ghost {
         line.fingerprints[at].store(fingerprint(hash), Ordering::Relaxed);
     }
 
+    /// Within how many evictions a key comes back soon.
+    pub(crate) fn set_reach(&self, evictions: u64) {
+        self.reach.store(evictions, Ordering::Relaxed);
+    }
+
+    /// Whether a key, or one like it, comes back soon.
+    pub(crate) fn is_back_soon(&self, hash: KeyHash) -> bool {
+        let Some(lines) = self.lines.get() else { return false };
+        let newest = self.reach.load(Ordering::Relaxed) / lines.len() as u64;
+        let line = line(lines, hash);
+        let next = line.next.load(Ordering::Relaxed) as usize % FINGERPRINTS;
+        let age = |at: usize| (next + FINGERPRINTS - 1 - at) % FINGERPRINTS;
+        let wanted = fingerprint(hash);
+        let mut all = line.fingerprints.iter().enumerate();
+        all.any(|(at, one)| one.load(Ordering::Relaxed) == wanted && (age(at) as u64) < newest)
+    }
+
     /// Whether a key was evicted lately, or one like it.
     pub(crate) fn contains(&self, hash: KeyHash) -> bool {
-        let Some(lines) = self.0.get() else { return false };
+        let Some(lines) = self.lines.get() else { return false };
         let wanted = fingerprint(hash);
         line(lines, hash).fingerprints.iter().any(|one| one.load(Ordering::Relaxed) == wanted)
     }
 
     /// Forgets a key: it is there again.
     pub(crate) fn remove(&self, hash: KeyHash) {
-        let Some(lines) = self.0.get() else { return };
+        let Some(lines) = self.lines.get() else { return };
         let wanted = fingerprint(hash);
         for one in &line(lines, hash).fingerprints {
             if one.load(Ordering::Relaxed) == wanted {
@@ -90,6 +117,14 @@ mod tests {
         assert!(known > 95, "{known} of the last 100");
         let unknown = (2001..=3000).filter(|number| ghost.contains(hash(*number))).count();
         assert!(unknown < 10, "{unknown} of others");
+        // The line of a key has seen 30 evictions while all of them have seen a thousand.
+        assert!(!ghost.is_back_soon(hash(1000)), "nothing is, before it is told what that means");
+        let soon = |number| ghost.is_back_soon(hash(number));
+        ghost.set_reach(500);
+        let [late, early] = [901..=1000, 301..=400].map(|all| all.filter(|n| soon(*n)).count());
+        assert!(late > 80 && early < 20, "{late} of the last 100, {early} of earlier ones");
+        ghost.set_reach(u64::MAX);
+        assert!((901..=1000).all(|number| soon(number) == ghost.contains(hash(number))));
         ghost.remove(hash(1000));
         assert!(!ghost.contains(hash(1000)));
     }

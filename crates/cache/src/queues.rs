@@ -73,6 +73,26 @@ impl Segments {
         self.lock().expiring.push(segment);
     }
 
+    /// So many more items were evicted.
+    pub(crate) fn add_evicted(&self, items: u64) {
+        self.evicted.fetch_add(items, Ordering::Relaxed);
+    }
+
+    /// Evictions since the oldest segment of the main queue was opened, less those since the oldest
+    /// of the small one was: what is evicted from the small queue and comes back within as many was
+    /// asked for again sooner than what is oldest in the main one. Without end while that is empty.
+    pub(crate) fn reach(&self) -> u64 {
+        let shared = self.lock();
+        let now = self.evicted.load(Ordering::Relaxed);
+        let age = |queue: &VecDeque<Segment>| {
+            let oldest = queue.iter().find(|segment| self.lives(**segment))?;
+            let born = self.metas[oldest.number as usize].born.load(Ordering::Relaxed);
+            Some(now.saturating_sub(born))
+        };
+        let main = age(&shared.main).unwrap_or(u64::MAX);
+        main.saturating_sub(age(&shared.small).unwrap_or(0))
+    }
+
     /// Bytes of the segments that wait in the two queues.
     pub(crate) fn queued(&self) -> (u64, u64) {
         let shared = self.lock();

@@ -5,10 +5,10 @@
 //! 1. segments whose items' time is over;
 //! 2. segments with little in them that is still in the index: that is moved to others. This
 //!    happens also when room is not short but most of it is wasted;
-//! 3. with eviction, the oldest segment of the small queue while that has more than a tenth of all,
-//!    otherwise the oldest of the main queue. From the small one, items that were asked for go to
-//!    the main queue, and the others go for good; in the main queue, what was asked for goes round
-//!    again.
+//! 3. with eviction, the oldest segment of the small queue while that has more than its part of
+//!    all, otherwise the oldest of the main queue. From the small one, items that were asked for go
+//!    to the main queue, and the others go, noted in the ghost queue; in the main queue, what was
+//!    asked for goes round again, and the rest goes for good.
 //!
 //! A large item is never moved: where it would be, its segment goes to the end of the queue.
 
@@ -30,8 +30,9 @@ const GROUP: usize = 16;
 /// Bytes looked at for each byte written, when room is short.
 const WORK: usize = 4;
 
-/// The small queue has this part of the memory of items.
-const SMALL_PART: u64 = 10;
+/// The small queue has this part of the memory of items. A larger one keeps what is new for longer, which
+/// helps where popularity changes all at once; a smaller one leaves more to what has proved itself.
+const SMALL_PART: u64 = 32;
 
 /// How often an item of the small queue must be asked for to stay.
 const STAYS_FROM: u32 = 1;
@@ -189,6 +190,10 @@ impl Turn<'_> {
             return None;
         }
         let (small, main) = segments.queued();
+        // While the small queue is far too long, what comes back pushes nothing out of the main
+        // one.
+        let is_free = small * SMALL_PART > 2 * (small + main);
+        cache.ghost.set_reach(if is_free { u64::MAX } else { segments.reach() });
         let first = if small * SMALL_PART > small + main { Queue::Small } else { Queue::Main };
         let other = if first == Queue::Small { Queue::Main } else { Queue::Small };
         [first, other]
@@ -209,14 +214,13 @@ impl Turn<'_> {
             count += 1;
             next += item.head.len() as u64;
         }
-        for (place, hash) in &group[..count] {
-            if !self.settle(open, victim, (*hash, *place)) {
-                victim.at = *place;
-                return false;
-            }
-        }
-        victim.at = next;
-        true
+        let evicted = &self.session.counters.evicted;
+        let before = evicted.get();
+        let stuck =
+            group[..count].iter().find(|(place, hash)| !self.settle(open, victim, (*hash, *place)));
+        self.cache().segments.add_evicted(evicted.get() - before);
+        victim.at = stuck.map_or(next, |(place, _)| *place);
+        stuck.is_none()
     }
 
     /// Decides on one item, if the index still points at it.
@@ -229,7 +233,10 @@ impl Turn<'_> {
         match self.fate(victim.reason, &item) {
             Fate::Expires => self.take_out(hash, place, item).then(|| counters.expired.add(1)),
             Fate::Goes => self.take_out(hash, place, item).then(|| {
-                cache.ghost.insert(hash, || cache.len());
+                // What went round the main queue in vain had its time.
+                if victim.reason != Reason::Evicted(Queue::Main) {
+                    cache.ghost.insert(hash, || cache.len());
+                }
                 counters.evicted.add(1);
             }),
             Fate::Moves(queue, frequency) if cache.segments.is_large(victim.segment.number) => {

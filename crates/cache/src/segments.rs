@@ -67,12 +67,14 @@ pub(crate) struct Meta {
     retired: AtomicBool,
     /// Where the time of short expiries starts.
     epoch_ms: AtomicU64,
+    /// Items that had been evicted when it was opened.
+    pub(crate) born: AtomicU64,
     /// No item expires after this; `u64::MAX` where one never does.
     pub(crate) expires_ms: AtomicU64,
 }
 
 // For large items there are many times as many as there are segments.
-const _: () = assert!(size_of::<Meta>() == 32);
+const _: () = assert!(size_of::<Meta>() == 40);
 
 /// One life of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,6 +149,8 @@ pub(crate) struct Segments {
     owing: AtomicBool,
     /// Cache lines that an item takes, about.
     item_lines: AtomicU32,
+    /// Items evicted so far: the time by which the ages of segments are counted.
+    pub(crate) evicted: AtomicU64,
     shared: Mutex<Shared>,
 }
 
@@ -178,6 +182,7 @@ impl Segments {
             of_index: AtomicU32::new(0),
             owing: AtomicBool::new(false),
             item_lines: AtomicU32::new(2),
+            evicted: AtomicU64::new(0),
             shared: Mutex::new(shared),
         }
     }
@@ -381,6 +386,7 @@ impl Segments {
         let life = meta.life.fetch_add(1, Ordering::Relaxed) + 1;
         meta.live.store(0, Ordering::Relaxed);
         meta.epoch_ms.store(epoch_ms, Ordering::Relaxed);
+        meta.born.store(self.evicted.load(Ordering::Relaxed), Ordering::Relaxed);
         meta.expires_ms.store(0, Ordering::Relaxed);
         Segment { number, life }
     }

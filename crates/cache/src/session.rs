@@ -415,7 +415,7 @@ impl Turn<'_> {
     ) -> Result<bool> {
         check_len("key", key, Cache::KEY_MOST)?;
         check_len("value", value, self.cache().value_most())?;
-        let queue = if self.cache().ghost.contains(hash) { Queue::Main } else { Queue::Small };
+        let queue = if self.cache().ghost.is_back_soon(hash) { Queue::Main } else { Queue::Small };
         let mut open = self.session.open.borrow_mut();
         let is_ordinary = self.cache().segments.is_ordinary(key.len() + value.len());
         self.make_room(&mut open, if is_ordinary { key.len() + value.len() } else { 0 });

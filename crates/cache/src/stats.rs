@@ -52,7 +52,7 @@ counters! {
     misses_absent,
     /// Lookups of keys whose time was over.
     misses_expired,
-    /// Lookups of keys that had been evicted lately.
+    /// Lookups of keys that had been evicted lately, before they were ever asked for.
     misses_evicted,
     /// Items stored.
     stored,

@@ -96,6 +96,29 @@ fn what_is_asked_for_outlives_a_scan() {
     assert!(kept > 19_000, "{kept} of 20,000");
 }
 
+/// Each item was evicted just before its turn came again: a few percent were found.
+#[test]
+fn a_loop_over_more_than_fits_finds_most_of_what_does() {
+    let cache = cache(Eviction::S3Fifo);
+    let mut session = cache.session().expect("a session");
+    in_turns(&mut session, 0..300_000, |turn, number| {
+        turn.set(&number.to_le_bytes(), &[1; 100], &Write::new()).map(drop).expect("room");
+    });
+    let fits = cache.len();
+    let keys = fits * 6 / 5;
+    let (passes, mut found) = (10, 0);
+    in_turns(&mut session, 0..passes * keys, |turn, number| {
+        let key = (1_u64 << 40 | number % keys).to_le_bytes();
+        if turn.get(&key).is_some() {
+            found += u64::from(number >= 5 * keys);
+        } else {
+            turn.set(&key, &[2; 100], &Write::new()).map(drop).expect("room");
+        }
+    });
+    // Five passes in which all but a sixth could be found.
+    assert!(found > 5 * fits * 7 / 10, "{found} of {}", 5 * fits);
+}
+
 #[test]
 fn without_eviction_writes_fail_and_nothing_is_lost() {
     let cache = cache(Eviction::None);

@@ -1,4 +1,4 @@
-//! How far a build is, on stderr: a bar on a terminal, else a line from time to time.
+//! How far a command is, on stderr: a bar on a terminal, else a line from time to time.
 
 use crate::figures::{bytes, grouped};
 use crate::streams::tell;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// Time between lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// Tells how far a build is.
+/// Tells how far a command is.
 pub(crate) struct Display {
     form: Form,
     total_bytes: Option<u64>,
@@ -76,6 +76,14 @@ impl Display {
         match &self.form {
             Form::Bar(bar) => bar.set_position(done),
             _ => self.line(|elapsed| stage_line(name, done, total, elapsed)),
+        }
+    }
+
+    /// Does something while no bar is in the way of what it writes.
+    pub(crate) fn aside<T>(&self, act: impl FnOnce() -> T) -> T {
+        match &self.form {
+            Form::Bar(bar) => bar.suspend(act),
+            Form::Quiet | Form::Lines => act(),
         }
     }
 

@@ -96,7 +96,8 @@ impl Batch {
     }
 
     /// Executes the next requests of connections of one protocol, as far as they are whole and
-    /// their connection may go on. Answers which connections those may be of; none once all are done.
+    /// their connection may go on. Answers which connections those may be of; none once all are
+    /// done.
     pub(crate) fn execute_next<D: Driver>(
         &mut self,
         works: &[Work],

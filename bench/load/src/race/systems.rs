@@ -85,7 +85,8 @@ impl System {
                 };
                 let (resp, memcache) = (local(first), local(second));
                 let arguments = format!(
-                    "serve --threads 1 --memory 2GiB --admin off --resp {resp} --memcache {memcache}"
+                    "serve --threads 1 --memory 2GiB --admin off --resp {resp} \
+                     --memcache {memcache}"
                 );
                 (path.clone(), words(&arguments).collect(), "--nuthatch says where it is")
             }

@@ -1,8 +1,8 @@
 //! What the systems of a race are asked to do.
 
 use crate::batches::{Work, Workload};
-use crate::draws::Distribution;
 use crate::protocol::Protocol;
+use nuthatch_bench::Distribution;
 
 /// One work of a race.
 #[derive(Debug)]

@@ -1,5 +1,9 @@
 //! Measurements that `nuthatch bench` runs.
 
+mod eviction;
+
+pub(crate) use eviction::{Equal, EvictionBench, FILE_MOST, Rival, trace_names};
+
 use crate::commands::Failure;
 use nuthatch_bench::Options;
 

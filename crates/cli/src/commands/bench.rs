@@ -1,8 +1,11 @@
 //! `nuthatch bench`: measurements on this machine.
 
+mod eviction;
+
 use super::{Answer, Failure};
 use crate::bench::SnapshotBench;
 use clap::{Args, Subcommand};
+use eviction::Eviction;
 
 const SNAPSHOT_ABOUT: [&str; 2] = [
     "Measure building and reading snapshots, beside a hash map in the same process",
@@ -34,6 +37,7 @@ pub(crate) struct Bench {
 #[derive(Debug, Subcommand)]
 enum Engine {
     Snapshot(Snapshot),
+    Eviction(Eviction),
 }
 
 /// Measure building and reading snapshots, beside a hash map in the same process.
@@ -52,8 +56,12 @@ struct Snapshot {
 
 impl Bench {
     pub(crate) fn run(&self) -> Result<Answer, Failure> {
-        let Engine::Snapshot(Snapshot { keys, json }) = &self.engine;
-        SnapshotBench { keys: keys.clone(), json: *json }.run()?;
+        match &self.engine {
+            Engine::Snapshot(Snapshot { keys, json }) => {
+                SnapshotBench { keys: keys.clone(), json: *json }.run()?;
+            }
+            Engine::Eviction(eviction) => eviction.run()?,
+        }
         Ok(Answer::Whole)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::folder::Folder;
 
-const COMMANDS: [&[&str]; 11] = [
+const COMMANDS: [&[&str]; 12] = [
     &[],
     &["build"],
     &["get"],
@@ -13,6 +13,7 @@ const COMMANDS: [&[&str]; 11] = [
     &["top"],
     &["bench"],
     &["bench", "snapshot"],
+    &["bench", "eviction"],
     &["completions"],
 ];
 

@@ -2,6 +2,7 @@
 
 mod build;
 mod duplicates;
+mod eviction;
 mod folder;
 mod formats;
 mod help;

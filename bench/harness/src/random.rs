@@ -2,14 +2,16 @@
 
 /// `SplitMix64`: one word of state, good enough to choose keys with.
 #[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// Numbers that this seed decides.
+    pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    /// Any of all words.
+    pub fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -18,13 +20,13 @@ impl Random {
     }
 
     /// A number below `bound`, each as likely as the other but for less than one in 2^32.
-    pub(crate) fn below(&mut self, bound: u32) -> u32 {
-        (((self.next() >> 32) * u64::from(bound)) >> 32) as u32
+    pub fn below(&mut self, bound: u32) -> u32 {
+        (((self.word() >> 32) * u64::from(bound)) >> 32) as u32
     }
 
     /// At least zero and less than one.
-    pub(crate) fn fraction(&mut self) -> f64 {
+    pub fn fraction(&mut self) -> f64 {
         const STEP: f64 = 1.0 / (1u64 << 53) as f64;
-        (self.next() >> 11) as f64 * STEP
+        (self.word() >> 11) as f64 * STEP
     }
 }

@@ -39,7 +39,7 @@ impl fmt::Display for Distribution {
 
 /// Draws keys without end.
 #[derive(Debug)]
-pub(crate) struct Draws {
+pub struct Draws {
     keys: u32,
     /// The chance of this rank or a lower one, for each rank; empty where all are alike.
     chances: Vec<f64>,
@@ -50,7 +50,7 @@ pub(crate) struct Draws {
 
 impl Draws {
     /// Draws keys below `keys`, of which there must be one at least.
-    pub(crate) fn new(distribution: Distribution, keys: u32, seed: u64) -> Self {
+    pub fn new(distribution: Distribution, keys: u32, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let (chances, by_rank) = match distribution {
             Distribution::Uniform => (Vec::new(), Vec::new()),
@@ -61,18 +61,25 @@ impl Draws {
         Self { keys, chances, by_rank, random }
     }
 
-    pub(crate) fn next(&mut self) -> u32 {
+    /// The next key.
+    pub fn draw(&mut self) -> u32 {
+        let rank = self.rank();
+        if self.by_rank.is_empty() { rank } else { self.by_rank[rank as usize] }
+    }
+
+    /// The rank of the next key, from 0 on. Nobody but the caller knows which key has it.
+    pub fn rank(&mut self) -> u32 {
         if self.chances.is_empty() {
             return self.random.below(self.keys);
         }
         let at = self.random.fraction();
-        let rank = self.chances.partition_point(|chance| *chance <= at);
+        let rank = self.chances.partition_point(|chance| *chance <= at) as u32;
         // The last chance is 1 but for rounding.
-        self.by_rank[rank.min(self.by_rank.len() - 1)]
+        rank.min(self.keys - 1)
     }
 
     /// Whether the next request is one of a share of all.
-    pub(crate) fn is_one_of(&mut self, share: f64) -> bool {
+    pub fn is_one_of(&mut self, share: f64) -> bool {
         self.random.fraction() < share
     }
 }
@@ -110,7 +117,7 @@ mod tests {
     fn counts(draws: &mut Draws, keys: u32) -> Vec<u32> {
         let mut counts = vec![0; keys as usize];
         for _ in 0..DRAWS {
-            counts[draws.next() as usize] += 1;
+            counts[draws.draw() as usize] += 1;
         }
         counts
     }

@@ -1,0 +1,213 @@
+//! `nuthatch bench eviction`: traces replayed against policies.
+//!
+//! The cache goes first, within its budget. What it holds of keys and values is what the policies
+//! get, and what Redis gets memory for: so policies are compared, and not what items cost beside
+//! their bytes. With [`Equal::Memory`] Redis gets the same budget instead.
+
+mod file;
+mod generated;
+mod live;
+mod optimum;
+mod own;
+mod policies;
+mod report;
+mod trace;
+
+use crate::commands::Failure;
+use crate::figures::{bytes, grouped};
+use crate::progress::Display;
+use crate::streams::{Stdout, tell};
+use clap::ValueEnum;
+use generated::{KINDS, Plan};
+use live::{Limit, Redis};
+use policies::Policy;
+use report::{Result as Measured, Row, System};
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use trace::Trace;
+
+/// Requests read from a file at most, as they are kept in memory.
+pub(crate) const FILE_MOST: usize = 100_000_000;
+
+/// What Redis gets as much of as Nuthatch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Equal {
+    /// Memory for as many bytes of keys and values as nuthatch holds: compares the policies
+    Payload,
+    /// The same memory: compares what the systems make of it
+    Memory,
+}
+
+/// Which Redis takes part.
+#[derive(Clone, Debug)]
+pub(crate) enum Rival {
+    /// The one on the PATH, if there is one.
+    IfThere,
+    /// This program.
+    Program(PathBuf),
+    /// None.
+    Nobody,
+}
+
+/// What `nuthatch bench eviction` is asked for.
+#[derive(Debug)]
+pub(crate) struct EvictionBench {
+    /// Names of traces that are made.
+    pub(crate) traces: Vec<String>,
+    /// Files with traces.
+    pub(crate) files: Vec<PathBuf>,
+    /// Requests of a trace: of those that are made, and of files at most.
+    pub(crate) requests: (usize, usize),
+    /// Budget in bytes.
+    pub(crate) memory: u64,
+    pub(crate) seed: u64,
+    pub(crate) rival: Rival,
+    pub(crate) equal: Equal,
+    /// Whether to print an array of rows in JSON instead of a table.
+    pub(crate) json: bool,
+}
+
+/// Names of the traces that can be made.
+pub(crate) fn trace_names() -> impl Iterator<Item = &'static str> {
+    KINDS.into_iter().map(|(name, _)| name)
+}
+
+/// How far a run is.
+struct Progress {
+    display: Display,
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+impl Progress {
+    fn tick(&self, requests: usize) {
+        let done = self.done.fetch_add(requests as u64, Ordering::Relaxed) + requests as u64;
+        self.display.stage("replaying", done, self.total.load(Ordering::Relaxed));
+    }
+}
+
+impl EvictionBench {
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        let mut redis = self.start_rival()?;
+        let takes_part = |system: &System| {
+            redis.is_some() || !matches!(system, System::RedisLru | System::RedisLfu)
+        };
+        let systems: Vec<System> = System::ALL.into_iter().filter(takes_part).collect();
+        let mut out = Stdout::new();
+        if !self.json {
+            out.put(self.introduction(redis.as_mut())?.as_bytes())?;
+            out.put(report::heading(&systems).as_bytes())?;
+            out.flush()?;
+        }
+        let total = self.traces.len() * systems.len() * self.requests.0;
+        let progress = Progress {
+            display: Display::new(false, None),
+            done: AtomicU64::new(0),
+            total: AtomicU64::new(total as u64),
+        };
+        let plan = Plan { requests: self.requests.0, memory: self.memory, seed: self.seed };
+        let wanted = |name: &str| self.traces.iter().any(|trace| trace == name);
+        let kinds = KINDS.into_iter().filter(|(name, _)| wanted(name));
+        let made = kinds.map(|(name, kind)| Ok::<Trace, Failure>(plan.trace(name, kind)));
+        let files = self.files.iter().map(|path| {
+            let trace = file::read(path, self.requests.1)?;
+            let requests = trace.requests.len() * systems.len();
+            progress.total.fetch_add(requests as u64, Ordering::Relaxed);
+            Ok(trace)
+        });
+        for (at, trace) in made.chain(files).enumerate() {
+            let result = self.measure(&trace?, redis.as_mut(), &progress)?;
+            let text = if self.json {
+                report::json(&result, at == 0)
+            } else {
+                report::line(&result, &systems)
+            };
+            progress.display.aside(|| out.put(text.as_bytes()).and_then(|()| out.flush()))?;
+        }
+        progress.display.finish();
+        if self.json {
+            out.put(b"\n]\n")?;
+        }
+        out.flush()
+    }
+
+    /// Starts Redis, if it takes part.
+    fn start_rival(&self) -> Result<Option<Redis>, Failure> {
+        let (program, must) = match &self.rival {
+            Rival::Nobody => return Ok(None),
+            Rival::IfThere => (OsStr::new("redis-server"), false),
+            Rival::Program(path) => (path.as_os_str(), true),
+        };
+        match Redis::start(program) {
+            Ok(redis) => Ok(Some(redis)),
+            Err(error) if error.kind() == ErrorKind::NotFound && !must => {
+                tell("no redis-server is on the PATH, so Redis is left out; see --redis");
+                Ok(None)
+            }
+            Err(error) => Err(Failure::Error(format!("{}: {error}", program.display()))),
+        }
+    }
+
+    fn introduction(&self, redis: Option<&mut Redis>) -> Result<String, Failure> {
+        let redis = match redis {
+            Some(redis) => format!("; Redis {}", redis.version().map_err(failure)?),
+            None => String::new(),
+        };
+        let (requests, memory, seed) = (grouped(self.requests.0 as u64), self.memory, self.seed);
+        Ok(format!(
+            "{} of memory, {requests} requests of each trace that is made, seed {seed}{redis}\n\
+             misses in percent of requests, and divided by those of LRU\n\n",
+            bytes(memory)
+        ))
+    }
+
+    fn measure(
+        &self,
+        trace: &Trace,
+        redis: Option<&mut Redis>,
+        progress: &Progress,
+    ) -> Result<Measured, Failure> {
+        let own = own::replay(trace, self.memory, self.seed, |done| progress.tick(done));
+        let own = own.map_err(|error| Failure::Error(error.to_string()))?;
+        let capacity = own.held_bytes;
+        let row = |system, misses, held_bytes| Row { system, misses, held_bytes };
+        let limit = match self.equal {
+            Equal::Payload => Limit::Payload(capacity),
+            Equal::Memory => Limit::Memory(self.memory),
+        };
+        let mut rows = vec![row(System::Nuthatch, own.misses, capacity)];
+        thread::scope(|scope| {
+            // Policies have one core, Redis the other.
+            let tick = |done| progress.tick(done);
+            let exact = scope.spawn(move || {
+                [
+                    row(System::Lru, Policy::Lru.misses(trace, capacity, tick), capacity),
+                    row(System::Lfu, Policy::Lfu.misses(trace, capacity, tick), capacity),
+                    row(System::Optimum, optimum::misses(trace, capacity, tick), capacity),
+                ]
+            });
+            if let Some(redis) = redis {
+                let policies =
+                    [(System::RedisLru, "allkeys-lru"), (System::RedisLfu, "allkeys-lfu")];
+                for (system, policy) in policies {
+                    let replayed = redis.replay(trace, policy, limit, tick).map_err(failure)?;
+                    rows.push(row(system, replayed.misses, replayed.held_bytes));
+                }
+            }
+            let exact = exact.join().map_err(|_| Failure::Error("a policy failed".to_owned()))?;
+            rows.extend(exact);
+            Ok::<(), Failure>(())
+        })?;
+        rows.sort_by_key(|row| System::ALL.iter().position(|system| *system == row.system));
+        let (requests, items) = (trace.requests.len(), trace.items.len());
+        Ok(Measured { trace: trace.name.clone(), requests, items, rows })
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
+fn failure(error: std::io::Error) -> Failure {
+    Failure::Error(format!("redis: {error}"))
+}

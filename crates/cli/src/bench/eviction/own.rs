@@ -1,0 +1,110 @@
+//! Nuthatch's own cache, in this process.
+
+use super::trace::Trace;
+use nuthatch_cache::{Cache, Error, Options, Result, Session, Write};
+
+/// Requests of one turn, about as many as a server finds at once.
+const TURN: usize = 64;
+
+/// How often what is held is measured, evenly over the later part of a trace.
+const SAMPLES: usize = 4;
+
+/// What a cache made of a trace.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Replayed {
+    /// Lookups that found nothing.
+    pub(crate) misses: u64,
+    /// Bytes of keys and values in it: the most that was found.
+    pub(crate) held_bytes: u64,
+}
+
+/// Looks up what a trace asks for, and stores what is not found. `tick` gets requests done.
+pub(crate) fn replay(
+    trace: &Trace,
+    memory: u64,
+    seed: u64,
+    tick: impl Fn(usize),
+) -> Result<Replayed> {
+    let cache = Cache::new(Options::new().memory(memory).seed(seed))?;
+    let mut session = cache.session()?;
+    let values = vec![b'v'; trace.items.value_most()];
+    let (mut misses, mut held) = (0, 0);
+    // The first half fills the cache.
+    let parts = trace.requests.chunks(trace.requests.len().div_ceil(2 * SAMPLES).max(1));
+    for (number, part) in parts.enumerate() {
+        for requests in part.chunks(TURN) {
+            let turn = session.turn();
+            for item in requests {
+                let key = trace.items.key(*item);
+                if turn.get(key).is_some() {
+                    continue;
+                }
+                misses += 1;
+                let value = &values[..trace.items.value_bytes(*item)];
+                match turn.set(key, value, &Write::new()) {
+                    // What cannot be held is missed again.
+                    Ok(_) | Err(Error::TooLong { .. } | Error::Full) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        tick(part.len());
+        if number >= SAMPLES {
+            held = held_bytes(trace, &mut session).max(held);
+        }
+    }
+    // A trace of few requests has fewer parts.
+    let held_bytes = held_bytes(trace, &mut session).max(held);
+    Ok(Replayed { misses, held_bytes })
+}
+
+/// Bytes of keys and values that are there.
+fn held_bytes(trace: &Trace, session: &mut Session<'_>) -> u64 {
+    let items: Vec<u32> = (0..trace.items.len() as u32).collect();
+    let mut bytes = 0;
+    for items in items.chunks(TURN) {
+        let turn = session.turn();
+        let there = items.iter().filter(|item| turn.peek(trace.items.key(**item)).is_some());
+        bytes += there.map(|item| trace.items.bytes(*item)).sum::<u64>();
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::generated::{Kind, Plan};
+    use super::super::trace::Recorder;
+    use super::*;
+
+    const MEMORY: u64 = 16 << 20;
+
+    #[test]
+    fn what_fits_is_missed_once() {
+        let plan = Plan { requests: 100_000, memory: 1 << 20, seed: 1 };
+        let trace = plan.trace("zipf", Kind::Zipf(1.0));
+        let replayed = replay(&trace, MEMORY, 1, |_| {}).expect("a replay");
+        let items = trace.items.len() as u64;
+        assert_eq!(replayed, Replayed { misses: items, held_bytes: items * 1024 });
+    }
+
+    #[test]
+    fn what_does_not_fit_is_evicted_and_what_is_held_is_within_the_budget() {
+        let plan = Plan { requests: 300_000, memory: MEMORY, seed: 1 };
+        let trace = plan.trace("zipf", Kind::Zipf(0.8));
+        let ticked = std::cell::Cell::new(0);
+        let tick = |done| ticked.set(ticked.get() + done);
+        let replayed = replay(&trace, MEMORY, 1, tick).expect("a replay");
+        assert!(replayed.misses > trace.items.len() as u64, "{replayed:?}");
+        assert!((MEMORY / 2..MEMORY).contains(&replayed.held_bytes), "{replayed:?}");
+        assert_eq!(ticked.get(), 300_000);
+    }
+
+    #[test]
+    fn what_is_too_large_is_missed_each_time() {
+        let mut recorder = Recorder::default();
+        (0..3).for_each(|_| assert!(recorder.push(b"huge", 20 << 20)));
+        let trace = recorder.finish("huge".to_owned());
+        let replayed = replay(&trace, MEMORY, 1, |_| {}).expect("a replay");
+        assert_eq!(replayed, Replayed { misses: 3, held_bytes: 0 });
+    }
+}

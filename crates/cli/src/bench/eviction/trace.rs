@@ -1,0 +1,117 @@
+//! A trace: which items are asked for, one after the other.
+
+use std::collections::HashMap;
+
+/// Requests, each the number of an item. All of it is in memory: the optimum looks ahead.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    pub(crate) name: String,
+    pub(crate) requests: Vec<u32>,
+    pub(crate) items: Items,
+}
+
+/// What is known of items, by their numbers: from 0 on, in the order of their first requests.
+#[derive(Debug, Default)]
+pub(crate) struct Items {
+    keys: Vec<u8>,
+    /// Where each key ends.
+    ends: Vec<u32>,
+    values: Vec<u32>,
+}
+
+impl Items {
+    /// Bytes that keys may take, all together.
+    pub(crate) const KEYS_MOST: usize = u32::MAX as usize;
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(crate) fn key(&self, item: u32) -> &[u8] {
+        let at = item as usize;
+        let start = if at == 0 { 0 } else { self.ends[at - 1] as usize };
+        &self.keys[start..self.ends[at] as usize]
+    }
+
+    /// Bytes of the value.
+    pub(crate) fn value_bytes(&self, item: u32) -> usize {
+        self.values[item as usize] as usize
+    }
+
+    /// Bytes of key and value.
+    pub(crate) fn bytes(&self, item: u32) -> u64 {
+        (self.key(item).len() + self.value_bytes(item)) as u64
+    }
+
+    /// Bytes of the longest value.
+    pub(crate) fn value_most(&self) -> usize {
+        self.values.iter().copied().max().unwrap_or(0) as usize
+    }
+
+    /// Whether all items are of one size.
+    pub(crate) fn are_alike(&self) -> bool {
+        let first = (self.len() > 0).then(|| self.bytes(0));
+        (0..self.len() as u32).all(|item| Some(self.bytes(item)) == first)
+    }
+
+    /// A further item; nothing if keys take too much by now.
+    fn push(&mut self, key: &[u8], value_bytes: u32) -> Option<u32> {
+        if self.keys.len() + key.len() > Self::KEYS_MOST {
+            return None;
+        }
+        self.keys.extend_from_slice(key);
+        self.ends.push(self.keys.len() as u32);
+        self.values.push(value_bytes);
+        Some(self.len() as u32 - 1)
+    }
+}
+
+/// Makes a trace, request by request.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    requests: Vec<u32>,
+    items: Items,
+    numbers: HashMap<Box<[u8]>, u32>,
+}
+
+impl Recorder {
+    /// A further request. The size of a key's value is that of its first one. False if keys would
+    /// take more than [`Items::KEYS_MOST`].
+    pub(crate) fn push(&mut self, key: &[u8], value_bytes: u32) -> bool {
+        let number = if let Some(number) = self.numbers.get(key) {
+            *number
+        } else {
+            let Some(number) = self.items.push(key, value_bytes) else { return false };
+            self.numbers.insert(key.into(), number);
+            number
+        };
+        self.requests.push(number);
+        true
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    pub(crate) fn finish(self, name: String) -> Trace {
+        Trace { name, requests: self.requests, items: self.items }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_are_numbered_as_they_come() {
+        let mut recorder = Recorder::default();
+        for (key, bytes) in [("b", 10), ("a", 20), ("b", 99), ("", 0)] {
+            assert!(recorder.push(key.as_bytes(), bytes));
+        }
+        let Trace { name, requests, items } = recorder.finish("t".to_owned());
+        assert_eq!((&name[..], requests), ("t", vec![0, 1, 0, 2]));
+        let all: Vec<_> = (0..3).map(|item| (items.key(item), items.bytes(item))).collect();
+        assert_eq!(all, [(&b"b"[..], 11), (b"a", 21), (b"", 0)]);
+        assert_eq!((items.len(), items.value_most(), items.are_alike()), (3, 20, false));
+    }
+}
