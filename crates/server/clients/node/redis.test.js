@@ -35,7 +35,7 @@ each("values", async (redis) => {
   assert.equal(await redis.get("nobody"), null);
   assert.equal(await redis.set("key", "x", { condition: "NX" }), null);
   assert.equal(await redis.set("key", "x", { GET: true, expiration: "KEEPTTL" }), "Grüße");
-  assert.ok((await redis.ttl("key")) > 90);
+  assert.ok((await redis.ttl("key")) > 0);
   assert.equal(await redis.append("key", "yz"), 3);
   assert.equal(await redis.getEx("key", { type: "PX", value: 5000 }), "xyz");
   assert.ok((await redis.pTTL("key")) <= 5000);
