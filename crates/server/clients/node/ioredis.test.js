@@ -1,4 +1,4 @@
-// ioredis: RESP2, and RESP3.
+// ioredis: RESP2.
 "use strict";
 
 const assert = require("node:assert/strict");
