@@ -133,6 +133,8 @@ fn is_type(name: &[u8]) -> Result<bool> {
 /// `CLIENT LIST [TYPE type | ID id...]`
 fn list(call: &mut Call<'_>) -> Result {
     let mut connections = call.server.clients.all();
+    // One that was killed is gone for whoever asks, though its thread has yet to close it.
+    connections.retain(|connection| !connection.is_killed());
     let option = call.args.get(2);
     if call.args.len() == 4 && option.eq_ignore_ascii_case(b"type") {
         if !is_type(call.args.get(3))? {

@@ -151,12 +151,9 @@ impl Connection {
         let queued = self.queued.get();
         let multi = queued.cast_signed() - 1;
         let mut flags = String::new();
-        for (set, flag) in [
-            (queued > 0, 'x'),
-            (self.is_killed(), 'A'),
-            (self.unevictable.get() > 0, 'e'),
-            (self.untouching.get() > 0, 'T'),
-        ] {
+        for (set, flag) in
+            [(queued > 0, 'x'), (self.unevictable.get() > 0, 'e'), (self.untouching.get() > 0, 'T')]
+        {
             flags.extend(set.then_some(flag));
         }
         let flags = if flags.is_empty() { "N" } else { &flags };

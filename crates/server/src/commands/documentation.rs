@@ -134,7 +134,7 @@ fn docs(call: &mut Call<'_>) -> Result {
 /// `COMMAND LIST [FILTERBY PATTERN pattern | ACLCAT group | MODULE name]`
 fn list(call: &mut Call<'_>) -> Result {
     let names: Vec<_> = match call.args.len() {
-        2 => all().map(|command| command.name).collect(),
+        2 => subcommands::everything().map(|command| command.name).collect(),
         5 if call.args.get(2).eq_ignore_ascii_case(b"filterby") => {
             let value = call.args.get(4).to_ascii_lowercase();
             let group = String::from_utf8_lossy(&value).into_owned();

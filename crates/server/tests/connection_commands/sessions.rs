@@ -181,6 +181,18 @@ fn clients_are_listed_until_they_go() {
 }
 
 #[test]
+fn a_killed_client_was_listed_until_its_thread_closed_it() {
+    let house = House::new();
+    let (mut one, other) = (house.client(), house.client());
+    assert_eq!(house.ask(&mut one, "CLIENT KILL ID 2"), ":1\r\n");
+    assert!(other.is_killed());
+    for words in ["CLIENT LIST", "CLIENT LIST ID 1 2", "CLIENT LIST TYPE normal"] {
+        let list = house.ask(&mut one, words);
+        assert!(list.contains("id=1 ") && !list.contains("id=2 "), "{words}: {list}");
+    }
+}
+
+#[test]
 fn a_client_that_is_killed_is_marked() {
     let house = House::new();
     let (mut one, mut other) = (house.client(), house.client());
