@@ -16,7 +16,8 @@ use std::os::fd::OwnedFd;
 const OUTPUT_MOST: usize = 1 << 20;
 const OUTPUT_MOST_WHEN_SHORT: usize = 16 << 10;
 
-/// When connections take much memory, one that sends a request longer than this is closed.
+/// When connections take much memory, one that sends a request longer than this is closed, or
+/// requests that wait for `EXEC`.
 const INPUT_MOST_WHEN_SHORT: usize = 64 << 10;
 
 /// Capacity that an empty buffer of a connection keeps.
@@ -152,6 +153,7 @@ impl Connection {
     pub(crate) fn count_memory(&mut self) -> isize {
         let tls = if self.tls.is_some() { SESSION_LEN } else { 0 };
         let buffers = self.inbox.capacity() + self.out.capacity() + self.sending;
+        let buffers = buffers + self.client.queued_len();
         let held = size_of::<Self>() + tls + buffers;
         let more = held.cast_signed() - self.counted.cast_signed();
         self.counted = held;
@@ -160,7 +162,7 @@ impl Connection {
 
     /// Whether it takes more memory than there is for requests now.
     pub(crate) fn is_too_long(&self, short_of_memory: bool) -> bool {
-        short_of_memory && self.inbox.len() > INPUT_MOST_WHEN_SHORT
+        short_of_memory && self.inbox.len() + self.client.queued_len() > INPUT_MOST_WHEN_SHORT
     }
 
     /// Ends it: what it sends takes memory that is not there.

@@ -22,8 +22,11 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Buffers to receive into: 4 MiB at most, as far as they are ever used.
-const BUFFERS: u16 = 256;
+/// Buffers to receive into: 4 MiB at most, as far as they are ever used, and of all workers no more
+/// than this part of the budget.
+const BUFFERS_MOST: u64 = 256;
+const BUFFERS_LEAST: u64 = 16;
+const BUFFERS_PART: u64 = 16;
 
 /// Changes of a worker's memory are told to the others from so many bytes on.
 const TOLD_FROM: isize = 64 << 10;
@@ -111,7 +114,10 @@ pub(crate) struct Worker<'c> {
 
 impl<'c> Worker<'c> {
     pub(crate) fn new(common: &'c Common, listeners: Vec<Listening>) -> io::Result<Self> {
-        let mut reactor = Uring::new(BUFFERS)?;
+        let buffers = buffers(common.server.cache.memory(), common.threads);
+        // Before anything is stored where they will be.
+        common.hold((usize::from(buffers) * BUFFER_LEN).cast_signed());
+        let mut reactor = Uring::new(buffers)?;
         for (number, listener) in listeners.iter().enumerate() {
             reactor.accept(listener.socket.as_fd(), number as Number)?;
         }
@@ -126,7 +132,7 @@ impl<'c> Worker<'c> {
             works: Default::default(),
             spares: Spares::new(common.server.cache.memory()),
             touched: Vec::new(),
-            untold: isize::try_from(usize::from(BUFFERS) * BUFFER_LEN).unwrap_or(0),
+            untold: 0,
             metrics: common.server.thread(),
             changes: (0, 0),
             idle: Idle::default(),
@@ -398,6 +404,13 @@ impl<'c> Worker<'c> {
         }
         Ok(())
     }
+}
+
+/// How many buffers each of so many workers receives into, a power of two.
+fn buffers(memory: u64, workers: usize) -> u16 {
+    let room = memory / BUFFERS_PART / workers as u64 / BUFFER_LEN as u64;
+    let most = room.clamp(BUFFERS_LEAST, BUFFERS_MOST);
+    1 << most.ilog2()
 }
 
 /// Bytes came over TLS: what they hold goes behind what came before.

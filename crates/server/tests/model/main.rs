@@ -1,8 +1,8 @@
 //! Random requests through every protocol, each alone and all together, against one plain model.
 //!
-//! Connections send what the dice say, in any pieces, several requests at a time. Each has keys that
-//! no other one uses before all answers have come; then they change. The clock goes forwards and
-//! backwards between.
+//! Connections send what the dice say, in any pieces, several requests at a time. Each has keys
+//! that no other one uses before all answers have come; then they change. The clock goes forwards
+//! and backwards between.
 
 mod lane;
 mod memcache;
