@@ -39,6 +39,8 @@ pub(crate) struct Connection {
     pub(crate) receiving: bool,
     /// The client sends no more.
     pub(crate) ended: bool,
+    /// Bytes came, and whether the end came with them was not looked at since.
+    pub(crate) unsure: bool,
     /// Too many answers wait: nothing is executed until they are taken.
     pub(crate) blocked: bool,
     /// Nothing more is executed; it ends once all answers are sent.
@@ -74,6 +76,7 @@ impl Connection {
             sending: 0,
             receiving: false,
             ended: false,
+            unsure: false,
             blocked: false,
             closing: false,
             shut: false,

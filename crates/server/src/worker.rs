@@ -144,7 +144,7 @@ impl<'c> Worker<'c> {
         let mut events = Vec::new();
         while !self.common.stopping.load(Ordering::Acquire) {
             let timeout_s = self.common.server.settings.timeout_s();
-            self.reactor.wait(Idle::wait(timeout_s), &mut events)?;
+            self.reactor.wait(self.idle.wait(timeout_s), &mut events)?;
             self.idle.look();
             for event in events.drain(..) {
                 self.take(event)?;
@@ -153,6 +153,7 @@ impl<'c> Worker<'c> {
             self.metrics.settle(&self.common.server.settings);
             self.heed_changes();
             self.close_idle(timeout_s);
+            self.find_ended()?;
             self.send()?;
         }
         Ok(())
@@ -175,7 +176,7 @@ impl<'c> Worker<'c> {
                 found.receiving = more;
                 match bytes {
                     Ok(Some(filled)) => {
-                        found.seen_s = self.idle.now_s();
+                        self.idle.heard(found);
                         self.metrics.add_received(filled.len() as u64);
                         self.receive(connection, filled);
                     }
@@ -261,6 +262,12 @@ impl<'c> Worker<'c> {
                 self.touched.push(number);
             }
         }
+    }
+
+    /// Receives anew from connections that have ended, so that we are told.
+    fn find_ended(&mut self) -> io::Result<()> {
+        let ended = self.idle.find_ended(self.connections.iter());
+        ended.into_iter().try_for_each(|number| self.reactor.pause(number))
     }
 
     /// Bytes came: they are executed with those of others, behind what came before.

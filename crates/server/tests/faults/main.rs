@@ -4,6 +4,7 @@
 mod answers;
 mod clock;
 mod interleaved;
+mod leaving;
 mod memory;
 mod oversized;
 mod truncated;
@@ -29,6 +30,9 @@ const PROTOCOLS: [Protocol; 4] =
 
 /// Where nothing comes any more a test fails, and does not hang.
 const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Requests after which connections that were closed must be gone.
+const TRIES: usize = 1_000_000;
 
 /// A clock that tests set.
 #[derive(Debug)]
@@ -98,7 +102,6 @@ impl Subject {
     /// Waits until nobody but us is connected.
     #[track_caller]
     fn wait_until_alone(&self) {
-        const TRIES: usize = 200_000;
         let mut control = self.connect(RESP);
         let alone = (0..TRIES).any(|_| clients(&mut control) == 1);
         assert!(alone, "connections stay");
@@ -106,7 +109,7 @@ impl Subject {
 }
 
 /// How many connections the server has.
-fn clients(control: &mut TcpStream) -> usize {
+fn clients(control: &mut (impl Read + Write)) -> usize {
     control.write_all(b"CLIENT LIST\r\n").expect("sent");
     let mut line = Vec::new();
     while line.last() != Some(&b'\n') {
@@ -123,7 +126,7 @@ fn clients(control: &mut TcpStream) -> usize {
 
 /// Sends bytes, then reads as many as are expected.
 #[track_caller]
-fn ask(stream: &mut TcpStream, request: &[u8], expected: &[u8]) {
+fn ask(stream: &mut (impl Read + Write), request: &[u8], expected: &[u8]) {
     stream.write_all(request).expect("sent");
     let mut answer = vec![0; expected.len()];
     stream.read_exact(&mut answer).expect("an answer");
