@@ -5,6 +5,7 @@ mod duplicates;
 mod folder;
 mod formats;
 mod help;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod read;
 mod roundtrip;
