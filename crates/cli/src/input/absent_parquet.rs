@@ -1,4 +1,4 @@
-//! In place of `parquet` in builds without it: no file can be opened, so that there are none of these.
+//! In place of `parquet` in builds without it: no file can be opened, so there are none of these.
 
 use super::columns::Choice;
 use super::error::RowError;
