@@ -1,6 +1,8 @@
 //! What the fuzz targets share: how a snapshot is read from end to end, how a damaged one gets its
-//! checksums right again, and how rows are compared that a parser found.
+//! checksums right again, how rows are compared that a parser found, and what clients do to
+//! servers.
 
+pub mod connections;
 mod mend;
 mod read;
 mod text;

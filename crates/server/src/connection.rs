@@ -17,7 +17,8 @@ use std::os::fd::OwnedFd;
 const OUTPUT_MOST: usize = 1 << 20;
 const OUTPUT_MOST_WHEN_SHORT: usize = 16 << 10;
 
-/// When connections take much memory, one that sends a request longer than this is closed.
+/// When connections take much memory, one that sends a request longer than this is closed, or
+/// requests that wait for `EXEC`.
 const INPUT_MOST_WHEN_SHORT: usize = 64 << 10;
 
 /// Capacity that an empty buffer of a connection keeps.
@@ -39,6 +40,8 @@ pub(crate) struct Connection {
     pub(crate) receiving: bool,
     /// The client sends no more.
     pub(crate) ended: bool,
+    /// Bytes came, and whether the end came with them was not looked at since.
+    pub(crate) unsure: bool,
     /// Too many answers wait: nothing is executed until they are taken.
     pub(crate) blocked: bool,
     /// Nothing more is executed; it ends once all answers are sent.
@@ -74,6 +77,7 @@ impl Connection {
             sending: 0,
             receiving: false,
             ended: false,
+            unsure: false,
             blocked: false,
             closing: false,
             shut: false,
@@ -157,6 +161,7 @@ impl Connection {
     pub(crate) fn count_memory(&mut self) -> isize {
         let tls = if self.tls.is_some() { SESSION_LEN } else { 0 };
         let buffers = self.inbox.capacity() + self.out.capacity() + self.sending;
+        let buffers = buffers + self.client.queued_len();
         let held = size_of::<Self>() + tls + buffers;
         let more = held.cast_signed() - self.counted.cast_signed();
         self.counted = held;
@@ -165,7 +170,7 @@ impl Connection {
 
     /// Whether it takes more memory than there is for requests now.
     pub(crate) fn is_too_long(&self, short_of_memory: bool) -> bool {
-        short_of_memory && self.inbox.len() > INPUT_MOST_WHEN_SHORT
+        short_of_memory && self.inbox.len() + self.client.queued_len() > INPUT_MOST_WHEN_SHORT
     }
 
     /// Ends it: what it sends takes memory that is not there.

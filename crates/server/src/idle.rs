@@ -1,9 +1,13 @@
-//! When connections were last heard of, to the second, and when to look for those that are silent.
+//! When connections were last heard of, to the second, and when to look for those that are silent,
+//! or at their end without our having been told.
 
-use rustix::time::{ClockId, clock_gettime};
+use crate::connection::Connection;
+use crate::reactor::Number;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::time::Duration;
 
-/// How often connections are looked through while silent ones are ended.
+/// How often connections are looked through while there is one to look at.
 const EVERY_S: u64 = 1;
 
 /// A worker's time, read once a turn.
@@ -12,12 +16,57 @@ pub(crate) struct Idle {
     now_s: u64,
     looked_s: u64,
     due: bool,
+    /// Some connections are [unsure](Connection::unsure).
+    unsure: bool,
 }
 
 impl Idle {
-    /// How long a turn may wait for events: for ever while nobody is ended for being silent.
-    pub(crate) fn timeout(timeout_s: Option<u64>) -> Option<Duration> {
-        timeout_s.map(|_| Duration::from_secs(EVERY_S))
+    /// How long a turn may wait for events: for ever while nobody is ended for being silent, and
+    /// nobody may have gone unseen.
+    pub(crate) fn wait(&self, timeout_s: Option<u64>) -> Option<Duration> {
+        (timeout_s.is_some() || self.unsure).then(|| Duration::from_secs(EVERY_S))
+    }
+
+    /// Bytes came on a connection.
+    #[inline]
+    pub(crate) fn heard(&mut self, connection: &mut Connection) {
+        connection.seen_s = self.now_s;
+        connection.unsure = true;
+        self.unsure = true;
+    }
+
+    /// Connections that have ended while they are still being received from.
+    ///
+    /// When bytes and the end come at once, Linux may tell of the bytes alone, and then of nothing:
+    /// 6.18 does on sockets in the file system. So each connection is looked at once more when it
+    /// has been silent for a moment. An end after that comes alone, and is told.
+    pub(crate) fn find_ended<'c>(
+        &mut self,
+        connections: impl Iterator<Item = (Number, &'c mut Connection)>,
+    ) -> Vec<Number> {
+        if !self.unsure || !self.due {
+            return Vec::new();
+        }
+        self.unsure = false;
+        let (mut numbers, mut sockets) = (Vec::new(), Vec::new());
+        for (number, connection) in connections {
+            if connection.unsure && connection.seen_s < self.now_s {
+                connection.unsure = false;
+                if connection.receiving {
+                    numbers.push(number);
+                    sockets.push(PollFd::new(&connection.socket, PollFlags::RDHUP));
+                }
+            }
+            self.unsure |= connection.unsure;
+        }
+        // Of those that cannot be looked at, the end is seen with whatever comes next.
+        let _ = poll(&mut sockets, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+        let ended = sockets.iter().map(|socket| !socket.revents().is_empty());
+        numbers
+            .into_iter()
+            .zip(ended)
+            .filter_map(|(number, ended)| ended.then_some(number))
+            .collect()
     }
 
     /// Reads the time.

@@ -25,8 +25,11 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Buffers to receive into: 4 MiB at most, as far as they are ever used.
-const BUFFERS: u16 = 256;
+/// Buffers to receive into: 4 MiB at most, as far as they are ever used, and of all workers no more
+/// than this part of the budget.
+const BUFFERS_MOST: u64 = 256;
+const BUFFERS_LEAST: u64 = 16;
+const BUFFERS_PART: u64 = 16;
 
 /// Changes of a worker's memory are told to the others from so many bytes on.
 const TOLD_FROM: isize = 64 << 10;
@@ -124,7 +127,10 @@ pub(crate) struct Worker<'c> {
 
 impl<'c> Worker<'c> {
     pub(crate) fn new(common: &'c Common, listeners: Vec<Listening>) -> io::Result<Self> {
-        let mut reactor = Reactor::new(common.reactor, BUFFERS)?;
+        let buffers = buffers(common.server.cache.memory(), common.threads);
+        // Before anything is stored where they will be.
+        common.hold((usize::from(buffers) * BUFFER_LEN).cast_signed());
+        let mut reactor = Reactor::new(common.reactor, buffers)?;
         let listeners = Listeners::start(listeners, &mut reactor)?;
         common.enroll(reactor.waker());
         Ok(Self {
@@ -137,7 +143,7 @@ impl<'c> Worker<'c> {
             works: Default::default(),
             spares: Spares::new(common.server.cache.memory()),
             touched: Vec::new(),
-            untold: isize::try_from(usize::from(BUFFERS) * BUFFER_LEN).unwrap_or(0),
+            untold: 0,
             metrics: common.server.thread(),
             changes: (0, 0),
             idle: Idle::default(),
@@ -149,7 +155,7 @@ impl<'c> Worker<'c> {
         let mut events = Vec::new();
         while !self.common.is_stopping() {
             let timeout_s = self.common.server.settings.timeout_s();
-            let waits = [self.listeners.timeout(), Idle::timeout(timeout_s)];
+            let waits = [self.listeners.timeout(), self.idle.wait(timeout_s)];
             self.reactor.wait(waits.into_iter().flatten().min(), &mut events)?;
             self.metrics.begin_turn();
             self.idle.look();
@@ -160,6 +166,7 @@ impl<'c> Worker<'c> {
             self.metrics.settle(&self.common.server.settings);
             self.heed_changes();
             self.close_idle(timeout_s);
+            self.find_ended()?;
             self.send()?;
             self.listeners.resume_in_time(&mut self.reactor)?;
             self.metrics.end_turn();
@@ -180,9 +187,8 @@ impl<'c> Worker<'c> {
                 self.touched.push(connection);
                 if let Some(found) = self.connections.get(connection) {
                     found.receiving = more;
-                    found.seen_s = self.idle.now_s();
                     match &bytes {
-                        Ok(Some(_)) => {}
+                        Ok(Some(_)) => self.idle.heard(found),
                         Ok(None) => found.ended = true,
                         Err(error) if is_passing(error) => {}
                         Err(_) => (found.closing, found.shut) = (true, true),
@@ -270,6 +276,12 @@ impl<'c> Worker<'c> {
                 self.touched.push(number);
             }
         }
+    }
+
+    /// Receives anew from connections that have ended, so that we are told.
+    fn find_ended(&mut self) -> io::Result<()> {
+        let ended = self.idle.find_ended(self.connections.iter());
+        ended.into_iter().try_for_each(|number| self.reactor.pause(number))
     }
 
     /// Bytes came: they are executed with those of others, behind what came before.
@@ -449,6 +461,13 @@ impl<'c> Worker<'c> {
     }
 }
 
+/// How many buffers each of so many workers receives into, a power of two.
+fn buffers(memory: u64, workers: usize) -> u16 {
+    let room = memory / BUFFERS_PART / workers as u64 / BUFFER_LEN as u64;
+    let most = room.clamp(BUFFERS_LEAST, BUFFERS_MOST);
+    1 << most.ilog2()
+}
+
 /// Bytes came over TLS: what they hold goes behind what came before.
 fn receive_tls(
     connection: &mut Connection,
@@ -507,7 +526,7 @@ mod tests {
         let ours = Socket::new(ours);
         worker.reactor.receive(&ours, 77).expect("receives");
         let mut events = Vec::new();
-        for round in 0..2 * BUFFERS {
+        for round in 0..2 * BUFFERS_MOST {
             rustix::io::write(&theirs, b"PING\r\n").expect("sent");
             while events.is_empty() {
                 worker.reactor.wait(None, &mut events).expect("a wait");

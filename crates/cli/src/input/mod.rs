@@ -16,6 +16,10 @@ mod json;
 mod jsonl;
 mod open;
 mod options;
+#[cfg(feature = "parquet")]
+mod parquet;
+#[cfg(not(feature = "parquet"))]
+#[path = "absent_parquet.rs"]
 mod parquet;
 mod patterns;
 mod pipeline;

@@ -164,9 +164,8 @@ fn open_parquet(place: &Place, options: &Options) -> Result<(Parser, Reading), E
         let expected = "expected a file, because Parquet is read from its end";
         return Err(Error::format(&place.name, format!("{expected}, found a stream")));
     }
-    let blocks = Blocks::open(place.file()?, &options.choice())
+    let (parser, blocks) = parquet::open(place.file()?, &options.choice(), options.singles())
         .map_err(|told| Error::format(&place.name, told))?;
-    let parser = parquet::Parser { columns: blocks.columns(), singles: options.singles() };
     Ok((Parser::Parquet(parser), Reading::Blocks(Box::new(blocks))))
 }
 

@@ -6,6 +6,7 @@ mod eviction;
 mod folder;
 mod formats;
 mod help;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod read;
 mod roundtrip;

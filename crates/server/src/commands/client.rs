@@ -120,6 +120,12 @@ impl Client {
         self.user.as_deref()
     }
 
+    /// Bytes of the requests that wait for `EXEC`, and of the keys that are watched.
+    #[inline]
+    pub fn queued_len(&self) -> usize {
+        self.transaction.bytes()
+    }
+
     /// Tells how much of buffers the connection has: bytes that are not read yet, room behind
     /// them, and bytes that are not sent yet. `CLIENT LIST` shows them.
     pub fn set_buffers(&self, input: usize, room: usize, output: usize) {

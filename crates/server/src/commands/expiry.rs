@@ -73,7 +73,7 @@ fn expire(call: &mut Call<'_>, time: Time, name: &str) -> Result {
         let allowed = item.filter(|item| only.allows(at_ms, item.expires_ms()));
         let over = at_ms <= now_ms;
         let write = allowed.map(|item| match Expiry::At(at_ms) {
-            _ if over => gone(now_ms),
+            _ if over => gone(),
             later => again(item, later, value),
         });
         (write, write.is_some())

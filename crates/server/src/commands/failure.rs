@@ -31,6 +31,10 @@ pub(super) const NOT_AN_INTEGER: Failure =
 pub(super) const TOO_LONG: Failure =
     Failure::answer("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
 
+/// An answer would be longer than [`Server::answer_most`](super::Server::answer_most).
+pub(super) const ANSWER_TOO_LONG: Failure =
+    Failure::answer("ERR the answer is longer than there is memory for");
+
 impl From<nuthatch_cache::Error> for Failure {
     fn from(error: nuthatch_cache::Error) -> Self {
         match error {

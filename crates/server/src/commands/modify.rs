@@ -19,10 +19,10 @@ pub(super) fn again(item: Item<'_>, expiry: Expiry, value: &mut Vec<u8>) -> Writ
     }
 }
 
-/// How to store nothing: the item is over as it is written. So a key goes within an update, with
-/// nobody's write between.
-pub(super) fn gone(now_ms: u64) -> Write<'static> {
-    Write::new().expiry(Expiry::At(now_ms))
+/// How to store nothing: the item is over as it is written, and stays so when the clock goes back.
+/// So a key goes within an update, with nobody's write between.
+pub(super) fn gone() -> Write<'static> {
+    Write::new().expiry(Expiry::At(0))
 }
 
 /// Whether a value may be so long; to be asked before it is made.

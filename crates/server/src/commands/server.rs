@@ -40,6 +40,9 @@ impl std::fmt::Debug for Rewrite {
     }
 }
 
+/// An answer takes at most this part of the budget.
+const ANSWER_PART: u64 = 4;
+
 /// The server, as commands see it.
 #[derive(Debug)]
 pub struct Server {
@@ -113,6 +116,12 @@ impl Server {
     pub fn value_most(&self) -> usize {
         let sent = usize::try_from(self.settings.bulk_len_most()).unwrap_or(usize::MAX);
         self.cache.value_most().min(sent)
+    }
+
+    /// The longest answer to one request in bytes. One that may become longer by far than its
+    /// request is held to that.
+    pub fn answer_most(&self) -> usize {
+        usize::try_from(self.cache.memory() / ANSWER_PART).unwrap_or(usize::MAX)
     }
 
     /// Where a thread counts. Each thread takes its own, once.

@@ -135,6 +135,6 @@ fn getex(call: &mut Call<'_>) -> Result {
 
 /// `GETDEL key`
 fn getdel(call: &mut Call<'_>) -> Result {
-    let write = gone(call.turn.now_ms());
+    let write = gone();
     answer_old(call, |item, _| item.map(|_| write))
 }

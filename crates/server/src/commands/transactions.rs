@@ -7,6 +7,7 @@
 //! has.
 
 use super::execute::{OUT_OF_MEMORY, run};
+use super::failure::ANSWER_TOO_LONG;
 use super::permissions::Denied;
 use super::{Args, Call, Command, Failure, Flags, Found, Keys, Result};
 use crate::protocol::resp::Span;
@@ -191,8 +192,10 @@ fn exec(call: &mut Call<'_>) -> Result {
         call.reply().null_array();
         return Ok(());
     }
+    let most = call.out.len() + call.server.answer_most();
     call.reply().array(transaction.queued.len());
     for queued in &transaction.queued {
+        let start = call.out.len();
         let mut inner = Call {
             turn: call.turn,
             client: &mut *call.client,
@@ -201,6 +204,13 @@ fn exec(call: &mut Call<'_>) -> Result {
             out: &mut *call.out,
         };
         execute_queued(&mut inner, queued.found);
+        if call.out.len() > most {
+            // It is done, and there is no room to tell.
+            call.out.truncate(start);
+            if let Failure::Answer(text) = ANSWER_TOO_LONG {
+                call.reply().error(text.as_bytes());
+            }
+        }
     }
     Ok(())
 }

@@ -86,7 +86,7 @@ fn delete(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result {
                 return (None, Outcome::Exists);
             }
             if !invalidate && !flags.remove_value() {
-                return (Some(gone(turn.now_ms())), DONE);
+                return (Some(gone()), DONE);
             }
             let end = match flags.exptime() {
                 Some(exptime) => End::new(exptime, turn.now_ms()),

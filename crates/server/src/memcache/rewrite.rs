@@ -28,8 +28,8 @@ pub(super) fn again(
     write(end, cas).flags(item.flags()).marks(item.marks())
 }
 
-/// How to store nothing: the item is over as it is written. So a key goes within an update, with
-/// nobody's write between.
-pub(super) fn gone(now_ms: u64) -> Write<'static> {
-    write(End(Some(now_ms)), None)
+/// How to store nothing: the item is over as it is written, and stays so when the clock goes back.
+/// So a key goes within an update, with nobody's write between.
+pub(super) fn gone() -> Write<'static> {
+    write(End(Some(0)), None)
 }

@@ -2,16 +2,17 @@
 
 use super::Call;
 use super::arithmetic::{Counted, Counting};
-use super::refusal::Result;
+use super::refusal::{Refusal, Result};
 use super::rewrite::again;
 use super::store::{Stored, Storing};
 use super::time::End;
 use crate::protocol::memcache::reply::{self, Line};
-use crate::protocol::memcache::{Arith, Get, Store};
+use crate::protocol::memcache::{Arith, Error, Get, Store};
 
 /// `get`, `gets`, `gat`, `gats`
 #[inline]
 pub(super) fn get(call: &mut Call<'_>, get: &Get<'_>) -> Result {
+    let most = call.out.len() + call.server.answer_most();
     for key in get.keys {
         if let Some(exptime) = get.exptime {
             get_and_touch(call, key, exptime, get.cas)?;
@@ -21,6 +22,9 @@ pub(super) fn get(call: &mut Call<'_>, get: &Get<'_>) -> Result {
             }
         } else if let Some(item) = call.turn.get(key) {
             reply::value(call.out, key, item.flags(), item.value(), None);
+        }
+        if call.out.len() > most {
+            return Err(Refusal::Answer(Error::AnswerTooLong));
         }
     }
     reply::line(call.out, Line::End);

@@ -10,12 +10,15 @@ const RELATIVE_MOST: i64 = 60 * 60 * 24 * 30;
 pub(super) struct End(pub(super) Option<u64>);
 
 impl End {
-    /// What a client means by a time. A negative one has passed.
+    /// What a client means by a time. A negative one has passed, wherever the clock goes.
     pub(super) fn new(exptime: i64, now_ms: u64) -> Self {
-        let ms = u64::try_from(exptime).unwrap_or(0).saturating_mul(1000);
-        let relative = exptime <= RELATIVE_MOST;
-        let end_ms = if relative { now_ms.saturating_add(ms) } else { ms };
-        Self((exptime != 0).then_some(end_ms))
+        let end_ms = match u64::try_from(exptime) {
+            Ok(0) => return Self(None),
+            Ok(secs) if exptime <= RELATIVE_MOST => now_ms.saturating_add(secs * 1000),
+            Ok(secs) => secs.saturating_mul(1000),
+            Err(_) => 0,
+        };
+        Self(Some(end_ms))
     }
 
     /// When this item ends.
@@ -48,7 +51,7 @@ mod tests {
         let now = 1_700_000_000_500;
         let end_ms = |exptime| End::new(exptime, now).0;
         assert_eq!(end_ms(0), None);
-        assert_eq!((end_ms(-1), end_ms(i64::MIN)), (Some(now), Some(now)));
+        assert_eq!((end_ms(-1), end_ms(i64::MIN)), (Some(0), Some(0)));
         assert_eq!(end_ms(1), Some(now + 1000));
         assert_eq!(end_ms(RELATIVE_MOST), Some(now + 2_592_000_000));
         assert_eq!(end_ms(RELATIVE_MOST + 1), Some(2_592_001_000));

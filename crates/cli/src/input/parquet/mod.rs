@@ -21,3 +21,17 @@ mod schema;
 
 pub(crate) use blocks::{Block, Blocks};
 pub(crate) use cells::{Parser, Rooms};
+
+use super::columns::Choice;
+use super::patterns::Singles;
+use std::fs::File;
+
+/// Opens a file: what takes its blocks apart, and its blocks.
+pub(crate) fn open(
+    file: File,
+    choice: &Choice,
+    singles: Singles,
+) -> Result<(Parser, Blocks), String> {
+    let blocks = Blocks::open(file, choice)?;
+    Ok((Parser { columns: blocks.columns(), singles }, blocks))
+}

@@ -75,6 +75,8 @@ errors! {
     ShutdownRefused = "ERROR: shutdown not enabled",
     /// A data block over the limit.
     TooLarge = "SERVER_ERROR object too large for cache",
+    /// Values to get that are more than there is memory for.
+    AnswerTooLong = "SERVER_ERROR out of memory writing get response",
     /// No room could be made for an object.
     OutOfMemory = "SERVER_ERROR out of memory storing object",
 }

@@ -1,0 +1,68 @@
+//! `nuthatch serve` as a process of its own: with as many connections as it may have, and killed.
+
+mod killed;
+mod many;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A server that runs until this goes.
+struct Server {
+    child: Child,
+    /// Where it listens, in the order in which it tells.
+    addresses: Vec<String>,
+}
+
+impl Server {
+    /// Starts one with these arguments, and waits until it listens.
+    fn start(args: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_nuthatch"))
+            .arg("serve")
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the command");
+        let stdout = BufReader::new(child.stdout.take().expect("its output"));
+        let mut addresses = Vec::new();
+        for line in stdout.lines() {
+            let line = line.expect("text");
+            match line.strip_prefix("listening at ").and_then(|rest| rest.split(' ').next()) {
+                Some(address) => addresses.push(address.to_owned()),
+                None => break,
+            }
+        }
+        assert!(!addresses.is_empty(), "it listens nowhere: {:?}", child.wait());
+        Self { child, addresses }
+    }
+
+    /// Kills it, as by `kill -9`.
+    fn kill(&mut self) {
+        self.child.kill().expect("killed");
+        self.child.wait().expect("its end");
+    }
+
+    fn connect(&self, listener: usize) -> TcpStream {
+        let stream = TcpStream::connect(&self.addresses[listener]).expect("a connection");
+        // Where nothing comes any more a test fails, and does not hang.
+        stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a socket");
+        stream
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Sends bytes, then reads as many as are expected.
+#[track_caller]
+fn ask(stream: &mut (impl Read + Write), request: &[u8], expected: &[u8]) {
+    stream.write_all(request).expect("sent");
+    let mut answer = vec![0; expected.len()];
+    stream.read_exact(&mut answer).expect("an answer");
+    assert_eq!(answer.escape_ascii().to_string(), expected.escape_ascii().to_string());
+}

@@ -1,0 +1,97 @@
+//! Small requests that ask for much.
+
+use crate::{MEMCACHE, RESP, Subject, ask, framed, set};
+use std::io::{Read, Write};
+
+static VALUE: [u8; 60_000] = [b'v'; 60_000];
+/// Keys of a request: of the value, that would be 6 GB.
+const KEYS: usize = 100_000;
+
+const TOO_LONG: &str = "-ERR the answer is longer than there is memory for\r\n";
+
+#[test]
+fn one_request_is_not_answered_with_more_than_there_is_memory() {
+    let subject = Subject::new();
+    let mut resp = subject.connect(RESP);
+    let (request, stored) = set(RESP, "k", &VALUE);
+    ask(&mut resp, &request, stored);
+    let mut args = vec![&b"MGET"[..]];
+    args.resize(1 + KEYS, b"k");
+    ask(&mut resp, &framed(&args), TOO_LONG.as_bytes());
+    let mut memcache = subject.connect(MEMCACHE);
+    for verb in ["get", "gets", "gat 0"] {
+        let line = format!("{verb}{}\r\n", " k".repeat(KEYS));
+        let text = b"SERVER_ERROR out of memory writing get response\r\n";
+        ask(&mut memcache, line.as_bytes(), text);
+    }
+    ask(&mut memcache, b"mn\r\n", b"MN\r\n");
+    subject.is_well();
+    // As much as fits is answered.
+    args.truncate(1 + 200);
+    let answer = [b"$60000\r\n", &VALUE[..], b"\r\n"].concat().repeat(200);
+    ask(&mut resp, &framed(&args), &[b"*200\r\n", &*answer].concat());
+}
+
+/// All of it is executed, and as many answers as fit are whole.
+#[test]
+fn a_transaction_is_not_answered_with_more_than_there_is_memory() {
+    const REQUESTS: usize = 5000;
+    let subject = Subject::new();
+    let mut stream = subject.connect(RESP);
+    let (request, stored) = set(RESP, "k", &VALUE);
+    ask(&mut stream, &request, stored);
+    ask(&mut stream, b"MULTI\r\n", b"+OK\r\n");
+    for _ in 0..REQUESTS {
+        ask(&mut stream, b"GET k\r\nINCR n\r\n", b"+QUEUED\r\n+QUEUED\r\n");
+    }
+    stream.write_all(b"EXEC\r\nGET n\r\n").expect("sent");
+    ask(&mut stream, b"", format!("*{}\r\n", 2 * REQUESTS).as_bytes());
+    let (mut values, mut errors) = (0, 0);
+    for _ in 0..REQUESTS {
+        let mut first = [0];
+        stream.read_exact(&mut first).expect("an answer");
+        if first == *b"$" {
+            ask(&mut stream, b"", &[b"60000\r\n", &VALUE[..], b"\r\n"].concat());
+            values += 1;
+        } else {
+            ask(&mut stream, b"", &TOO_LONG.as_bytes()[1..]);
+            errors += 1;
+        }
+        let number = values + errors;
+        if errors == 0 {
+            ask(&mut stream, b"", format!(":{number}\r\n").as_bytes());
+        } else {
+            // Short answers fit, or not: whichever, there is one.
+            let mut first = [0];
+            stream.read_exact(&mut first).expect("an answer");
+            let rest =
+                if first == *b":" { format!("{number}\r\n") } else { TOO_LONG[1..].to_owned() };
+            ask(&mut stream, b"", rest.as_bytes());
+        }
+    }
+    assert!(values > 100 && errors > 100, "{values} values, {errors} errors");
+    let answer = format!("${}\r\n{REQUESTS}\r\n", REQUESTS.to_string().len());
+    ask(&mut stream, b"", answer.as_bytes());
+    subject.is_well();
+}
+
+/// What waits for `EXEC` takes memory as what waits to be executed does.
+#[test]
+fn transactions_take_no_more_memory_than_there_is() {
+    let subject = Subject::new();
+    let mut streams = Vec::new();
+    for _ in 0..40 {
+        let mut stream = subject.connect(RESP);
+        ask(&mut stream, b"MULTI\r\n", b"+OK\r\n");
+        let queued = framed(&[b"SET", b"k", &VALUE]).repeat(50);
+        // It may be refused, and its connection ended.
+        let _ = stream.write_all(&queued);
+        subject.is_well();
+        streams.push(stream);
+    }
+    drop(streams);
+    subject.wait_until_alone();
+    subject.is_well();
+    let memory = subject.cache.stats().memory;
+    assert!(memory < 8 << 20, "{memory} bytes are left");
+}

@@ -1,0 +1,40 @@
+//! Clients that go as soon as they have spoken.
+
+use crate::{RESP, Subject, TRIES, ask, clients};
+use nuthatch_server::{Address, Listener, Options, Protocol, Running};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+/// Connections that go, one after the other.
+const GOING: usize = 500;
+
+/// Speaks in many pieces and goes, with an answer unread: the server may learn of the last piece
+/// and of the end at once.
+fn leave<S: Read + Write>(connect: impl Fn() -> S) {
+    let mut control = connect();
+    for _ in 0..GOING {
+        let mut stream = connect();
+        ask(&mut stream, b"PING\r\nPING\r\n", b"+PONG\r\n");
+        stream.write_all(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$200000\r\n").expect("sent");
+        for len in [[6; 630], [33; 630]].concat() {
+            stream.write_all(&[b'v'; 33][..len]).expect("sent");
+        }
+    }
+    let alone = (0..TRIES).any(|_| clients(&mut control) == 1);
+    assert!(alone, "{} connections stay", clients(&mut control) - 1);
+}
+
+/// Kernels are known that tell of what was said, and not of the end that came with it.
+#[test]
+fn who_speaks_and_goes_at_once_is_seen_to_go() {
+    let subject = Subject::new();
+    leave(|| subject.connect(RESP));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("resp");
+    let listener = Listener::new(Protocol::Resp, Address::Unix(path.clone()));
+    let options = Options::new(vec![listener]);
+    let server = Running::start(Arc::clone(&subject.cache), &options).expect("a server");
+    leave(|| UnixStream::connect(&path).expect("a connection"));
+    drop(server);
+}

@@ -1,0 +1,208 @@
+//! What clients can do wrong, and what can run out: in every protocol the answer is an error or
+//! the end of the connection, and the server goes on.
+
+mod answers;
+mod clock;
+mod interleaved;
+mod leaving;
+mod memory;
+mod oversized;
+mod truncated;
+mod unread;
+
+use nuthatch_cache::{Cache, Clock, Eviction, Options as CacheOptions};
+use nuthatch_server::protocol::mrcache::Framing;
+use nuthatch_server::{Address, Listener, Options, Protocol, Running};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The listeners of every server here, by number.
+const RESP: usize = 0;
+const MEMCACHE: usize = 1;
+const PMC: usize = 2;
+const MRCACHE: usize = 3;
+
+const PROTOCOLS: [Protocol; 4] =
+    [Protocol::Resp, Protocol::Memcache, Protocol::Pmc, Protocol::Mrcache(Framing::Len4)];
+
+/// Where nothing comes any more a test fails, and does not hang.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Requests after which connections that were closed must be gone.
+const TRIES: usize = 1_000_000;
+
+/// A clock that tests set.
+#[derive(Debug)]
+struct Hand(AtomicU64);
+
+impl Hand {
+    fn set(&self, ms: u64) {
+        self.0.store(ms, Ordering::Relaxed);
+    }
+}
+
+impl Clock for Hand {
+    fn now_ms(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A server that speaks all protocols, and its cache.
+struct Subject {
+    cache: Arc<Cache>,
+    clock: Arc<Hand>,
+    server: Running,
+}
+
+impl Subject {
+    fn new() -> Self {
+        Self::with(64 << 20, Eviction::S3Fifo, 1)
+    }
+
+    fn with(memory: u64, eviction: Eviction, threads: usize) -> Self {
+        let clock = Arc::new(Hand(1_700_000_000_000.into()));
+        let options = CacheOptions::new().memory(memory).eviction(eviction);
+        let cache = Cache::new(options.clock(Arc::<Hand>::clone(&clock))).expect("a cache");
+        let cache = Arc::new(cache);
+        let any: Address = "127.0.0.1:0".parse().expect("an address");
+        let listeners = PROTOCOLS.map(|protocol| Listener::new(protocol, any.clone()));
+        let options = Options::new(listeners.into()).threads(threads);
+        let server = Running::start(Arc::clone(&cache), &options).expect("a server");
+        Self { cache, clock, server }
+    }
+
+    /// A connection to one of the listeners.
+    fn connect(&self, listener: usize) -> TcpStream {
+        let Address::Tcp(address) = self.server.listeners()[listener].address else {
+            unreachable!("all are of the network")
+        };
+        let stream = TcpStream::connect(address).expect("a connection");
+        stream.set_nodelay(true).expect("a socket");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        stream
+    }
+
+    /// Whether the server answers somebody else, and takes no more memory than it may.
+    #[track_caller]
+    fn is_well(&self) {
+        self.answers();
+        let stats = self.cache.stats();
+        assert!(stats.memory <= stats.memory_limit, "{stats:?}");
+    }
+
+    /// Whether the server answers somebody else.
+    #[track_caller]
+    fn answers(&self) {
+        ask(&mut self.connect(RESP), b"PING\r\n", b"+PONG\r\n");
+    }
+
+    /// Waits until nobody but us is connected.
+    #[track_caller]
+    fn wait_until_alone(&self) {
+        let mut control = self.connect(RESP);
+        let alone = (0..TRIES).any(|_| clients(&mut control) == 1);
+        assert!(alone, "connections stay");
+    }
+}
+
+/// How many connections the server has.
+fn clients(control: &mut (impl Read + Write)) -> usize {
+    control.write_all(b"CLIENT LIST\r\n").expect("sent");
+    let mut line = Vec::new();
+    while line.last() != Some(&b'\n') {
+        let mut byte = [0];
+        control.read_exact(&mut byte).expect("an answer");
+        line.push(byte[0]);
+    }
+    let text = String::from_utf8(line).expect("text");
+    let len: usize = text.trim_end()[1..].parse().expect("a length");
+    let mut list = vec![0; len + 2];
+    control.read_exact(&mut list).expect("a list");
+    list.split(|byte| *byte == b'\n').count() - 2
+}
+
+/// Sends bytes, then reads as many as are expected.
+#[track_caller]
+fn ask(stream: &mut (impl Read + Write), request: &[u8], expected: &[u8]) {
+    stream.write_all(request).expect("sent");
+    let mut answer = vec![0; expected.len()];
+    stream.read_exact(&mut answer).expect("an answer");
+    assert_eq!(shown(&answer), shown(expected), "to {}", shown(request));
+}
+
+/// Sends bytes, and reads until the server ends the connection. It may end before all is sent.
+#[track_caller]
+fn ask_last(stream: &mut TcpStream, request: &[u8], expected: &[u8]) {
+    let _ = stream.write_all(request);
+    let mut answer = Vec::new();
+    // A connection that ends with bytes unread is reset, behind the answer.
+    let _ = stream.read_to_end(&mut answer);
+    assert_eq!(shown(&answer), shown(expected), "to {}", shown(request));
+}
+
+/// Bytes as people read them, the first ones.
+fn shown(bytes: &[u8]) -> String {
+    format!("{} ({})", bytes[..bytes.len().min(200)].escape_ascii(), bytes.len())
+}
+
+/// A request in RESP.
+fn framed(args: &[&[u8]]) -> Vec<u8> {
+    let mut out = format!("*{}\r\n", args.len()).into_bytes();
+    for arg in args {
+        out.extend(format!("${}\r\n", arg.len()).bytes());
+        out.extend_from_slice(arg);
+        out.extend_from_slice(b"\r\n");
+    }
+    out
+}
+
+/// A request of mrcache to store something.
+fn mrcache_set(key: &[u8], value: &[u8]) -> Vec<u8> {
+    let key_len = (key.len() as u16).to_le_bytes();
+    let value_len = (value.len() as u32).to_le_bytes();
+    [&[0, 2], &key_len[..], &value_len, key, value].concat()
+}
+
+/// A request of mrcache for a value.
+fn mrcache_get(key: &[u8]) -> Vec<u8> {
+    [&[0, 1], &(key.len() as u16).to_le_bytes()[..], key].concat()
+}
+
+/// A request to store a value, in the protocol of a listener, and what is answered.
+fn set(listener: usize, key: &str, value: &[u8]) -> (Vec<u8>, &'static [u8]) {
+    match listener {
+        RESP => (framed(&[b"SET", key.as_bytes(), value]), b"+OK\r\n"),
+        MEMCACHE => {
+            let line = format!("set {key} 0 0 {}\r\n", value.len());
+            ([line.as_bytes(), value, b"\r\n"].concat(), b"STORED\r\n")
+        }
+        PMC => ([b"SET ", key.as_bytes(), b" ", value, b"\x1f"].concat(), b"OK\x1f"),
+        _ => (mrcache_set(key.as_bytes(), value), b""),
+    }
+}
+
+/// A request for a value, in the protocol of a listener, and the answer with this value.
+fn get(listener: usize, key: &str, value: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let len = value.len();
+    match listener {
+        RESP => (
+            framed(&[b"GET", key.as_bytes()]),
+            [format!("${len}\r\n").as_bytes(), value, b"\r\n"].concat(),
+        ),
+        MEMCACHE => {
+            let line = format!("VALUE {key} 0 {len}\r\n");
+            let answer = [line.as_bytes(), value, b"\r\nEND\r\n"].concat();
+            (format!("get {key}\r\n").into_bytes(), answer)
+        }
+        PMC => (format!("GET {key}\x1f").into_bytes(), [value, b"\x1f"].concat()),
+        _ => (mrcache_get(key.as_bytes()), [&(len as u32).to_le_bytes()[..], value].concat()),
+    }
+}
+
+/// The answer that there is no value.
+fn miss(listener: usize) -> &'static [u8] {
+    [&b"$-1\r\n"[..], b"END\r\n", b"(nil)\x1f", b"\0\0\0\0"][listener]
+}

@@ -1,0 +1,138 @@
+//! The memory is used up.
+
+use crate::{MEMCACHE, MRCACHE, PMC, RESP, Subject, ask, framed, get, miss, set};
+use nuthatch_cache::{Eviction, Options};
+use std::io::{Read, Write};
+
+static VALUE: [u8; 20_000] = [b'v'; 20_000];
+
+/// What is answered when there is no room, in each protocol that tells.
+const NO_ROOM: [&[u8]; 3] = [
+    b"-OOM command not allowed when used memory > 'maxmemory'.\r\n",
+    b"SERVER_ERROR out of memory storing object\r\n",
+    b"ERROR: the memory is used up\x1f",
+];
+
+/// Stores values until one is refused. Answers how many were stored.
+fn fill(subject: &Subject, prefix: &str) -> usize {
+    let mut stream = subject.connect(RESP);
+    let most = (2 * subject.cache.memory()) as usize / VALUE.len();
+    let stored = (0..most).take_while(|number| {
+        let (request, _) = set(RESP, &format!("{prefix}:{number}"), &VALUE);
+        stream.write_all(&request).expect("sent");
+        let mut first = [0];
+        stream.read_exact(&mut first).expect("an answer");
+        let rest = if first == *b"+" { 4 } else { NO_ROOM[RESP].len() - 1 };
+        let mut answer = vec![0; rest];
+        stream.read_exact(&mut answer).expect("an answer");
+        assert!(first == *b"+" || answer == NO_ROOM[RESP][1..]);
+        first == *b"+"
+    });
+    let stored = stored.count();
+    assert!(stored < most, "there is no end to the memory");
+    stored
+}
+
+#[test]
+fn without_eviction_writes_fail_until_something_goes() {
+    for threads in [1, 2] {
+        let subject = Subject::with(Options::LEAST_MEMORY, Eviction::None, threads);
+        let stored = fill(&subject, "k");
+        assert!(stored * VALUE.len() > Options::LEAST_MEMORY as usize / 4, "{stored} stored");
+        for listener in [RESP, MEMCACHE, PMC] {
+            let mut stream = subject.connect(listener);
+            let (request, _) = set(listener, "new", &VALUE);
+            ask(&mut stream, &request, NO_ROOM[listener]);
+            ask(&mut stream, &get(listener, "new", b"").0, miss(listener));
+            // What is there is read as before, and the connection goes on.
+            let (request, answer) = get(listener, "k:1", &VALUE);
+            ask(&mut stream, &request, &answer);
+        }
+        let mut mrcache = subject.connect(MRCACHE);
+        let (request, _) = get(MRCACHE, "new", b"");
+        ask(&mut mrcache, &[set(MRCACHE, "new", &VALUE).0, request].concat(), miss(MRCACHE));
+        subject.is_well();
+        let mut stream = subject.connect(RESP);
+        for number in 0..stored {
+            ask(&mut stream, format!("DEL k:{number}\r\n").as_bytes(), b":1\r\n");
+        }
+        for listener in [RESP, MEMCACHE, PMC, MRCACHE] {
+            let mut stream = subject.connect(listener);
+            let (request, answer) = set(listener, "new", &VALUE);
+            ask(&mut stream, &request, answer);
+            let (request, answer) = get(listener, "new", &VALUE);
+            ask(&mut stream, &request, &answer);
+        }
+        subject.is_well();
+    }
+}
+
+/// Round after round.
+#[test]
+fn what_was_removed_makes_room_for_as_much() {
+    let subject = Subject::with(Options::LEAST_MEMORY, Eviction::None, 1);
+    let mut stream = subject.connect(RESP);
+    let first = fill(&subject, "k");
+    for every in [1, 2, 3, 5, 7] {
+        let keys = || (0..first).step_by(every);
+        for number in keys() {
+            ask(&mut stream, format!("DEL k:{number}\r\n").as_bytes(), b":1\r\n");
+        }
+        // What is between them is in the way, and is moved.
+        for number in keys().take(keys().count() * 3 / 4) {
+            let (request, answer) = set(RESP, &format!("k:{number}"), &VALUE);
+            ask(&mut stream, &request, answer);
+        }
+        subject.is_well();
+        ask(&mut stream, b"FLUSHALL\r\n", b"+OK\r\n");
+        let again = fill(&subject, "k");
+        assert!(again * 20 >= first * 19, "{first} values at first, {again} later");
+        ask(&mut stream, b"FLUSHALL\r\n", b"+OK\r\n");
+        for number in 0..first {
+            // The room for the last ones may be in somebody else's hands for a moment.
+            let (request, _) = set(RESP, &format!("k:{number}"), &VALUE[..VALUE.len() * 9 / 10]);
+            ask(&mut stream, &request, b"+OK\r\n");
+        }
+    }
+}
+
+#[test]
+fn with_eviction_writes_go_on_and_old_keys_go() {
+    for (threads, memory) in [(1, Options::LEAST_MEMORY), (2, 64 << 20)] {
+        let subject = Subject::with(memory, Eviction::S3Fifo, threads);
+        let count = 5 * memory as usize / VALUE.len();
+        let mut streams = [RESP, MEMCACHE, PMC, MRCACHE].map(|one| (one, subject.connect(one)));
+        for number in 0..count {
+            let key = format!("k:{number}");
+            let (listener, stream) = &mut streams[number % 4];
+            let (request, answer) = set(*listener, &key, &VALUE);
+            ask(stream, &request, answer);
+            let (request, answer) = get(*listener, &key, &VALUE);
+            ask(stream, &request, &answer);
+            if number % 100 == 0 {
+                let stats = subject.cache.stats();
+                assert!(stats.memory <= stats.memory_limit, "{stats:?}");
+            }
+        }
+        let (_, stream) = &mut streams[0];
+        ask(stream, b"EXISTS k:0 k:1 k:2 k:3\r\n", b":0\r\n");
+        let stats = subject.cache.stats();
+        assert!(stats.evicted > 0 && stats.items < count as u64 / 4, "{stats:?}");
+        subject.is_well();
+    }
+}
+
+/// A value that is appended to again and again is written again and again.
+#[test]
+fn without_eviction_a_growing_value_uses_the_memory_of_the_old_one() {
+    let subject = Subject::with(Options::LEAST_MEMORY, Eviction::None, 1);
+    let mut stream = subject.connect(RESP);
+    for round in 0..50 {
+        for len in 1..=10 {
+            let append = framed(&[b"APPEND", b"k", &VALUE[..5000]]);
+            ask(&mut stream, &append, format!(":{}\r\n", len * 5000).as_bytes());
+        }
+        ask(&mut stream, b"DEL k\r\n", b":1\r\n");
+        assert_eq!(subject.cache.len(), 0, "in round {round}");
+    }
+}

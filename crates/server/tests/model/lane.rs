@@ -1,0 +1,144 @@
+//! A connection: requests go in any pieces, and answers are compared as they come.
+
+use crate::op::{Ask, Exchange, Op, Part};
+use crate::store::Store;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+/// What goes before an answer that is wrong.
+type Wrong = String;
+
+pub(crate) struct Lane {
+    stream: BufReader<UnixStream>,
+    ask: Ask,
+    exchanges: Vec<Exchange>,
+    /// Requests, as far as they are not sent.
+    outbox: Vec<u8>,
+}
+
+impl Lane {
+    pub(crate) fn new(path: &Path, ask: Ask) -> Self {
+        let stream = UnixStream::connect(path).expect("a connection");
+        // Where nothing comes any more the test fails, and does not hang.
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
+        Self { stream: BufReader::new(stream), ask, exchanges: Vec::new(), outbox: Vec::new() }
+    }
+
+    /// Asks the model what is to come, and gets the requests ready. The last one has an answer,
+    /// so that all before it are done with once that is there.
+    pub(crate) fn prepare(&mut self, ops: &[Op], keys: [&[u8]; 2], store: &mut Store) {
+        for op in ops {
+            self.exchanges.push((self.ask)(op, keys, store));
+        }
+        let mut verb = 0;
+        while self.exchanges.last().is_some_and(|last| last.answer.is_empty()) {
+            let op = Op { verb, ..ops[ops.len() - 1].clone() };
+            self.exchanges.push((self.ask)(&op, keys, store));
+            verb += 1;
+        }
+        self.outbox = self.exchanges.iter().flat_map(|one| one.request.clone()).collect();
+    }
+
+    /// Sends so many bytes, or what is left; false once all is sent.
+    pub(crate) fn send(&mut self, len: usize) -> bool {
+        let len = len.min(self.outbox.len());
+        self.stream.get_mut().write_all(&self.outbox[..len]).expect("sent");
+        self.outbox.drain(..len);
+        !self.outbox.is_empty()
+    }
+
+    /// Reads all answers.
+    pub(crate) fn compare(&mut self, store: &mut Store) -> Result<(), Wrong> {
+        for exchange in std::mem::take(&mut self.exchanges) {
+            self.compare_one(&exchange, store).map_err(|wrong| {
+                let asked = shown(&exchange.request);
+                let expected: Vec<_> = exchange.answer.iter().map(show).collect();
+                format!("asked: {asked}\nexpected: {}\nfound: {wrong}", expected.concat())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn compare_one(&mut self, exchange: &Exchange, store: &mut Store) -> Result<(), Wrong> {
+        let mut before = Vec::new();
+        for part in &exchange.answer {
+            match part {
+                Part::Bytes(expected) => {
+                    let found = self.read(expected, &before)?;
+                    before.extend(found);
+                }
+                Part::Number { key, version } => {
+                    let number = self.number();
+                    before.extend_from_slice(number.to_string().as_bytes());
+                    store.tell(key, *version, number)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads bytes as far as they are as expected.
+    fn read(&mut self, expected: &[u8], before: &[u8]) -> Result<Vec<u8>, Wrong> {
+        let mut found = Vec::with_capacity(expected.len());
+        while found.len() < expected.len() {
+            let buffer = self.stream.fill_buf().map_err(|error| error.to_string())?;
+            let len = buffer.len().min(expected.len() - found.len());
+            let more = &buffer[..len];
+            if len == 0 || *more != expected[found.len()..found.len() + len] {
+                let found = [before, &found, buffer].concat();
+                return Err(if len == 0 { "the end".to_owned() } else { shown(&found) });
+            }
+            found.extend_from_slice(more);
+            self.stream.consume(len);
+        }
+        Ok(found)
+    }
+
+    fn number(&mut self) -> u64 {
+        let mut number = 0;
+        loop {
+            let byte = *self.stream.fill_buf().expect("an answer").first().unwrap_or(&b' ');
+            if !byte.is_ascii_digit() {
+                return number;
+            }
+            number = number * 10 + u64::from(byte - b'0');
+            self.stream.consume(1);
+        }
+    }
+
+    /// Sends bytes, and reads an answer of which the length is told by its first line of RESP.
+    pub(crate) fn get(&mut self, request: &[u8]) -> Option<Vec<u8>> {
+        self.stream.get_mut().write_all(request).expect("sent");
+        let mut line = Vec::new();
+        self.stream.read_until(b'\n', &mut line).expect("an answer");
+        let line = String::from_utf8(line).expect("text");
+        let len = line.strip_prefix('$')?.trim_end().parse::<usize>().ok()?;
+        let mut value = vec![0; len + 2];
+        self.stream.read_exact(&mut value).expect("a value");
+        value.truncate(len);
+        Some(value)
+    }
+}
+
+impl Lane {
+    /// Sends bytes, which must be answered with these.
+    pub(crate) fn expect(&mut self, request: &[u8], expected: &[u8]) -> Result<(), Wrong> {
+        self.stream.get_mut().write_all(request).expect("sent");
+        self.read(expected, b"").map(drop)
+    }
+}
+
+fn shown(bytes: &[u8]) -> String {
+    const MOST: usize = 300;
+    let text = bytes[..bytes.len().min(MOST)].escape_ascii();
+    if bytes.len() <= MOST { text.to_string() } else { format!("{text}... ({})", bytes.len()) }
+}
+
+fn show(part: &Part) -> String {
+    match part {
+        Part::Bytes(bytes) => shown(bytes),
+        Part::Number { .. } => "<number>".to_owned(),
+    }
+}

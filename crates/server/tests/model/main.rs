@@ -1,0 +1,252 @@
+//! Random requests through every protocol, each alone and all together, against one plain model.
+//!
+//! Connections send what the dice say, in any pieces, several requests at a time. Each has keys
+//! that no other one uses before all answers have come; then they change. The clock goes forwards
+//! and backwards between.
+
+mod lane;
+mod memcache;
+mod messages;
+mod meta;
+mod op;
+mod resp;
+mod store;
+
+use lane::Lane;
+use nuthatch_cache::{Cache, Clock, Options as CacheOptions};
+use nuthatch_server::protocol::mrcache::Framing;
+use nuthatch_server::{Address, Listener, Options, Protocol, Running};
+use op::{Ask, Op, op};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use store::Store;
+
+const LANES: usize = 5;
+const START_MS: u64 = 1_700_000_000_000;
+const DAY_MS: i64 = 86_400_000;
+
+/// A clock that the test sets.
+#[derive(Debug)]
+struct Hand(AtomicU64);
+
+impl Clock for Hand {
+    fn now_ms(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// All connections ask, each with keys that depend on the turn.
+    Ask {
+        turn: usize,
+        ops: [Vec<Op>; LANES],
+        /// Bytes that go in one piece.
+        pieces: Vec<usize>,
+    },
+    /// The clock moves by so many milliseconds.
+    Move(i64),
+    /// All is removed: by `FLUSHALL`, by `flush_all`, or by that in so many seconds.
+    Flush(u8),
+    /// A connection ends, and another one begins.
+    Reconnect(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let lane = || vec(op(), 0..10);
+    let ops = [lane(), lane(), lane(), lane(), lane()];
+    let piece = prop_oneof![1..4_usize, 1..100_usize, 1000..40_000_usize];
+    let by_ms = prop_oneof![
+        3 => 1..3000_i64,
+        3 => 1..70_000_i64,
+        1 => (1..100_i64).prop_map(|days| days * DAY_MS),
+    ];
+    prop_oneof![
+        12 => (0..LANES, ops, vec(piece, 1..6))
+            .prop_map(|(turn, ops, pieces)| Step::Ask { turn, ops, pieces }),
+        4 => by_ms.clone().prop_map(Step::Move),
+        3 => by_ms.prop_map(|ms| Step::Move(-ms)),
+        1 => (0..30_u8).prop_map(Step::Flush),
+        1 => (0..LANES).prop_map(Step::Reconnect),
+    ]
+}
+
+/// A server, connections to it, and the model.
+struct World {
+    server: Running,
+    clock: Arc<Hand>,
+    store: Store,
+    lanes: Vec<Lane>,
+    asks: [(usize, Ask); LANES],
+    control: Lane,
+    flusher: Lane,
+    _folder: tempfile::TempDir,
+}
+
+/// How each lane asks, and at which listener.
+const RESP: (usize, Ask) = (0, resp::ask);
+const TEXT: (usize, Ask) = (1, memcache::ask);
+const META: (usize, Ask) = (1, meta::ask);
+const PMC: (usize, Ask) = (2, messages::ask_pmc);
+const MRCACHE: (usize, Ask) = (3, messages::ask_mrcache);
+
+const PROTOCOLS: [Protocol; 4] =
+    [Protocol::Resp, Protocol::Memcache, Protocol::Pmc, Protocol::Mrcache(Framing::Len4)];
+
+fn path_of(server: &Running, listener: usize) -> &Path {
+    match &server.listeners()[listener].address {
+        Address::Unix(path) => path,
+        Address::Tcp(_) => unreachable!("all are in a folder"),
+    }
+}
+
+impl World {
+    fn new(asks: [(usize, Ask); LANES], threads: usize) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let clock = Arc::new(Hand(START_MS.into()));
+        let options = CacheOptions::new().memory(64 << 20).clock(Arc::<Hand>::clone(&clock));
+        let cache = Arc::new(Cache::new(options).expect("a cache"));
+        let store = Store::new(START_MS, cache.value_most());
+        let listeners = PROTOCOLS.iter().enumerate().map(|(number, protocol)| {
+            let path: PathBuf = folder.path().join(number.to_string());
+            Listener::new(*protocol, Address::Unix(path))
+        });
+        let options = Options::new(listeners.collect()).threads(threads);
+        let server = Running::start(cache, &options).expect("a server");
+        let lane = |(listener, ask): (usize, Ask)| Lane::new(path_of(&server, listener), ask);
+        let lanes = asks.map(lane).into();
+        let (control, flusher) = (lane(RESP), lane(TEXT));
+        Self { server, clock, store, lanes, asks, control, flusher, _folder: folder }
+    }
+
+    fn take(&mut self, step: &Step) -> Result<(), String> {
+        match step {
+            Step::Ask { turn, ops, pieces } => self.ask(*turn, ops, pieces),
+            Step::Move(by_ms) => self.move_clock(*by_ms),
+            Step::Flush(how) => self.flush(*how),
+            Step::Reconnect(lane) => {
+                let (listener, ask) = self.asks[*lane];
+                self.lanes[*lane] = Lane::new(path_of(&self.server, listener), ask);
+                Ok(())
+            }
+        }
+    }
+
+    fn ask(&mut self, turn: usize, ops: &[Vec<Op>], pieces: &[usize]) -> Result<(), String> {
+        for (number, (lane, ops)) in self.lanes.iter_mut().zip(ops).enumerate() {
+            let first = (number + turn) % LANES;
+            let keys = [first, first + LANES].map(|key| format!("key:{key}"));
+            lane.prepare(ops, [keys[0].as_bytes(), keys[1].as_bytes()], &mut self.store);
+        }
+        let mut pieces = pieces.iter().cycle();
+        loop {
+            let mut more = false;
+            for lane in &mut self.lanes {
+                more |= lane.send(*pieces.next().expect("one at least"));
+            }
+            if !more {
+                break;
+            }
+        }
+        self.lanes.iter_mut().try_for_each(|lane| lane.compare(&mut self.store))
+    }
+
+    /// Whether a key that was over is there again depends on whether its memory was used anew.
+    /// One that is must have what it had, and one that was never over must be there.
+    fn move_clock(&mut self, by_ms: i64) -> Result<(), String> {
+        let now_ms = self.store.now_ms.saturating_add_signed(by_ms).max(DAY_MS.unsigned_abs());
+        self.clock.0.store(now_ms, Ordering::Relaxed);
+        self.store.set_now(now_ms);
+        self.control.get(b"PING\r\n");
+        for key in self.store.back_again() {
+            let request = [b"GET ", &*key, b"\r\n"].concat();
+            match self.control.get(&request) {
+                None => drop(self.store.remove(&key)),
+                found if found == self.store.get(&key).map(|entry| entry.value.clone()) => {}
+                found => return Err(format!("{key:?} came back as {found:?}")),
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, how: u8) -> Result<(), String> {
+        let (lane, request, answer) = match how {
+            0..10 => (&mut self.control, "FLUSHALL\r\n".to_owned(), "+OK\r\n"),
+            10..20 => (&mut self.flusher, "flush_all\r\n".to_owned(), "OK\r\n"),
+            _ => (&mut self.flusher, format!("flush_all {}\r\n", how - 19), "OK\r\n"),
+        };
+        let secs = how.saturating_sub(19);
+        if how >= 10 {
+            let at_ms = self.store.now_ms + u64::from(secs) * 1000;
+            self.store.flush_at_ms = Some(at_ms).filter(|_| secs > 0);
+        }
+        if secs == 0 {
+            self.store.clear();
+        }
+        lane.expect(request.as_bytes(), answer.as_bytes())
+    }
+
+    /// Whether all is there that the model has.
+    fn finish(&mut self) -> Result<(), String> {
+        for (key, entry) in self.store.all() {
+            let request = [b"GET ", &*key, b"\r\n"].concat();
+            if self.control.get(&request).as_ref() != Some(&entry.value) {
+                return Err(format!("{} is not what it was at the end", key.escape_ascii()));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn run(asks: [(usize, Ask); LANES], threads: usize, steps: &[Step]) -> Result<(), TestCaseError> {
+    let mut world = World::new(asks, threads);
+    let mut outcome = steps.iter().try_for_each(|step| world.take(step));
+    outcome = outcome.and_then(|()| world.finish());
+    outcome.map_err(TestCaseError::fail)
+}
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(config(200))]
+
+    #[test]
+    fn all_protocols_together(steps in vec(step(), 1..25), threads in 1..3_usize) {
+        run([RESP, TEXT, META, PMC, MRCACHE], threads, &steps)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(config(60))]
+
+    #[test]
+    fn resp_alone(steps in vec(step(), 1..25), threads in 1..3_usize) {
+        run([RESP; LANES], threads, &steps)?;
+    }
+
+    #[test]
+    fn memcached_text_alone(steps in vec(step(), 1..25), threads in 1..3_usize) {
+        run([TEXT; LANES], threads, &steps)?;
+    }
+
+    #[test]
+    fn memcached_meta_alone(steps in vec(step(), 1..25), threads in 1..3_usize) {
+        run([META; LANES], threads, &steps)?;
+    }
+
+    #[test]
+    fn poor_mans_cache_alone(steps in vec(step(), 1..25), threads in 1..3_usize) {
+        run([PMC; LANES], threads, &steps)?;
+    }
+
+    #[test]
+    fn mrcache_alone(steps in vec(step(), 1..25), threads in 1..3_usize) {
+        run([MRCACHE; LANES], threads, &steps)?;
+    }
+}

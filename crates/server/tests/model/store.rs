@@ -1,0 +1,147 @@
+//! The plain model: a map, a time, and what clients were told.
+
+use std::collections::{HashMap, HashSet};
+
+/// The value of a key, and all that goes with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) value: Vec<u8>,
+    pub(crate) flags: u32,
+    /// From this time on it is over.
+    pub(crate) end_ms: Option<u64>,
+    /// Tells one write of the value from the next, as a number for compare-and-set does.
+    pub(crate) version: u64,
+}
+
+/// What the server should hold.
+#[derive(Debug)]
+pub(crate) struct Store {
+    pub(crate) now_ms: u64,
+    /// The longest value.
+    pub(crate) value_most: usize,
+    entries: HashMap<Vec<u8>, Entry>,
+    versions: u64,
+    /// The version that each number for compare-and-set stands for, and the other way round.
+    told: HashMap<u64, u64>,
+    numbers: HashMap<u64, u64>,
+    /// The number that a client was told of a key last.
+    last_told: HashMap<Vec<u8>, u64>,
+    /// Keys that were over at some time since they were written: the server may have forgotten
+    /// them, or not.
+    doubtful: HashSet<Vec<u8>>,
+    /// When all is to be removed.
+    pub(crate) flush_at_ms: Option<u64>,
+}
+
+impl Store {
+    pub(crate) fn new(now_ms: u64, value_most: usize) -> Self {
+        Self {
+            now_ms,
+            value_most,
+            entries: HashMap::new(),
+            versions: 0,
+            told: HashMap::new(),
+            numbers: HashMap::new(),
+            last_told: HashMap::new(),
+            doubtful: HashSet::new(),
+            flush_at_ms: None,
+        }
+    }
+
+    fn is_over(&self, entry: &Entry) -> bool {
+        entry.end_ms.is_some_and(|end_ms| end_ms <= self.now_ms)
+    }
+
+    /// What a key has now.
+    pub(crate) fn get(&self, key: &[u8]) -> Option<&Entry> {
+        self.entries.get(key).filter(|entry| !self.is_over(entry))
+    }
+
+    /// Another value; answers its version.
+    pub(crate) fn put(&mut self, key: &[u8], value: &[u8], flags: u32, end_ms: Option<u64>) -> u64 {
+        self.versions += 1;
+        let entry = Entry { value: value.to_vec(), flags, end_ms, version: self.versions };
+        self.entries.insert(key.to_vec(), entry);
+        self.doubtful.remove(key);
+        self.versions
+    }
+
+    /// Another value in place of the one there, whose flags and end stay.
+    pub(crate) fn alter(&mut self, key: &[u8], value: &[u8]) -> u64 {
+        let (flags, end_ms) = self.get(key).map_or((0, None), |entry| (entry.flags, entry.end_ms));
+        self.put(key, value, flags, end_ms)
+    }
+
+    /// The same value with another end.
+    pub(crate) fn end_at(&mut self, key: &[u8], end_ms: Option<u64>) {
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.end_ms = end_ms;
+        }
+    }
+
+    /// Removes a key for good, over or not; whether it was there.
+    pub(crate) fn remove(&mut self, key: &[u8]) -> bool {
+        let was_there = self.get(key).is_some();
+        self.entries.remove(key);
+        self.doubtful.remove(key);
+        was_there
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+        self.doubtful.clear();
+    }
+
+    /// Moves the time, to anywhere.
+    pub(crate) fn set_now(&mut self, now_ms: u64) {
+        self.note_over();
+        self.now_ms = now_ms;
+        if self.flush_at_ms.is_some_and(|at_ms| at_ms <= now_ms) {
+            self.flush_at_ms = None;
+            self.clear();
+        }
+        self.note_over();
+    }
+
+    fn note_over(&mut self) {
+        let over = self.entries.iter().filter(|(_, entry)| self.is_over(entry));
+        let over: Vec<_> = over.map(|(key, _)| key.clone()).collect();
+        self.doubtful.extend(over);
+    }
+
+    /// Keys that are there again since the time went back, if the server did not forget them.
+    pub(crate) fn back_again(&self) -> Vec<Vec<u8>> {
+        self.doubtful.iter().filter(|key| self.get(key).is_some()).cloned().collect()
+    }
+
+    /// All that is there.
+    pub(crate) fn all(&self) -> Vec<(Vec<u8>, Entry)> {
+        let there = self.entries.iter().filter(|(_, entry)| !self.is_over(entry));
+        there.map(|(key, entry)| (key.clone(), entry.clone())).collect()
+    }
+
+    /// A client was told this number for a version of a key's value. It must tell the version from
+    /// all others.
+    pub(crate) fn tell(&mut self, key: &[u8], version: u64, number: u64) -> Result<(), String> {
+        let same_version = *self.told.entry(number).or_insert(version) == version;
+        let same_number = *self.numbers.entry(version).or_insert(number) == number;
+        self.last_told.insert(key.to_vec(), number);
+        if same_version && same_number {
+            return Ok(());
+        }
+        Err(format!("the number {number} does not tell this value from all others"))
+    }
+
+    /// A number for compare-and-set as a client might send it: the last one it was told of a key,
+    /// or one that nobody was told.
+    pub(crate) fn some_number(&self, key: &[u8], known: bool) -> u64 {
+        let known = self.last_told.get(key).filter(|_| known);
+        known.copied().unwrap_or(1 << 60)
+    }
+
+    /// Whether this number stands for what a key has now.
+    pub(crate) fn is_current(&self, key: &[u8], number: u64) -> bool {
+        let version = self.get(key).map(|entry| entry.version);
+        version.is_some() && self.told.get(&number).copied() == version
+    }
+}
