@@ -71,7 +71,7 @@ impl Cache {
         Session::new(self)
     }
 
-    /// The longest value in bytes: 512 MiB, or what makes half of the budget with the longest key.
+    /// The longest value in bytes: 512 MiB, or what makes 3/8 of the budget with the longest key.
     /// Less where there are not enough addresses: a budget from 512 GiB up leaves fewer and fewer,
     /// as does a process that may not have many.
     pub fn value_most(&self) -> usize {

@@ -23,8 +23,9 @@ use std::sync::atomic::Ordering;
 /// The longest value.
 pub(crate) const VALUE_MOST: u64 = 512 << 20;
 
-/// An item may take this part of the budget, since one that replaces it must have room beside it.
-const BUDGET_PART: u64 = 2;
+/// Of the budget, a large item may take so many eighths: there is room for one that replaces it, and
+/// for a request that holds it.
+const BUDGET_EIGHTHS: u64 = 3;
 
 /// From so many bytes on, a large item lies in huge pages as far as it fills them: it is written in
 /// a third of the time. Such an item is a range of its own for the system, of which a process has
@@ -64,7 +65,7 @@ impl Segments {
     /// Bytes of the longest item, without its head.
     pub(crate) fn item_most(&self, memory: u64) -> u64 {
         let addresses = u64::from(self.large_granules()) * u64::from(self.len());
-        let large = (memory.min(addresses) / BUDGET_PART).saturating_sub(Head::MOST as u64);
+        let large = (memory.min(addresses) / 8 * BUDGET_EIGHTHS).saturating_sub(Head::MOST as u64);
         large.max(u64::from(self.len()) / 2)
     }
 

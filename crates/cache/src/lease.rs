@@ -57,6 +57,13 @@ impl fmt::Debug for Lease {
 }
 
 impl Turn<'_> {
+    /// Whether an item has a segment of its own, so that a lease keeps nothing else.
+    pub fn is_large(&self, item: &Item<'_>) -> bool {
+        let segments = &self.cache().segments;
+        let place = self.cache().arena.place_of(item.bytes);
+        place.is_some_and(|place| segments.is_large(segments.of(place)))
+    }
+
     /// Keeps an item that was read after the turn, until the lease is dropped: to send it from
     /// where it lies, say. `cache` is the cache of this turn.
     ///

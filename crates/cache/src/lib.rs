@@ -19,7 +19,7 @@
 //! whatever other threads write meanwhile. Short turns let memory come back sooner. What must stay
 //! longer is leased: [`Turn::lease`].
 //!
-//! A value has up to 512 MiB, or half of the budget, and lies in one piece: [`Cache::value_most`].
+//! A value has up to 512 MiB, or 3/8 of the budget, and lies in one piece: [`Cache::value_most`].
 //! Where there is no room for a long one, the write fails with [`Error::Full`], and room is made
 //! before the next turn, or by [`Turn::renew`].
 

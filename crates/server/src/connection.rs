@@ -3,6 +3,7 @@
 use crate::batch::{Progress, Source};
 use crate::commands::{Client, Server};
 use crate::journal;
+use crate::lent::Outgoing;
 use crate::listener::Protocol;
 use crate::protocol::memcache::reply::server_error;
 use crate::protocol::{pmc, resp};
@@ -104,7 +105,7 @@ impl Connection {
     /// Whether the client must take some answers before there are more.
     pub(crate) fn note_output(&mut self, short_of_memory: bool) {
         let most = if short_of_memory { OUTPUT_MOST_WHEN_SHORT } else { OUTPUT_MOST };
-        let blocked = self.out.len() + self.sending > most;
+        let blocked = self.out.len() + self.client.lent.len() + self.sending > most;
         if blocked && !self.blocked {
             self.client.note_output_limit();
         }
@@ -145,15 +146,18 @@ impl Connection {
     /// Whether there is something to send.
     pub(crate) fn has_output(&self) -> bool {
         let tls = self.tls.as_ref();
-        !self.out.is_empty() || tls.is_some_and(|tls| tls.has_pending(self.closing))
+        let some = !self.out.is_empty() || !self.client.lent.is_empty();
+        some || tls.is_some_and(|tls| tls.has_pending(self.closing))
     }
 
-    /// What is to be sent.
-    pub(crate) fn take_output(&mut self) -> io::Result<Vec<u8>> {
-        let out = std::mem::take(&mut self.out);
+    /// What is to be sent next.
+    pub(crate) fn take_output(&mut self) -> io::Result<Outgoing> {
         match &mut self.tls {
-            None => Ok(out),
-            Some(tls) => tls.send(&out, self.closing),
+            None => Ok(self.client.lent.take_first(&mut self.out)),
+            Some(tls) => {
+                let out = std::mem::take(&mut self.out);
+                tls.send(&out, self.closing).map(Outgoing::Bytes)
+            }
         }
     }
 

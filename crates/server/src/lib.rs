@@ -16,6 +16,7 @@ mod facts;
 mod full;
 mod idle;
 mod journal;
+mod lent;
 mod listener;
 pub mod memcache;
 pub mod mrcache;
@@ -32,6 +33,7 @@ mod worker;
 
 pub use address::Address;
 pub use full::Full;
+pub use lent::Lent;
 pub use listener::{Listener, Protocol};
 pub use reactor::Reactors;
 pub use serve::{Options, Running, Stopper};

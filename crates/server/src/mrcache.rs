@@ -5,8 +5,10 @@
 
 use crate::commands::Other;
 use crate::full::Full;
+use crate::lent::Lent;
 use crate::protocol::mrcache::{Framing, Request};
-use nuthatch_cache::{Error, Turn, Write};
+use nuthatch_cache::{Cache, Error, Turn, Write};
+use std::sync::Arc;
 
 /// Executes a request and appends its answer, if there is one. With [`Full`] nothing was done:
 /// there may be room in the next turn, in which to try once more; then [`out_of_memory`].
@@ -15,7 +17,7 @@ pub fn execute(
     turn: &Turn<'_>,
     framing: Framing,
     request: &Request<'_>,
-    out: &mut Vec<u8>,
+    (out, lent, cache): (&mut Vec<u8>, &mut Lent, &Arc<Cache>),
 ) -> Result<(), Full> {
     match *request {
         Request::Get { key } | Request::GetZ { key } => {
@@ -24,7 +26,7 @@ pub fn execute(
             match item
                 .and_then(|item| framing.value_header(out, item.value().len()).and(Some(item)))
             {
-                Some(item) => out.extend_from_slice(item.value()),
+                Some(item) => lent.value(turn, cache, &item, out),
                 None => framing.miss(out),
             }
             Ok(())

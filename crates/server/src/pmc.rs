@@ -4,8 +4,10 @@
 
 use crate::commands::{Client, Denied, Other, Server};
 use crate::full::Full;
+use crate::lent::Lent;
 use crate::protocol::pmc::{Reply, Request, Span};
-use nuthatch_cache::{Error, Turn, Write};
+use nuthatch_cache::{Cache, Error, Turn, Write};
+use std::sync::Arc;
 
 /// Executes the request in a message and appends its answer. With [`Full`] nothing was answered:
 /// there may be room in the next turn, in which to try once more; then [`out_of_memory`].
@@ -14,13 +16,17 @@ pub fn execute(
     turn: &Turn<'_>,
     message: &[u8],
     request: Request,
-    out: &mut Vec<u8>,
+    (out, lent, cache): (&mut Vec<u8>, &mut Lent, &Arc<Cache>),
 ) -> Result<(), Full> {
     let part = |span: Span| span.of(message).unwrap_or_default();
     let mut reply = Reply::new(out);
     match request {
         Request::Get { key } => match turn.get(part(key)) {
-            Some(item) => reply.value(item.value()),
+            Some(item) if reply.takes(item.value()) => {
+                lent.value(turn, cache, &item, out);
+                Reply::new(out).value_end();
+            }
+            Some(_) => {}
             None => reply.miss(),
         },
         Request::Set { key, value } => match turn.set(part(key), part(value), &Write::new()) {

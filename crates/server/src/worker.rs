@@ -8,6 +8,7 @@ use crate::connections::Connections;
 use crate::drivers::{Driver, MemcacheDriver, MrcacheDriver, PmcDriver, RespDriver};
 use crate::idle::Idle;
 use crate::journal;
+use crate::lent::Outgoing;
 use crate::listener::{Listening, Protocol};
 use crate::memcache::Shared;
 use crate::protocol::mrcache::Framing;
@@ -34,11 +35,14 @@ const BUFFERS_PART: u64 = 16;
 /// Changes of a worker's memory are told to the others from so many bytes on.
 const TOLD_FROM: isize = 64 << 10;
 
+/// An inbox up to so many bytes grows to twice its length.
+const DOUBLES_UP_TO: usize = 1 << 20;
+
 /// Answers of so many bytes are sent before others are made, lest they leave the processor's cache.
 const SENT_EARLY_FROM: usize = 64 << 10;
 
 /// When connections take more than this part of the budget, they must make do with less.
-const HELD_PART: u64 = 4;
+const HELD_PART: u64 = 2;
 
 /// What workers share.
 #[derive(Debug)]
@@ -199,16 +203,17 @@ impl<'c> Worker<'c> {
                     self.receive(connection, filled);
                 }
             }
-            Event::Sent { connection, mut buffer, result } => {
+            Event::Sent { connection, outgoing, result } => {
                 self.touched.push(connection);
                 let Some(found) = self.connections.get(connection) else { return Ok(()) };
                 found.sending = 0;
                 found.seen_s = self.idle.now_s();
-                self.metrics.add_sent(buffer.len() as u64);
+                self.metrics.add_sent(outgoing.bytes().len() as u64);
                 if result.is_err() {
                     (found.closing, found.shut) = (true, true);
                     found.out.clear();
-                } else {
+                    found.client.lent.clear();
+                } else if let Outgoing::Bytes(mut buffer) = outgoing {
                     buffer.clear();
                     if found.out.capacity() == 0 && buffer.capacity() <= KEPT {
                         found.out = buffer;
@@ -236,11 +241,10 @@ impl<'c> Worker<'c> {
         };
         let mut connection = Connection::new(socket, protocol, client, server);
         connection.seen_s = self.idle.now_s();
-        if let Some(tls) = self.common.tls.as_ref().filter(|_| tls) {
-            match tls.session() {
-                Ok(session) => connection.tls = Some(Box::new(session)),
-                Err(_) => return,
-            }
+        match self.common.tls.as_ref().filter(|_| tls).map(Tls::session) {
+            Some(Ok(session)) => connection.tls = Some(Box::new(session)),
+            Some(Err(_)) => return,
+            None => connection.client.lent.allow(),
         }
         if let Some(Failure::Answer(text)) = failure {
             connection.refuse(&text);
@@ -302,14 +306,14 @@ impl<'c> Worker<'c> {
                     bytes
                 }
             };
-            inbox.extend_from_slice(reactor.bytes(&filled));
+            append(&mut inbox, reactor.bytes(&filled));
             works[at].source = Source::Inbox(inbox);
         } else if connection.inbox.is_empty() && !connection.blocked {
             connection.work = Some(works.len());
             works.push(Work { connection: number, source: Source::Buffer(filled) });
             return;
         } else {
-            connection.inbox.extend_from_slice(reactor.bytes(&filled));
+            append(&mut connection.inbox, reactor.bytes(&filled));
             if !connection.blocked {
                 connection.work = Some(works.len());
                 let inbox = std::mem::take(&mut connection.inbox);
@@ -402,7 +406,8 @@ impl<'c> Worker<'c> {
     /// Sends long answers while they are still in the processor's cache.
     fn send_early(&mut self, number: Number) -> io::Result<()> {
         let Some(connection) = self.connections.get(number) else { return Ok(()) };
-        if connection.out.len() < SENT_EARLY_FROM || connection.sending > 0 || connection.shut {
+        let short = connection.out.len() < SENT_EARLY_FROM && connection.client.lent.is_empty();
+        if short || connection.sending > 0 || connection.shut {
             return Ok(());
         }
         self.send_output(number)?;
@@ -412,9 +417,9 @@ impl<'c> Worker<'c> {
     /// Hands what is to be sent of a connection to the kernel.
     fn send_output(&mut self, number: Number) -> io::Result<()> {
         let Some(connection) = self.connections.get(number) else { return Ok(()) };
-        if let Ok(buffer) = connection.take_output() {
-            connection.sending = buffer.len();
-            return self.reactor.send(&connection.socket, number, buffer);
+        if let Ok(outgoing) = connection.take_output() {
+            connection.sending = outgoing.bytes().len();
+            return self.reactor.send(&connection.socket, number, outgoing);
         }
         (connection.closing, connection.shut) = (true, true);
         Ok(())
@@ -466,6 +471,14 @@ fn buffers(memory: u64, workers: usize) -> u16 {
     let room = memory / BUFFERS_PART / workers as u64 / BUFFER_LEN as u64;
     let most = room.clamp(BUFFERS_LEAST, BUFFERS_MOST);
     1 << most.ilog2()
+}
+
+/// Appends to an inbox. A long one does not grow to twice its length at once, for all of it counts.
+fn append(inbox: &mut Vec<u8>, bytes: &[u8]) {
+    if inbox.len() >= DOUBLES_UP_TO && inbox.capacity() - inbox.len() < bytes.len() {
+        inbox.reserve_exact((inbox.len() / 8).max(bytes.len()));
+    }
+    inbox.extend_from_slice(bytes);
 }
 
 /// Bytes came over TLS: what they hold goes behind what came before.

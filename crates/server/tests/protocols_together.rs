@@ -6,7 +6,7 @@ use nuthatch_server::commands::{Args, Client, Server};
 use nuthatch_server::protocol::mrcache::Framing;
 use nuthatch_server::protocol::resp::Span;
 use nuthatch_server::protocol::{memcache as memcache_protocol, mrcache as mrcache_protocol, pmc};
-use nuthatch_server::{Full, commands, memcache, mrcache};
+use nuthatch_server::{Full, Lent, commands, memcache, mrcache};
 use std::sync::Arc;
 
 struct Engine {
@@ -56,7 +56,8 @@ impl Engine {
         let mut out = Vec::new();
         self.in_turn(|turn| {
             let (server, shared) = (&self.server, &self.shared);
-            let mut call = memcache::Call { turn, server, shared, out: &mut out };
+            let mut call =
+                memcache::Call { turn, server, shared, out: &mut out, lent: &mut Lent::default() };
             memcache::execute(&mut call, &request).expect("there is room");
         });
         String::from_utf8(out).expect("text")
@@ -64,7 +65,9 @@ impl Engine {
 
     fn mrcache(&self, framing: Framing, request: &mrcache_protocol::Request<'_>) -> Vec<u8> {
         let mut out = Vec::new();
-        self.in_turn(|turn| mrcache::execute(turn, framing, request, &mut out)).expect("room");
+        let mut lent = Lent::default();
+        let answer = (&mut out, &mut lent, &self.cache);
+        self.in_turn(|turn| mrcache::execute(turn, framing, request, answer)).expect("room");
         out
     }
 
@@ -72,7 +75,9 @@ impl Engine {
     fn pmc(&self, message: &str) -> String {
         let (message, request) = pmc_request(message);
         let mut out = Vec::new();
-        self.in_turn(|turn| nuthatch_server::pmc::execute(turn, &message, request, &mut out))
+        let mut lent = Lent::default();
+        let answer = (&mut out, &mut lent, &self.cache);
+        self.in_turn(|turn| nuthatch_server::pmc::execute(turn, &message, request, answer))
             .expect("there is room");
         assert_eq!(out.pop(), Some(pmc::SEPARATOR));
         String::from_utf8(out).expect("text")
@@ -185,7 +190,7 @@ fn pmc_answers_each_message() {
 #[test]
 fn without_room_the_old_value_goes_with_the_new_one() {
     let options = Options::new().memory(16 << 20).eviction(Eviction::None);
-    let cache = Cache::new(options).expect("a small cache");
+    let cache = Arc::new(Cache::new(options).expect("a small cache"));
     let mut session = cache.session().expect("one session");
     let turn = session.turn();
     let value = vec![b'v'; 50_000];
@@ -202,8 +207,11 @@ fn without_room_the_old_value_goes_with_the_new_one() {
 
     // Both may be stored in another turn: nothing is done, and nothing answered.
     let mut out = Vec::new();
-    assert_eq!(mrcache::execute(&turn, Framing::Len4, &set, &mut out), Err(Full));
-    assert_eq!(nuthatch_server::pmc::execute(&turn, &message, request, &mut out), Err(Full));
+    let mut lent = Lent::default();
+    let answer = (&mut out, &mut lent, &cache);
+    assert_eq!(mrcache::execute(&turn, Framing::Len4, &set, answer), Err(Full));
+    let answer = (&mut out, &mut lent, &cache);
+    assert_eq!(nuthatch_server::pmc::execute(&turn, &message, request, answer), Err(Full));
     assert!(out.is_empty());
     assert!(turn.get(&key).is_some() && turn.get(pmc_key).is_some());
 

@@ -19,7 +19,7 @@ impl Server {
     /// Starts one with these arguments, and waits until it listens.
     fn start(args: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_nuthatch"))
-            .arg("serve")
+            .args(["serve", "--admin", "off"])
             .args(args)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

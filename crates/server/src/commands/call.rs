@@ -1,8 +1,9 @@
 //! One request, on its way to its answer.
 
 use super::{Client, Keys, Server};
+use crate::lent::LENT_FROM;
 use crate::protocol::resp::{Reply, Span};
-use nuthatch_cache::Turn;
+use nuthatch_cache::{Item, Turn};
 
 /// The arguments of a request, the command's name first.
 #[derive(Clone, Copy, Debug)]
@@ -89,5 +90,24 @@ impl Call<'_> {
     #[inline]
     pub fn reply(&mut self) -> Reply<'_> {
         Reply::new(self.out, self.client.version)
+    }
+
+    /// Answers with the value of an item.
+    #[inline]
+    pub(super) fn reply_value(&mut self, item: &Item<'_>) {
+        let value = item.value();
+        if value.len() < LENT_FROM {
+            return self.reply().bulk(value);
+        }
+        self.reply().bulk_header(value.len());
+        self.client.lent.value(self.turn, &self.server.cache, item, self.out);
+        self.reply().bulk_end();
+    }
+
+    /// Takes back what was answered from `start` on.
+    #[inline]
+    pub(super) fn take_back(&mut self, start: usize) {
+        self.out.truncate(start);
+        self.client.lent.truncate(start);
     }
 }

@@ -7,6 +7,7 @@ use super::transactions::Transaction;
 use super::users::User;
 use super::{Server, lookup};
 use crate::journal;
+use crate::lent::Lent;
 use crate::protocol::resp::Version;
 use std::sync::Arc;
 
@@ -29,6 +30,8 @@ pub struct Client {
     pub(super) transaction: Transaction,
     pub(super) connection: Arc<Connection>,
     pub(super) metrics: Arc<Metrics>,
+    /// Values of its answers that are not in their buffer.
+    pub(crate) lent: Lent,
 }
 
 /// What every command has to look at, before it runs or after. Usually nothing.

@@ -51,11 +51,11 @@ pub(super) fn run(call: &mut Call<'_>, Found { command, number }: Found) -> Resu
     match (command.run)(call) {
         Ok(()) => {}
         Err(Failure::Full) => {
-            call.out.truncate(start);
+            call.take_back(start);
             return Err(Failure::Full);
         }
         Err(Failure::Answer(text)) => {
-            call.out.truncate(start);
+            call.take_back(start);
             call.reply().error(text.as_bytes());
             call.client.metrics.error(&text, Some(number), true);
         }
@@ -99,11 +99,11 @@ fn carefully(call: &mut Call<'_>, found: Option<Found>) -> Result {
     };
     match call.client.state.answers {
         Answers::All => {}
-        Answers::SkipNext | Answers::None => call.out.truncate(start),
+        Answers::SkipNext | Answers::None => call.take_back(start),
         // Not answered yet: the next try is to be skipped.
         Answers::Skip if result.is_err() => call.client.state.answers = Answers::SkipNext,
         Answers::Skip => {
-            call.out.truncate(start);
+            call.take_back(start);
             call.client.state.answers = Answers::All;
         }
     }

@@ -44,7 +44,7 @@ fn mget(call: &mut Call<'_>) -> Result {
         }
         for (key, hash) in args.from(start).zip(&hashes) {
             match call.turn.get_hashed(key, *hash) {
-                Some(item) => call.reply().bulk(item.value()),
+                Some(item) => call.reply_value(&item),
                 None => call.reply().null(),
             }
         }

@@ -20,7 +20,7 @@ pub(super) const COMMANDS: &[Command] = &[
 /// `GET key`
 fn get(call: &mut Call<'_>) -> Result {
     match call.turn.get(call.args.get(1)) {
-        Some(item) => call.reply().bulk(item.value()),
+        Some(item) => call.reply_value(&item),
         None => call.reply().null(),
     }
     Ok(())

@@ -206,7 +206,7 @@ fn exec(call: &mut Call<'_>) -> Result {
         execute_queued(&mut inner, queued.found);
         if call.out.len() > most {
             // It is done, and there is no room to tell.
-            call.out.truncate(start);
+            call.take_back(start);
             if let Failure::Answer(text) = ANSWER_TOO_LONG {
                 call.reply().error(text.as_bytes());
             }

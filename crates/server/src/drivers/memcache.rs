@@ -93,5 +93,6 @@ impl Driver for MemcacheDriver {
 #[inline]
 fn call<'a>(stage: &'a mut Stage<'_>) -> Call<'a> {
     let Stage { turn, connection, server, memcache, .. } = stage;
-    Call { turn, server, shared: memcache, out: &mut connection.out }
+    let Connection { client, out, .. } = &mut **connection;
+    Call { turn, server, shared: memcache, out, lent: &mut client.lent }
 }

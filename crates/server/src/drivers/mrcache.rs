@@ -67,7 +67,8 @@ impl Driver for MrcacheDriver {
         let Connection { client, out, .. } = &mut *stage.connection;
         let start = out.len();
         client.begin(stage.server, len);
-        mrcache::execute(stage.turn, *framing, asked, out)?;
+        let answer = (&mut *out, &mut client.lent, &stage.server.cache);
+        mrcache::execute(stage.turn, *framing, asked, answer)?;
         client.end(stage.server, (kind, len, out.len() - start), stage.turn.now_ms());
         Ok(())
     }

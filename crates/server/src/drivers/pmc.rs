@@ -82,7 +82,8 @@ impl Driver for PmcDriver {
                 }
                 let start = out.len();
                 client.begin(stage.server, bytes.len());
-                pmc::execute(stage.turn, bytes, *asked, out)?;
+                let answer = (&mut *out, &mut client.lent, &stage.server.cache);
+                pmc::execute(stage.turn, bytes, *asked, answer)?;
                 let lens = (pmc::kind(*asked), bytes.len(), out.len() - start);
                 client.end(stage.server, lens, stage.turn.now_ms());
                 Ok(())

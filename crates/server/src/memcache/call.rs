@@ -1,9 +1,10 @@
 //! One request, on its way to its answer.
 
 use super::Shared;
+use crate::Lent;
 use crate::commands::Server;
-use crate::protocol::memcache::reply::{self, Line};
-use nuthatch_cache::Turn;
+use crate::protocol::memcache::reply::{self, LINE_END, Line};
+use nuthatch_cache::{Item, Turn};
 
 /// All that a request needs to be answered.
 #[derive(Debug)]
@@ -16,9 +17,24 @@ pub struct Call<'a> {
     pub shared: &'a Shared,
     /// Where the answer goes, behind those of earlier requests.
     pub out: &'a mut Vec<u8>,
+    /// Values of answers that are not there.
+    pub lent: &'a mut Lent,
 }
 
 impl Call<'_> {
+    /// Answers with the value of an item, behind the line that tells of it.
+    #[inline]
+    pub(super) fn value(&mut self, item: &Item<'_>) {
+        self.lent.value(self.turn, &self.server.cache, item, self.out);
+        self.out.extend_from_slice(LINE_END);
+    }
+
+    /// Takes back what was answered from `start` on.
+    pub(super) fn take_back(&mut self, start: usize) {
+        self.out.truncate(start);
+        self.lent.truncate(start);
+    }
+
     /// Answers a line, if the client wants one.
     pub(super) fn answer(&mut self, noreply: bool, line: Line) {
         if !noreply {

@@ -23,11 +23,11 @@ pub fn execute(call: &mut Call<'_>, request: &Request<'_>) -> std::result::Resul
     match run(call, request) {
         Ok(next) => Ok(next),
         Err(Refusal::Full) => {
-            call.out.truncate(start);
+            call.take_back(start);
             Err(Full)
         }
         Err(Refusal::Answer(error)) => {
-            call.out.truncate(start);
+            call.take_back(start);
             refuse(call, request, error);
             Ok(Next::GoOn)
         }

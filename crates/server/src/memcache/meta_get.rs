@@ -64,7 +64,9 @@ pub(super) fn get(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result
         Some(item) if !wants.change(&item) => {
             let renewal = wants.renewal(&item);
             let told = Told { renewal, ..told(&item, call.turn.now_ms()) };
-            answer(call.out, request, &told, item.value());
+            if meta_reply::reply(call.out, request, Outcome::Done(&told)) {
+                call.value(&item);
+            }
         }
         None if wants.vivify.is_none() => {
             meta_reply::reply(call.out, request, Outcome::NotFound);

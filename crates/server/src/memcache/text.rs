@@ -18,10 +18,12 @@ pub(super) fn get(call: &mut Call<'_>, get: &Get<'_>) -> Result {
             get_and_touch(call, key, exptime, get.cas)?;
         } else if get.cas {
             if let Some((item, cas)) = call.turn.with_cas(key)? {
-                reply::value(call.out, key, item.flags(), item.value(), Some(cas));
+                reply::value_header(call.out, key, item.flags(), item.value().len(), Some(cas));
+                call.value(&item);
             }
         } else if let Some(item) = call.turn.get(key) {
-            reply::value(call.out, key, item.flags(), item.value(), None);
+            reply::value_header(call.out, key, item.flags(), item.value().len(), None);
+            call.value(&item);
         }
         if call.out.len() > most {
             return Err(Refusal::Answer(Error::AnswerTooLong));

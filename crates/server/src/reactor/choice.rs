@@ -4,6 +4,7 @@ use super::{Event, Reactor, Socket};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::fmt;
 use std::io;
+use std::thread;
 use std::time::Duration;
 
 /// What the threads of a server wait with.
@@ -44,7 +45,12 @@ impl fmt::Display for Kind {
 impl Reactors {
     /// The one to use here.
     pub(crate) fn choose(self) -> io::Result<Kind> {
-        self.choose_by(|| try_out(Kind::Uring))
+        // In a thread of its own: when a ring goes, the kernel interrupts the thread that made it,
+        // in whatever it does then.
+        self.choose_by(|| {
+            let trial = thread::spawn(|| try_out(Kind::Uring)).join();
+            trial.unwrap_or_else(|_| Err(io::Error::other("the trial of a reactor failed")))
+        })
     }
 
     fn choose_by(self, try_uring: impl FnOnce() -> io::Result<()>) -> io::Result<Kind> {

@@ -7,6 +7,7 @@
 
 use super::pool::Pool;
 use super::{Event, Filled, Number, Socket, Waker};
+use crate::lent::Outgoing;
 use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -54,9 +55,9 @@ struct Active {
     interest: EventFlags,
 }
 
-/// A buffer that the socket had no room for.
+/// What the socket had no room for.
 struct Sending {
-    buffer: Vec<u8>,
+    outgoing: Outgoing,
     sent: usize,
 }
 
@@ -116,15 +117,15 @@ impl Epoll {
         }
     }
 
-    /// Sends a buffer to its end. A connection sends one at a time.
-    pub(crate) fn send(&mut self, socket: &Socket, number: Number, buffer: Vec<u8>) {
-        let mut sending = Sending { buffer, sent: 0 };
+    /// Sends bytes to their end. A connection does so with one run of them at a time.
+    pub(crate) fn send(&mut self, socket: &Socket, number: Number, outgoing: Outgoing) {
+        let mut sending = Sending { outgoing, sent: 0 };
         if let Some(result) = sending.go_on(socket) {
             self.done.push(sending.over(number, result));
             return;
         }
         let active = self.activate(socket, number);
-        debug_assert!(active.sending.is_none(), "one buffer at a time");
+        debug_assert!(active.sending.is_none(), "one run of bytes at a time");
         active.sending = Some(sending);
         self.attend(number);
     }
@@ -283,10 +284,10 @@ impl Sending {
     /// Sends what there is room for. Answers how it ended, if it did.
     fn go_on(&mut self, socket: &Socket) -> Option<Result<(), Errno>> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        match send(&**socket, &self.buffer[self.sent..], flags) {
+        match send(&**socket, &self.outgoing.bytes()[self.sent..], flags) {
             Ok(sent) => {
                 self.sent += sent;
-                (self.sent >= self.buffer.len()).then_some(Ok(()))
+                (self.sent >= self.outgoing.bytes().len()).then_some(Ok(()))
             }
             Err(Errno::AGAIN | Errno::INTR) => None,
             Err(errno) => Some(Err(errno)),
@@ -294,7 +295,8 @@ impl Sending {
     }
 
     fn over(self, connection: Number, result: Result<(), Errno>) -> Event {
-        Event::Sent { connection, buffer: self.buffer, result: result.map_err(io::Error::from) }
+        let result = result.map_err(io::Error::from);
+        Event::Sent { connection, outgoing: self.outgoing, result }
     }
 }
 

@@ -16,6 +16,7 @@ pub(crate) use choice::Kind;
 pub use choice::Reactors;
 pub(crate) use waker::Waker;
 
+use crate::lent::Outgoing;
 use epoll::Epoll;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -53,13 +54,13 @@ pub(crate) enum Event {
         /// Whether more will come without being asked for.
         more: bool,
     },
-    /// A buffer was sent to its end, or will not be.
+    /// Bytes were sent to their end, or will not be.
     Sent {
         /// The connection.
         connection: Number,
-        /// The buffer.
-        buffer: Vec<u8>,
-        /// Whether it was sent.
+        /// The bytes.
+        outgoing: Outgoing,
+        /// Whether they were sent.
         result: io::Result<()>,
     },
     /// Somebody called a [`Waker`].
@@ -136,17 +137,17 @@ impl Reactor {
         }
     }
 
-    /// Sends a buffer to its end. A connection sends one at a time.
+    /// Sends bytes to their end. A connection does so with one run of them at a time.
     pub(crate) fn send(
         &mut self,
         socket: &Socket,
         number: Number,
-        buffer: Vec<u8>,
+        outgoing: Outgoing,
     ) -> io::Result<()> {
         match self {
-            Self::Uring(uring) => uring.send(socket, number, buffer),
+            Self::Uring(uring) => uring.send(socket, number, outgoing),
             Self::Epoll(epoll) => {
-                epoll.send(socket, number, buffer);
+                epoll.send(socket, number, outgoing);
                 Ok(())
             }
         }

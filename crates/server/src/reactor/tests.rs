@@ -1,6 +1,7 @@
 //! What holds of every reactor, in the same words for each.
 
 use super::{BUFFER_LEN, Event, Filled, Kind, Number, Reactor, Socket};
+use crate::lent::Outgoing;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socket, socketpair};
 use std::fs::File;
@@ -101,11 +102,11 @@ impl Driver {
         bytes
     }
 
-    /// The buffer that was sent next, and whether it was.
+    /// The bytes that were sent next, and whether they were.
     #[track_caller]
     fn sent(&mut self) -> (Vec<u8>, io::Result<()>) {
         match self.next() {
-            Event::Sent { buffer, result, .. } => (buffer, result),
+            Event::Sent { outgoing: Outgoing::Bytes(buffer), result, .. } => (buffer, result),
             event => panic!("{event:?}"),
         }
     }
@@ -115,7 +116,7 @@ impl Driver {
     }
 
     fn send(&mut self, socket: &Socket, number: Number, bytes: &[u8]) {
-        self.reactor.send(socket, number, bytes.to_vec()).expect("sends");
+        self.reactor.send(socket, number, Outgoing::Bytes(bytes.to_vec())).expect("sends");
     }
 }
 
@@ -303,8 +304,8 @@ fn a_shutdown_ends_what_goes_on(mut driver: Driver) {
     for _ in 0..2 {
         match driver.next() {
             Event::Received { bytes: Ok(None), more: false, .. } => received += 1,
-            Event::Sent { buffer, result, .. } => {
-                assert_eq!(buffer.len(), TOO_MUCH);
+            Event::Sent { outgoing, result, .. } => {
+                assert_eq!(outgoing.bytes().len(), TOO_MUCH);
                 result.expect_err("nobody takes it");
                 sent += 1;
             }

@@ -5,11 +5,13 @@
 //!
 //! This file holds the unsafe code of the server. What makes it sound: the kernel is given
 //! addresses of three things only. Buffers that are received into are the reactor's, as are their
-//! ring and the vectors that are being sent; a vector leaves when its event comes. When a reactor
-//! goes, it first cancels all operations, and where that fails, it leaves their memory behind.
+//! ring and what is being sent, a vector or the lease of a value, whose bytes stay where they are;
+//! that leaves when its event comes. When a reactor goes, it first cancels all operations, and where
+//! that fails, it leaves their memory behind.
 
 use super::buffers::Buffers;
 use super::{BUFFER_LEN, Event, Filled, Number, Socket, Waker};
+use crate::lent::Outgoing;
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::event::PollFlags;
@@ -43,7 +45,7 @@ pub(crate) struct Uring {
     ring: ManuallyDrop<IoUring>,
     buffers: ManuallyDrop<Buffers>,
     /// What is being sent, by connection.
-    sending: ManuallyDrop<Vec<Option<Vec<u8>>>>,
+    sending: ManuallyDrop<Vec<Option<Outgoing>>>,
     waker: Waker,
 }
 
@@ -97,24 +99,25 @@ impl Uring {
         self.push(&entry.user_data(name(CANCEL, number)))
     }
 
-    /// Sends a buffer to its end. A connection sends one at a time.
+    /// Sends bytes to their end. A connection does so with one run of them at a time.
     pub(crate) fn send(
         &mut self,
         socket: &Socket,
         number: Number,
-        buffer: Vec<u8>,
+        outgoing: Outgoing,
     ) -> io::Result<()> {
         let at = number as usize;
         if self.sending.len() <= at {
             self.sending.resize_with(at + 1, || None);
         }
-        let len = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
+        let bytes = outgoing.bytes();
+        let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let flags = SendFlags::NOSIGNAL.bits() | WAIT_ALL;
-        let entry = opcode::Send::new(Fd(socket.as_raw_fd()), buffer.as_ptr(), len)
+        let entry = opcode::Send::new(Fd(socket.as_raw_fd()), bytes.as_ptr(), len)
             .flags(flags.cast_signed())
             .build();
-        debug_assert!(self.sending[at].is_none(), "one buffer at a time");
-        self.sending[at] = Some(buffer);
+        debug_assert!(self.sending[at].is_none(), "one run of bytes at a time");
+        self.sending[at] = Some(outgoing);
         self.push(&entry.user_data(name(SEND, number)))
     }
 
@@ -178,8 +181,8 @@ impl Uring {
 
     fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         loop {
-            // SAFETY: what an entry points to is the reactor's and outlives the operation: vectors
-            // in `sending` leave with their event, and see `drop`.
+            // SAFETY: what an entry points to is the reactor's and outlives the operation: what is
+            // in `sending` leaves with their event, and see `drop`.
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 return Ok(());
             }
@@ -192,7 +195,7 @@ fn name(kind: u64, number: Number) -> u64 {
     u64::from(number) << KIND_BITS | kind
 }
 
-fn event(entry: &cqueue::Entry, sending: &mut [Option<Vec<u8>>]) -> Option<Event> {
+fn event(entry: &cqueue::Entry, sending: &mut [Option<Outgoing>]) -> Option<Event> {
     // An error is a negative number.
     let result = u32::try_from(entry.result())
         .map_err(|_| io::Error::from_raw_os_error(entry.result().wrapping_neg()));
@@ -212,13 +215,13 @@ fn event(entry: &cqueue::Entry, sending: &mut [Option<Vec<u8>>]) -> Option<Event
             Event::Received { connection: number, bytes: result.map(filled), more }
         }
         SEND => {
-            let buffer = sending.get_mut(number as usize)?.take()?;
+            let outgoing = sending.get_mut(number as usize)?.take()?;
             let all = |sent: u32| {
-                let whole = sent as usize == buffer.len();
+                let whole = sent as usize == outgoing.bytes().len();
                 if whole { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
             };
             let result = result.and_then(all);
-            Event::Sent { connection: number, buffer, result }
+            Event::Sent { connection: number, outgoing, result }
         }
         WAKE => Event::Woken,
         _ => return None,

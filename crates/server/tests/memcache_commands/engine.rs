@@ -1,10 +1,10 @@
 //! The commands over a cache of their own, without a server around them.
 
 use nuthatch_cache::{Cache, Clock, Options, Turn};
-use nuthatch_server::Full;
 use nuthatch_server::commands::Server;
 use nuthatch_server::memcache::{Call, Next, Shared, execute};
 use nuthatch_server::protocol::memcache::{Decoder, Limits, Step, reply};
+use nuthatch_server::{Full, Lent};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -52,12 +52,13 @@ impl Engine {
             Decoder::new(Limits { object_len: self.object_most, ..Limits::default() });
         let mut session = self.cache.session().expect("one session");
         let (mut at, mut outcomes, mut out) = (0, Vec::new(), Vec::new());
+        let mut lent = Lent::default();
         while at < bytes.len() {
             match decoder.next(&bytes[at..]) {
                 Step::Request { request, consumed } => {
                     at += consumed;
                     let turn = session.turn();
-                    let mut call = self.call(&turn, &mut out);
+                    let mut call = self.call(&turn, (&mut out, &mut lent));
                     outcomes.push(execute(&mut call, &request));
                 }
                 Step::Error { error, consumed, .. } => {
@@ -71,8 +72,12 @@ impl Engine {
         (outcomes, out)
     }
 
-    pub(crate) fn call<'a>(&'a self, turn: &'a Turn<'a>, out: &'a mut Vec<u8>) -> Call<'a> {
-        Call { turn, server: &self.server, shared: &self.shared, out }
+    pub(crate) fn call<'a>(
+        &'a self,
+        turn: &'a Turn<'a>,
+        (out, lent): (&'a mut Vec<u8>, &'a mut Lent),
+    ) -> Call<'a> {
+        Call { turn, server: &self.server, shared: &self.shared, out, lent }
     }
 
     /// What is answered, as text.

@@ -37,7 +37,8 @@ fn give_up(engine: &Engine, bytes: &[u8]) -> String {
     let Step::Request { request, .. } = Decoder::new(Limits::default()).next(bytes) else {
         panic!("a request: {}", bytes.escape_ascii());
     };
-    let mut call = engine.call(&turn, &mut out);
+    let mut lent = nuthatch_server::Lent::default();
+    let mut call = engine.call(&turn, (&mut out, &mut lent));
     assert_eq!(execute(&mut call, &request), Err(Full));
     assert_eq!(call.out, b"before ");
     out_of_memory(&mut call, &request);

@@ -1,6 +1,7 @@
 //! A server, and raw bytes over its sockets.
 
 mod log_in;
+mod long;
 mod protocols;
 #[path = "../served/mod.rs"]
 mod served;

@@ -15,14 +15,27 @@ impl<'a> Reply<'a> {
         Self { out }
     }
 
-    /// The value that was asked for.
+    /// Whether a value that was asked for can follow; if not, that is the reply.
     ///
     /// A separator within it would end the reply early, and what follows would answer the requests
     /// behind this one. Only other protocols can store such a value; here it is an error.
+    pub fn takes(&mut self, value: &[u8]) -> bool {
+        let can = memchr(SEPARATOR, value).is_none();
+        if !can {
+            self.message(b"ERROR: Value holds a separator");
+        }
+        can
+    }
+
+    /// Ends a value, which was appended from wherever it is.
+    pub fn value_end(&mut self) {
+        self.out.push(SEPARATOR);
+    }
+
+    /// The value that was asked for.
     pub fn value(&mut self, value: &[u8]) {
-        match memchr(SEPARATOR, value) {
-            None => self.message(value),
-            Some(_) => self.message(b"ERROR: Value holds a separator"),
+        if self.takes(value) {
+            self.message(value);
         }
     }
 
