@@ -7,11 +7,19 @@
 //! thread.)
 
 use crate::error::{Error, Result};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
-use std::thread::yield_now;
+#[cfg(loom)]
+use loom::{
+    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
+    thread::yield_now,
+};
+#[cfg(not(loom))]
+use std::{
+    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
+    thread::yield_now,
+};
 
-/// Sessions at a time.
-const SLOTS: usize = 1024;
+/// Sessions at a time. More than a few are too many for loom.
+const SLOTS: usize = if cfg!(loom) { 2 } else { 1024 };
 
 /// A slot of a session that is not in a turn.
 const IDLE: u64 = u64::MAX;
@@ -113,6 +121,9 @@ impl Epochs {
         while self.alone.compare_exchange(0, mine, acquired, Ordering::Relaxed).is_err() {
             yield_now();
         }
+        // Whoever begins a turn writes its slot and looks at `alone` after such a fence, and we the
+        // other way round: of the two, one sees what the other did.
+        fence(Ordering::SeqCst);
         for (number, slot) in self.slots.iter().enumerate() {
             while number != place.0 && slot.epoch.load(Ordering::SeqCst) != IDLE {
                 yield_now();
@@ -164,6 +175,122 @@ impl Epochs {
         let now = self.now.load(Ordering::SeqCst);
         let pinned = self.slots.iter().map(|slot| slot.epoch.load(Ordering::SeqCst));
         pinned.min().map_or(now, |oldest| oldest.min(now))
+    }
+}
+
+/// Every interleaving of two sessions, tried by loom.
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::Epochs;
+    use loom::sync::Arc;
+    use loom::sync::atomic::{AtomicBool, Ordering};
+    use loom::thread;
+
+    /// All interleavings with at most three preemptions, of two threads with a session each.
+    fn model<T: Send + Sync + 'static>(
+        shared: fn() -> T,
+        [one, other]: [fn(&Epochs, super::Place, &T); 2],
+    ) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(move || {
+            let epochs = Arc::new(Epochs::new());
+            let shared = Arc::new(shared());
+            let [place, other_place] = [(); 2].map(|()| epochs.enter().expect("a slot"));
+            let thread = {
+                let (epochs, shared) = (Arc::clone(&epochs), Arc::clone(&shared));
+                thread::spawn(move || other(&epochs, other_place, &shared))
+            };
+            one(&epochs, place, &shared);
+            thread.join().expect("no panic");
+        });
+    }
+
+    #[derive(Default)]
+    struct Item {
+        /// The index points nowhere.
+        out: AtomicBool,
+        /// Its memory is somebody else's.
+        reused: AtomicBool,
+    }
+
+    #[test]
+    fn loom_what_can_be_seen_is_not_given_out_anew() {
+        model(
+            Item::default,
+            [
+                |epochs, place, item| {
+                    for _ in 0..2 {
+                        let pin = epochs.pin(place);
+                        if !item.out.load(Ordering::Acquire) {
+                            assert!(!item.reused.load(Ordering::Acquire), "it can be seen");
+                        }
+                        drop(pin);
+                    }
+                },
+                |epochs, _, item| {
+                    item.out.store(true, Ordering::Release);
+                    let ended = epochs.end();
+                    if ended < epochs.oldest() {
+                        item.reused.store(true, Ordering::Release);
+                    }
+                },
+            ],
+        );
+    }
+
+    /// Whoever is in a turn says so while it lasts, and whoever is alone sees that nobody does.
+    fn be_alone(epochs: &Epochs, place: super::Place, in_turn: &AtomicBool) {
+        let alone = epochs.wait_until_alone(place);
+        assert!(!in_turn.load(Ordering::Acquire), "somebody else is in a turn");
+        drop(alone);
+    }
+
+    #[test]
+    fn loom_nobody_else_is_in_a_turn_of_one_alone() {
+        model(
+            AtomicBool::default,
+            [
+                |epochs, place, in_turn| {
+                    let pin = epochs.pin(place);
+                    in_turn.store(true, Ordering::Release);
+                    in_turn.store(false, Ordering::Release);
+                    drop(pin);
+                },
+                be_alone,
+            ],
+        );
+    }
+
+    #[test]
+    fn loom_a_turn_that_was_suspended_waits_for_the_one_alone() {
+        model(
+            AtomicBool::default,
+            [
+                |epochs, place, in_turn| {
+                    let mut pin = epochs.pin(place);
+                    pin.suspend();
+                    epochs.renew(&pin);
+                    in_turn.store(true, Ordering::Release);
+                    in_turn.store(false, Ordering::Release);
+                    drop(pin);
+                },
+                be_alone,
+            ],
+        );
+    }
+
+    #[test]
+    fn loom_two_that_want_to_be_alone_are_so_one_after_the_other() {
+        fn both(epochs: &Epochs, place: super::Place, in_turn: &AtomicBool) {
+            let alone = epochs.wait_until_alone(place);
+            let pin = epochs.pin(place);
+            assert!(!in_turn.swap(true, Ordering::AcqRel), "somebody else is alone");
+            in_turn.store(false, Ordering::Release);
+            drop(pin);
+            drop(alone);
+        }
+        model(AtomicBool::default, [both, both]);
     }
 }
 

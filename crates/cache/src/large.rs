@@ -23,8 +23,8 @@ use std::sync::atomic::Ordering;
 /// The longest value.
 pub(crate) const VALUE_MOST: u64 = 512 << 20;
 
-/// Of the budget, a large item may take so many eighths: there is room for one that replaces it, and
-/// for a request that holds it.
+/// Of the budget, a large item may take so many eighths: there is room for one that replaces it,
+/// and for a request that holds it.
 const BUDGET_EIGHTHS: u64 = 3;
 
 /// From so many bytes on, a large item lies in huge pages as far as it fills them: it is written in

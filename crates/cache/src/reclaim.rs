@@ -30,8 +30,9 @@ const GROUP: usize = 16;
 /// Bytes looked at for each byte written, when room is short.
 const WORK: usize = 4;
 
-/// The small queue has this part of the memory of items. A larger one keeps what is new for longer, which
-/// helps where popularity changes all at once; a smaller one leaves more to what has proved itself.
+/// The small queue has this part of the memory of items. A larger one keeps what is new for longer,
+/// which helps where popularity changes all at once; a smaller one leaves more to what has proved
+/// itself.
 const SMALL_PART: u64 = 32;
 
 /// How often an item of the small queue must be asked for to stay.

@@ -226,6 +226,11 @@ impl Batch {
             answers_len += connection.out.len().saturating_sub(before);
             self.progress[queued.work].executed = queued.end;
             connection.note_output(*short_of_memory);
+            if connection.blocked {
+                // Long answers count before the turn ends, or many would come at once.
+                server.hold(connection.count_memory());
+                *short_of_memory = server.is_short_of_memory();
+            }
         }
         self.answer_len = answers_len / queued.len();
     }

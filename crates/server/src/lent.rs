@@ -1,4 +1,5 @@
-//! Values that are sent from where they lie in the cache, between bytes that are sent from a buffer.
+//! Values that are sent from where they lie in the cache, between bytes that are sent from a
+//! buffer.
 
 use nuthatch_cache::{Cache, Item, Lease, Turn};
 use std::sync::Arc;
@@ -38,8 +39,8 @@ impl Lent {
         self.allowed = true;
     }
 
-    /// Answers with a value. Long ones that have a segment of their own are not copied; others would
-    /// keep a segment with what else is in it.
+    /// Answers with a value. Long ones that have a segment of their own are not copied; others
+    /// would keep a segment with what else is in it.
     #[inline]
     pub fn value(
         &mut self,

@@ -23,7 +23,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Buffers to receive into: 4 MiB at most, as far as they are ever used, and of all workers no more
@@ -41,9 +41,6 @@ const DOUBLES_UP_TO: usize = 1 << 20;
 /// Answers of so many bytes are sent before others are made, lest they leave the processor's cache.
 const SENT_EARLY_FROM: usize = 64 << 10;
 
-/// When connections take more than this part of the budget, they must make do with less.
-const HELD_PART: u64 = 2;
-
 /// What workers share.
 #[derive(Debug)]
 pub(crate) struct Common {
@@ -54,8 +51,6 @@ pub(crate) struct Common {
     tls: Option<Tls>,
     stopping: AtomicBool,
     wakers: Mutex<Vec<Waker>>,
-    /// Bytes that connections and buffers take of the budget.
-    held: AtomicIsize,
 }
 
 impl Common {
@@ -68,24 +63,11 @@ impl Common {
             tls: options.tls.clone(),
             stopping: AtomicBool::new(false),
             wakers: Mutex::default(),
-            held: AtomicIsize::new(0),
         }
     }
 
     fn enroll(&self, waker: Waker) {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker);
-    }
-
-    /// Counts memory that is taken, or given back.
-    fn hold(&self, bytes: isize) {
-        let held = self.held.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        self.server.reserve_for_connections(u64::try_from(held).unwrap_or(0));
-    }
-
-    /// Whether connections take so much memory that they must make do with less.
-    fn is_short_of_memory(&self) -> bool {
-        let held = u64::try_from(self.held.load(Ordering::Relaxed)).unwrap_or(0);
-        held > self.server.cache.memory() / HELD_PART
     }
 
     /// Makes all workers stop.
@@ -133,7 +115,7 @@ impl<'c> Worker<'c> {
     pub(crate) fn new(common: &'c Common, listeners: Vec<Listening>) -> io::Result<Self> {
         let buffers = buffers(common.server.cache.memory(), common.threads);
         // Before anything is stored where they will be.
-        common.hold((usize::from(buffers) * BUFFER_LEN).cast_signed());
+        common.server.hold((usize::from(buffers) * BUFFER_LEN).cast_signed());
         let mut reactor = Reactor::new(common.reactor, buffers)?;
         let listeners = Listeners::start(listeners, &mut reactor)?;
         common.enroll(reactor.waker());
@@ -329,7 +311,7 @@ impl<'c> Worker<'c> {
         if !connection.blocked {
             return;
         }
-        connection.note_output(self.common.is_short_of_memory());
+        connection.note_output(self.common.server.is_short_of_memory());
         if connection.is_open() && !connection.inbox.is_empty() && connection.work.is_none() {
             let works = &mut self.works[connection.talk.protocol().index()];
             connection.work = Some(works.len());
@@ -385,7 +367,7 @@ impl<'c> Worker<'c> {
             server: &common.server,
             memcache: &common.memcache,
             shared: common.threads > 1,
-            short_of_memory: common.is_short_of_memory(),
+            short_of_memory: common.server.is_short_of_memory(),
         };
         self.batch.execute_next::<D>(works, &mut scene)
     }
@@ -427,7 +409,7 @@ impl<'c> Worker<'c> {
 
     /// Sends what there is to send, and goes on receiving where that had ended.
     fn send(&mut self) -> io::Result<()> {
-        let short_of_memory = self.common.is_short_of_memory();
+        let short_of_memory = self.common.server.is_short_of_memory();
         while let Some(number) = self.touched.pop() {
             let Some(connection) = self.connections.get(number) else { continue };
             if connection.is_too_long(short_of_memory) && !connection.closing {
@@ -460,7 +442,7 @@ impl<'c> Worker<'c> {
             }
         }
         if self.untold.abs() >= TOLD_FROM {
-            self.common.hold(std::mem::take(&mut self.untold));
+            self.common.server.hold(std::mem::take(&mut self.untold));
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! `nuthatch serve` as a process of its own: with as many connections as it may have, and killed.
 
+mod answers;
 mod killed;
 mod many;
 
@@ -56,6 +57,14 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Bytes that a line of a process's status tells.
+fn status(server: &Server, name: &str) -> u64 {
+    let status = format!("/proc/{}/status", server.child.id());
+    let status = std::fs::read_to_string(status).expect("its status");
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
+    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
 }
 
 /// Sends bytes, then reads as many as are expected.

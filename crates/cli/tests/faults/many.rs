@@ -1,6 +1,6 @@
 //! As many connections as there may be, coming and going.
 
-use crate::{Server, ask};
+use crate::{Server, ask, status};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -71,10 +71,7 @@ fn wait_until_alone(control: &mut TcpStream) {
 fn held(server: &Server) -> (usize, u64) {
     let process = Path::new("/proc").join(server.child.id().to_string());
     let descriptors = std::fs::read_dir(process.join("fd")).expect("descriptors").count();
-    let status = std::fs::read_to_string(process.join("status")).expect("its status");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
-    let kib = line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number");
-    (descriptors, kib << 10)
+    (descriptors, status(server, "VmRSS:"))
 }
 
 #[test]
@@ -145,6 +142,8 @@ fn connections_that_say_nothing_leave_nothing() {
         "64MiB",
     ]);
     let mut control = server.connect(0);
+    // From here on its own descriptor counts.
+    ask(&mut control, b"PING\r\n", b"+PONG\r\n");
     let (descriptors, _) = held(&server);
     for number in 0..5000 {
         let mut stream = server.connect(number % 2);

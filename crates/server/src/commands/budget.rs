@@ -2,7 +2,6 @@
 
 use super::Server;
 use nuthatch_cache::Stats;
-use std::sync::atomic::Ordering;
 
 /// Bytes of memory in use, by kind. Together they are [`Stats::memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,15 +41,9 @@ impl MemoryKinds {
 }
 
 impl Server {
-    /// Takes so many bytes of the budget for connections, instead of what was taken before.
-    pub(crate) fn reserve_for_connections(&self, bytes: u64) {
-        self.connections_memory.store(bytes, Ordering::Relaxed);
-        self.cache.reserve(bytes);
-    }
-
     /// What the memory that the cache tells of is used for.
     pub fn memory_kinds(&self, stats: &Stats) -> MemoryKinds {
-        MemoryKinds::new(stats, self.connections_memory.load(Ordering::Relaxed))
+        MemoryKinds::new(stats, self.held())
     }
 }
 
@@ -63,7 +56,7 @@ mod tests {
     fn kinds_add_up_to_all_that_is_used() {
         let cache = Cache::new(Options::new().memory(32 << 20)).expect("a small cache");
         let server = Server::new(cache.into());
-        server.reserve_for_connections(1 << 20);
+        server.hold(1 << 20);
         let stats = server.cache.stats();
         let kinds = server.memory_kinds(&stats);
         assert_eq!(kinds.connections, 1 << 20);

@@ -60,6 +60,7 @@ pub use call::{Args, Call};
 pub use client::Client;
 pub use clients::{Clients, Endpoints};
 pub use execute::{OUT_OF_MEMORY, execute, execute_found};
+pub(crate) use failure::take_back;
 pub use failure::{Failure, Result};
 pub use metrics::{CommandTotals, Metrics, Totals, bucket_end_ns};
 pub use others::Other;

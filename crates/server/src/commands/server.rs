@@ -11,7 +11,7 @@ use crate::journal;
 use nuthatch_cache::{Cache, Stats};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicIsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
@@ -40,8 +40,11 @@ impl std::fmt::Debug for Rewrite {
     }
 }
 
-/// An answer takes at most this part of the budget.
-const ANSWER_PART: u64 = 4;
+/// When connections take more than this part of the budget, they must make do with less.
+const HELD_PART: u64 = 2;
+
+/// However little memory there is, an answer may be so long.
+const ANSWER_LEAST: u64 = 64 << 10;
 
 /// The server, as commands see it.
 #[derive(Debug)]
@@ -70,10 +73,10 @@ pub struct Server {
     pub(super) started: Instant,
     /// Tells this run of the server from others.
     pub(super) run_id: String,
-    /// Bytes of the budget that connections take.
-    pub(super) connections_memory: AtomicU64,
     users: RwLock<Users>,
     threads: Mutex<Vec<Arc<Metrics>>>,
+    /// Bytes that connections and buffers take of the budget.
+    held: AtomicIsize,
     /// What was counted when `CONFIG RESETSTAT` was called.
     before: Mutex<(Totals, Stats)>,
 }
@@ -99,9 +102,9 @@ impl Server {
             slowlog: SlowLog::default(),
             started: Instant::now(),
             run_id,
-            connections_memory: AtomicU64::new(0),
             users: RwLock::default(),
             threads: Mutex::default(),
+            held: AtomicIsize::new(0),
             before: Mutex::default(),
         }
     }
@@ -118,10 +121,27 @@ impl Server {
         self.cache.value_most().min(sent)
     }
 
-    /// The longest answer to one request in bytes. One that may become longer by far than its
-    /// request is held to that.
+    /// Counts memory that connections and buffers take of the budget, or give back.
+    pub(crate) fn hold(&self, bytes: isize) {
+        let held = self.held.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.cache.reserve(u64::try_from(held).unwrap_or(0));
+    }
+
+    /// Bytes that connections and buffers take.
+    pub(super) fn held(&self) -> u64 {
+        u64::try_from(self.held.load(Ordering::Relaxed)).unwrap_or(0)
+    }
+
+    /// Whether connections take so much memory that they must make do with less.
+    pub(crate) fn is_short_of_memory(&self) -> bool {
+        self.held() > self.cache.memory() / HELD_PART
+    }
+
+    /// The longest answer to one request in bytes, as much as connections may still take. One that
+    /// may become longer by far than its request is held to that.
     pub fn answer_most(&self) -> usize {
-        usize::try_from(self.cache.memory() / ANSWER_PART).unwrap_or(usize::MAX)
+        let left = (self.cache.memory() / HELD_PART).saturating_sub(self.held());
+        usize::try_from(left.max(ANSWER_LEAST)).unwrap_or(usize::MAX)
     }
 
     /// Where a thread counts. Each thread takes its own, once.

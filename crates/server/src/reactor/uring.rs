@@ -6,8 +6,8 @@
 //! This file holds the unsafe code of the server. What makes it sound: the kernel is given
 //! addresses of three things only. Buffers that are received into are the reactor's, as are their
 //! ring and what is being sent, a vector or the lease of a value, whose bytes stay where they are;
-//! that leaves when its event comes. When a reactor goes, it first cancels all operations, and where
-//! that fails, it leaves their memory behind.
+//! that leaves when its event comes. When a reactor goes, it first cancels all operations, and
+//! where that fails, it leaves their memory behind.
 
 use super::buffers::Buffers;
 use super::{BUFFER_LEN, Event, Filled, Number, Socket, Waker};

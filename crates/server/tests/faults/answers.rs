@@ -32,6 +32,28 @@ fn one_request_is_not_answered_with_more_than_there_is_memory() {
     ask(&mut resp, &framed(&args), &[b"*200\r\n", &*answer].concat());
 }
 
+/// Each asks for a little less than there is memory for, at the same moment, and nobody reads.
+#[test]
+fn many_long_answers_at_once_take_no_more_than_there_is_memory() {
+    let subject = Subject::new();
+    let mut control = subject.connect(RESP);
+    let (request, stored) = set(RESP, "k", &VALUE);
+    ask(&mut control, &request, stored);
+    let mut args = vec![&b"MGET"[..]];
+    args.resize(1 + 150, b"k");
+    let many = framed(&args);
+    let pipeline = framed(&[b"GET", b"k"]).repeat(150);
+    let mut streams: Vec<_> = (0..100).map(|_| subject.connect(RESP)).collect();
+    for (stream, request) in streams.iter_mut().zip([many, pipeline].iter().cycle()) {
+        stream.write_all(request).expect("sent");
+    }
+    for _ in 0..100 {
+        subject.is_well();
+    }
+    drop((streams, control));
+    subject.wait_until_alone();
+}
+
 /// All of it is executed, and as many answers as fit are whole.
 #[test]
 fn a_transaction_is_not_answered_with_more_than_there_is_memory() {

@@ -122,6 +122,26 @@ fn with_eviction_writes_go_on_and_old_keys_go() {
     }
 }
 
+/// Buffers and open segments of each thread must leave some room.
+#[test]
+fn little_memory_serves_many_threads() {
+    for eviction in [Eviction::None, Eviction::S3Fifo] {
+        let subject = Subject::with(Options::LEAST_MEMORY, eviction, 8);
+        for number in 0..40 {
+            // Each on a thread of the kernel's choice.
+            let mut stream = subject.connect(RESP);
+            let (request, answer) = set(RESP, &format!("k:{number}"), &VALUE);
+            ask(&mut stream, &request, answer);
+            let (request, answer) = get(RESP, &format!("k:{number}"), &VALUE);
+            ask(&mut stream, &request, &answer);
+            subject.is_well();
+        }
+        let mut stream = subject.connect(RESP);
+        let (request, answer) = get(RESP, "k:0", &VALUE);
+        ask(&mut stream, &request, &answer);
+    }
+}
+
 /// A value that is appended to again and again is written again and again.
 #[test]
 fn without_eviction_a_growing_value_uses_the_memory_of_the_old_one() {

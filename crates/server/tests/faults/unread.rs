@@ -24,13 +24,17 @@ fn flood(subject: &Subject, stream: &mut TcpStream, request: &[u8]) -> usize {
                 subject.is_well();
             }
             // When connections take much memory, those with requests that wait are ended.
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => break,
+            Err(error) if is_end(&error) => break,
             Err(error) => panic!("{error}"),
         }
         assert!(sent < READ_MOST, "the server reads on");
     }
     stream.set_nonblocking(false).expect("a socket");
     sent
+}
+
+fn is_end(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
 }
 
 /// A connection whose sockets hold little.
