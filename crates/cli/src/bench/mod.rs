@@ -1,8 +1,10 @@
 //! Measurements that `nuthatch bench` runs.
 
 mod eviction;
+mod fill;
 
 pub(crate) use eviction::{Equal, EvictionBench, FILE_MOST, Rival, trace_names};
+pub(crate) use fill::FillBench;
 
 use crate::commands::Failure;
 use nuthatch_bench::Options;

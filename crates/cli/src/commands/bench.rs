@@ -1,11 +1,13 @@
 //! `nuthatch bench`: measurements on this machine.
 
 mod eviction;
+mod fill;
 
 use super::{Answer, Failure};
 use crate::bench::SnapshotBench;
 use clap::{Args, Subcommand};
 use eviction::Eviction;
+use fill::Fill;
 
 const SNAPSHOT_ABOUT: [&str; 2] = [
     "Measure building and reading snapshots, beside a hash map in the same process",
@@ -38,6 +40,7 @@ pub(crate) struct Bench {
 enum Engine {
     Snapshot(Snapshot),
     Eviction(Eviction),
+    Fill(Fill),
 }
 
 /// Measure building and reading snapshots, beside a hash map in the same process.
@@ -61,6 +64,7 @@ impl Bench {
                 SnapshotBench { keys: keys.clone(), json: *json }.run()?;
             }
             Engine::Eviction(eviction) => eviction.run()?,
+            Engine::Fill(fill) => fill.run()?,
         }
         Ok(Answer::Whole)
     }

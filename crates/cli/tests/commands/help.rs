@@ -2,7 +2,7 @@
 
 use crate::folder::Folder;
 
-const COMMANDS: [&[&str]; 12] = [
+const COMMANDS: [&[&str]; 13] = [
     &[],
     &["build"],
     &["get"],
@@ -14,6 +14,7 @@ const COMMANDS: [&[&str]; 12] = [
     &["bench"],
     &["bench", "snapshot"],
     &["bench", "eviction"],
+    &["bench", "fill"],
     &["completions"],
 ];
 

@@ -3,6 +3,7 @@
 mod build;
 mod duplicates;
 mod eviction;
+mod fill;
 mod folder;
 mod formats;
 mod help;

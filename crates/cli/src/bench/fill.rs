@@ -1,0 +1,160 @@
+//! How long single writes take while a cache fills up, grows its index, evicts and expires.
+//!
+//! Each write is timed by the clock, and by the processor's time that the thread got: on a machine
+//! that others use, too, the clock's longest are those in which somebody else had the processor.
+
+use crate::commands::Failure;
+use crate::figures::{bytes, grouped};
+use hdrhistogram::Histogram;
+use nuthatch_bench::Random;
+use nuthatch_cache::{Cache, Options, Write as Store};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::fmt::Write;
+
+/// Bytes of a key.
+const KEY_LEN: usize = 16;
+
+/// One write in so many has a value that is replaced later, and one a time to live.
+const AGAIN_EVERY: u64 = 4;
+const EXPIRES_EVERY: u64 = 8;
+const EXPIRES_IN_MS: u64 = 500;
+
+/// Longest time that is told apart from longer ones, in nanoseconds.
+const LONGEST_NS: u64 = 60_000_000_000;
+
+/// What to fill, and with what.
+pub(crate) struct FillBench {
+    /// The budget in bytes.
+    pub(crate) memory: u64,
+    /// Bytes of a value.
+    pub(crate) value_len: usize,
+    /// How often the budget is written over.
+    pub(crate) times: u64,
+    /// Rows in JSON instead of a table.
+    pub(crate) json: bool,
+}
+
+/// Which time was taken.
+#[derive(Clone, Copy)]
+enum Time {
+    Clock,
+    Processor,
+}
+
+impl Time {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Clock => "clock",
+            Self::Processor => "processor",
+        }
+    }
+
+    fn now_ns(self) -> u64 {
+        let id = match self {
+            Self::Clock => ClockId::Monotonic,
+            Self::Processor => ClockId::ThreadCPUTime,
+        };
+        let Timespec { tv_sec, tv_nsec } = clock_gettime(id);
+        tv_sec.unsigned_abs() * 1_000_000_000 + tv_nsec.unsigned_abs()
+    }
+}
+
+/// The shares of writes that are told.
+const SHARES: [(&str, f64); 5] =
+    [("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999), ("max", 1.0)];
+
+struct Filled {
+    time: Time,
+    writes: u64,
+    evicted: u64,
+    expired: u64,
+    held: Histogram<u64>,
+}
+
+impl FillBench {
+    /// Fills a cache for each kind of time, and answers what to print.
+    pub(crate) fn run(&self) -> Result<String, Failure> {
+        let [clock, processor] = [Time::Clock, Time::Processor].map(|time| self.fill(time));
+        let all = [clock?, processor?];
+        Ok(if self.json { json(&all) } else { self.table(&all) })
+    }
+
+    fn fill(&self, time: Time) -> Result<Filled, Failure> {
+        let failure = |error: &dyn std::fmt::Display| Failure::Error(error.to_string());
+        let cache = Cache::new(Options::new().memory(self.memory)).map_err(|e| failure(&e))?;
+        let mut session = cache.session().map_err(|e| failure(&e))?;
+        let mut held = Histogram::new_with_bounds(1, LONGEST_NS, 3).map_err(|e| failure(&e))?;
+        let mut random = Random::new(1);
+        let value = vec![b'v'; self.value_len];
+        let writes = self.times * self.memory / (KEY_LEN + self.value_len) as u64;
+        let mut before = time.now_ns();
+        for number in 0..writes {
+            let again = number % AGAIN_EVERY == 0;
+            let below = u32::try_from(number + 1).unwrap_or(u32::MAX);
+            let number = if again { u64::from(random.below(below)) } else { number };
+            let key = format!("key:{number:012}");
+            let mut store = Store::new();
+            if number % EXPIRES_EVERY == 0 {
+                store = store.expires_in_ms(EXPIRES_IN_MS);
+            }
+            let mut turn = session.turn();
+            while turn.set(key.as_bytes(), &value, &store).is_err() {
+                if !turn.renew() {
+                    return Err(Failure::Error("there is no room, and none was made".to_owned()));
+                }
+            }
+            drop(turn);
+            let now = time.now_ns();
+            held.saturating_record(now.saturating_sub(before).max(1));
+            before = now;
+        }
+        let stats = cache.stats();
+        Ok(Filled { time, writes, evicted: stats.evicted, expired: stats.expired, held })
+    }
+
+    fn table(&self, all: &[Filled]) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{} writes of {} into {}, {} evicted; microseconds of a write",
+            grouped(all[0].writes),
+            bytes((KEY_LEN + self.value_len) as u64),
+            bytes(self.memory),
+            grouped(all[0].evicted),
+        );
+        let _ = write!(text, "{:<10}", "time");
+        for (name, _) in SHARES {
+            let _ = write!(text, "{name:>10}");
+        }
+        let _ = writeln!(text, "{:>14}", "above 1 ms");
+        for filled in all {
+            let _ = write!(text, "{:<10}", filled.time.name());
+            for (_, share) in SHARES {
+                let _ = write!(text, "{:>10.1}", filled.held.value_at_quantile(share) as f64 / 1e3);
+            }
+            let _ = writeln!(text, "{:>14}", filled.above_a_millisecond());
+        }
+        text
+    }
+}
+
+impl Filled {
+    fn above_a_millisecond(&self) -> u64 {
+        self.held.count_between(1_000_001, LONGEST_NS)
+    }
+}
+
+fn json(all: &[Filled]) -> String {
+    let rows = all.iter().map(|filled| {
+        let Filled { time, writes, evicted, expired, held } = filled;
+        let mut row = format!("{{\"time\":\"{}\",\"writes\":{writes}", time.name());
+        for (name, share) in SHARES {
+            // Writing to a string cannot fail.
+            let _ = write!(row, ",\"{name}_ns\":{}", held.value_at_quantile(share));
+        }
+        let above = filled.above_a_millisecond();
+        row + &format!(",\"above_1_ms\":{above},\"evicted\":{evicted},\"expired\":{expired}}}")
+    });
+    format!("[{}]\n", rows.collect::<Vec<_>>().join(",\n "))
+}

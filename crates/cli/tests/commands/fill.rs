@@ -1,0 +1,37 @@
+//! `nuthatch bench fill`, at a size that takes a moment.
+
+use crate::folder::Folder;
+use serde_json::Value;
+
+const SMALL: [&str; 6] = ["bench", "fill", "--memory", "16MiB", "--times", "2"];
+
+#[test]
+fn times_of_writes_come_by_both_clocks() {
+    let run = Folder::new().run(&[&SMALL[..], &["--json"]].concat());
+    assert_eq!(run.status, Some(0), "{run:?}");
+    let rows: Vec<Value> = serde_json::from_str(&run.stdout).expect("rows");
+    let times: Vec<_> = rows.iter().map(|row| row["time"].as_str()).collect();
+    assert_eq!(times, [Some("clock"), Some("processor")]);
+    for row in &rows {
+        let number = |name: &str| row[name].as_u64().expect(name);
+        assert_eq!(number("writes"), 2 * (16 << 20) / 116);
+        assert!(number("evicted") > 0 && number("p50_ns") > 0, "{row}");
+        let shares = ["p50_ns", "p99_ns", "p999_ns", "p9999_ns", "max_ns"].map(number);
+        assert!(shares.is_sorted(), "{row}");
+    }
+}
+
+#[test]
+fn a_table_tells_what_was_above_a_millisecond() {
+    let run = Folder::new().run(&SMALL);
+    let lines: Vec<_> = run.stdout.lines().collect();
+    assert_eq!((run.status, lines.len()), (Some(0), 4), "{run:?}");
+    assert!(lines[1].ends_with("above 1 ms"), "{run:?}");
+}
+
+#[test]
+fn memory_that_no_cache_can_have_is_refused() {
+    let run = Folder::new().run(&["bench", "fill", "--memory", "1MiB"]);
+    assert_eq!(run.status, Some(3), "{run:?}");
+    assert!(run.stderr.contains("memory"), "{run:?}");
+}
