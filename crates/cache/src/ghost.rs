@@ -22,10 +22,21 @@ struct Line {
     fingerprints: [AtomicU16; FINGERPRINTS],
 }
 
+/// Lines that are made at a time: to make all of them at once would keep one write waiting.
+const PIECE_LINES: usize = 1024;
+
+type Piece = OnceLock<Box<[Line]>>;
+
+/// The lines, each made with those next to it when one of them is needed.
+struct Lines {
+    pieces: Box<[Piece]>,
+    len: usize,
+}
+
 #[derive(Default)]
 pub(crate) struct Ghost {
-    /// Made when the first item is evicted, for as many as there are then.
-    lines: OnceLock<Box<[Line]>>,
+    /// Laid out when the first item is evicted, for as many as there are then.
+    lines: OnceLock<Lines>,
     /// A key came back soon if no more items than that were evicted meanwhile.
     reach: AtomicU64,
 }
@@ -35,32 +46,53 @@ fn fingerprint(hash: KeyHash) -> u16 {
     (hash.0 as u16).max(1)
 }
 
-fn line(lines: &[Line], hash: KeyHash) -> &Line {
-    let spread = u128::from(hash.0.rotate_left(32)) * lines.len() as u128;
-    &lines[(spread >> 64) as usize]
+impl Lines {
+    fn new(len: usize) -> Self {
+        let pieces = (0..len.div_ceil(PIECE_LINES)).map(|_| Piece::new()).collect();
+        Self { pieces, len }
+    }
+
+    /// Bytes, of all of them.
+    fn memory(len: usize) -> u64 {
+        (len.next_multiple_of(PIECE_LINES) * size_of::<Line>()) as u64
+    }
+
+    fn place(&self, hash: KeyHash) -> (&Piece, usize) {
+        let spread = u128::from(hash.0.rotate_left(32)) * self.len as u128;
+        let at = (spread >> 64) as usize;
+        (&self.pieces[at / PIECE_LINES], at % PIECE_LINES)
+    }
+
+    /// The line of a key, if it was made.
+    fn get(&self, hash: KeyHash) -> Option<&Line> {
+        let (piece, at) = self.place(hash);
+        piece.get().map(|lines| &lines[at])
+    }
+
+    /// The line of a key.
+    fn make(&self, hash: KeyHash) -> &Line {
+        let (piece, at) = self.place(hash);
+        let lines = piece.get_or_init(|| (0..PIECE_LINES).map(|_| Line::default()).collect());
+        &lines[at]
+    }
 }
 
 impl Ghost {
     /// Bytes.
     pub(crate) fn memory(&self) -> u64 {
-        self.lines.get().map_or(0, |lines| size_of_val(&**lines) as u64)
+        self.lines.get().map_or(0, |lines| Lines::memory(lines.len))
     }
 
     /// Bytes that it has, or will have once it is made for so many items.
     pub(crate) fn memory_ahead(&self, items: u64) -> u64 {
-        let lines = items / FINGERPRINTS as u64 + 1;
-        self.lines
-            .get()
-            .map_or(lines * size_of::<Line>() as u64, |lines| size_of_val(&**lines) as u64)
+        let ahead = || items as usize / FINGERPRINTS + 1;
+        Lines::memory(self.lines.get().map_or_else(ahead, |lines| lines.len))
     }
 
     /// Notes that a key was evicted, of `items` that there are.
     pub(crate) fn insert(&self, hash: KeyHash, items: impl FnOnce() -> u64) {
-        let lines = self.lines.get_or_init(|| {
-            let lines = items() as usize / FINGERPRINTS + 1;
-            (0..lines).map(|_| Line::default()).collect()
-        });
-        let line = line(lines, hash);
+        let lines = self.lines.get_or_init(|| Lines::new(items() as usize / FINGERPRINTS + 1));
+        let line = lines.make(hash);
         let at = line.next.fetch_add(1, Ordering::Relaxed) as usize % FINGERPRINTS;
         line.fingerprints[at].store(fingerprint(hash), Ordering::Relaxed);
     }
@@ -73,8 +105,8 @@ impl Ghost {
     /// Whether a key, or one like it, comes back soon.
     pub(crate) fn is_back_soon(&self, hash: KeyHash) -> bool {
         let Some(lines) = self.lines.get() else { return false };
-        let newest = self.reach.load(Ordering::Relaxed) / lines.len() as u64;
-        let line = line(lines, hash);
+        let newest = self.reach.load(Ordering::Relaxed) / lines.len as u64;
+        let Some(line) = lines.get(hash) else { return false };
         let next = line.next.load(Ordering::Relaxed) as usize % FINGERPRINTS;
         let age = |at: usize| (next + FINGERPRINTS - 1 - at) % FINGERPRINTS;
         let wanted = fingerprint(hash);
@@ -84,16 +116,18 @@ impl Ghost {
 
     /// Whether a key was evicted lately, or one like it.
     pub(crate) fn contains(&self, hash: KeyHash) -> bool {
-        let Some(lines) = self.lines.get() else { return false };
+        let line = self.lines.get().and_then(|lines| lines.get(hash));
+        let Some(line) = line else { return false };
         let wanted = fingerprint(hash);
-        line(lines, hash).fingerprints.iter().any(|one| one.load(Ordering::Relaxed) == wanted)
+        line.fingerprints.iter().any(|one| one.load(Ordering::Relaxed) == wanted)
     }
 
     /// Forgets a key: it is there again.
     pub(crate) fn remove(&self, hash: KeyHash) {
-        let Some(lines) = self.lines.get() else { return };
+        let line = self.lines.get().and_then(|lines| lines.get(hash));
+        let Some(line) = line else { return };
         let wanted = fingerprint(hash);
-        for one in &line(lines, hash).fingerprints {
+        for one in &line.fingerprints {
             if one.load(Ordering::Relaxed) == wanted {
                 one.store(0, Ordering::Relaxed);
             }

@@ -12,8 +12,8 @@ const ABOUT: [&str; 2] = [
 
 Writes keys of 16 bytes until the budget was written over several times: first the index grows, \
 then room is made for every write. A quarter of the writes replace an earlier value, and an eighth \
-expires after half a second. Each write is timed by the clock, and in a second run by the time that \
-the processor gave to it: where others use the machine, the longest by the clock are theirs.",
+expires after half a second. Each write is timed by the clock, and in a second run by the time \
+that the processor gave to it: where others use the machine, the longest by the clock are theirs.",
 ];
 
 const NOTES: &str = "\
