@@ -1,7 +1,7 @@
 //! The servers that scripts talk to, and how it is seen that nothing is left of a script.
 
 use nuthatch_cache::{Cache, Options as CacheOptions};
-use nuthatch_server::commands::Users;
+use nuthatch_server::commands::{Server, Users};
 use nuthatch_server::protocol::mrcache::Framing;
 use nuthatch_server::{Address, Listener, Options, Protocol, Running};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
@@ -76,8 +76,8 @@ impl Servers {
             let cache = Cache::new(CacheOptions::new().memory(16 << 20)).expect("a cache");
             let cache = Arc::new(cache);
             let users = Users::parse(if password { USERS } else { "" }).expect("users");
-            let options = Options::new(listeners).users(users);
-            let running = Running::start(Arc::clone(&cache), &options).expect("a server");
+            let server = Server::new(Arc::clone(&cache)).with_users(users);
+            let running = Running::serve(server, &Options::new(listeners)).expect("a server");
             One { cache, path, password, memory: 0, _running: running }
         });
         let mut servers = Self { all, paths, _folder: folder, sockets: 0 };
