@@ -332,7 +332,7 @@ impl<'c> Worker<'c> {
     fn execute_of<D: Driver>(&mut self, protocol: Protocol) -> io::Result<()> {
         let mut works = std::mem::take(&mut self.works[protocol.index()]);
         if !works.is_empty() {
-            self.lend_buffers(&works);
+            works.iter().for_each(|work| self.lend_buffer(work.connection));
             self.batch.begin(works.len());
             while let Some(done) = self.execute_next::<D>(&works) {
                 for work in &works[done] {
@@ -372,16 +372,14 @@ impl<'c> Worker<'c> {
         self.batch.execute_next::<D>(works, &mut scene)
     }
 
-    /// Gives buffers for answers to connections that have none.
-    fn lend_buffers(&mut self, works: &[Work]) {
-        for work in works {
-            if let Some(connection) = self.connections.get(work.connection)
-                && connection.out.capacity() == 0
-                && let Some(spare) = self.spares.take()
-            {
-                self.untold -= spare.capacity().cast_signed();
-                connection.out = spare;
-            }
+    /// Gives a buffer for answers to a connection that has none.
+    fn lend_buffer(&mut self, number: Number) {
+        if let Some(connection) = self.connections.get(number)
+            && connection.out.capacity() == 0
+            && let Some(spare) = self.spares.take()
+        {
+            self.untold -= spare.capacity().cast_signed();
+            connection.out = spare;
         }
     }
 
@@ -393,6 +391,7 @@ impl<'c> Worker<'c> {
             return Ok(());
         }
         self.send_output(number)?;
+        self.lend_buffer(number);
         self.reactor.submit()
     }
 
