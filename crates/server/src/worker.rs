@@ -332,7 +332,9 @@ impl<'c> Worker<'c> {
     fn execute_of<D: Driver>(&mut self, protocol: Protocol) -> io::Result<()> {
         let mut works = std::mem::take(&mut self.works[protocol.index()]);
         if !works.is_empty() {
-            works.iter().for_each(|work| self.lend_buffer(work.connection));
+            for work in &works {
+                self.lend_buffer(work.connection);
+            }
             self.batch.begin(works.len());
             while let Some(done) = self.execute_next::<D>(&works) {
                 for work in &works[done] {
