@@ -2,6 +2,7 @@
 //! buffer.
 
 use nuthatch_cache::{Cache, Item, Lease, Turn};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Shorter values are copied: that takes less than another call of the kernel's.
@@ -30,7 +31,13 @@ impl Outgoing {
 #[derive(Debug, Default)]
 pub struct Lent {
     allowed: bool,
-    values: Vec<(usize, Lease)>,
+    /// Where in the buffer each would be, in order.
+    values: VecDeque<(usize, Lease)>,
+    /// Bytes of all values.
+    len: usize,
+    /// Bytes of the buffer that were taken to be sent, while values come behind them: what is left
+    /// is not moved for each value.
+    taken: usize,
 }
 
 impl Lent {
@@ -60,22 +67,23 @@ impl Lent {
         if !self.allowed || !turn.is_large(item) {
             return false;
         }
-        self.values.push((at, turn.lease(cache, item)));
+        self.values.push_back((at, turn.lease(cache, item)));
+        self.len += item.value().len();
         true
     }
 
     /// Takes back the values of answers from `start` on, which are taken back themselves.
     #[inline]
     pub fn truncate(&mut self, start: usize) {
-        if !self.values.is_empty() {
-            self.values.retain(|(at, _)| *at < start);
+        while let Some((_, lease)) = self.values.pop_back_if(|(at, _)| *at >= start) {
+            self.len -= lease.value().len();
         }
     }
 
     /// Bytes of all values.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.values.iter().map(|(_, lease)| lease.value().len()).sum()
+        self.len
     }
 
     #[inline]
@@ -83,19 +91,37 @@ impl Lent {
         self.values.is_empty()
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// Nothing of the buffer and of the values will be sent.
+    pub(crate) fn clear(&mut self, out: &mut Vec<u8>) {
+        out.clear();
         self.values.clear();
+        (self.len, self.taken) = (0, 0);
     }
 
     /// What of answers in this buffer is to be sent first. It leaves both.
+    #[inline]
     pub(crate) fn take_first(&mut self, out: &mut Vec<u8>) -> Outgoing {
-        let end = match self.values.first() {
-            None => return Outgoing::Bytes(std::mem::take(out)),
-            Some((0, _)) => return Outgoing::Value(self.values.remove(0).1),
-            Some((at, _)) => *at,
+        if self.values.is_empty() && self.taken == 0 {
+            return Outgoing::Bytes(std::mem::take(out));
+        }
+        self.take_between(out)
+    }
+
+    #[cold]
+    fn take_between(&mut self, out: &mut Vec<u8>) -> Outgoing {
+        let taken = self.taken;
+        let value = self.values.pop_front_if(|(at, _)| *at == taken);
+        let first = if let Some((_, lease)) = value {
+            self.len -= lease.value().len();
+            Outgoing::Value(lease)
+        } else {
+            self.taken = self.values.front().map_or(out.len(), |(at, _)| *at);
+            Outgoing::Bytes(out[taken..self.taken].to_vec())
         };
-        let rest = out.split_off(end);
-        self.values.iter_mut().for_each(|(at, _)| *at -= end);
-        Outgoing::Bytes(std::mem::replace(out, rest))
+        if self.values.is_empty() && self.taken == out.len() {
+            out.clear();
+            self.taken = 0;
+        }
+        first
     }
 }

@@ -193,8 +193,7 @@ impl<'c> Worker<'c> {
                 self.metrics.add_sent(outgoing.bytes().len() as u64);
                 if result.is_err() {
                     (found.closing, found.shut) = (true, true);
-                    found.out.clear();
-                    found.client.lent.clear();
+                    found.client.lent.clear(&mut found.out);
                 } else if let Outgoing::Bytes(mut buffer) = outgoing {
                     buffer.clear();
                     if found.out.capacity() == 0 && buffer.capacity() <= KEPT {

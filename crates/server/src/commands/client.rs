@@ -11,7 +11,7 @@ use crate::lent::Lent;
 use crate::protocol::resp::Version;
 use std::sync::Arc;
 
-/// The state of one connection that speaks RESP.
+/// The state of one connection, whatever it speaks; versions and transactions are RESP's alone.
 ///
 /// [`Server::connect`](super::Server::connect) makes one that `CLIENT LIST` shows. The default one
 /// belongs to no server's list, and counts for itself alone.

@@ -76,6 +76,12 @@ fn long_values_come_back_in_order_in_every_protocol(reactors: Reactors) {
     mrcache.write_all(b"\0\x01\x01\0a\0\x01\x01\0b").expect("sent");
     let len = (LEN as u32).to_le_bytes();
     expect(&mut mrcache, &[&len, &one[..], &len, &two].concat());
+    // Nothing came behind the last value, and what comes now is answered as ever.
+    for _ in 0..2 {
+        ask(&mut mrcache, b"\0\x01\x01\0x", b"\0\0\0\0");
+        mrcache.write_all(b"\0\x01\x01\0a").expect("sent");
+        expect(&mut mrcache, &[&len, &one[..]].concat());
+    }
 }
 
 fn a_long_value_that_is_being_sent_stays_as_it_is(reactors: Reactors) {

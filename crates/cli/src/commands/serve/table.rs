@@ -107,8 +107,7 @@ const LISTENING: &[Setting] = &[
         value_name: "ADDR",
         default: "off",
         help: "Where to listen for clients of mrcache (its port was 7000); as --resp",
-        more: "They have no way to log in: where a password is needed, this is refused without \
-               --insecure.",
+        more: "They have no way to log in: where a password is needed, this is refused.",
         kind: Kind::Places(|all| &mut all.mrcache),
         told: Told::Not,
     },
@@ -270,8 +269,7 @@ const ACCESS: &[Setting] = &[
         default: "false",
         help: "Listen beyond this machine although nobody is asked for a password",
         more: "Without it such an address is refused, unless clients must log in or, with \
-               --tls-client-ca, show a certificate. So is one for clients of mrcache where others \
-               must log in.",
+               --tls-client-ca, show a certificate.",
         kind: Kind::Truth(|all| &mut all.insecure),
         told: Told::Not,
     },
