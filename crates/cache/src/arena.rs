@@ -37,6 +37,16 @@ pub(crate) const PAGE: u64 = 4096;
 /// Bytes of a huge page.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
+/// Lines of an item that are asked for ahead of a lookup, also of each page that it goes on in, and
+/// how many pages that is done for: together no more than stays in the processor's cache.
+const ITEM_LINES_MOST: usize = 6;
+const ITEM_PAGES_MOST: usize = 4;
+
+/// Memory is asked for so many bytes ahead of the writes to it: more than a handful of short items,
+/// which are written in the time that takes. Of long ones the processor fetches more by itself.
+const WRITE_AHEAD: usize = 1024;
+const WRITE_LINES_MOST: usize = 8;
+
 /// A stretch of memory that one session writes, from its start on.
 #[derive(Debug)]
 pub(crate) struct Tail {
@@ -180,6 +190,36 @@ impl Arena {
         for line in 0..lines {
             prefetch(at.wrapping_add(line * 64));
         }
+    }
+
+    /// Asks for an item that begins at this place, and is about so long, ahead of a lookup. Of a
+    /// longer one the processor fetches more by itself once it is read, but no further than to the
+    /// end of a page at a time: so the beginnings of pages are asked for, too.
+    #[inline]
+    pub(crate) fn prefetch_item(&self, place: u64, len: usize) {
+        let first = place % 64;
+        let lines = (first as usize + len).div_ceil(64);
+        self.prefetch(place - first, lines.clamp(1, ITEM_LINES_MOST));
+        if lines > ITEM_LINES_MOST {
+            self.prefetch_pages(place, len);
+        }
+    }
+
+    fn prefetch_pages(&self, place: u64, len: usize) {
+        let end = (place + len as u64).min(self.len as u64);
+        let pages = (place.next_multiple_of(PAGE)..end).step_by(PAGE as usize);
+        for page in pages.take(ITEM_PAGES_MOST) {
+            self.prefetch(page, 2);
+        }
+    }
+
+    /// Asks for the memory that what comes behind the next bytes of a tail will be written to, as
+    /// much as those are. Without that a write waits for its lines, and with it all that follows.
+    #[inline]
+    pub(crate) fn prefetch_behind(&self, tail: &Tail, len: usize) {
+        let ahead = (tail.used as usize + WRITE_AHEAD).min(tail.len as usize);
+        let lines = (len.min(tail.len as usize - ahead) / 64 + 1).min(WRITE_LINES_MOST);
+        self.prefetch(tail.start + ahead as u64, lines);
     }
 
     /// A line of a piece of the index, which lies in a segment that `tables.rs` alone uses.

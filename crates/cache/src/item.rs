@@ -31,6 +31,9 @@ const KEY_LEN_LEN: usize = 3;
 const VALUE_LEN_LEN: usize = 4;
 const LENGTHS_LEN: usize = KEY_LEN_LEN + VALUE_LEN_LEN;
 const SHORT_EXPIRY_LEN: usize = 3;
+/// Shorter heads are small ones.
+const SMALL_UNTIL: usize = HEAD_LEN + LENGTHS_LEN;
+const _: () = assert!(HEAD_LEN + SHORT_EXPIRY_LEN < SMALL_UNTIL);
 const EXPIRY_LEN: usize = 6;
 const FLAGS_LEN: usize = 4;
 const CAS_LEN: usize = 8;
@@ -97,18 +100,27 @@ impl Head {
             && expires_ms.is_none_or(short)
     }
 
-    /// Whether an item has this key. `bytes` answers the item's first bytes.
+    /// Bytes of the whole item, if it has this key. `bytes` answers the item's first bytes.
     #[inline]
-    pub(crate) fn has_key<'b>(bytes: impl Fn(usize) -> &'b [u8], key: &[u8]) -> bool {
+    pub(crate) fn len_if<'b>(bytes: impl Fn(usize) -> &'b [u8], key: &[u8]) -> Option<usize> {
         let word = bytes(HEAD_LEN);
         let word = u16::from_le_bytes([word[0], word[1]]);
         if word & LARGE != 0 {
-            let head = Self::read(&bytes, || 0);
-            return &bytes(head.key().end)[head.begin..] == key;
+            return Self::len_of_large_if(word, bytes, key);
         }
         let begin = HEAD_LEN + if word & EXPIRES != 0 { SHORT_EXPIRY_LEN } else { 0 };
         let len = usize::from(word >> KEY_SHIFT & 63);
-        len == key.len() && same(&bytes(begin + len)[begin..], key)
+        let same = len == key.len() && same(&bytes(begin + len)[begin..], key);
+        same.then_some(begin + len + usize::from(word >> VALUE_SHIFT))
+    }
+
+    fn len_of_large_if<'b>(
+        word: u16,
+        bytes: impl Fn(usize) -> &'b [u8],
+        key: &[u8],
+    ) -> Option<usize> {
+        let head = Self::read_large(word, &bytes);
+        (&bytes(head.key().end)[head.begin..] == key).then_some(head.len())
     }
 
     /// Reads the head of an item in a segment whose time starts at `epoch_ms`. `bytes` answers the
@@ -175,7 +187,7 @@ impl Head {
     #[inline]
     pub(crate) fn write<'b>(&self, out: &'b mut [u8], key: &[u8], epoch_ms: u64) -> &'b mut [u8] {
         let (head, rest) = out.split_at_mut(self.begin);
-        if self.is_small(epoch_ms) {
+        if self.begin < SMALL_UNTIL {
             let expires = u16::from(self.facts.expires_ms.is_some()) << 1;
             let word = expires
                 | (self.key_len as u16) << KEY_SHIFT

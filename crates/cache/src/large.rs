@@ -209,7 +209,7 @@ impl Turn<'_> {
         segments.add_live(segment.number, head.len(), facts.expires_ms);
         let stored = self.publish((key, hash), place, expect);
         if !matches!(stored, Ok(true)) {
-            segments.remove_live(epochs, place, head.len());
+            self.note_gone(place, head.len());
         }
         segments.seal(epochs, segment, &tail, queue);
         stored

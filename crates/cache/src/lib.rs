@@ -30,6 +30,7 @@ mod config;
 mod epoch;
 mod error;
 mod ghost;
+mod gone;
 mod hash;
 mod item;
 mod large;

@@ -14,6 +14,7 @@
 
 use crate::cache::Cache;
 use crate::config::Eviction;
+use crate::gone::granule;
 use crate::hash::KeyHash;
 use crate::item::Item;
 use crate::segments::{Queue, Segment};
@@ -26,6 +27,9 @@ const SPARE_EACH: u32 = 2;
 
 /// Items looked at together: their lines of the index are asked for before the first is.
 const GROUP: usize = 16;
+
+/// Items looked at by one who looks for a group of those that are not gone.
+const PASSED: usize = 4 * GROUP;
 
 /// Bytes looked at for each byte written, when room is short.
 const WORK: usize = 4;
@@ -54,14 +58,27 @@ enum Reason {
 pub(crate) struct Victim {
     segment: Segment,
     reason: Reason,
+    /// What is before this place was looked at.
     at: u64,
     end: u64,
+    /// The items before it that nothing was decided on yet, and their number: their lines of the
+    /// index were asked for, and are there by the time the next items are looked at.
+    group: [(u64, KeyHash); GROUP],
+    count: usize,
+    /// Where the last item began that was looked at.
+    granule: u64,
 }
 
 impl Victim {
     fn new(cache: &Cache, segment: Segment, reason: Reason) -> Self {
         let (at, used) = cache.segments.items(segment);
-        Self { segment, reason, at, end: at + u64::from(used) }
+        let group = [(0, KeyHash(0)); GROUP];
+        Self { segment, reason, at, end: at + u64::from(used), group, count: 0, granule: 0 }
+    }
+
+    /// Whether all its items were decided on.
+    fn is_done(&self) -> bool {
+        self.at >= self.end && self.count == 0
     }
 
     /// Somebody else shall reclaim it, from the start.
@@ -158,7 +175,7 @@ impl Turn<'_> {
                 victim.put_back(self.cache());
                 return false;
             }
-            if victim.at < victim.end {
+            if !victim.is_done() {
                 open.victim = Some(victim);
                 continue;
             }
@@ -202,26 +219,39 @@ impl Turn<'_> {
             .find_map(|queue| Some(new(segments.pop(queue)?, Reason::Evicted(queue))))
     }
 
-    /// Looks at the next items of a segment; false if one had to move and there was no room.
+    /// Looks at the next items of a segment, and decides on those it had looked at before; false if
+    /// one had to move and there was no room.
     fn walk(&self, open: &mut Open, victim: &mut Victim) -> bool {
-        let mut group = [(0, KeyHash(0)); GROUP];
-        let mut count = 0;
-        let mut next = victim.at;
-        while count < GROUP && next < victim.end {
-            let item = self.item(next, 0);
-            let hash = self.cache().hash(item.key());
-            self.prefetch(hash);
-            group[count] = (next, hash);
-            count += 1;
-            next += item.head.len() as u64;
-        }
+        let (group, count) = (victim.group, victim.count);
+        self.look_ahead(victim);
         let evicted = &self.session.counters.evicted;
         let before = evicted.get();
-        let stuck =
-            group[..count].iter().find(|(place, hash)| !self.settle(open, victim, (*hash, *place)));
+        let mut group = group[..count].iter();
+        let went = group.all(|(place, hash)| self.settle(open, victim, (*hash, *place)));
         self.cache().segments.add_evicted(evicted.get() - before);
-        victim.at = stuck.map_or(next, |(place, _)| *place);
-        stuck.is_none()
+        went
+    }
+
+    /// Looks at the next items: those that are gone are passed by.
+    fn look_ahead(&self, victim: &mut Victim) {
+        let marks = self.marks(victim.segment.number);
+        victim.count = 0;
+        for _ in 0..PASSED {
+            if victim.count == GROUP || victim.at >= victim.end {
+                break;
+            }
+            let (place, item) = (victim.at, self.item(victim.at, 0));
+            victim.at += item.head.len() as u64;
+            let alone = granule(place) != victim.granule && granule(victim.at) != granule(place);
+            victim.granule = granule(place);
+            if alone && marks.is_some_and(|marks| marks.has(place)) {
+                continue;
+            }
+            let hash = self.cache().hash(item.key());
+            self.prefetch(hash);
+            victim.group[victim.count] = (place, hash);
+            victim.count += 1;
+        }
     }
 
     /// Decides on one item, if the index still points at it.
@@ -273,7 +303,7 @@ impl Turn<'_> {
         let Some(position) = table.find(|slot| slot.place() == place) else { return false };
         table.remove(position);
         drop(table);
-        cache.segments.remove_live(&cache.epochs, place, item.head.len());
+        self.note_gone(place, item.head.len());
         true
     }
 
@@ -320,11 +350,11 @@ impl Turn<'_> {
         if let Some(position) = table.find(|slot| slot.place() == place) {
             table.relocate(position, to, frequency);
             drop(table);
-            cache.segments.remove_live(&cache.epochs, place, item.head.len());
+            self.note_gone(place, item.head.len());
             self.session.counters.moved_bytes.add(len as u64);
         } else {
             drop(table);
-            cache.segments.remove_live(&cache.epochs, to, len);
+            self.note_gone(to, len);
         }
         true
     }

@@ -13,6 +13,7 @@
 
 use crate::arena::{Arena, PAGE, Tail};
 use crate::epoch::Epochs;
+use crate::gone::marks_len;
 use crate::large::Garbage;
 use crate::runs::Runs;
 use std::collections::VecDeque;
@@ -25,9 +26,6 @@ const SEGMENT_MOST: u64 = 2 << 20;
 
 /// As many segments make up the budget, as far as they are neither too small nor too large.
 const SEGMENTS: u64 = 1024;
-
-/// The processor fetches longer runs of lines by itself.
-const ITEM_LINES_MOST: u32 = 6;
 
 /// Segments that may be wasted, however little there is.
 const WASTE_LEAST: u64 = 32;
@@ -147,8 +145,8 @@ pub(crate) struct Segments {
     of_index: AtomicU32,
     /// Whether memory is to go back to the system, or may be once turns are over.
     owing: AtomicBool,
-    /// Cache lines that an item takes, about.
-    item_lines: AtomicU32,
+    /// Bytes that an item takes, about.
+    item_len: AtomicU32,
     /// Items evicted so far: the time by which the ages of segments are counted.
     pub(crate) evicted: AtomicU64,
     shared: Mutex<Shared>,
@@ -181,7 +179,7 @@ impl Segments {
             in_use: AtomicU32::new(0),
             of_index: AtomicU32::new(0),
             owing: AtomicBool::new(false),
-            item_lines: AtomicU32::new(2),
+            item_len: AtomicU32::new(64),
             evicted: AtomicU64::new(0),
             shared: Mutex::new(shared),
         }
@@ -369,7 +367,8 @@ impl Segments {
         Some((self.start(number), u64::from(self.len)))
     }
 
-    /// A segment to write, whose short expiries count from this time on, if so many stay free.
+    /// A segment to write, whose short expiries count from this time on, if so many stay free. What
+    /// its [`Marks`](crate::gone::Marks) take is not to be written.
     pub(crate) fn open(
         &self,
         epochs: &Epochs,
@@ -377,7 +376,9 @@ impl Segments {
         keep: u32,
     ) -> Option<(Segment, Tail)> {
         let number = self.take(epochs, keep)?;
-        Some((self.begin(number, epoch_ms), Arena::tail(self.start(number), self.len)))
+        let marks_len = marks_len(self.len);
+        let tail = Arena::tail(self.start(number) + u64::from(marks_len), self.len - marks_len);
+        Some((self.begin(number, epoch_ms), tail))
     }
 
     /// A new life of a segment that was free.
@@ -391,10 +392,10 @@ impl Segments {
         Segment { number, life }
     }
 
-    /// Cache lines to ask for ahead of a lookup: those of an item of average length.
+    /// Bytes to ask for ahead of a lookup: those of an item of average length.
     #[inline]
-    pub(crate) fn item_lines(&self) -> usize {
-        self.item_lines.load(Ordering::Relaxed) as usize
+    pub(crate) fn item_len(&self) -> usize {
+        self.item_len.load(Ordering::Relaxed) as usize
     }
 
     /// The segment that a place of the arena lies in.
@@ -413,7 +414,11 @@ impl Segments {
     pub(crate) fn add_live(&self, number: u32, bytes: usize, expires_ms: Option<u64>) {
         let meta = &self.metas[number as usize];
         meta.live.fetch_add(bytes as u32, Ordering::Relaxed);
-        meta.expires_ms.fetch_max(expires_ms.unwrap_or(u64::MAX), Ordering::Relaxed);
+        let expires_ms = expires_ms.unwrap_or(u64::MAX);
+        // Looked at first: what locks the line waits until all that was written before is.
+        if meta.expires_ms.load(Ordering::Relaxed) < expires_ms {
+            meta.expires_ms.fetch_max(expires_ms, Ordering::Relaxed);
+        }
     }
 
     /// An item is no longer in the index. The last one of a sealed segment retires it.
@@ -446,9 +451,7 @@ impl Segments {
         meta.used.store(tail.used(), Ordering::Relaxed);
         let expires = meta.expires_ms.load(Ordering::Relaxed) != u64::MAX;
         if !self.is_large(segment.number) {
-            // An item begins anywhere in its first line.
-            let lines = (tail.item_len() + 32).div_ceil(64).clamp(1, ITEM_LINES_MOST);
-            self.item_lines.store(lines, Ordering::Relaxed);
+            self.item_len.store(tail.item_len(), Ordering::Relaxed);
         }
         {
             let mut shared = self.lock();
@@ -507,7 +510,8 @@ impl Segments {
     /// Where a sealed segment's items lie, and their bytes.
     pub(crate) fn items(&self, segment: Segment) -> (u64, u32) {
         let used = self.metas[segment.number as usize].used.load(Ordering::Relaxed);
-        (self.start(segment.number), used)
+        let marks_len = if self.is_large(segment.number) { 0 } else { marks_len(self.len) };
+        (self.start(segment.number) + u64::from(marks_len), used)
     }
 
     pub(crate) fn live(&self, number: u32) -> u32 {

@@ -4,6 +4,7 @@ use crate::arena::Tail;
 use crate::cache::Cache;
 use crate::epoch::{Alone, Pin, Place};
 use crate::error::{Error, Result};
+use crate::gone::Marks;
 use crate::hash::KeyHash;
 use crate::item::{Facts, Head, Item};
 use crate::reclaim::Victim;
@@ -27,6 +28,9 @@ const RELIEF_TRIES: usize = 10_000;
 
 /// Items whose heads are asked for ahead while all are removed.
 const CLEARED_AHEAD: usize = 16;
+
+/// Bytes of an item's head and of its key, about.
+const HEAD_AND_KEY: usize = 32;
 
 /// Numbers for compare-and-set taken at a time.
 const CAS_NUMBERS: u64 = 1024;
@@ -215,7 +219,21 @@ impl Turn<'_> {
         let Cache { arena, tables, segments, .. } = self.cache();
         // The first that has the key's tag: nearly always the key's own.
         if let Some(found) = tables.find(arena, hash, |_| true) {
-            arena.prefetch(found.slot.place(), segments.item_lines());
+            arena.prefetch_item(found.slot.place(), segments.item_len());
+        }
+    }
+
+    /// As [`prefetch_item`](Self::prefetch_item), for an item that is to be replaced: of that, only
+    /// the key is looked at.
+    #[inline]
+    pub fn prefetch_head(&self, hash: KeyHash) {
+        let Cache { arena, tables, segments, .. } = self.cache();
+        if let Some(found) = tables.find(arena, hash, |_| true) {
+            let place = found.slot.place();
+            arena.prefetch_item(place, HEAD_AND_KEY);
+            if let Some(marks) = self.marks(segments.of(place)) {
+                marks.prefetch(place);
+            }
         }
     }
 
@@ -231,16 +249,17 @@ impl Turn<'_> {
         Item { bytes, head, frequency }
     }
 
+    /// Bytes of the item that a slot points at, if it has this key.
     #[inline]
-    fn is_key(&self, key: &[u8], slot: Slot) -> bool {
+    fn len_if(&self, key: &[u8], slot: Slot) -> Option<usize> {
         let arena = &self.cache().arena;
-        Head::has_key(|len| arena.read(&self.pin, slot.place(), len), key)
+        Head::len_if(|len| arena.read(&self.pin, slot.place(), len), key)
     }
 
     #[inline]
     fn position(&self, key: &[u8], hash: KeyHash) -> Option<Position> {
         let Cache { arena, tables, .. } = self.cache();
-        tables.find(arena, hash, |slot| self.is_key(key, slot))
+        tables.find(arena, hash, |slot| self.len_if(key, slot).is_some())
     }
 
     #[inline]
@@ -377,13 +396,14 @@ impl Turn<'_> {
 
     /// As [`remove`](Self::remove), with the hash of the key.
     pub fn remove_hashed(&self, key: &[u8], hash: KeyHash) -> bool {
-        let Cache { arena, tables, segments, epochs, .. } = self.cache();
+        let Cache { arena, tables, .. } = self.cache();
         let mut table = tables.lock(arena, hash);
-        let Some(position) = table.find(|slot| self.is_key(key, slot)) else { return false };
+        let found = table.find(|slot| self.len_if(key, slot).is_some());
+        let Some(position) = found else { return false };
         let item = self.item(position.slot.place(), 0);
         table.remove(position);
         drop(table);
-        segments.remove_live(epochs, position.slot.place(), item.head.len());
+        self.note_gone(position.slot.place(), item.head.len());
         let was_there = !self.is_over(&item);
         let counters = &self.session.counters;
         if was_there { &counters.removed } else { &counters.expired }.add(1);
@@ -392,7 +412,7 @@ impl Turn<'_> {
 
     /// Removes everything that is there now.
     pub fn clear(&self) {
-        let Cache { arena, tables, segments, epochs, .. } = self.cache();
+        let Cache { arena, tables, .. } = self.cache();
         for number in 0..tables.count() {
             let slots = tables.clear(arena, number);
             for (at, slot) in slots.iter().enumerate() {
@@ -400,7 +420,7 @@ impl Turn<'_> {
                     arena.prefetch(ahead.place(), 1);
                 }
                 let item = self.item(slot.place(), 0);
-                segments.remove_live(epochs, slot.place(), item.head.len());
+                self.note_gone(slot.place(), item.head.len());
             }
         }
     }
@@ -432,15 +452,21 @@ impl Turn<'_> {
         stored
     }
 
+    /// Points the index at an item that was written, if it holds what is expected.
     pub(crate) fn publish(
         &self,
         (key, hash): (&[u8], KeyHash),
         place: u64,
         expect: Expect,
     ) -> Result<bool> {
-        let Cache { arena, tables, segments, epochs, ghost, .. } = self.cache();
+        let Cache { arena, tables, ghost, .. } = self.cache();
         let mut table = tables.lock(arena, hash);
-        let found = table.find(|slot| self.is_key(key, slot));
+        let mut old_len = 0;
+        let found = table.find(|slot| {
+            let len = self.len_if(key, slot);
+            old_len = len.unwrap_or(old_len);
+            len.is_some()
+        });
         let found_place = found.map(|position| position.slot.place());
         if expect != Expect::Anything && expect != Expect::Place(found_place) {
             return Ok(false);
@@ -448,8 +474,7 @@ impl Turn<'_> {
         if let Some(position) = found {
             table.replace(position, place);
             drop(table);
-            let old = position.slot.place();
-            segments.remove_live(epochs, old, self.item(old, 0).head.len());
+            self.note_gone(position.slot.place(), old_len);
         } else if table.insert(place) {
             drop(table);
             ghost.remove(hash);
@@ -479,6 +504,7 @@ impl Turn<'_> {
         let epoch_ms = segments.epoch_ms(segment.number);
         let head = Head::new(key.len(), value.len(), facts, epoch_ms);
         let place = tail.place();
+        arena.prefetch_behind(tail, head.len());
         head.write(arena.room(tail, head.len()), key, epoch_ms).copy_from_slice(value);
         segments.add_live(segment.number, head.len(), facts.expires_ms);
         Some((place, head.len()))
@@ -490,8 +516,24 @@ impl Turn<'_> {
         if let Some((_, tail)) = &mut open.tails[queue as usize][class] {
             crate::arena::Arena::take_back(tail, len);
         }
+        self.note_gone(place, len);
+    }
+
+    /// An item of so many bytes is not in the index, or no longer.
+    pub(crate) fn note_gone(&self, place: u64, len: usize) {
         let Cache { segments, epochs, .. } = self.cache();
+        if let Some(marks) = self.marks(segments.of(place)) {
+            marks.set(place);
+        }
         segments.remove_live(epochs, place, len);
+    }
+
+    /// Which items of a segment are gone, if it is an ordinary one.
+    #[inline]
+    pub(crate) fn marks(&self, segment: u32) -> Option<Marks<'_>> {
+        let Cache { arena, segments, .. } = self.cache();
+        let ordinary = !segments.is_large(segment);
+        ordinary.then(|| Marks::new(arena, segments.start(segment)))
     }
 
     fn class(&self, expires_ms: Option<u64>) -> usize {
@@ -520,6 +562,9 @@ impl Turn<'_> {
                 None => return false,
             }
         };
+        if let Some(marks) = self.marks(opened.0.number) {
+            marks.clear(segments.len());
+        }
         if let Some((segment, tail)) = tail.replace(opened) {
             segments.seal(epochs, segment, &tail, queue);
         }
@@ -527,9 +572,14 @@ impl Turn<'_> {
     }
 }
 
+#[inline]
 fn check_len(what: &'static str, bytes: &[u8], most: usize) -> Result<()> {
-    let len = bytes.len();
-    if len <= most { Ok(()) } else { Err(Error::TooLong { what, len, most }) }
+    if bytes.len() > most { Err(too_long(what, bytes.len(), most)) } else { Ok(()) }
+}
+
+#[cold]
+fn too_long(what: &'static str, len: usize, most: usize) -> Error {
+    Error::TooLong { what, len, most }
 }
 
 /// Why a write is refused, if it is.

@@ -192,6 +192,7 @@ impl Table {
         place.store(piece, Ordering::Release);
     }
 
+    #[inline]
     fn lines<'a>(&'a self, arena: &'a Arena) -> Lines<'a> {
         let count = self.units.load(Ordering::Acquire) * UNIT_LINES as u32;
         Lines { arena, table: self, count }
@@ -255,15 +256,18 @@ pub(crate) struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    #[inline]
     fn lines(&self) -> Lines<'_> {
         self.table.lines(self.arena)
     }
 
+    #[inline]
     pub(crate) fn find(&self, tag: u32, suits: impl FnMut(Slot) -> bool) -> Option<Position> {
         self.lines().find(tag, suits)
     }
 
     /// Puts another item in the place of one that was found.
+    #[inline]
     pub(crate) fn replace(&self, position: Position, slot: Slot) {
         let line = self.lines().line(position.line);
         let at = position.at as usize;

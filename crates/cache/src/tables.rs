@@ -4,6 +4,7 @@ use crate::arena::{Arena, UNIT_LEN};
 use crate::hash::{KeyHash, TAG_BITS};
 use crate::slot::Slot;
 use crate::table::{Position, Table, Writer};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// One table for so many bytes of memory: so that a table of short items is still placed anew in a
@@ -21,6 +22,8 @@ pub(crate) struct Tables {
     items: Box<[Mutex<u32>]>,
     /// Pieces of memory for tables.
     units: Mutex<Vec<u32>>,
+    /// How many those are. Changes under their lock; every write looks here, and locks nothing.
+    at_hand: AtomicUsize,
 }
 
 /// A table that is locked for writing.
@@ -41,7 +44,7 @@ impl Tables {
         let bits = (memory / MEMORY_EACH).max(1).next_power_of_two().ilog2();
         let each = (0..1_usize << bits).map(|_| Table::default()).collect();
         let items = (0..1_usize << bits).map(|_| Mutex::default()).collect();
-        Self { bits, each, items, units: Mutex::default() }
+        Self { bits, each, items, units: Mutex::default(), at_hand: AtomicUsize::new(0) }
     }
 
     /// Bytes besides the pieces.
@@ -117,8 +120,9 @@ impl Tables {
     }
 
     /// Whether there are enough pieces at hand.
+    #[inline]
     pub(crate) fn has_units(&self) -> bool {
-        lock(&self.units).len() >= UNITS_AT_HAND
+        self.at_hand.load(Ordering::Relaxed) >= UNITS_AT_HAND
     }
 
     /// Takes a segment as pieces for tables. The first piece of the arena is never used, so that
@@ -126,17 +130,22 @@ impl Tables {
     pub(crate) fn add_segment(&self, start: u64, len: u64) {
         let first = (start / UNIT_LEN as u64).max(1) as u32;
         let end = ((start + len) / UNIT_LEN as u64) as u32;
-        lock(&self.units).extend((first..end).rev());
+        let mut units = lock(&self.units);
+        units.extend((first..end).rev());
+        self.at_hand.store(units.len(), Ordering::Relaxed);
     }
 
     fn take_units(&self, count: usize) -> Vec<u32> {
         let mut units = lock(&self.units);
         let keep = units.len() - count.min(units.len());
-        units.split_off(keep)
+        let taken = units.split_off(keep);
+        self.at_hand.store(keep, Ordering::Relaxed);
+        taken
     }
 }
 
 impl Locked<'_> {
+    #[inline]
     fn writer(&mut self) -> Writer<'_> {
         Writer { arena: self.arena, table: self.table, items: &mut self.items }
     }
@@ -149,6 +158,7 @@ impl Locked<'_> {
 
     /// Puts the item at this place in the place of one that was found. How often that was asked for
     /// counts on.
+    #[inline]
     pub(crate) fn replace(&mut self, position: Position, place: u64) {
         let frequency = position.slot.frequency();
         let slot = Slot::new(place, self.tag).with_frequency(frequency);

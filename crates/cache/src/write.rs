@@ -44,47 +44,55 @@ pub struct Write<'a> {
 
 impl<'a> Write<'a> {
     /// Whatever was there, without expiry.
+    #[inline]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// When the item expires.
+    #[inline]
     #[must_use]
     pub fn expiry(self, expiry: Expiry) -> Self {
         Self { expiry, ..self }
     }
 
     /// The item expires so many milliseconds from now.
+    #[inline]
     #[must_use]
     pub fn expires_in_ms(self, ms: u64) -> Self {
         self.expiry(Expiry::In(ms))
     }
 
     /// What must hold for the write to happen.
+    #[inline]
     #[must_use]
     pub fn condition(self, condition: Condition<'a>) -> Self {
         Self { condition, ..self }
     }
 
     /// The client's flags.
+    #[inline]
     #[must_use]
     pub fn flags(self, flags: u32) -> Self {
         Self { flags, ..self }
     }
 
     /// The item's number for compare-and-set. Without one the item gets none until it is asked for.
+    #[inline]
     #[must_use]
     pub fn cas(self, cas: u64) -> Self {
         Self { cas: Some(cas), ..self }
     }
 
     /// Marks of the protocol: two bits.
+    #[inline]
     #[must_use]
     pub fn marks(self, marks: u8) -> Self {
         Self { marks: marks & 3, ..self }
     }
 
     /// The facts of the item, which replaces one with the expiry `kept`.
+    #[inline]
     pub(crate) fn facts(&self, now_ms: u64, kept: Option<u64>) -> Facts {
         let expires_ms = match self.expiry {
             Expiry::Never => None,

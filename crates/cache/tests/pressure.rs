@@ -175,6 +175,28 @@ fn overwriting_takes_no_more_memory() {
     }
 }
 
+/// Items of a few bytes begin in one granule of a segment, of which some are gone and others not.
+#[test]
+fn short_items_stay_when_those_beside_them_are_overwritten() {
+    const KEYS: u64 = 300_000;
+    let cache = cache(Eviction::None);
+    let mut session = cache.session().expect("a session");
+    let mut last = vec![0_u32; KEYS as usize];
+    let drawn = |number: u64| (number * number).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    in_turns(&mut session, 0..3_000_000, |turn, number| {
+        let key = if number < KEYS { number } else { drawn(number) % KEYS };
+        last[key as usize] = number as u32;
+        let (key, value) = ((key as u32).to_le_bytes(), (number as u32).to_le_bytes());
+        turn.set(&key, &value, &Write::new()).map(drop).expect("room");
+    });
+    assert!(cache.stats().moved_bytes > 0, "segments were reclaimed");
+    let turn = session.turn();
+    for (key, last) in (0..KEYS as u32).zip(last) {
+        let item = turn.get(&key.to_le_bytes()).expect("it is still there");
+        assert_eq!(item.value(), last.to_le_bytes());
+    }
+}
+
 #[test]
 fn expired_items_make_room_before_others_go() {
     let cache = cache(Eviction::None);

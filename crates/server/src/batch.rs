@@ -71,7 +71,8 @@ pub(crate) struct Batch {
     /// Bytes of an answer, as the last batch had them.
     answer_len: usize,
     spans: Vec<Span>,
-    hashes: Vec<KeyHash>,
+    /// Of all keys, and whether their items are replaced.
+    hashes: Vec<(KeyHash, bool)>,
 }
 
 /// What requests are executed with.
@@ -175,15 +176,16 @@ impl Batch {
         let Self { hashes, spans, .. } = self;
         hashes.clear();
         for queued in queued {
+            let replaced = D::replaces(&queued.request);
             D::keys(&queued.request, spans, |key| {
                 let hash = server.cache.hash(key);
                 turn.prefetch(hash);
-                hashes.push(hash);
+                hashes.push((hash, replaced));
                 hashes.len() < KEYS_MOST
             });
         }
-        for hash in hashes {
-            turn.prefetch_item(*hash);
+        for (hash, replaced) in hashes {
+            if *replaced { turn.prefetch_head(*hash) } else { turn.prefetch_item(*hash) }
         }
     }
 

@@ -48,6 +48,11 @@ impl Driver for MemcacheDriver {
     }
 
     #[inline]
+    fn replaces(request: &Request<'_>) -> bool {
+        matches!(request, Request::Asked(request) if memcache::replaces(request))
+    }
+
+    #[inline]
     fn is_exclusive(_: &Request<'_>) -> bool {
         false
     }

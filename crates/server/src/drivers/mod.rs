@@ -64,6 +64,9 @@ pub(crate) trait Driver {
     /// Hands each key that a request looks up to `each`, as long as that answers true.
     fn keys(request: &Self::Request<'_>, spans: &[Span], each: impl FnMut(&[u8]) -> bool);
 
+    /// Whether it replaces what its keys have without a look at their values, most likely.
+    fn replaces(request: &Self::Request<'_>) -> bool;
+
     /// Whether nobody else may be in a turn while this is executed.
     fn is_exclusive(request: &Self::Request<'_>) -> bool;
 

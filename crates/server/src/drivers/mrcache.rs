@@ -42,6 +42,11 @@ impl Driver for MrcacheDriver {
     }
 
     #[inline]
+    fn replaces(request: &Request<'_>) -> bool {
+        matches!(request, Some((_, Asked::Set { .. })))
+    }
+
+    #[inline]
     fn is_exclusive(_: &Request<'_>) -> bool {
         false
     }

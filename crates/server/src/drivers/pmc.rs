@@ -68,6 +68,11 @@ impl Driver for PmcDriver {
     }
 
     #[inline]
+    fn replaces(request: &Request<'_>) -> bool {
+        matches!(request, Request::Resp(request) if RespDriver::replaces(request))
+    }
+
+    #[inline]
     fn is_exclusive(request: &Request<'_>) -> bool {
         matches!(request, Request::Resp(request) if RespDriver::is_exclusive(request))
     }

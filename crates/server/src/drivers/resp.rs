@@ -86,6 +86,14 @@ impl Driver for RespDriver {
     }
 
     #[inline]
+    fn replaces(request: &Request<'_>) -> bool {
+        let (Request::Framed { found, .. } | Request::Inline(_, found)) = request else {
+            return false;
+        };
+        found.is_some_and(|found| found.command.flags.writes)
+    }
+
+    #[inline]
     fn is_exclusive(request: &Request<'_>) -> bool {
         let (Request::Framed { found, .. } | Request::Inline(_, found)) = request else {
             return false;

@@ -54,6 +54,16 @@ pub fn keys<'r>(request: &Request<'r>, room: &'r mut KeyRoom) -> impl Iterator<I
     one.into_iter().chain(many.into_iter().flatten())
 }
 
+/// Whether a request replaces what its key has without a look at the value, most likely.
+#[inline]
+pub fn replaces(request: &Request<'_>) -> bool {
+    match request {
+        Request::Store(_) | Request::Delete { .. } => true,
+        Request::Meta(meta) => matches!(meta.verb, MetaVerb::Set(_) | MetaVerb::Delete),
+        _ => false,
+    }
+}
+
 /// What a request is counted as, and its bytes, about.
 #[inline]
 pub fn kind(request: &Request<'_>) -> (Other, usize) {

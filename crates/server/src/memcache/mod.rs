@@ -31,5 +31,5 @@ mod time;
 
 pub use admission::admit;
 pub use call::{Call, Next};
-pub use execute::{execute, keys, kind, out_of_memory};
+pub use execute::{execute, keys, kind, out_of_memory, replaces};
 pub use shared::Shared;
