@@ -73,6 +73,8 @@ pub(crate) struct Batch {
     spans: Vec<Span>,
     /// Of all keys, and whether their items are replaced.
     hashes: Vec<(KeyHash, bool)>,
+    /// Connections that show values.
+    shown: Vec<Number>,
 }
 
 /// What requests are executed with.
@@ -140,6 +142,7 @@ impl Batch {
         scene: &mut Scene<'_, '_>,
     ) -> bool {
         let Some(connection) = scene.connections.get(connection) else { return true };
+        connection.begin_turn();
         let progress = &mut self.progress[work];
         while connection.is_open() && progress.decoded < bytes.len() {
             // Whoever logs in first may send longer requests then: one at a time.
@@ -200,33 +203,44 @@ impl Batch {
         memcache.flush_if_due(&turn);
         self.prefetch::<D>(queued, server, &turn);
         let mut answers_len = 0;
-        for queued in queued {
-            let work = works[queued.work].connection;
-            let Some(connection) = connections.get(work).filter(|it| it.is_open()) else {
-                continue;
-            };
-            let before = connection.out.len();
-            let exclusive = D::is_exclusive(&queued.request);
-            if *shared && exclusive {
+        for Queued { work, end, request } in queued {
+            let number = works[*work].connection;
+            if *shared && D::is_exclusive(request) {
+                send_shown(&mut self.shown, connections, &turn);
                 turn.be_alone();
             }
-            for renewed in [false, true] {
-                let spans = &self.spans;
-                let mut stage = Stage { turn: &turn, connection, server, memcache, spans };
-                if D::execute(&queued.request, &mut stage).is_ok() {
-                    break;
-                }
-                // There may be room in the next turn, in which it is tried once more.
-                if renewed || !turn.renew() {
-                    let mut stage = Stage { turn: &turn, connection, server, memcache, spans };
-                    D::out_of_memory(&queued.request, &mut stage);
-                    break;
-                }
+            let Some(mut connection) = connections.get(number).filter(|it| it.is_open()) else {
+                turn.be_with_others();
+                continue;
+            };
+            let before = connection.answers_len();
+            let spans = &self.spans;
+            let mut stage = Stage { turn: &turn, connection, server, memcache, spans };
+            if D::execute(request, &mut stage).is_err() {
+                send_shown(&mut self.shown, connections, &turn);
+                let relieved = turn.renew();
                 memcache.flush_if_due(&turn);
+                let Some(found) = connections.get(number) else { continue };
+                connection = found;
+                let mut stage = Stage { turn: &turn, connection, server, memcache, spans };
+                // There may be room now.
+                if !relieved || D::execute(request, &mut stage).is_err() {
+                    D::out_of_memory(request, &mut stage);
+                }
             }
             turn.be_with_others();
-            answers_len += connection.out.len().saturating_sub(before);
-            self.progress[queued.work].executed = queued.end;
+            self.progress[*work].executed = *end;
+            answers_len += connection.answers_len().saturating_sub(before);
+            if connection.client.lent.is_shown() {
+                // One that waits for its client shows nothing, or what is shown would be sent, and
+                // nobody be told that it need not wait.
+                let long = connection.is_output_long(*short_of_memory);
+                if long || connection.client.lent.is_shown_enough() {
+                    connection.send_shown(&turn);
+                } else if self.shown.last() != Some(&number) {
+                    self.shown.push(number);
+                }
+            }
             connection.note_output(*short_of_memory);
             if connection.blocked {
                 // Long answers count before the turn ends, or many would come at once.
@@ -235,5 +249,17 @@ impl Batch {
             }
         }
         self.answer_len = answers_len / queued.len();
+        send_shown(&mut self.shown, connections, &turn);
+    }
+}
+
+/// Sends the values that these connections show, since the turn is about to end.
+fn send_shown(shown: &mut Vec<Number>, connections: &mut Connections, turn: &Turn<'_>) {
+    for number in shown.drain(..) {
+        if let Some(connection) = connections.get(number)
+            && connection.client.lent.is_shown()
+        {
+            connection.send_shown(turn);
+        }
     }
 }

@@ -10,7 +10,10 @@ use crate::protocol::{pmc, resp};
 use crate::reactor::{Reactor, Socket};
 use crate::talk::Talk;
 use crate::tls::{SESSION_LEN, Session};
-use std::io;
+use nuthatch_cache::Turn;
+use rustix::io::Errno;
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+use std::io::{self, IoSlice};
 use std::os::fd::OwnedFd;
 
 /// A client that does not read its answers gets no more of them than this, and is not read from
@@ -102,14 +105,51 @@ impl Connection {
         }
     }
 
+    /// Whether so many answers wait that the client must take some first.
+    #[inline]
+    pub(crate) fn is_output_long(&self, short_of_memory: bool) -> bool {
+        let most = if short_of_memory { OUTPUT_MOST_WHEN_SHORT } else { OUTPUT_MOST };
+        self.answers_len() + self.sending > most
+    }
+
     /// Whether the client must take some answers before there are more.
     pub(crate) fn note_output(&mut self, short_of_memory: bool) {
-        let most = if short_of_memory { OUTPUT_MOST_WHEN_SHORT } else { OUTPUT_MOST };
-        let blocked = self.out.len() + self.client.lent.len() + self.sending > most;
+        let blocked = self.is_output_long(short_of_memory);
         if blocked && !self.blocked {
             self.client.note_output_limit();
         }
         self.blocked = blocked;
+    }
+
+    /// Bytes of answers that were not handed to the kernel.
+    #[inline]
+    pub(crate) fn answers_len(&self) -> usize {
+        self.out.len() + self.client.lent.len()
+    }
+
+    /// Requests of it are to be executed: whether values may be shown meanwhile.
+    #[inline]
+    pub(crate) fn begin_turn(&mut self) {
+        self.client.lent.show(self.sending == 0 && !self.shut);
+    }
+
+    /// Sends the values that are shown, as far as the kernel takes them at once.
+    pub(crate) fn send_shown(&mut self, turn: &Turn<'_>) {
+        let Self { socket, out, client, .. } = self;
+        let send = |parts: &[IoSlice<'_>]| {
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            match sendmsg(&*socket, parts, &mut SendAncillaryBuffer::default(), flags) {
+                // Later, from the buffer.
+                Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => Ok(0),
+                result => Ok(result?),
+            }
+        };
+        if let Ok(sent) = client.lent.send_shown(turn, out, send) {
+            client.metrics.add_sent(sent as u64);
+        } else {
+            client.lent.clear(out);
+            (self.closing, self.shut) = (true, true);
+        }
     }
 
     /// Keeps what was received and not executed of a source. Bytes that lie in a long inbox stay

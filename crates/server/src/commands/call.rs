@@ -1,7 +1,7 @@
 //! One request, on its way to its answer.
 
 use super::{Client, Keys, Server};
-use crate::lent::LENT_FROM;
+use crate::lent::SHOWN_FROM;
 use crate::protocol::resp::{Reply, Span};
 use nuthatch_cache::{Item, Turn};
 
@@ -96,7 +96,7 @@ impl Call<'_> {
     #[inline]
     pub(super) fn reply_value(&mut self, item: &Item<'_>) {
         let value = item.value();
-        if value.len() < LENT_FROM {
+        if value.len() < SHOWN_FROM {
             return self.reply().bulk(value);
         }
         self.reply().bulk_header(value.len());

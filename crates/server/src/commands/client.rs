@@ -29,7 +29,7 @@ pub struct Client {
     /// What waits for `EXEC`, and what is watched for it.
     pub(super) transaction: Transaction,
     pub(super) connection: Arc<Connection>,
-    pub(super) metrics: Arc<Metrics>,
+    pub(crate) metrics: Arc<Metrics>,
     /// Values of its answers that are not in their buffer.
     pub(crate) lent: Lent,
 }

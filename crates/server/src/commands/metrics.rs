@@ -20,7 +20,7 @@ use std::time::Instant;
 /// How many short commands one reading of the clock may be for.
 const GROUP: usize = 16;
 /// A request or reply up to so many bytes is short.
-const SHORT_LEN: usize = 16 << 10;
+const SHORT_LEN: usize = 4 << 10;
 /// A slow log for shorter times than this needs each command's own.
 const ALONE_BELOW_US: i64 = 1000;
 

@@ -5,6 +5,7 @@ mod long;
 mod protocols;
 #[path = "../served/mod.rs"]
 mod served;
+mod shown;
 mod sockets;
 mod tls;
 

@@ -1,0 +1,174 @@
+//! Storing an item: it is written to a tail, the index is pointed at it, and what was there before
+//! is noted as gone.
+
+use crate::arena::{Arena, Tail};
+use crate::cache::Cache;
+use crate::error::{Error, Result};
+use crate::gone::Marks;
+use crate::hash::KeyHash;
+use crate::item::{Facts, Head};
+use crate::segments::{Queue, Segment};
+use crate::session::{Expect, Open, Turn};
+
+/// Items lie in segments with others that expire about when they do: never, within minutes, within
+/// hours, later.
+pub(crate) const EXPIRY_CLASSES: usize = 4;
+const CLASS_ENDS_MS: [u64; EXPIRY_CLASSES - 2] = [5 * 60_000, 4 * 3_600_000];
+
+impl Turn<'_> {
+    /// Writes an item and points the index at it, if that holds what is expected.
+    pub(crate) fn put(
+        &self,
+        (key, hash): (&[u8], KeyHash),
+        value: &[u8],
+        facts: Facts,
+        expect: Expect,
+    ) -> Result<bool> {
+        check_len("key", key, Cache::KEY_MOST)?;
+        check_len("value", value, self.cache().value_most())?;
+        let queue = if self.cache().ghost.is_back_soon(hash) { Queue::Main } else { Queue::Small };
+        let mut open = self.session.open.borrow_mut();
+        let is_ordinary = self.cache().segments.is_ordinary(key.len() + value.len());
+        self.make_room(&mut open, if is_ordinary { key.len() + value.len() } else { 0 });
+        if !is_ordinary {
+            return self.put_large((key, hash), value, (facts, queue), expect);
+        }
+        let (place, len) = self
+            .write_item(&mut open, queue, (key, value), (facts, self.cache().floor()))
+            .ok_or(Error::Full)?;
+        let stored = self.publish((key, hash), place, expect);
+        if !matches!(stored, Ok(true)) {
+            self.forget(&mut open, queue, facts, (place, len));
+        }
+        stored
+    }
+
+    /// Points the index at an item that was written, if it holds what is expected.
+    pub(crate) fn publish(
+        &self,
+        (key, hash): (&[u8], KeyHash),
+        place: u64,
+        expect: Expect,
+    ) -> Result<bool> {
+        let Cache { arena, tables, ghost, .. } = self.cache();
+        let mut table = tables.lock(arena, hash);
+        let mut old_len = 0;
+        let found = table.find(|slot| {
+            let len = self.len_if(key, slot);
+            old_len = len.unwrap_or(old_len);
+            len.is_some()
+        });
+        let found_place = found.map(|position| position.slot.place());
+        if expect != Expect::Anything && expect != Expect::Place(found_place) {
+            return Ok(false);
+        }
+        if let Some(position) = found {
+            table.replace(position, place);
+            drop(table);
+            self.note_gone(position.slot.place(), old_len);
+        } else if table.insert(place) {
+            drop(table);
+            ghost.remove(hash);
+        } else {
+            return Err(Error::Full);
+        }
+        self.session.counters.stored.add(1);
+        Ok(true)
+    }
+
+    /// Writes an item to the tail for its queue and expiry, and counts it as live; nothing if that
+    /// would leave fewer than `keep` segments free.
+    pub(crate) fn write_item(
+        &self,
+        open: &mut Open,
+        queue: Queue,
+        (key, value): (&[u8], &[u8]),
+        (facts, keep): (Facts, u32),
+    ) -> Option<(u64, usize)> {
+        let Cache { arena, segments, .. } = self.cache();
+        let tail = &mut open.tails[queue as usize][self.class(facts.expires_ms)];
+        let len = key.len() + value.len() + Head::MOST;
+        if tail.as_ref().is_none_or(|(_, tail)| tail.room() < len) {
+            open.pressed |= !self.open_tail(tail, queue, facts.expires_ms, keep);
+        }
+        let (segment, tail) = tail.as_mut().filter(|(_, tail)| tail.room() >= len)?;
+        let epoch_ms = segments.epoch_ms(segment.number);
+        let head = Head::new(key.len(), value.len(), facts, epoch_ms);
+        let place = tail.place();
+        arena.prefetch_behind(tail, head.len());
+        head.write(arena.room(tail, head.len()), key, epoch_ms).copy_from_slice(value);
+        segments.add_live(segment.number, head.len(), facts.expires_ms);
+        Some((place, head.len()))
+    }
+
+    /// Takes back an item that the index never pointed at.
+    fn forget(&self, open: &mut Open, queue: Queue, facts: Facts, (place, len): (u64, usize)) {
+        let class = self.class(facts.expires_ms);
+        if let Some((_, tail)) = &mut open.tails[queue as usize][class] {
+            Arena::take_back(tail, len);
+        }
+        self.note_gone(place, len);
+    }
+
+    /// An item of so many bytes is not in the index, or no longer.
+    pub(crate) fn note_gone(&self, place: u64, len: usize) {
+        let Cache { segments, epochs, .. } = self.cache();
+        if let Some(marks) = self.marks(segments.of(place)) {
+            marks.set(place);
+        }
+        segments.remove_live(epochs, place, len);
+    }
+
+    /// Which items of a segment are gone, if it is an ordinary one.
+    #[inline]
+    pub(crate) fn marks(&self, segment: u32) -> Option<Marks<'_>> {
+        let Cache { arena, segments, .. } = self.cache();
+        let ordinary = !segments.is_large(segment);
+        ordinary.then(|| Marks::new(arena, segments.start(segment)))
+    }
+
+    fn class(&self, expires_ms: Option<u64>) -> usize {
+        let Some(at) = expires_ms else { return 0 };
+        let left = at.saturating_sub(self.now_ms());
+        1 + CLASS_ENDS_MS.iter().take_while(|end| left > **end).count()
+    }
+
+    /// Gives a tail a new segment; false if some should be reclaimed now.
+    fn open_tail(
+        &self,
+        tail: &mut Option<(Segment, Tail)>,
+        queue: Queue,
+        expires_ms: Option<u64>,
+        keep: u32,
+    ) -> bool {
+        let Cache { segments, epochs, .. } = self.cache();
+        // Short expiries count from now, or from shortly before the first one.
+        let far = expires_ms.unwrap_or(0).saturating_sub(Head::EXPIRY_REACH_MS / 2);
+        let epoch_ms = self.now_ms().max(far);
+        let opened = loop {
+            match segments.open(epochs, epoch_ms, keep) {
+                Some(opened) => break opened,
+                // Memory of large items may be on its way back.
+                None if self.cache().give_back() => {}
+                None => return false,
+            }
+        };
+        if let Some(marks) = self.marks(opened.0.number) {
+            marks.clear(segments.len());
+        }
+        if let Some((segment, tail)) = tail.replace(opened) {
+            segments.seal(epochs, segment, &tail, queue);
+        }
+        !self.cache().wants_reclaim(0)
+    }
+}
+
+#[inline]
+fn check_len(what: &'static str, bytes: &[u8], most: usize) -> Result<()> {
+    if bytes.len() > most { Err(too_long(what, bytes.len(), most)) } else { Ok(()) }
+}
+
+#[cold]
+fn too_long(what: &'static str, len: usize, most: usize) -> Error {
+    Error::TooLong { what, len, most }
+}
