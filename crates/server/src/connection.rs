@@ -161,6 +161,16 @@ impl Connection {
         }
     }
 
+    /// Gives back the memory of buffers as far as nothing is in it.
+    pub(crate) fn drop_unused(&mut self) {
+        for buffer in [&mut self.inbox, &mut self.out] {
+            // One that grows is not copied each time.
+            if buffer.len() <= buffer.capacity() / 2 {
+                buffer.shrink_to_fit();
+            }
+        }
+    }
+
     /// Bytes of memory it takes, and what was not counted of them before.
     pub(crate) fn count_memory(&mut self) -> isize {
         let tls = if self.tls.is_some() { SESSION_LEN } else { 0 };

@@ -1,5 +1,9 @@
 //! One thread of the server: its connections, its reactor, and its session of the cache.
 
+mod pressure;
+#[cfg(test)]
+mod tests;
+
 use crate::accepting::Listeners;
 use crate::batch::{Batch, Scene, Source, Work};
 use crate::commands::{Client, Endpoints, Failure, Metrics, Server};
@@ -100,6 +104,10 @@ pub(crate) struct Worker<'c> {
     works: [Vec<Work>; Protocol::COUNT],
     /// Buffers for answers that nobody uses now.
     spares: Spares,
+    /// Bytes of memory of the reactor's buffers.
+    buffers_len: usize,
+    /// There is little memory: nothing is kept that nobody uses.
+    spares_memory: bool,
     /// Connections that may have something to send, or to begin again.
     touched: Vec<Number>,
     /// Bytes taken and not told to the others.
@@ -128,6 +136,8 @@ impl<'c> Worker<'c> {
             batch: Batch::default(),
             works: Default::default(),
             spares: Spares::new(common.server.cache.memory()),
+            buffers_len: usize::from(buffers) * BUFFER_LEN,
+            spares_memory: false,
             touched: Vec::new(),
             untold: 0,
             metrics: common.server.thread(),
@@ -140,23 +150,30 @@ impl<'c> Worker<'c> {
     pub(crate) fn run(&mut self) -> io::Result<()> {
         let mut events = Vec::new();
         while !self.common.is_stopping() {
-            let timeout_s = self.common.server.settings.timeout_s();
-            let waits = [self.listeners.timeout(), self.idle.wait(timeout_s)];
-            self.reactor.wait(waits.into_iter().flatten().min(), &mut events)?;
-            self.metrics.begin_turn();
-            self.idle.look();
-            for event in events.drain(..) {
-                self.take(event)?;
-            }
-            self.execute()?;
-            self.metrics.settle(&self.common.server.settings);
-            self.heed_changes();
-            self.close_idle(timeout_s);
-            self.find_ended()?;
-            self.send()?;
-            self.listeners.resume_in_time(&mut self.reactor)?;
-            self.metrics.end_turn();
+            self.turn(&mut events)?;
         }
+        Ok(())
+    }
+
+    /// Waits for something to happen, and does all that follows from it.
+    fn turn(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
+        let timeout_s = self.common.server.settings.timeout_s();
+        let waits = [self.listeners.timeout(), self.idle.wait(timeout_s)];
+        self.reactor.wait(waits.into_iter().flatten().min(), events)?;
+        self.metrics.begin_turn();
+        self.idle.look();
+        for event in events.drain(..) {
+            self.take(event)?;
+        }
+        self.execute()?;
+        self.metrics.settle(&self.common.server.settings);
+        self.heed_changes();
+        self.close_idle(timeout_s);
+        self.find_ended()?;
+        self.heed_memory();
+        self.send()?;
+        self.listeners.resume_in_time(&mut self.reactor)?;
+        self.metrics.end_turn();
         Ok(())
     }
 
@@ -415,6 +432,9 @@ impl<'c> Worker<'c> {
             if connection.is_too_long(short_of_memory) && !connection.closing {
                 connection.refuse_input();
             }
+            if self.spares_memory {
+                connection.drop_unused();
+            }
             self.untold += connection.count_memory();
             connection.tell_buffers();
             // What was received before the end is answered.
@@ -501,46 +521,5 @@ fn endpoints(socket: &OwnedFd) -> Endpoints {
         peer: text(rustix::net::getpeername(socket).ok().flatten()),
         local: text(rustix::net::getsockname(socket).ok()),
         fd: socket.as_raw_fd(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::reactor::Socket;
-    use nuthatch_cache::{Cache, Options as CacheOptions};
-    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-
-    /// Bytes for a connection that has gone: their buffer was lost, until there were none.
-    fn buffers_of_unknown_connections_come_back(kind: Kind) {
-        let cache = Cache::new(CacheOptions::new().memory(16 << 20)).expect("a cache");
-        let common = Common::new(Server::new(Arc::new(cache)), &Options::new(Vec::new()), kind);
-        let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
-        let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
-        let (ours, theirs) = socketpair(family, kind, SocketFlags::CLOEXEC, None).expect("sockets");
-        let ours = Socket::new(ours);
-        worker.reactor.receive(&ours, 77).expect("receives");
-        let mut events = Vec::new();
-        for round in 0..2 * BUFFERS_MOST {
-            rustix::io::write(&theirs, b"PING\r\n").expect("sent");
-            while events.is_empty() {
-                worker.reactor.wait(None, &mut events).expect("a wait");
-            }
-            for event in events.drain(..) {
-                let received = matches!(event, Event::Received { bytes: Ok(Some(_)), .. });
-                assert!(received, "round {round}: {event:?}");
-                worker.take(event).expect("taken");
-            }
-        }
-    }
-
-    #[test]
-    fn buffers_of_unknown_connections_come_back_with_io_uring() {
-        buffers_of_unknown_connections_come_back(Kind::Uring);
-    }
-
-    #[test]
-    fn buffers_of_unknown_connections_come_back_with_epoll() {
-        buffers_of_unknown_connections_come_back(Kind::Epoll);
     }
 }

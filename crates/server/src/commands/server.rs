@@ -43,6 +43,9 @@ impl std::fmt::Debug for Rewrite {
 /// When connections take more than this part of the budget, they must make do with less.
 const HELD_PART: u64 = 2;
 
+/// When they take no more than this part again, nothing needs to be spared.
+const SPARED_PART: u64 = 4;
+
 /// However little memory there is, an answer may be so long.
 const ANSWER_LEAST: u64 = 64 << 10;
 
@@ -128,13 +131,18 @@ impl Server {
     }
 
     /// Bytes that connections and buffers take.
-    pub(super) fn held(&self) -> u64 {
+    pub(crate) fn held(&self) -> u64 {
         u64::try_from(self.held.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
     /// Whether connections take so much memory that they must make do with less.
     pub(crate) fn is_short_of_memory(&self) -> bool {
         self.held() > self.cache.memory() / HELD_PART
+    }
+
+    /// Whether there is room for what connections may want later. In between, all stays as it is.
+    pub(crate) fn has_memory_to_spare(&self) -> bool {
+        self.held() <= self.cache.memory() / SPARED_PART
     }
 
     /// The longest answer to one request in bytes, as much as connections may still take. One that
