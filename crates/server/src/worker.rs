@@ -27,7 +27,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Buffers to receive into: 4 MiB at most, as far as they are ever used, and of all workers no more
@@ -53,7 +52,6 @@ pub(crate) struct Common {
     pub(crate) reactor: Kind,
     memcache: Shared,
     tls: Option<Tls>,
-    stopping: AtomicBool,
     wakers: Mutex<Vec<Waker>>,
 }
 
@@ -65,7 +63,6 @@ impl Common {
             reactor,
             memcache: Shared::new(options.threads),
             tls: options.tls.clone(),
-            stopping: AtomicBool::new(false),
             wakers: Mutex::default(),
         }
     }
@@ -76,13 +73,13 @@ impl Common {
 
     /// Makes all workers stop.
     pub(crate) fn stop(&self) {
-        self.stopping.store(true, Ordering::Release);
+        self.server.stop();
         self.wake();
     }
 
     /// Whether workers are to stop.
     pub(crate) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Acquire)
+        self.server.is_stopping()
     }
 
     /// Makes all workers look at what has changed.

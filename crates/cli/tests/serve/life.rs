@@ -136,3 +136,18 @@ fn the_event_loop_is_told() {
     let run = folder.run(&["--event-loop=kqueue"], &[]);
     assert_eq!(run.status, Some(2), "{message}: {run:?}");
 }
+
+#[test]
+fn a_server_stops_although_somebody_has_it_sleep() {
+    let folder = Folder::new();
+    let mut server = folder.serve(&["--enable-debug-command=local"], &[]);
+    assert_eq!(server.config("enable-debug-command"), "local");
+    let mut stream = server.connect();
+    stream.write_all(b"DEBUG SLEEP 1000000\r\n").expect("sent");
+    server.signal(Signal::TERM);
+    assert_eq!(server.wait(), Some(0));
+    let mut answers = String::new();
+    // Of what it was asked, it has answered something or nothing.
+    let _ = stream.read_to_string(&mut answers);
+    assert!("+OK\r\n".starts_with(&answers), "{answers}");
+}

@@ -27,6 +27,9 @@ pub(super) const SYNTAX: Failure = Failure::answer("ERR syntax error");
 pub(super) const NOT_AN_INTEGER: Failure =
     Failure::answer("ERR value is not an integer or out of range");
 
+/// An argument should be a number with a fraction, and is not.
+pub(super) const NOT_A_FLOAT: Failure = Failure::answer("ERR value is not a valid float");
+
 /// A value would be longer than the cache can hold.
 pub(super) const TOO_LONG: Failure =
     Failure::answer("ERR string exceeds maximum allowed size (proto-max-bulk-len)");

@@ -1,6 +1,7 @@
 //! What all connections share.
 
 use super::clients::{Clients, Endpoints};
+use super::debug::Debugging;
 use super::metrics::{Metrics, Totals};
 use super::settings::Settings;
 use super::slowlog::SlowLog;
@@ -11,7 +12,7 @@ use crate::journal;
 use nuthatch_cache::{Cache, Stats};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicIsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
@@ -64,8 +65,8 @@ pub struct Server {
     pub event_loop: &'static str,
     /// Whether the cache evicts, which clients are told as its policy.
     pub evicts: bool,
-    /// Whether `DEBUG` is allowed.
-    pub debug: bool,
+    /// Who may use `DEBUG`.
+    pub debug: Debugging,
     /// What `CONFIG GET` tells besides: settings that stay as they are, by Redis's names.
     pub facts: Vec<(&'static str, String)>,
     /// What `CONFIG REWRITE` does, where there is a file of settings.
@@ -76,6 +77,8 @@ pub struct Server {
     pub(super) started: Instant,
     /// Tells this run of the server from others.
     pub(super) run_id: String,
+    /// Whether threads are to stop.
+    stopping: AtomicBool,
     users: RwLock<Users>,
     threads: Mutex<Vec<Arc<Metrics>>>,
     /// Bytes that connections and buffers take of the budget.
@@ -98,13 +101,14 @@ impl Server {
             port: 0,
             event_loop: "",
             evicts: true,
-            debug: false,
+            debug: Debugging::default(),
             facts: Vec::new(),
             rewrite: None,
             stays_closed: false,
             slowlog: SlowLog::default(),
             started: Instant::now(),
             run_id,
+            stopping: AtomicBool::new(false),
             users: RwLock::default(),
             threads: Mutex::default(),
             held: AtomicIsize::new(0),
@@ -116,6 +120,16 @@ impl Server {
     #[must_use]
     pub fn with_users(self, users: Users) -> Self {
         Self { users: RwLock::new(users), ..self }
+    }
+
+    /// Makes whoever serves stop, and wakes up those who sleep.
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+    }
+
+    /// Whether whoever serves is to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
     }
 
     /// The longest value in bytes: what the cache can keep, or a client may send.
