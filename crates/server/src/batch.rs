@@ -23,6 +23,11 @@ const ANSWERS_MOST: usize = 128 << 10;
 /// cache until they are needed.
 const KEYS_MOST: usize = 256;
 
+/// What is done for one connection in a turn, and for all of them: then the answers go out and
+/// others get their turn, before it goes on. A request counts one, and one more for each KiB.
+const SHARE: usize = 1024;
+const TURN: usize = 16 * SHARE;
+
 /// Where received bytes lie.
 pub(crate) enum Source {
     /// In a buffer of the reactor.
@@ -35,6 +40,8 @@ pub(crate) enum Source {
 pub(crate) struct Work {
     pub(crate) connection: Number,
     pub(crate) source: Source,
+    /// Bytes at the beginning of an inbox that are done with.
+    pub(crate) start: usize,
 }
 
 impl Work {
@@ -42,7 +49,7 @@ impl Work {
     pub(crate) fn bytes<'a>(&'a self, reactor: &'a Reactor) -> &'a [u8] {
         match &self.source {
             Source::Buffer(filled) => reactor.bytes(filled),
-            Source::Inbox(bytes) => bytes,
+            Source::Inbox(bytes) => &bytes[self.start..],
         }
     }
 }
@@ -52,6 +59,21 @@ impl Work {
 pub(crate) struct Progress {
     pub(crate) decoded: usize,
     pub(crate) executed: usize,
+    requests: usize,
+    /// The rest waits for the next turn.
+    pub(crate) waits: bool,
+}
+
+impl Progress {
+    /// Whether nothing was done for the connection.
+    pub(crate) fn is_none(self) -> bool {
+        self.requests == 0
+    }
+
+    #[inline]
+    fn effort(self) -> usize {
+        self.requests + self.decoded / 1024
+    }
 }
 
 /// A request that was decoded.
@@ -68,6 +90,8 @@ pub(crate) struct Batch {
     progress: Vec<Progress>,
     /// The first connection of which something may be left.
     first: usize,
+    /// What was done in this turn, as it counts for [`TURN`].
+    effort: usize,
     /// Bytes of an answer, as the last batch had them.
     answer_len: usize,
     spans: Vec<Span>,
@@ -92,7 +116,7 @@ impl Batch {
     pub(crate) fn begin(&mut self, works: usize) {
         self.progress.clear();
         self.progress.resize(works, Progress::default());
-        self.first = 0;
+        (self.first, self.effort) = (0, 0);
     }
 
     /// Executes the next requests of connections of one protocol, as far as they are whole and
@@ -104,7 +128,11 @@ impl Batch {
         scene: &mut Scene<'_, '_>,
     ) -> Option<Range<usize>> {
         let first = self.first;
-        if first >= works.len() {
+        if self.effort >= TURN {
+            self.progress[first..].iter_mut().for_each(|progress| progress.waits = true);
+            self.first = works.len();
+        }
+        if self.first >= works.len() {
             return None;
         }
         let reactor = scene.reactor;
@@ -140,15 +168,22 @@ impl Batch {
     ) -> bool {
         let Some(connection) = scene.connections.get(connection) else { return true };
         let progress = &mut self.progress[work];
+        let before = progress.effort();
         while connection.is_open() && progress.decoded < bytes.len() {
+            if progress.effort() >= SHARE {
+                progress.waits = true;
+                break;
+            }
             // Whoever logs in first may send longer requests then: one at a time.
             let waits = !connection.trusted && queued.iter().any(|one| one.work == work);
             if queued.len() == queued.capacity() || waits {
+                self.effort += progress.effort() - before;
                 return false;
             }
             match D::next(connection, &bytes[progress.decoded..], &mut self.spans) {
                 Step::Request { request, consumed } => {
                     progress.decoded += consumed;
+                    progress.requests += 1;
                     queued.push(Queued { work, end: progress.decoded, request });
                 }
                 Step::Skip { consumed } => {
@@ -162,6 +197,7 @@ impl Batch {
                 Step::More => break,
             }
         }
+        self.effort += progress.effort() - before;
         true
     }
 

@@ -28,6 +28,7 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Buffers to receive into: 4 MiB at most, as far as they are ever used, and of all workers no more
 /// than this part of the budget.
@@ -107,6 +108,8 @@ pub(crate) struct Worker<'c> {
     spares_memory: bool,
     /// Connections that may have something to send, or to begin again.
     touched: Vec<Number>,
+    /// Connections whose requests wait for the next turn.
+    waiting: Vec<Number>,
     /// Bytes taken and not told to the others.
     untold: isize,
     metrics: Arc<Metrics>,
@@ -136,6 +139,7 @@ impl<'c> Worker<'c> {
             buffers_len: usize::from(buffers) * BUFFER_LEN,
             spares_memory: false,
             touched: Vec::new(),
+            waiting: Vec::new(),
             untold: 0,
             metrics: common.server.thread(),
             changes: (0, 0),
@@ -155,10 +159,12 @@ impl<'c> Worker<'c> {
     /// Waits for something to happen, and does all that follows from it.
     fn turn(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
         let timeout_s = self.common.server.settings.timeout_s();
-        let waits = [self.listeners.timeout(), self.idle.wait(timeout_s)];
+        let at_once = (!self.waiting.is_empty()).then_some(Duration::ZERO);
+        let waits = [at_once, self.listeners.timeout(), self.idle.wait(timeout_s)];
         self.reactor.wait(waits.into_iter().flatten().min(), events)?;
         self.metrics.begin_turn();
         self.idle.look();
+        self.go_on();
         for event in events.drain(..) {
             self.take(event)?;
         }
@@ -305,14 +311,12 @@ impl<'c> Worker<'c> {
             works[at].source = Source::Inbox(inbox);
         } else if connection.inbox.is_empty() && !connection.blocked {
             connection.work = Some(works.len());
-            works.push(Work { connection: number, source: Source::Buffer(filled) });
+            works.push(Work { connection: number, source: Source::Buffer(filled), start: 0 });
             return;
         } else {
             append(&mut connection.inbox, reactor.bytes(&filled));
             if !connection.blocked {
-                connection.work = Some(works.len());
-                let inbox = std::mem::take(&mut connection.inbox);
-                works.push(Work { connection: number, source: Source::Inbox(inbox) });
+                connection.enqueue(number, works);
             }
         }
         reactor.give_back(filled);
@@ -326,10 +330,17 @@ impl<'c> Worker<'c> {
         }
         connection.note_output(self.common.server.is_short_of_memory());
         if connection.is_open() && !connection.inbox.is_empty() && connection.work.is_none() {
-            let works = &mut self.works[connection.talk.protocol().index()];
-            connection.work = Some(works.len());
-            let inbox = std::mem::take(&mut connection.inbox);
-            works.push(Work { connection: number, source: Source::Inbox(inbox) });
+            connection.enqueue(number, &mut self.works[connection.talk.protocol().index()]);
+        }
+    }
+
+    /// Those whose requests waited for this turn come first.
+    fn go_on(&mut self) {
+        for number in self.waiting.drain(..) {
+            let connection = self.connections.get(number).filter(|it| it.is_open());
+            if let Some(connection) = connection.filter(|it| it.work.is_none()) {
+                connection.enqueue(number, &mut self.works[connection.talk.protocol().index()]);
+            }
         }
     }
 
@@ -356,13 +367,21 @@ impl<'c> Worker<'c> {
             }
         }
         let server = &self.common.server;
+        let mut begun = 0;
+        let waiting = self.waiting.len();
         for (work, progress) in works.iter_mut().zip(self.batch.progress()) {
             self.touched.push(work.connection);
             if let Some(connection) = self.connections.get(work.connection) {
                 connection.work = None;
-                connection.keep(&mut work.source, *progress, &self.reactor, server);
+                connection.keep(work, *progress, &self.reactor, server);
+                if connection.waits {
+                    self.waiting.push(work.connection);
+                    begun += usize::from(!progress.is_none());
+                }
             }
         }
+        // Who was not served at all, which are the last, is the first then.
+        self.waiting[waiting..].rotate_left(begun);
         for work in works.drain(..) {
             match work.source {
                 Source::Buffer(filled) => self.reactor.give_back(filled),
@@ -435,7 +454,7 @@ impl<'c> Worker<'c> {
             self.untold += connection.count_memory();
             connection.tell_buffers();
             // What was received before the end is answered.
-            connection.closing |= connection.ended && !connection.blocked;
+            connection.closing |= connection.ended && !connection.blocked && !connection.waits;
             if connection.sending == 0 && connection.has_output() && !connection.shut {
                 self.send_output(number)?;
             }
@@ -451,9 +470,14 @@ impl<'c> Worker<'c> {
                 }
                 continue;
             }
-            if connection.blocked && connection.receiving {
+            let has_enough = connection.blocked || connection.is_ahead();
+            if has_enough && connection.receiving {
                 self.reactor.pause(number)?;
-            } else if connection.is_open() && !connection.receiving && !connection.ended {
+            } else if !has_enough
+                && !connection.closing
+                && !connection.receiving
+                && !connection.ended
+            {
                 connection.receiving = true;
                 self.reactor.receive(&connection.socket, number)?;
             }
@@ -494,9 +518,7 @@ fn receive_tls(
     // What came whole before the end is answered.
     connection.ended |= !tls.receive(bytes, inbox);
     if connection.work.is_none() && !connection.blocked && !connection.inbox.is_empty() {
-        connection.work = Some(works.len());
-        let inbox = std::mem::take(&mut connection.inbox);
-        works.push(Work { connection: number, source: Source::Inbox(inbox) });
+        connection.enqueue(number, works);
     }
 }
 
