@@ -107,7 +107,6 @@ impl Call<'_> {
     /// Takes back what was answered from `start` on.
     #[inline]
     pub(super) fn take_back(&mut self, start: usize) {
-        self.out.truncate(start);
-        self.client.lent.truncate(start);
+        self.client.lent.take_back(self.out, start);
     }
 }

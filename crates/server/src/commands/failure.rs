@@ -38,16 +38,6 @@ pub(super) const TOO_LONG: Failure =
 pub(super) const ANSWER_TOO_LONG: Failure =
     Failure::answer("ERR the answer is longer than there is memory for");
 
-/// Takes back an answer that became too long, and gives its memory back at once: many such may come
-/// in one turn.
-pub(crate) fn take_back(out: &mut Vec<u8>, start: usize) {
-    out.truncate(start);
-    out.shrink_to(KEPT);
-}
-
-/// Bytes of room for answers that stay.
-const KEPT: usize = 16 << 10;
-
 impl From<nuthatch_cache::Error> for Failure {
     fn from(error: nuthatch_cache::Error) -> Self {
         match error {

@@ -62,7 +62,6 @@ pub use client::Client;
 pub use clients::{Clients, Endpoints};
 pub use debug::Debugging;
 pub use execute::{OUT_OF_MEMORY, execute, execute_found};
-pub(crate) use failure::take_back;
 pub use failure::{Failure, Result};
 pub use metrics::{CommandTotals, Metrics, Totals, bucket_end_ns};
 pub use others::Other;

@@ -6,15 +6,13 @@ use super::refusal::{Refusal, Result};
 use super::rewrite::again;
 use super::store::{Stored, Storing};
 use super::time::End;
-use crate::commands::take_back;
 use crate::protocol::memcache::reply::{self, Line};
 use crate::protocol::memcache::{Arith, Error, Get, Store};
 
 /// `get`, `gets`, `gat`, `gats`
 #[inline]
 pub(super) fn get(call: &mut Call<'_>, get: &Get<'_>) -> Result {
-    let start = call.out.len();
-    let most = start + call.server.answer_most();
+    let most = call.out.len() + call.server.answer_most();
     for key in get.keys {
         if let Some(exptime) = get.exptime {
             get_and_touch(call, key, exptime, get.cas)?;
@@ -28,7 +26,6 @@ pub(super) fn get(call: &mut Call<'_>, get: &Get<'_>) -> Result {
             call.value(&item);
         }
         if call.out.len() > most {
-            take_back(call.out, start);
             return Err(Refusal::Answer(Error::AnswerTooLong));
         }
     }

@@ -32,6 +32,25 @@ fn one_request_is_not_answered_with_more_than_there_is_memory() {
     ask(&mut resp, &framed(&args), &[b"*200\r\n", &*answer].concat());
 }
 
+/// An `MGET` that was refused took answers before it back, too.
+#[test]
+fn an_answer_that_is_too_long_leaves_those_before_it() {
+    let subject = Subject::new();
+    for (listener, verb, too_long) in [
+        (RESP, "MGET", TOO_LONG),
+        (MEMCACHE, "get", "SERVER_ERROR out of memory writing get response\r\n"),
+    ] {
+        let mut stream = subject.connect(listener);
+        let (request, stored) = set(listener, "k", &VALUE);
+        ask(&mut stream, &request, stored);
+        let ping = if listener == RESP { ("PING\r\n", "+PONG\r\n") } else { ("mn\r\n", "MN\r\n") };
+        let line = format!("{verb}{}\r\n", " k".repeat(600));
+        let requests = ping.0.repeat(1000) + &line + ping.0;
+        let answers = ping.1.repeat(1000) + too_long + ping.1;
+        ask(&mut stream, requests.as_bytes(), answers.as_bytes());
+    }
+}
+
 /// Each asks for a little less than there is memory for, at the same moment, and nobody reads.
 #[test]
 fn many_long_answers_at_once_take_no_more_than_there_is_memory() {
