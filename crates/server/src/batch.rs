@@ -23,8 +23,9 @@ const ANSWERS_MOST: usize = 128 << 10;
 /// cache until they are needed.
 const KEYS_MOST: usize = 256;
 
-/// What is done for one connection in a turn, and for all of them: then the answers go out and
-/// others get their turn, before it goes on. A request counts one, and one more for each KiB.
+/// What is done for one connection in a turn, and for all of them, to the next batch: then the
+/// answers go out and others get their turn, before it goes on. A request counts one, and one more
+/// for each KiB.
 const SHARE: usize = 1024;
 const TURN: usize = 16 * SHARE;
 
@@ -168,22 +169,22 @@ impl Batch {
     ) -> bool {
         let Some(connection) = scene.connections.get(connection) else { return true };
         let progress = &mut self.progress[work];
-        let before = progress.effort();
+        if progress.effort() >= SHARE {
+            progress.waits = progress.decoded < bytes.len();
+            return true;
+        }
+        let (before, first) = (progress.effort(), queued.len());
+        let mut is_done = true;
         while connection.is_open() && progress.decoded < bytes.len() {
-            if progress.effort() >= SHARE {
-                progress.waits = true;
-                break;
-            }
             // Whoever logs in first may send longer requests then: one at a time.
             let waits = !connection.trusted && queued.iter().any(|one| one.work == work);
             if queued.len() == queued.capacity() || waits {
-                self.effort += progress.effort() - before;
-                return false;
+                is_done = false;
+                break;
             }
             match D::next(connection, &bytes[progress.decoded..], &mut self.spans) {
                 Step::Request { request, consumed } => {
                     progress.decoded += consumed;
-                    progress.requests += 1;
                     queued.push(Queued { work, end: progress.decoded, request });
                 }
                 Step::Skip { consumed } => {
@@ -197,8 +198,9 @@ impl Batch {
                 Step::More => break,
             }
         }
+        progress.requests += queued.len() - first;
         self.effort += progress.effort() - before;
-        true
+        is_done
     }
 
     /// Hashes the keys of all requests and asks for the memory they will need.
