@@ -30,7 +30,7 @@ const BATCH: usize = 32;
 /// `MGET key...`
 fn mget(call: &mut Call<'_>) -> Result {
     let args = call.args;
-    let most = call.out.len() + call.server.answer_most();
+    let most = call.answers_most();
     call.reply().array(args.len() - 1);
     let mut hashes = Vec::with_capacity(BATCH);
     for start in (1..args.len()).step_by(BATCH) {
