@@ -23,6 +23,12 @@ const ANSWERS_MOST: usize = 128 << 10;
 /// cache until they are needed.
 const KEYS_MOST: usize = 256;
 
+/// What is done for one connection in a turn, and for all of them, to the next batch: then the
+/// answers go out and others get their turn, before it goes on. A request counts one, and one more
+/// for each KiB.
+const SHARE: usize = 1024;
+const TURN: usize = 16 * SHARE;
+
 /// Where received bytes lie.
 pub(crate) enum Source {
     /// In a buffer of the reactor.
@@ -35,6 +41,8 @@ pub(crate) enum Source {
 pub(crate) struct Work {
     pub(crate) connection: Number,
     pub(crate) source: Source,
+    /// Bytes at the beginning of an inbox that are done with.
+    pub(crate) start: usize,
 }
 
 impl Work {
@@ -42,7 +50,7 @@ impl Work {
     pub(crate) fn bytes<'a>(&'a self, reactor: &'a Reactor) -> &'a [u8] {
         match &self.source {
             Source::Buffer(filled) => reactor.bytes(filled),
-            Source::Inbox(bytes) => bytes,
+            Source::Inbox(bytes) => &bytes[self.start..],
         }
     }
 }
@@ -52,6 +60,21 @@ impl Work {
 pub(crate) struct Progress {
     pub(crate) decoded: usize,
     pub(crate) executed: usize,
+    requests: usize,
+    /// The rest waits for the next turn.
+    pub(crate) waits: bool,
+}
+
+impl Progress {
+    /// Whether nothing was done for the connection.
+    pub(crate) fn is_none(self) -> bool {
+        self.requests == 0
+    }
+
+    #[inline]
+    fn effort(self) -> usize {
+        self.requests + self.decoded / 1024
+    }
 }
 
 /// A request that was decoded.
@@ -68,6 +91,8 @@ pub(crate) struct Batch {
     progress: Vec<Progress>,
     /// The first connection of which something may be left.
     first: usize,
+    /// What was done in this turn, as it counts for [`TURN`].
+    effort: usize,
     /// Bytes of an answer, as the last batch had them.
     answer_len: usize,
     spans: Vec<Span>,
@@ -95,7 +120,7 @@ impl Batch {
     pub(crate) fn begin(&mut self, works: usize) {
         self.progress.clear();
         self.progress.resize(works, Progress::default());
-        self.first = 0;
+        (self.first, self.effort) = (0, 0);
     }
 
     /// Executes the next requests of connections of one protocol, as far as they are whole and
@@ -107,7 +132,11 @@ impl Batch {
         scene: &mut Scene<'_, '_>,
     ) -> Option<Range<usize>> {
         let first = self.first;
-        if first >= works.len() {
+        if self.effort >= TURN {
+            self.progress[first..].iter_mut().for_each(|progress| progress.waits = true);
+            self.first = works.len();
+        }
+        if self.first >= works.len() {
             return None;
         }
         let reactor = scene.reactor;
@@ -144,11 +173,18 @@ impl Batch {
         let Some(connection) = scene.connections.get(connection) else { return true };
         connection.begin_turn();
         let progress = &mut self.progress[work];
+        if progress.effort() >= SHARE {
+            progress.waits = progress.decoded < bytes.len();
+            return true;
+        }
+        let (before, first) = (progress.effort(), queued.len());
+        let mut is_done = true;
         while connection.is_open() && progress.decoded < bytes.len() {
             // Whoever logs in first may send longer requests then: one at a time.
             let waits = !connection.trusted && queued.iter().any(|one| one.work == work);
             if queued.len() == queued.capacity() || waits {
-                return false;
+                is_done = false;
+                break;
             }
             match D::next(connection, &bytes[progress.decoded..], &mut self.spans) {
                 Step::Request { request, consumed } => {
@@ -166,7 +202,9 @@ impl Batch {
                 Step::More => break,
             }
         }
-        true
+        progress.requests += queued.len() - first;
+        self.effort += progress.effort() - before;
+        is_done
     }
 
     /// Hashes the keys of all requests and asks for the memory they will need.

@@ -1,19 +1,20 @@
 //! One connection: what was received and not executed, and what is to be sent.
 
-use crate::batch::{Progress, Source};
+use crate::batch::{Progress, Source, Work};
 use crate::commands::{Client, Server};
 use crate::journal;
 use crate::lent::Outgoing;
 use crate::listener::Protocol;
 use crate::protocol::memcache::reply::server_error;
 use crate::protocol::{pmc, resp};
-use crate::reactor::{Reactor, Socket};
+use crate::reactor::{Number, Reactor, Socket};
 use crate::talk::Talk;
 use crate::tls::{SESSION_LEN, Session};
 use nuthatch_cache::Turn;
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use std::io::{self, IoSlice};
+use std::mem::take;
 use std::os::fd::OwnedFd;
 
 /// A client that does not read its answers gets no more of them than this, and is not read from
@@ -25,6 +26,9 @@ const OUTPUT_MOST_WHEN_SHORT: usize = 16 << 10;
 /// requests that wait for `EXEC`.
 const INPUT_MOST_WHEN_SHORT: usize = 64 << 10;
 
+/// One that has so much waiting for its turn is not received from before some of that is done.
+const AHEAD_MOST: usize = 64 << 10;
+
 /// Capacity that an empty buffer of a connection keeps.
 pub(crate) const KEPT: usize = 16 << 10;
 
@@ -34,8 +38,10 @@ pub(crate) struct Connection {
     pub(crate) talk: Talk,
     pub(crate) tls: Option<Box<Session>>,
     pub(crate) client: Client,
-    /// Received, not executed yet.
+    /// Received, not executed yet, behind what is done.
     pub(crate) inbox: Vec<u8>,
+    /// Bytes at the beginning of the inbox that are done with.
+    pub(crate) done: usize,
     /// Answers that were not handed to the kernel yet.
     pub(crate) out: Vec<u8>,
     /// Bytes the kernel is sending.
@@ -48,6 +54,8 @@ pub(crate) struct Connection {
     pub(crate) unsure: bool,
     /// Too many answers wait: nothing is executed until they are taken.
     pub(crate) blocked: bool,
+    /// Requests wait for the next turn, that others get theirs.
+    pub(crate) waits: bool,
     /// Nothing more is executed; it ends once all answers are sent.
     pub(crate) closing: bool,
     /// The socket was shut down: it goes once the kernel is done with it.
@@ -77,12 +85,14 @@ impl Connection {
             client,
             trusted,
             inbox: Vec::new(),
+            done: 0,
             out: Vec::new(),
             sending: 0,
             receiving: false,
             ended: false,
             unsure: false,
             blocked: false,
+            waits: false,
             closing: false,
             shut: false,
             counted: 0,
@@ -152,29 +162,46 @@ impl Connection {
         }
     }
 
-    /// Keeps what was received and not executed of a source. Bytes that lie in a long inbox stay
-    /// where they are: of a request that comes in many pieces, none is copied twice.
+    /// Has what was received executed with what others sent.
+    pub(crate) fn enqueue(&mut self, number: Number, works: &mut Vec<Work>) {
+        self.work = Some(works.len());
+        let (source, start) = (Source::Inbox(take(&mut self.inbox)), take(&mut self.done));
+        works.push(Work { connection: number, source, start });
+    }
+
+    /// Whether so much waits for its turn that no more is received for now.
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.waits && self.inbox.len() - self.done > AHEAD_MOST
+    }
+
+    /// Keeps what was received and not executed. Bytes that lie in a long inbox stay where they
+    /// are, until most of it is done with: none is copied more than a few times.
     pub(crate) fn keep(
         &mut self,
-        source: &mut Source,
+        work: &mut Work,
         progress: Progress,
         reactor: &Reactor,
         server: &Server,
     ) {
-        let Progress { decoded, executed } = progress;
+        let Progress { decoded, executed, waits, .. } = progress;
+        self.waits = waits && self.is_open();
         if executed < decoded {
             // What was decoded ahead is decoded again.
             self.talk = Talk::new(self.talk.protocol(), server, self.trusted);
         }
         self.inbox.clear();
+        self.done = 0;
         if !self.closing {
-            match source {
+            match &mut work.source {
                 Source::Buffer(filled) => {
                     self.inbox.extend_from_slice(&reactor.bytes(filled)[executed..]);
                 }
                 Source::Inbox(bytes) => {
-                    bytes.drain(..executed);
-                    self.inbox = std::mem::take(bytes);
+                    self.inbox = take(bytes);
+                    self.done = work.start + executed;
+                    if self.done >= self.inbox.len() / 2 {
+                        self.inbox.drain(..take(&mut self.done));
+                    }
                 }
             }
         }
@@ -195,8 +222,18 @@ impl Connection {
         match &mut self.tls {
             None => Ok(self.client.lent.take_first(&mut self.out)),
             Some(tls) => {
-                let out = std::mem::take(&mut self.out);
+                let out = take(&mut self.out);
                 tls.send(&out, self.closing).map(Outgoing::Bytes)
+            }
+        }
+    }
+
+    /// Gives back the memory of buffers as far as nothing is in it.
+    pub(crate) fn drop_unused(&mut self) {
+        for buffer in [&mut self.inbox, &mut self.out] {
+            // One that grows is not copied each time.
+            if buffer.len() <= buffer.capacity() / 2 {
+                buffer.shrink_to_fit();
             }
         }
     }
@@ -214,14 +251,15 @@ impl Connection {
 
     /// Whether it takes more memory than there is for requests now.
     pub(crate) fn is_too_long(&self, short_of_memory: bool) -> bool {
-        short_of_memory && self.inbox.len() + self.client.queued_len() > INPUT_MOST_WHEN_SHORT
+        let waiting = if self.waits { 0 } else { self.inbox.len() - self.done };
+        short_of_memory && waiting + self.client.queued_len() > INPUT_MOST_WHEN_SHORT
     }
 
     /// Ends it: what it sends takes memory that is not there.
     pub(crate) fn refuse_input(&mut self) {
         journal::input_refused(self.client.peer());
         self.refuse("ERR the request is too long for the memory there is now");
-        self.inbox = Vec::new();
+        (self.inbox, self.done) = (Vec::new(), 0);
     }
 
     /// Answers with this error, where the protocol has such answers, and ends.
@@ -239,7 +277,8 @@ impl Connection {
     /// Tells how much waits, for those who ask.
     pub(crate) fn tell_buffers(&self) {
         let room = self.inbox.capacity() - self.inbox.len();
-        self.client.set_buffers(self.inbox.len(), room, self.out.len() + self.sending);
+        let waiting = self.inbox.len() - self.done;
+        self.client.set_buffers(waiting, room, self.out.len() + self.sending);
     }
 
     /// Whether the kernel has nothing to do for it.

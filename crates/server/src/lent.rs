@@ -20,6 +20,9 @@ const LEASED_FROM: usize = 64 << 10;
 /// Bytes of shown values that wait to be sent, unless one alone is longer.
 const SHOWN_MOST: usize = 256 << 10;
 
+/// Bytes of room for answers that stay when some are taken back.
+const KEPT: usize = 16 << 10;
+
 /// What is to be sent, at a time.
 #[derive(Debug)]
 pub(crate) enum Outgoing {
@@ -109,9 +112,15 @@ impl Lent {
         true
     }
 
-    /// Takes back the values of answers from `start` on, which are taken back themselves.
+    /// Takes back answers from `start` on, with their values. The memory of long ones goes back at
+    /// once: many such may come in one turn.
     #[inline]
-    pub fn truncate(&mut self, start: usize) {
+    pub fn take_back(&mut self, out: &mut Vec<u8>, start: usize) {
+        let is_long = out.len().saturating_sub(start) > KEPT;
+        out.truncate(start);
+        if is_long {
+            out.shrink_to(KEPT);
+        }
         while let Some((_, lease)) = self.leased.pop_back_if(|(at, _)| *at >= start) {
             self.leased_len -= lease.value().len();
         }

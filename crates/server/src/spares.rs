@@ -36,4 +36,10 @@ impl Spares {
         self.held -= buffer.capacity();
         Some(buffer)
     }
+
+    /// Lets all buffers go. Answers the bytes that were held for them.
+    pub(crate) fn clear(&mut self) -> usize {
+        self.buffers = Vec::new();
+        std::mem::take(&mut self.held)
+    }
 }

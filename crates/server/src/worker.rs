@@ -1,5 +1,9 @@
 //! One thread of the server: its connections, its reactor, and its session of the cache.
 
+mod pressure;
+#[cfg(test)]
+mod tests;
+
 use crate::accepting::Listeners;
 use crate::batch::{Batch, Scene, Source, Work};
 use crate::commands::{Client, Endpoints, Failure, Metrics, Server};
@@ -23,8 +27,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Buffers to receive into: 4 MiB at most, as far as they are ever used, and of all workers no more
 /// than this part of the budget.
@@ -49,7 +53,6 @@ pub(crate) struct Common {
     pub(crate) reactor: Kind,
     memcache: Shared,
     tls: Option<Tls>,
-    stopping: AtomicBool,
     wakers: Mutex<Vec<Waker>>,
 }
 
@@ -61,7 +64,6 @@ impl Common {
             reactor,
             memcache: Shared::new(options.threads),
             tls: options.tls.clone(),
-            stopping: AtomicBool::new(false),
             wakers: Mutex::default(),
         }
     }
@@ -72,13 +74,13 @@ impl Common {
 
     /// Makes all workers stop.
     pub(crate) fn stop(&self) {
-        self.stopping.store(true, Ordering::Release);
+        self.server.stop();
         self.wake();
     }
 
     /// Whether workers are to stop.
     pub(crate) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Acquire)
+        self.server.is_stopping()
     }
 
     /// Makes all workers look at what has changed.
@@ -100,8 +102,14 @@ pub(crate) struct Worker<'c> {
     works: [Vec<Work>; Protocol::COUNT],
     /// Buffers for answers that nobody uses now.
     spares: Spares,
+    /// Bytes of memory of the reactor's buffers.
+    buffers_len: usize,
+    /// There is little memory: nothing is kept that nobody uses.
+    spares_memory: bool,
     /// Connections that may have something to send, or to begin again.
     touched: Vec<Number>,
+    /// Connections whose requests wait for the next turn.
+    waiting: Vec<Number>,
     /// Bytes taken and not told to the others.
     untold: isize,
     metrics: Arc<Metrics>,
@@ -128,7 +136,10 @@ impl<'c> Worker<'c> {
             batch: Batch::default(),
             works: Default::default(),
             spares: Spares::new(common.server.cache.memory()),
+            buffers_len: usize::from(buffers) * BUFFER_LEN,
+            spares_memory: false,
             touched: Vec::new(),
+            waiting: Vec::new(),
             untold: 0,
             metrics: common.server.thread(),
             changes: (0, 0),
@@ -140,23 +151,32 @@ impl<'c> Worker<'c> {
     pub(crate) fn run(&mut self) -> io::Result<()> {
         let mut events = Vec::new();
         while !self.common.is_stopping() {
-            let timeout_s = self.common.server.settings.timeout_s();
-            let waits = [self.listeners.timeout(), self.idle.wait(timeout_s)];
-            self.reactor.wait(waits.into_iter().flatten().min(), &mut events)?;
-            self.metrics.begin_turn();
-            self.idle.look();
-            for event in events.drain(..) {
-                self.take(event)?;
-            }
-            self.execute()?;
-            self.metrics.settle(&self.common.server.settings);
-            self.heed_changes();
-            self.close_idle(timeout_s);
-            self.find_ended()?;
-            self.send()?;
-            self.listeners.resume_in_time(&mut self.reactor)?;
-            self.metrics.end_turn();
+            self.turn(&mut events)?;
         }
+        Ok(())
+    }
+
+    /// Waits for something to happen, and does all that follows from it.
+    fn turn(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
+        let timeout_s = self.common.server.settings.timeout_s();
+        let at_once = (!self.waiting.is_empty()).then_some(Duration::ZERO);
+        let waits = [at_once, self.listeners.timeout(), self.idle.wait(timeout_s)];
+        self.reactor.wait(waits.into_iter().flatten().min(), events)?;
+        self.metrics.begin_turn();
+        self.idle.look();
+        self.go_on();
+        for event in events.drain(..) {
+            self.take(event)?;
+        }
+        self.execute()?;
+        self.metrics.settle(&self.common.server.settings);
+        self.heed_changes();
+        self.close_idle(timeout_s);
+        self.find_ended()?;
+        self.heed_memory();
+        self.send()?;
+        self.listeners.resume_in_time(&mut self.reactor)?;
+        self.metrics.end_turn();
         Ok(())
     }
 
@@ -291,14 +311,12 @@ impl<'c> Worker<'c> {
             works[at].source = Source::Inbox(inbox);
         } else if connection.inbox.is_empty() && !connection.blocked {
             connection.work = Some(works.len());
-            works.push(Work { connection: number, source: Source::Buffer(filled) });
+            works.push(Work { connection: number, source: Source::Buffer(filled), start: 0 });
             return;
         } else {
             append(&mut connection.inbox, reactor.bytes(&filled));
             if !connection.blocked {
-                connection.work = Some(works.len());
-                let inbox = std::mem::take(&mut connection.inbox);
-                works.push(Work { connection: number, source: Source::Inbox(inbox) });
+                connection.enqueue(number, works);
             }
         }
         reactor.give_back(filled);
@@ -312,10 +330,17 @@ impl<'c> Worker<'c> {
         }
         connection.note_output(self.common.server.is_short_of_memory());
         if connection.is_open() && !connection.inbox.is_empty() && connection.work.is_none() {
-            let works = &mut self.works[connection.talk.protocol().index()];
-            connection.work = Some(works.len());
-            let inbox = std::mem::take(&mut connection.inbox);
-            works.push(Work { connection: number, source: Source::Inbox(inbox) });
+            connection.enqueue(number, &mut self.works[connection.talk.protocol().index()]);
+        }
+    }
+
+    /// Those whose requests waited for this turn come first.
+    fn go_on(&mut self) {
+        for number in self.waiting.drain(..) {
+            let connection = self.connections.get(number).filter(|it| it.is_open());
+            if let Some(connection) = connection.filter(|it| it.work.is_none()) {
+                connection.enqueue(number, &mut self.works[connection.talk.protocol().index()]);
+            }
         }
     }
 
@@ -342,13 +367,21 @@ impl<'c> Worker<'c> {
             }
         }
         let server = &self.common.server;
+        let mut begun = 0;
+        let waiting = self.waiting.len();
         for (work, progress) in works.iter_mut().zip(self.batch.progress()) {
             self.touched.push(work.connection);
             if let Some(connection) = self.connections.get(work.connection) {
                 connection.work = None;
-                connection.keep(&mut work.source, *progress, &self.reactor, server);
+                connection.keep(work, *progress, &self.reactor, server);
+                if connection.waits {
+                    self.waiting.push(work.connection);
+                    begun += usize::from(!progress.is_none());
+                }
             }
         }
+        // Who was not served at all, which are the last, is the first then.
+        self.waiting[waiting..].rotate_left(begun);
         for work in works.drain(..) {
             match work.source {
                 Source::Buffer(filled) => self.reactor.give_back(filled),
@@ -415,10 +448,13 @@ impl<'c> Worker<'c> {
             if connection.is_too_long(short_of_memory) && !connection.closing {
                 connection.refuse_input();
             }
+            if self.spares_memory {
+                connection.drop_unused();
+            }
             self.untold += connection.count_memory();
             connection.tell_buffers();
             // What was received before the end is answered.
-            connection.closing |= connection.ended && !connection.blocked;
+            connection.closing |= connection.ended && !connection.blocked && !connection.waits;
             if connection.sending == 0 && connection.has_output() && !connection.shut {
                 self.send_output(number)?;
             }
@@ -434,9 +470,14 @@ impl<'c> Worker<'c> {
                 }
                 continue;
             }
-            if connection.blocked && connection.receiving {
+            let has_enough = connection.blocked || connection.is_ahead();
+            if has_enough && connection.receiving {
                 self.reactor.pause(number)?;
-            } else if connection.is_open() && !connection.receiving && !connection.ended {
+            } else if !has_enough
+                && !connection.closing
+                && !connection.receiving
+                && !connection.ended
+            {
                 connection.receiving = true;
                 self.reactor.receive(&connection.socket, number)?;
             }
@@ -477,9 +518,7 @@ fn receive_tls(
     // What came whole before the end is answered.
     connection.ended |= !tls.receive(bytes, inbox);
     if connection.work.is_none() && !connection.blocked && !connection.inbox.is_empty() {
-        connection.work = Some(works.len());
-        let inbox = std::mem::take(&mut connection.inbox);
-        works.push(Work { connection: number, source: Source::Inbox(inbox) });
+        connection.enqueue(number, works);
     }
 }
 
@@ -501,46 +540,5 @@ fn endpoints(socket: &OwnedFd) -> Endpoints {
         peer: text(rustix::net::getpeername(socket).ok().flatten()),
         local: text(rustix::net::getsockname(socket).ok()),
         fd: socket.as_raw_fd(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::reactor::Socket;
-    use nuthatch_cache::{Cache, Options as CacheOptions};
-    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-
-    /// Bytes for a connection that has gone: their buffer was lost, until there were none.
-    fn buffers_of_unknown_connections_come_back(kind: Kind) {
-        let cache = Cache::new(CacheOptions::new().memory(16 << 20)).expect("a cache");
-        let common = Common::new(Server::new(Arc::new(cache)), &Options::new(Vec::new()), kind);
-        let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
-        let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
-        let (ours, theirs) = socketpair(family, kind, SocketFlags::CLOEXEC, None).expect("sockets");
-        let ours = Socket::new(ours);
-        worker.reactor.receive(&ours, 77).expect("receives");
-        let mut events = Vec::new();
-        for round in 0..2 * BUFFERS_MOST {
-            rustix::io::write(&theirs, b"PING\r\n").expect("sent");
-            while events.is_empty() {
-                worker.reactor.wait(None, &mut events).expect("a wait");
-            }
-            for event in events.drain(..) {
-                let received = matches!(event, Event::Received { bytes: Ok(Some(_)), .. });
-                assert!(received, "round {round}: {event:?}");
-                worker.take(event).expect("taken");
-            }
-        }
-    }
-
-    #[test]
-    fn buffers_of_unknown_connections_come_back_with_io_uring() {
-        buffers_of_unknown_connections_come_back(Kind::Uring);
-    }
-
-    #[test]
-    fn buffers_of_unknown_connections_come_back_with_epoll() {
-        buffers_of_unknown_connections_come_back(Kind::Epoll);
     }
 }

@@ -34,7 +34,7 @@ use kind::Kind;
 use layers::Loaded;
 use nuthatch_cache::{Cache, Eviction, Options as CacheOptions};
 use nuthatch_server::admin::Unavailable;
-use nuthatch_server::commands::Server;
+use nuthatch_server::commands::{Debugging, Server};
 use nuthatch_server::protocol::mrcache::Framing;
 use nuthatch_server::{Address, Listener, Options, Protocol, Reactors, Running};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -102,6 +102,7 @@ fn serve(loaded: &Loaded) -> Result<Answer, Failure> {
     let _logs = logs::start(&configuration.log, log_format)?;
     let mut server = Server::new(Arc::new(cache(loaded)?)).with_users(users);
     server.stays_closed = stays_closed;
+    server.debug = Debugging::named(configuration.enable_debug_command).unwrap_or_default();
     tell_settings(loaded, &mut server)?;
     server.rewrite = rewrite::rewrite(loaded);
     // Before anybody can connect, so that no signal finds us unprepared.

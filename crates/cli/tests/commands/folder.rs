@@ -1,6 +1,7 @@
 //! A folder of a test's own, and the command run in it.
 
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
@@ -26,9 +27,20 @@ impl Folder {
         self.0.path().join(name)
     }
 
-    /// Makes a file.
+    /// The path as text.
+    pub(crate) fn text(&self, name: &str) -> String {
+        self.path(name).to_str().expect("UTF-8").to_owned()
+    }
+
+    /// Makes a file that its owner alone may read.
     pub(crate) fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> &Self {
         std::fs::write(self.path(name), bytes).expect("a file of the test");
+        self.mode(name, 0o600)
+    }
+
+    pub(crate) fn mode(&self, name: &str, mode: u32) -> &Self {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(self.path(name), permissions).expect("a mode");
         self
     }
 
@@ -36,8 +48,14 @@ impl Folder {
         std::fs::read(self.path(name)).expect("a file of the test")
     }
 
+    /// The command in this folder, with none of the variables that it reads.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nuthatch"));
+        for (name, _) in std::env::vars_os() {
+            if name.as_encoded_bytes().starts_with(b"NUTHATCH_") {
+                command.env_remove(name);
+            }
+        }
         command.args(arguments).current_dir(self.0.path());
         command
     }
@@ -49,22 +67,7 @@ impl Folder {
 
     /// Runs the command with this on its standard input.
     pub(crate) fn run_with(&self, arguments: &[&str], stdin: &[u8]) -> Run {
-        let mut child = self
-            .command(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the command to start");
-        // A command that fails early closes its input: the rest is not for it.
-        let _ = child.stdin.take().expect("its input").write_all(stdin);
-        let output = child.wait_with_output().expect("the command to end");
-        Run {
-            status: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-            stdout_bytes: output.stdout,
-        }
+        Run::of(self.command(arguments), stdin)
     }
 
     /// Builds a snapshot, which must work.
@@ -92,6 +95,27 @@ impl Folder {
         let mut rows: Vec<_> = run.stdout.lines().map(str::to_owned).collect();
         rows.sort();
         rows
+    }
+}
+
+impl Run {
+    /// Runs a command to its end, with this on its standard input.
+    pub(crate) fn of(mut command: Command, stdin: &[u8]) -> Self {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command to start");
+        // A command that fails early closes its input: the rest is not for it.
+        let _ = child.stdin.take().expect("its input").write_all(stdin);
+        let output = child.wait_with_output().expect("the command to end");
+        Self {
+            status: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            stdout_bytes: output.stdout,
+        }
     }
 }
 

@@ -1,62 +1,141 @@
-//! A cache server as users start it.
+//! Cache servers as users start them.
 
+use crate::folder::{Folder, Run};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// A server that runs. It is killed when this is dropped.
-pub(crate) struct Server {
-    child: Child,
-    /// Where clients of Redis connect.
-    pub(crate) resp: String,
-    /// Where it tells what it counts.
-    pub(crate) admin: String,
-}
+/// Where there is no other.
+const DEFAULTS: &[&str] =
+    &["--memory=16MiB", "--threads=2", "--memcache=off", "--resp=127.0.0.1:0", "--admin=off"];
 
-impl Server {
-    /// A server at ports that are free.
-    pub(crate) fn start(arguments: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_nuthatch"))
-            .args(["serve", "--resp", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--memcache", "off"])
-            .args(["--memory", "64MiB", "--threads", "1"])
-            .args(arguments)
-            .env_remove("NUTHATCH_LOG")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the command to start");
-        let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
-        let mut line = || lines.next().expect("a line").expect("its output");
-        let resp = line();
-        let resp = resp.strip_prefix("listening at ").and_then(|rest| rest.split(' ').next());
-        let admin = line();
-        let admin = admin.strip_prefix("metrics at http://");
-        let admin = admin.and_then(|rest| rest.strip_suffix("/metrics"));
-        let owned = |address: Option<&str>| address.expect("an address").to_owned();
-        Self { resp: owned(resp), admin: owned(admin), child }
+impl Folder {
+    /// `nuthatch serve` with these arguments and variables, and no others.
+    pub(crate) fn serve_command(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Command {
+        let mut command = self.command(&[&["serve"], arguments].concat());
+        command.envs(variables.iter().copied());
+        command
     }
 
-    /// The first line of what is answered to this.
-    pub(crate) fn ask(&self, words: &str) -> String {
-        let mut stream = TcpStream::connect(&self.resp).expect("a connection");
-        stream.write_all(format!("{words}\r\nQUIT\r\n").as_bytes()).expect("sent");
+    /// Runs it to its end.
+    pub(crate) fn run_serve(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Run {
+        Run::of(self.serve_command(arguments, variables), b"")
+    }
+
+    /// A run that must fail, and says this.
+    #[track_caller]
+    pub(crate) fn fails(&self, arguments: &[&str], status: i32, message: &str) {
+        self.fails_with(arguments, &[], status, message);
+    }
+
+    #[track_caller]
+    pub(crate) fn fails_with(
+        &self,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+        status: i32,
+        message: &str,
+    ) {
+        let run = self.run_serve(arguments, variables);
+        assert_eq!(run.stderr, format!("nuthatch: {message}\n"), "{arguments:?}");
+        assert_eq!((run.status, &run.stdout[..]), (Some(status), ""), "{arguments:?}");
+    }
+
+    /// A server that listens; at any free port, unless there is an address among the arguments.
+    #[track_caller]
+    pub(crate) fn serve(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Running {
+        let is_given = |flag: &str| arguments.iter().any(|argument| argument.starts_with(flag));
+        let mut all = DEFAULTS.to_vec();
+        all.retain(|default| !default.split('=').next().is_some_and(is_given));
+        let mut command = self.serve_command(&[&all[..], arguments].concat(), variables);
+        let stderr = self.path("stderr");
+        command.stderr(std::fs::File::create(&stderr).expect("a file of the test"));
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the command to start");
+        let mut stdout = BufReader::new(child.stdout.take().expect("its output"));
+        let (mut addresses, mut admin) = (Vec::new(), String::new());
+        let greeting = loop {
+            let mut line = String::new();
+            stdout.read_line(&mut line).expect("its output");
+            let said = || std::fs::read_to_string(&stderr).expect("its messages");
+            assert!(!line.is_empty(), "{arguments:?}: {}", said());
+            let metrics = line.strip_prefix("metrics at http://");
+            if let Some(address) = metrics.and_then(|rest| rest.trim_end().strip_suffix("/metrics"))
+            {
+                address.clone_into(&mut admin);
+            } else if let Some(address) = line.strip_prefix("listening at ") {
+                addresses.extend(address.split(' ').next().map(str::to_owned));
+            } else if !line.starts_with("metrics at ") {
+                break line;
+            }
+        };
+        Running { child, stdout, addresses, admin, greeting, stderr }
+    }
+}
+
+/// A server that runs until this is dropped.
+pub(crate) struct Running {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    /// Where it listens.
+    pub(crate) addresses: Vec<String>,
+    /// Where it tells what it counts, if that is in the network.
+    pub(crate) admin: String,
+    /// What it says last as it starts.
+    pub(crate) greeting: String,
+    stderr: PathBuf,
+}
+
+impl Running {
+    pub(crate) fn connect(&self) -> TcpStream {
+        TcpStream::connect(&self.addresses[0]).expect("a connection")
+    }
+
+    /// What is answered to a command, to a client of its own, until the server closes.
+    pub(crate) fn ask(&self, commands: &str) -> String {
+        let mut stream = self.connect();
+        write!(stream, "{commands}\r\nQUIT\r\n").expect("sent");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
-        answer.lines().next().unwrap_or_default().to_owned()
+        answer.strip_suffix("+OK\r\n").unwrap_or(&answer).to_owned()
     }
 
-    /// Ends it as an operator would: how it ended, and what it had logged.
-    pub(crate) fn stop(mut self) -> (ExitStatus, String) {
-        kill_process(Pid::from_child(&self.child), Signal::TERM).expect("a signal");
-        let mut logged = String::new();
-        let mut stderr = self.child.stderr.take().expect("its errors");
-        stderr.read_to_string(&mut logged).expect("a text");
-        (self.child.wait().expect("it ends"), logged)
+    /// A setting, as `CONFIG GET` tells it.
+    #[track_caller]
+    pub(crate) fn config(&self, name: &str) -> String {
+        let answer = self.ask(&format!("CONFIG GET {name}"));
+        let mut lines = answer.split("\r\n");
+        assert_eq!(lines.next(), Some("*2"), "{name}: {answer}");
+        lines.nth(3).expect("a value").to_owned()
+    }
+
+    /// What it said on its standard error until now.
+    pub(crate) fn messages(&self) -> String {
+        std::fs::read_to_string(&self.stderr).expect("its messages")
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let id = Pid::from_child(&self.child);
+        kill_process(id, signal).expect("a process");
+    }
+
+    /// Ends it as an operator would. Answers the exit status and what it has logged.
+    pub(crate) fn stop(mut self) -> (Option<i32>, String) {
+        self.signal(Signal::TERM);
+        (self.wait(), self.messages())
+    }
+
+    /// Waits for its end, and answers the exit status.
+    pub(crate) fn wait(&mut self) -> Option<i32> {
+        let mut rest = String::new();
+        self.stdout.read_to_string(&mut rest).expect("its output");
+        assert_eq!(rest, "");
+        self.child.wait().expect("its end").code()
     }
 }
 
-impl Drop for Server {
+impl Drop for Running {
     fn drop(&mut self) {
         // It may have ended.
         let _ = self.child.kill();

@@ -1,7 +1,7 @@
 //! `nuthatch top`, once and on a terminal.
 
 use crate::folder::Folder;
-use crate::server::Server;
+use crate::server::Running;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -11,9 +11,15 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 
+/// A server that tells what it counts.
+fn watched(folder: &Folder) -> Running {
+    folder.serve(&["--admin=127.0.0.1:0", "--memory=64MiB"], &[])
+}
+
 #[test]
 fn one_sample_is_printed_where_there_is_no_terminal() {
-    let (server, folder) = (Server::start(&[]), Folder::new());
+    let folder = Folder::new();
+    let server = watched(&folder);
     for words in ["SET k v", "GET k", "GET k", "GET nothing"] {
         server.ask(words);
     }
@@ -33,7 +39,8 @@ fn one_sample_is_printed_where_there_is_no_terminal() {
 
 #[test]
 fn a_sample_is_an_object_for_programs() {
-    let (server, folder) = (Server::start(&[]), Folder::new());
+    let folder = Folder::new();
+    let server = watched(&folder);
     server.ask("GET nothing");
     let run = folder.run(&["top", &server.admin, "--json", "--interval", "100ms"]);
     assert_eq!((run.status, &run.stderr[..]), (Some(0), ""), "{run:?}");
@@ -63,10 +70,11 @@ fn who_is_not_there_is_named_and_how_to_start_it() {
 
 #[test]
 fn another_server_is_told_apart() {
-    let (server, folder) = (Server::start(&[]), Folder::new());
-    let run = folder.run(&["top", &server.resp]);
+    let folder = Folder::new();
+    let server = watched(&folder);
+    let run = folder.run(&["top", &server.addresses[0]]);
     assert_eq!(run.status, Some(3), "{run:?}");
-    assert!(run.stderr.starts_with(&format!("nuthatch: {}: ", server.resp)), "{run:?}");
+    assert!(run.stderr.starts_with(&format!("nuthatch: {}: ", server.addresses[0])), "{run:?}");
 }
 
 /// A terminal, of which this process is the person before it.
@@ -111,7 +119,8 @@ const LEFT: &str = "\u{1b}[?1049l";
 
 #[test]
 fn a_terminal_is_taken_and_given_back() {
-    let (server, folder) = (Server::start(&[]), Folder::new());
+    let folder = Folder::new();
+    let server = watched(&folder);
     // Two keys, and two signals.
     let ends = [Ok("q"), Ok("\u{3}"), Err(Signal::TERM), Err(Signal::INT)];
     for end in ends {
@@ -142,7 +151,8 @@ fn a_terminal_is_taken_and_given_back() {
 
 #[test]
 fn a_server_that_goes_away_is_told_on_the_screen() {
-    let (server, folder) = (Server::start(&[]), Folder::new());
+    let folder = Folder::new();
+    let server = watched(&folder);
     let mut terminal = Terminal::new();
     let file = || terminal.program.try_clone().expect("a terminal");
     let mut child = folder

@@ -9,6 +9,9 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+/// Where nothing comes any more a test fails, and does not hang.
+const PATIENCE: Duration = Duration::from_mins(1);
+
 /// A server that runs until this goes.
 struct Server {
     child: Child,
@@ -46,10 +49,7 @@ impl Server {
     }
 
     fn connect(&self, listener: usize) -> TcpStream {
-        let stream = TcpStream::connect(&self.addresses[listener]).expect("a connection");
-        // Where nothing comes any more a test fails, and does not hang.
-        stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a socket");
-        stream
+        connect(&self.addresses[listener])
     }
 }
 
@@ -57,6 +57,13 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// A connection to an address of the network.
+fn connect(address: &str) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("a connection");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+    stream
 }
 
 /// Bytes that a line of a process's status tells.

@@ -3,7 +3,7 @@
 use super::bits::offset;
 use super::failure::SYNTAX;
 use super::modify::{check_len, in_place_of};
-use super::{Args, Call, Command, Failure, Flags, Result};
+use super::{Args, Call, Command, Failure, Flags, OUT_OF_MEMORY, Result, update};
 use crate::protocol::resp::{Reply, integer};
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -198,21 +198,28 @@ fn change(call: &mut Call<'_>, acts: &[(Field, Act)], end: usize) -> Result {
     check_len(call, end)?;
     let start = call.out.len();
     let (out, version) = (&mut *call.out, call.client.version);
-    call.turn.update(call.args.get(1), |item, value| {
-        // What an earlier try answered is not what was replaced.
-        out.truncate(start);
-        let mut reply = Reply::new(out, version);
-        reply.array(acts.len());
-        value.extend_from_slice(item.map_or(&[], |item| item.value()));
-        // As Redis does it, even where nothing is written after all.
-        value.resize(value.len().max(end), 0);
-        for (field, act) in acts {
-            match field.act(*act, value) {
-                Some(number) => reply.integer(number as i64),
-                None => reply.null(),
+    let (place, key) = ((call.turn, call.server), call.args.get(1));
+    let made = update(
+        place,
+        key,
+        |old| old.max(end),
+        |item, value| {
+            // What an earlier try answered is not what was replaced.
+            out.truncate(start);
+            let mut reply = Reply::new(out, version);
+            reply.array(acts.len());
+            value.reserve_exact(item.map_or(0, |item| item.value().len()).max(end));
+            value.extend_from_slice(item.map_or(&[], |item| item.value()));
+            // As Redis does it, even where nothing is written after all.
+            value.resize(value.len().max(end), 0);
+            for (field, act) in acts {
+                match field.act(*act, value) {
+                    Some(number) => reply.integer(number as i64),
+                    None => reply.null(),
+                }
             }
-        }
-        (Some(in_place_of(item)), ())
-    })?;
-    Ok(())
+            (Some(in_place_of(item)), ())
+        },
+    )?;
+    made.ok_or(OUT_OF_MEMORY)
 }

@@ -1,8 +1,9 @@
 //! Commands over the bits of values. Bit 0 is the highest of the first byte.
 
 use super::failure::SYNTAX;
+use super::making::Making;
 use super::modify::{check_len, clamp, in_place_of};
-use super::{Args, Call, Command, Failure, Flags, Keys, Result};
+use super::{Args, Call, Command, Failure, Flags, Keys, OUT_OF_MEMORY, Result, update};
 use crate::protocol::resp::integer;
 use nuthatch_cache::Write;
 
@@ -52,16 +53,23 @@ fn setbit(call: &mut Call<'_>) -> Result {
     };
     let (byte, mask) = ((offset / 8) as usize, 0x80 >> (offset % 8));
     check_len(call, byte + 1)?;
-    let was_set = call.turn.update(call.args.get(1), |item, value| {
-        value.extend_from_slice(item.map_or(&[], |item| item.value()));
-        let fits = byte < value.len();
-        value.resize(value.len().max(byte + 1), 0);
-        let was_set = value[byte] & mask != 0;
-        value[byte] = value[byte] & !mask | if set { mask } else { 0 };
-        let changes = !fits || was_set != set;
-        (changes.then(|| in_place_of(item)), was_set)
-    })?;
-    call.reply().integer(i64::from(was_set));
+    let (place, key) = ((call.turn, call.server), call.args.get(1));
+    let was_set = update(
+        place,
+        key,
+        |old| old.max(byte + 1),
+        |item, value| {
+            value.reserve_exact(item.map_or(0, |item| item.value().len()).max(byte + 1));
+            value.extend_from_slice(item.map_or(&[], |item| item.value()));
+            let fits = byte < value.len();
+            value.resize(value.len().max(byte + 1), 0);
+            let was_set = value[byte] & mask != 0;
+            value[byte] = value[byte] & !mask | if set { mask } else { 0 };
+            let changes = !fits || was_set != set;
+            (changes.then(|| in_place_of(item)), was_set)
+        },
+    )?;
+    call.reply().integer(i64::from(was_set.ok_or(OUT_OF_MEMORY)?));
     Ok(())
 }
 
@@ -201,7 +209,12 @@ fn bitop(call: &mut Call<'_>) -> Result {
     };
     let sources = || args.from(3).map(|key| call.turn.get(key).map_or(&[][..], |it| it.value()));
     let len = sources().map(<[u8]>::len).max().unwrap_or(0);
-    let mut result = sources().next().unwrap_or_default().to_vec();
+    let mut making = Making::new(call.server);
+    if !making.has_room(0, len) {
+        return Err(OUT_OF_MEMORY);
+    }
+    let mut result = Vec::with_capacity(len);
+    result.extend_from_slice(sources().next().unwrap_or_default());
     result.resize(len, 0);
     // The only source is that of NOT, or of an operation with nothing to do.
     let others = usize::from(!args.is(1, "not"));

@@ -104,10 +104,14 @@ impl Call<'_> {
         self.reply().bulk_end();
     }
 
+    /// How long the answers may become with this one, if it may be longer by far than its request.
+    pub(super) fn answers_most(&self) -> usize {
+        self.out.len().saturating_add(self.server.answer_most())
+    }
+
     /// Takes back what was answered from `start` on.
     #[inline]
     pub(super) fn take_back(&mut self, start: usize) {
-        self.out.truncate(start);
-        self.client.lent.truncate(start);
+        self.client.lent.take_back(self.out, start);
     }
 }

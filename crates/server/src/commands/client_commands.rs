@@ -2,7 +2,7 @@
 
 use super::client::Answers;
 use super::clients::{Connection, Words};
-use super::failure::SYNTAX;
+use super::failure::{ANSWER_TOO_LONG, SYNTAX};
 use super::subcommands::{self, part};
 use super::{Call, Command, Failure, Result};
 use crate::journal;
@@ -144,28 +144,41 @@ fn list(call: &mut Call<'_>) -> Result {
         let mut chosen = Vec::new();
         for id in call.args.from(3) {
             let id = integer(id).ok_or(Failure::answer("ERR Invalid client ID"))?;
-            let is_it = |connection: &&Arc<Connection>| u64::try_from(id) == Ok(connection.id);
-            chosen.extend(connections.iter().find(is_it).cloned());
+            // No connection has the number 0. They are in the order of their numbers.
+            let id = u64::try_from(id).unwrap_or(0);
+            let found = connections.binary_search_by_key(&id, |connection| connection.id);
+            chosen.extend(found.ok().map(|at| Arc::clone(&connections[at])));
         }
         connections = chosen;
     } else if call.args.len() != 2 {
         return Err(SYNTAX);
     }
-    answer_lines(call, &connections);
-    Ok(())
+    answer_lines(call, &connections)
 }
 
 /// `CLIENT INFO`
 fn info(call: &mut Call<'_>) -> Result {
-    answer_lines(call, &[Arc::clone(&call.client.connection)]);
-    Ok(())
+    answer_lines(call, &[Arc::clone(&call.client.connection)])
 }
 
-fn answer_lines(call: &mut Call<'_>, connections: &[Arc<Connection>]) {
+fn answer_lines(call: &mut Call<'_>, connections: &[Arc<Connection>]) -> Result {
     let now_ms = call.turn.now_ms();
-    let lines = connections.iter().map(|connection| connection.line(now_ms) + "\n");
-    let text: String = lines.collect();
+    // Each connection once is told in any case. Some may be asked for more often.
+    let most = if connections.len() > call.server.clients.len() {
+        call.server.answer_most()
+    } else {
+        usize::MAX
+    };
+    let mut text = String::new();
+    for connection in connections {
+        text.push_str(&connection.line(now_ms));
+        text.push('\n');
+        if text.len() > most {
+            return Err(ANSWER_TOO_LONG);
+        }
+    }
     call.reply().verbatim(text.as_bytes());
+    Ok(())
 }
 
 /// Whom `CLIENT KILL` is for.

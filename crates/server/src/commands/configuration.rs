@@ -45,6 +45,7 @@ fn texts(server: &Server) -> Vec<(&'static str, String)> {
         ("maxmemory", stats.memory_limit.to_string()),
         ("maxmemory-policy", policy.to_owned()),
         ("requirepass", password.to_owned()),
+        ("enable-debug-command", server.debug.name().to_owned()),
     ];
     texts.extend(server.facts.iter().cloned());
     texts.extend(changing(server));

@@ -1,7 +1,7 @@
 //! `COMMAND`: what commands there are.
 
 use super::execute::takes;
-use super::failure::SYNTAX;
+use super::failure::{ANSWER_TOO_LONG, SYNTAX};
 use super::glob::Glob;
 use super::permissions::is_in;
 use super::subcommands::{self, part};
@@ -60,11 +60,15 @@ fn info(call: &mut Call<'_>) -> Result {
         return command(call);
     }
     let count = call.args.len() - 2;
+    let most = call.answers_most();
     call.reply().array(count);
     for name in call.args.from(2) {
         match subcommands::find_full(name) {
             Some(found) => tell(&mut call.reply(), found.command),
             None => call.reply().null(),
+        }
+        if call.out.len() > most {
+            return Err(ANSWER_TOO_LONG);
         }
     }
     Ok(())
@@ -114,9 +118,13 @@ fn docs(call: &mut Call<'_>) -> Result {
         let found = call.args.from(2).filter_map(subcommands::find_full);
         found.map(|found| found.command).collect()
     };
-    let mut reply = call.reply();
-    reply.map(commands.len());
+    let most = call.answers_most();
+    call.reply().map(commands.len());
     for command in commands {
+        if call.out.len() > most {
+            return Err(ANSWER_TOO_LONG);
+        }
+        let mut reply = call.reply();
         let group = match () {
             () if command.keys != Keys::NONE => "string",
             () if is_in(command, "read") => "generic",

@@ -2,7 +2,7 @@
 
 use super::modify::{again, gone};
 use super::options::{Time, invalid_expiry};
-use super::{Args, Call, Command, Failure, Flags, Result};
+use super::{Args, Call, Command, Failure, Flags, OUT_OF_MEMORY, Result, update};
 use nuthatch_cache::Expiry;
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -69,16 +69,22 @@ fn expire(call: &mut Call<'_>, time: Time, name: &str) -> Result {
     let now_ms = call.turn.now_ms();
     let at_ms = time.at_ms(call.args.integer(2)?, now_ms).ok_or_else(|| invalid_expiry(name))?;
     let at_ms = u64::try_from(at_ms).unwrap_or(0);
-    let changed = call.turn.update(call.args.get(1), |item, value| {
-        let allowed = item.filter(|item| only.allows(at_ms, item.expires_ms()));
-        let over = at_ms <= now_ms;
-        let write = allowed.map(|item| match Expiry::At(at_ms) {
-            _ if over => gone(),
-            later => again(item, later, value),
-        });
-        (write, write.is_some())
-    })?;
-    call.reply().integer(i64::from(changed));
+    let over = at_ms <= now_ms;
+    let (place, key) = ((call.turn, call.server), call.args.get(1));
+    let changed = update(
+        place,
+        key,
+        |old| if over { 0 } else { old },
+        |item, value| {
+            let allowed = item.filter(|item| only.allows(at_ms, item.expires_ms()));
+            let write = allowed.map(|item| match Expiry::At(at_ms) {
+                _ if over => gone(),
+                later => again(item, later, value),
+            });
+            (write, write.is_some())
+        },
+    )?;
+    call.reply().integer(i64::from(changed.ok_or(OUT_OF_MEMORY)?));
     Ok(())
 }
 
@@ -99,11 +105,17 @@ fn tell(call: &mut Call<'_>, time: Time) -> Result {
 
 /// `PERSIST key`
 fn persist(call: &mut Call<'_>) -> Result {
-    let changed = call.turn.update(call.args.get(1), |item, value| {
-        let expiring = item.filter(|item| item.expires_ms().is_some());
-        let write = expiring.map(|item| again(item, Expiry::Never, value));
-        (write, write.is_some())
-    })?;
-    call.reply().integer(i64::from(changed));
+    let (place, key) = ((call.turn, call.server), call.args.get(1));
+    let changed = update(
+        place,
+        key,
+        |old| old,
+        |item, value| {
+            let expiring = item.filter(|item| item.expires_ms().is_some());
+            let write = expiring.map(|item| again(item, Expiry::Never, value));
+            (write, write.is_some())
+        },
+    )?;
+    call.reply().integer(i64::from(changed.ok_or(OUT_OF_MEMORY)?));
     Ok(())
 }

@@ -27,6 +27,9 @@ pub(super) const SYNTAX: Failure = Failure::answer("ERR syntax error");
 pub(super) const NOT_AN_INTEGER: Failure =
     Failure::answer("ERR value is not an integer or out of range");
 
+/// An argument should be a number with a fraction, and is not.
+pub(super) const NOT_A_FLOAT: Failure = Failure::answer("ERR value is not a valid float");
+
 /// A value would be longer than the cache can hold.
 pub(super) const TOO_LONG: Failure =
     Failure::answer("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
@@ -34,16 +37,6 @@ pub(super) const TOO_LONG: Failure =
 /// An answer would be longer than [`Server::answer_most`](super::Server::answer_most).
 pub(super) const ANSWER_TOO_LONG: Failure =
     Failure::answer("ERR the answer is longer than there is memory for");
-
-/// Takes back an answer that became too long, and gives its memory back at once: many such may come
-/// in one turn.
-pub(crate) fn take_back(out: &mut Vec<u8>, start: usize) {
-    out.truncate(start);
-    out.shrink_to(KEPT);
-}
-
-/// Bytes of room for answers that stay.
-const KEPT: usize = 16 << 10;
 
 impl From<nuthatch_cache::Error> for Failure {
     fn from(error: nuthatch_cache::Error) -> Self {

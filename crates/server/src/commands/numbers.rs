@@ -1,7 +1,7 @@
 //! Commands over values that are numbers.
 
 use super::extended::Extended;
-use super::failure::NOT_AN_INTEGER;
+use super::failure::{NOT_A_FLOAT, NOT_AN_INTEGER};
 use super::modify::in_place_of;
 use super::{Call, Command, Failure, Flags, Result};
 use crate::protocol::resp::integer;
@@ -15,7 +15,6 @@ pub(super) const COMMANDS: &[Command] = &[
 ];
 
 const WOULD_OVERFLOW: Failure = Failure::answer("ERR increment or decrement would overflow");
-const NOT_A_FLOAT: Failure = Failure::answer("ERR value is not a valid float");
 
 /// `INCRBY key increment`
 fn incrby(call: &mut Call<'_>) -> Result {

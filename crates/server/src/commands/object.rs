@@ -78,7 +78,8 @@ fn help(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-fn encoding(value: &[u8]) -> &'static str {
+/// The encoding that Redis would choose for such a value.
+pub(super) fn encoding(value: &[u8]) -> &'static str {
     match value.len() {
         1..=20 if integer(value).is_some() => "int",
         0..=44 => "embstr",

@@ -1,7 +1,7 @@
 //! Commands over parts of a value.
 
 use super::modify::{check_len, clamp, in_place_of};
-use super::{Call, Command, Failure, Flags, Result};
+use super::{Call, Command, Failure, Flags, OUT_OF_MEMORY, Result, update};
 
 pub(super) const COMMANDS: &[Command] = &[
     Command::of_key("append", 3, Flags::WRITES, append),
@@ -14,14 +14,20 @@ pub(super) const COMMANDS: &[Command] = &[
 /// `APPEND key value`
 fn append(call: &mut Call<'_>) -> Result {
     let piece = call.args.get(2);
-    let len = call.turn.update(call.args.get(1), |item, value| {
-        let old = item.map_or(&[][..], |item| item.value());
-        value.reserve_exact(old.len() + piece.len());
-        value.extend_from_slice(old);
-        value.extend_from_slice(piece);
-        (Some(in_place_of(item)), value.len())
-    })?;
-    call.reply_count(len);
+    let (place, key) = ((call.turn, call.server), call.args.get(1));
+    let len = update(
+        place,
+        key,
+        |old| old + piece.len(),
+        |item, value| {
+            let old = item.map_or(&[][..], |item| item.value());
+            value.reserve_exact(old.len() + piece.len());
+            value.extend_from_slice(old);
+            value.extend_from_slice(piece);
+            (Some(in_place_of(item)), value.len())
+        },
+    )?;
+    call.reply_count(len.ok_or(OUT_OF_MEMORY)?);
     Ok(())
 }
 
@@ -57,12 +63,19 @@ fn setrange(call: &mut Call<'_>) -> Result {
     }
     let end = offset.saturating_add(piece.len());
     check_len(call, end)?;
-    let len = call.turn.update(call.args.get(1), |item, value| {
-        value.extend_from_slice(item.map_or(&[], |item| item.value()));
-        value.resize(value.len().max(end), 0);
-        value[offset..end].copy_from_slice(piece);
-        (Some(in_place_of(item)), value.len())
-    })?;
-    call.reply_count(len);
+    let (place, key) = ((call.turn, call.server), call.args.get(1));
+    let len = update(
+        place,
+        key,
+        |old| old.max(end),
+        |item, value| {
+            value.reserve_exact(item.map_or(0, |item| item.value().len()).max(end));
+            value.extend_from_slice(item.map_or(&[], |item| item.value()));
+            value.resize(value.len().max(end), 0);
+            value[offset..end].copy_from_slice(piece);
+            (Some(in_place_of(item)), value.len())
+        },
+    )?;
+    call.reply_count(len.ok_or(OUT_OF_MEMORY)?);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Commands over all keys.
 
-use super::failure::SYNTAX;
+use super::failure::{ANSWER_TOO_LONG, SYNTAX};
 use super::glob::Glob;
 use super::{Call, Command, Failure, Flags, Keys, Result};
 use crate::protocol::resp::{Reply, Version};
@@ -14,7 +14,13 @@ pub(super) const COMMANDS: &[Command] = &[
 /// Keys looked at for one `SCAN` that asks for no other number, as in Redis.
 const COUNT: usize = 10;
 /// And at most, whatever it asks for: others wait meanwhile.
-const COUNT_MOST: usize = 100_000;
+const COUNT_MOST: usize = 4096;
+/// It ends earlier when its answer has so many bytes.
+const ANSWER_ENOUGH: usize = 64 << 10;
+/// Keys looked at before it is seen whether that is so.
+const STEP: usize = 16;
+/// The same for `KEYS`, where only the end counts.
+const KEYS_STEP: usize = 4096;
 
 /// Which keys a scan reports.
 struct Filter<'a> {
@@ -50,17 +56,24 @@ fn scan(call: &mut Call<'_>) -> Result {
             return Err(SYNTAX);
         }
     }
-    let mut found = Found::default();
-    let cursor = call.turn.scan(cursor, count.min(COUNT_MOST), |item| {
-        if filter.takes(item.key()) {
-            found.add(item.key());
+    let mut found = Found::new(usize::MAX);
+    let (mut cursor, mut left) = (cursor, count.min(COUNT_MOST));
+    loop {
+        let (step, mut met) = (left.min(STEP), 0);
+        cursor = call.turn.scan(cursor, step, |item| {
+            met += 1;
+            found.add(&filter, item.key());
+        });
+        // Lines without a key count as well.
+        left = left.saturating_sub(step.max(met));
+        if cursor == 0 || left == 0 || found.replies.len() >= ANSWER_ENOUGH {
+            break;
         }
-    });
+    }
     let mut reply = call.reply();
     reply.array(2);
     reply.bulk(cursor.to_string().as_bytes());
-    found.reply(reply);
-    Ok(())
+    found.reply(reply)
 }
 
 fn cursor(text: &[u8]) -> Result<u64> {
@@ -69,41 +82,53 @@ fn cursor(text: &[u8]) -> Result<u64> {
 }
 
 /// Keys as they are answered; their number stands before them, and is known last.
-#[derive(Default)]
 struct Found {
     count: usize,
     replies: Vec<u8>,
+    /// Bytes of them, at most.
+    most: usize,
 }
 
 impl Found {
-    fn add(&mut self, key: &[u8]) {
-        self.count += 1;
-        Reply::new(&mut self.replies, Version::default()).bulk(key);
+    fn new(most: usize) -> Self {
+        Self { count: 0, replies: Vec::new(), most }
     }
 
-    fn reply(&self, mut reply: Reply<'_>) {
+    #[inline]
+    fn add(&mut self, filter: &Filter<'_>, key: &[u8]) {
+        if self.replies.len() <= self.most && filter.takes(key) {
+            self.count += 1;
+            Reply::new(&mut self.replies, Version::default()).bulk(key);
+        }
+    }
+
+    fn is_too_long(&self) -> bool {
+        self.replies.len() > self.most
+    }
+
+    fn reply(&self, mut reply: Reply<'_>) -> Result {
+        if self.is_too_long() {
+            return Err(ANSWER_TOO_LONG);
+        }
         reply.array(self.count);
         reply.append(&self.replies);
+        Ok(())
     }
 }
 
 /// `KEYS pattern`
 fn keys(call: &mut Call<'_>) -> Result {
     let filter = Filter { pattern: Glob::new(call.args.get(1)), none: false };
-    let mut found = Found::default();
+    // They are copied once, and are there twice until then.
+    let mut found = Found::new(call.server.answer_most() / 2);
     let mut cursor = 0;
     loop {
-        cursor = call.turn.scan(cursor, COUNT_MOST, |item| {
-            if filter.takes(item.key()) {
-                found.add(item.key());
-            }
-        });
-        if cursor == 0 {
+        cursor = call.turn.scan(cursor, KEYS_STEP, |item| found.add(&filter, item.key()));
+        if cursor == 0 || found.is_too_long() {
             break;
         }
     }
-    found.reply(call.reply());
-    Ok(())
+    found.reply(call.reply())
 }
 
 /// `RANDOMKEY`

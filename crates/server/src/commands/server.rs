@@ -1,6 +1,7 @@
 //! What all connections share.
 
 use super::clients::{Clients, Endpoints};
+use super::debug::Debugging;
 use super::metrics::{Metrics, Totals};
 use super::settings::Settings;
 use super::slowlog::SlowLog;
@@ -11,7 +12,7 @@ use crate::journal;
 use nuthatch_cache::{Cache, Stats};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicIsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
@@ -43,6 +44,9 @@ impl std::fmt::Debug for Rewrite {
 /// When connections take more than this part of the budget, they must make do with less.
 const HELD_PART: u64 = 2;
 
+/// When they take no more than this part again, nothing needs to be spared.
+const SPARED_PART: u64 = 4;
+
 /// However little memory there is, an answer may be so long.
 const ANSWER_LEAST: u64 = 64 << 10;
 
@@ -61,8 +65,8 @@ pub struct Server {
     pub event_loop: &'static str,
     /// Whether the cache evicts, which clients are told as its policy.
     pub evicts: bool,
-    /// Whether `DEBUG` is allowed.
-    pub debug: bool,
+    /// Who may use `DEBUG`.
+    pub debug: Debugging,
     /// What `CONFIG GET` tells besides: settings that stay as they are, by Redis's names.
     pub facts: Vec<(&'static str, String)>,
     /// What `CONFIG REWRITE` does, where there is a file of settings.
@@ -73,6 +77,8 @@ pub struct Server {
     pub(super) started: Instant,
     /// Tells this run of the server from others.
     pub(super) run_id: String,
+    /// Whether threads are to stop.
+    stopping: AtomicBool,
     users: RwLock<Users>,
     threads: Mutex<Vec<Arc<Metrics>>>,
     /// Bytes that connections and buffers take of the budget.
@@ -95,13 +101,14 @@ impl Server {
             port: 0,
             event_loop: "",
             evicts: true,
-            debug: false,
+            debug: Debugging::default(),
             facts: Vec::new(),
             rewrite: None,
             stays_closed: false,
             slowlog: SlowLog::default(),
             started: Instant::now(),
             run_id,
+            stopping: AtomicBool::new(false),
             users: RwLock::default(),
             threads: Mutex::default(),
             held: AtomicIsize::new(0),
@@ -113,6 +120,16 @@ impl Server {
     #[must_use]
     pub fn with_users(self, users: Users) -> Self {
         Self { users: RwLock::new(users), ..self }
+    }
+
+    /// Makes whoever serves stop, and wakes up those who sleep.
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+    }
+
+    /// Whether whoever serves is to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
     }
 
     /// The longest value in bytes: what the cache can keep, or a client may send.
@@ -128,13 +145,18 @@ impl Server {
     }
 
     /// Bytes that connections and buffers take.
-    pub(super) fn held(&self) -> u64 {
+    pub(crate) fn held(&self) -> u64 {
         u64::try_from(self.held.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
     /// Whether connections take so much memory that they must make do with less.
     pub(crate) fn is_short_of_memory(&self) -> bool {
         self.held() > self.cache.memory() / HELD_PART
+    }
+
+    /// Whether there is room for what connections may want later. In between, all stays as it is.
+    pub(crate) fn has_memory_to_spare(&self) -> bool {
+        self.held() <= self.cache.memory() / SPARED_PART
     }
 
     /// The longest answer to one request in bytes, as much as connections may still take. One that

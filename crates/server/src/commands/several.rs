@@ -1,6 +1,6 @@
 //! Commands over the values of several keys.
 
-use super::failure::{ANSWER_TOO_LONG, take_back};
+use super::failure::ANSWER_TOO_LONG;
 use super::modify::check_len;
 use super::{Call, Command, Failure, Flags, Keys, Result};
 use nuthatch_cache::Write;
@@ -30,8 +30,7 @@ const BATCH: usize = 32;
 /// `MGET key...`
 fn mget(call: &mut Call<'_>) -> Result {
     let args = call.args;
-    let start = call.out.len();
-    let most = start + call.server.answer_most();
+    let most = call.answers_most();
     call.reply().array(args.len() - 1);
     let mut hashes = Vec::with_capacity(BATCH);
     for start in (1..args.len()).step_by(BATCH) {
@@ -49,7 +48,6 @@ fn mget(call: &mut Call<'_>) -> Result {
                 None => call.reply().null(),
             }
             if call.out.len() > most {
-                take_back(call.out, start);
                 return Err(ANSWER_TOO_LONG);
             }
         }

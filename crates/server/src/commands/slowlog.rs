@@ -1,5 +1,6 @@
 //! The requests that took longest lately.
 
+use super::failure::ANSWER_TOO_LONG;
 use super::subcommands::{self, part};
 use super::{Call, Command, Failure, Result};
 use crate::protocol::resp::integer;
@@ -112,9 +113,13 @@ fn get(call: &mut Call<'_>) -> Result {
     };
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let entries: Vec<_> = call.server.slowlog.lock().0.iter().take(most).cloned().collect();
-    let mut reply = call.reply();
-    reply.array(entries.len());
+    let answers_most = call.answers_most();
+    call.reply().array(entries.len());
     for Entry { id, time_s, us, args, peer, name } in entries {
+        if call.out.len() > answers_most {
+            return Err(ANSWER_TOO_LONG);
+        }
+        let mut reply = call.reply();
         reply.array(6);
         reply.integer(id);
         reply.integer(time_s.cast_signed());

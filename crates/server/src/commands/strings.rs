@@ -2,7 +2,7 @@
 
 use super::modify::{again, gone};
 use super::options::{self, SetOptions, Time, Ttl};
-use super::{Call, Command, Flags, Result};
+use super::{Call, Command, Flags, OUT_OF_MEMORY, Result, update};
 use crate::protocol::resp::Reply;
 use nuthatch_cache::{Condition, Expiry, Item, Outcome, Write};
 
@@ -55,26 +55,33 @@ fn set(call: &mut Call<'_>) -> Result {
 /// Stores a value if the condition holds, and answers the old one in any case.
 fn exchange(call: &mut Call<'_>, condition: Condition<'_>, write: Write<'_>) -> Result {
     let value = call.args.get(2);
-    answer_old(call, |item, new| {
-        let holds = match condition {
-            Condition::Absent => item.is_none(),
-            Condition::Present => item.is_some(),
-            Condition::Value(value) => item.is_some_and(|item| item.value() == value),
-            Condition::Always | Condition::Cas(_) => true,
-        };
-        new.extend_from_slice(value);
-        holds.then_some(write)
-    })
+    answer_old(
+        call,
+        |_| value.len(),
+        |item, new| {
+            let holds = match condition {
+                Condition::Absent => item.is_none(),
+                Condition::Present => item.is_some(),
+                Condition::Value(value) => item.is_some_and(|item| item.value() == value),
+                Condition::Always | Condition::Cas(_) => true,
+            };
+            new.extend_from_slice(value);
+            holds.then_some(write)
+        },
+    )
 }
 
-/// Answers the value of the first argument, and changes the item as it was answered.
+/// Answers the value of the first argument, and changes the item as it was answered. The new value
+/// has the length that `len` makes of that of the old one.
 fn answer_old<'w>(
     call: &mut Call<'_>,
+    len: impl Fn(usize) -> usize,
     mut change: impl FnMut(Option<Item<'_>>, &mut Vec<u8>) -> Option<Write<'w>>,
 ) -> Result {
     let start = call.out.len();
     let (out, version) = (&mut *call.out, call.client.version);
-    call.turn.update(call.args.get(1), |item, value| {
+    let (place, key) = ((call.turn, call.server), call.args.get(1));
+    let changed = update(place, key, len, |item, value| {
         // What an earlier try answered is not what was replaced.
         out.truncate(start);
         let mut reply = Reply::new(out, version);
@@ -84,7 +91,7 @@ fn answer_old<'w>(
         }
         (change(item, value), ())
     })?;
-    Ok(())
+    changed.ok_or(OUT_OF_MEMORY)
 }
 
 /// `SETNX key value`
@@ -126,15 +133,19 @@ fn getex(call: &mut Call<'_>) -> Result {
         Ttl::Persist => Expiry::Never,
         Ttl::At(time, at) => time.expiry(call, at, "getex")?,
     };
-    answer_old(call, |item, value| {
-        let item = item?;
-        let changes = expiry != Expiry::Never || item.expires_ms().is_some();
-        changes.then(|| again(item, expiry, value))
-    })
+    answer_old(
+        call,
+        |old| old,
+        |item, value| {
+            let item = item?;
+            let changes = expiry != Expiry::Never || item.expires_ms().is_some();
+            changes.then(|| again(item, expiry, value))
+        },
+    )
 }
 
 /// `GETDEL key`
 fn getdel(call: &mut Call<'_>) -> Result {
     let write = gone();
-    answer_old(call, |item, _| item.map(|_| write))
+    answer_old(call, |_| 0, |item, _| item.map(|_| write))
 }

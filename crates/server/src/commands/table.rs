@@ -3,8 +3,8 @@
 use super::names::Index;
 use super::{Call, Result};
 use super::{
-    bitfield, bits, connection, expiry, introspection, keys, lcs, numbers, object, ranges, scan,
-    several, strings, subcommands, transactions,
+    bitfield, bits, connection, debug, expiry, introspection, keys, lcs, numbers, object, ranges,
+    scan, several, strings, subcommands, transactions,
 };
 
 /// One command.
@@ -107,6 +107,7 @@ pub(super) const TABLES: &[&[Command]] = &[
     connection::COMMANDS,
     transactions::COMMANDS,
     introspection::COMMANDS,
+    debug::COMMANDS,
     subcommands::COMMANDS,
 ];
 

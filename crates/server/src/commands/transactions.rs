@@ -192,7 +192,7 @@ fn exec(call: &mut Call<'_>) -> Result {
         call.reply().null_array();
         return Ok(());
     }
-    let most = call.out.len() + call.server.answer_most();
+    let most = call.answers_most();
     call.reply().array(transaction.queued.len());
     for queued in &transaction.queued {
         let start = call.out.len();

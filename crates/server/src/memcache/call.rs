@@ -31,8 +31,7 @@ impl Call<'_> {
 
     /// Takes back what was answered from `start` on.
     pub(super) fn take_back(&mut self, start: usize) {
-        self.out.truncate(start);
-        self.lent.truncate(start);
+        self.lent.take_back(self.out, start);
     }
 
     /// Answers a line, if the client wants one.

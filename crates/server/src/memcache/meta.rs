@@ -1,11 +1,12 @@
 //! The meta commands: `ms`, `md`, `ma`, `me`. `mg` has a file of its own.
 
 use super::arithmetic::{Counted, Counting};
-use super::refusal::Result;
+use super::refusal::{NO_ROOM, Result};
 use super::rewrite::{STALE, gone, write};
 use super::store::{Stored, Storing};
 use super::time::End;
 use super::{Call, meta_get};
+use crate::commands::update;
 use crate::protocol::memcache::meta_reply::{self, Item, Outcome};
 use crate::protocol::memcache::reply::LINE_END;
 use crate::protocol::memcache::{Direction, KeyRoom, Meta, MetaVerb, StoreMode};
@@ -50,7 +51,7 @@ fn set(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8], mode: StoreMode) -> 
         vivify: flags.vivify().map(|exptime| End::new(exptime, now_ms)),
     };
     let mut item = Item { cas: cas.unwrap_or(0), ..Item::default() };
-    let outcome = match storing.store(call.turn, call.server.cache.value_most())? {
+    let outcome = match storing.store((call.turn, call.server))? {
         Stored::Yes { len } => {
             item.len = len;
             Outcome::Done(&item)
@@ -80,7 +81,8 @@ fn delete(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result {
     let outcome = if !invalidate && !flags.remove_value() && compare.is_none() {
         if turn.remove(key) { DONE } else { Outcome::NotFound }
     } else {
-        turn.update(key, |item, value| {
+        let len = |old| if flags.remove_value() { 0 } else { old };
+        let outcome = update((turn, call.server), key, len, |item, value| {
             let Some(item) = item else { return (None, Outcome::NotFound) };
             if compare.is_some() && compare != item.cas() {
                 return (None, Outcome::Exists);
@@ -99,7 +101,8 @@ fn delete(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result {
                 write = write.flags(item.flags());
             }
             (Some(if invalidate { write.marks(STALE) } else { write }), DONE)
-        })?
+        })?;
+        outcome.ok_or(NO_ROOM)?
     };
     meta_reply::reply(call.out, request, outcome);
     Ok(())

@@ -2,9 +2,10 @@
 
 use super::Call;
 use super::meta::cas_to_store;
-use super::refusal::Result;
+use super::refusal::{NO_ROOM, Result};
 use super::rewrite::{STALE, WON, again, write};
 use super::time::End;
+use crate::commands::update;
 use crate::protocol::memcache::meta_reply::{self, Item as Told, Outcome, Renewal};
 use crate::protocol::memcache::{Meta, reply::LINE_END};
 use nuthatch_cache::Item;
@@ -113,40 +114,45 @@ fn change(
     let made_cas = cas_to_store(call, request);
     let (turn, out) = (call.turn, &mut *call.out);
     let now_ms = turn.now_ms();
-    turn.update(key, |item, value| {
-        // What an earlier try answered is not what was changed.
-        out.truncate(start);
-        let Some(item) = item else {
-            let Some(end) = wants.vivify else {
-                meta_reply::reply(out, request, Outcome::NotFound);
-                return (None, ());
+    let changed = update(
+        (turn, call.server),
+        key,
+        |old| old,
+        |item, value| {
+            // What an earlier try answered is not what was changed.
+            out.truncate(start);
+            let Some(item) = item else {
+                let Some(end) = wants.vivify else {
+                    meta_reply::reply(out, request, Outcome::NotFound);
+                    return (None, ());
+                };
+                let told = Told {
+                    cas: made_cas.unwrap_or(0),
+                    ttl_secs: end.ttl_secs(now_ms),
+                    renewal: Renewal::Won,
+                    ..Told::default()
+                };
+                answer(out, request, &told, b"");
+                return (Some(write(end, made_cas).marks(WON)), ());
             };
+            let renewal = wants.renewal(&item);
+            let end = wants.touch.unwrap_or(End::of(&item));
+            let cas = item.cas().or_else(|| wants.cas.then(|| turn.new_cas()));
             let told = Told {
-                cas: made_cas.unwrap_or(0),
+                cas: cas.unwrap_or(0),
                 ttl_secs: end.ttl_secs(now_ms),
-                renewal: Renewal::Won,
-                ..Told::default()
+                hit_before,
+                renewal,
+                ..told(&item, now_ms)
             };
-            answer(out, request, &told, b"");
-            return (Some(write(end, made_cas).marks(WON)), ());
-        };
-        let renewal = wants.renewal(&item);
-        let end = wants.touch.unwrap_or(End::of(&item));
-        let cas = item.cas().or_else(|| wants.cas.then(|| turn.new_cas()));
-        let told = Told {
-            cas: cas.unwrap_or(0),
-            ttl_secs: end.ttl_secs(now_ms),
-            hit_before,
-            renewal,
-            ..told(&item, now_ms)
-        };
-        answer(out, request, &told, item.value());
-        if !wants.change(&item) {
-            return (None, ());
-        }
-        let write = again(&item, end, cas, value);
-        let won = renewal == Renewal::Won;
-        (Some(if won { write.marks(item.marks() | WON) } else { write }), ())
-    })?;
-    Ok(())
+            answer(out, request, &told, item.value());
+            if !wants.change(&item) {
+                return (None, ());
+            }
+            let write = again(&item, end, cas, value);
+            let won = renewal == Renewal::Won;
+            (Some(if won { write.marks(item.marks() | WON) } else { write }), ())
+        },
+    )?;
+    changed.ok_or(NO_ROOM)
 }

@@ -14,6 +14,9 @@ pub(super) enum Refusal {
     Full,
 }
 
+/// There is no room for what would be made of another value, not even in another turn.
+pub(super) const NO_ROOM: Refusal = Refusal::Answer(Error::OutOfMemory);
+
 impl From<nuthatch_cache::Error> for Refusal {
     fn from(error: nuthatch_cache::Error) -> Self {
         match error {

@@ -1,9 +1,10 @@
 //! Storing, for text and meta requests.
 
-use super::refusal::{Refusal, Result};
+use super::refusal::{NO_ROOM, Result};
 use super::rewrite::{STALE, WON, write};
 use super::time::End;
-use crate::protocol::memcache::{Error, StoreMode};
+use crate::commands::{Server, update};
+use crate::protocol::memcache::StoreMode;
 use nuthatch_cache::{Condition, Item, Turn, Write};
 
 /// What to store, and on what it depends.
@@ -38,16 +39,16 @@ pub(super) enum Stored {
 }
 
 impl Storing<'_> {
-    /// Stores it, in a value of at most so many bytes.
+    /// Stores it.
     #[inline]
-    pub(super) fn store(&self, turn: &Turn<'_>, value_most: usize) -> Result<Stored> {
+    pub(super) fn store(&self, (turn, server): (&Turn<'_>, &Server)) -> Result<Stored> {
         use nuthatch_cache::Outcome;
         let condition = match (self.mode, self.compare) {
-            (StoreMode::Append | StoreMode::Prepend, _) => return self.join(turn, value_most),
+            (StoreMode::Append | StoreMode::Prepend, _) => return self.join((turn, server)),
             // It is never stored where there is anything to compare with.
             (StoreMode::Add, _) => Condition::Absent,
             (StoreMode::Set | StoreMode::Replace, Some(cas)) if self.invalidate => {
-                return self.store_or_invalidate(turn, cas);
+                return self.store_or_invalidate((turn, server), cas);
             }
             (StoreMode::Set | StoreMode::Replace, Some(cas)) => Condition::Cas(cas),
             (StoreMode::Set, None) => Condition::Always,
@@ -72,17 +73,14 @@ impl Storing<'_> {
     }
 
     /// Puts the value before or behind the one there.
-    fn join(&self, turn: &Turn<'_>, value_most: usize) -> Result<Stored> {
-        turn.update(self.key, |item, joined| {
+    fn join(&self, (turn, server): (&Turn<'_>, &Server)) -> Result<Stored> {
+        let len = |old| old + self.value.len();
+        let joined = update((turn, server), self.key, len, |item, joined| {
             let Some(item) = item else { return self.make(joined) };
             // A number of 0 is none: then there is nothing to compare.
             let compare = self.compare.filter(|cas| *cas != 0);
             if compare.is_some() && compare != item.cas() {
-                return (None, Ok(Stored::Exists));
-            }
-            let len = item.value().len() + self.value.len();
-            if len > value_most {
-                return (None, Err(Refusal::Answer(Error::TooLarge)));
+                return (None, Stored::Exists);
             }
             let (first, second) = match self.mode {
                 StoreMode::Prepend => (self.value, item.value()),
@@ -90,21 +88,27 @@ impl Storing<'_> {
             };
             joined.extend_from_slice(first);
             joined.extend_from_slice(second);
+            let len = joined.len();
             let write = write(End::of(&item), self.cas).flags(item.flags());
-            (Some(write), Ok(Stored::Yes { len }))
-        })?
+            (Some(write), Stored::Yes { len })
+        })?;
+        joined.ok_or(NO_ROOM)
     }
 
     /// Where there is nothing to join with.
-    fn make(&self, value: &mut Vec<u8>) -> (Option<Write<'static>>, Result<Stored>) {
-        let Some(end) = self.vivify else { return (None, Ok(Stored::No)) };
+    fn make(&self, value: &mut Vec<u8>) -> (Option<Write<'static>>, Stored) {
+        let Some(end) = self.vivify else { return (None, Stored::No) };
         value.extend_from_slice(self.value);
-        (Some(self.write().expiry(end.expiry())), Ok(self.stored()))
+        (Some(self.write().expiry(end.expiry())), self.stored())
     }
 
     /// Stores the value if the item has this number; if it has a later one, the value is stored as
     /// a stale one, for which nobody else is asked to renew it.
-    fn store_or_invalidate(&self, turn: &Turn<'_>, cas: u64) -> Result<Stored> {
+    fn store_or_invalidate(
+        &self,
+        (turn, server): (&Turn<'_>, &Server),
+        cas: u64,
+    ) -> Result<Stored> {
         let change = |item: Option<Item<'_>>| {
             let Some(item) = item else { return (None, Stored::NotFound) };
             if item.cas() == Some(cas) {
@@ -118,9 +122,15 @@ impl Storing<'_> {
             let write = self.write().expiry(End::of(&item).expiry());
             (Some(write.marks(STALE | item.marks() & WON)), self.stored())
         };
-        Ok(turn.update(self.key, |item, value| {
-            value.extend_from_slice(self.value);
-            change(item)
-        })?)
+        let stored = update(
+            (turn, server),
+            self.key,
+            |_| self.value.len(),
+            |item, value| {
+                value.extend_from_slice(self.value);
+                change(item)
+            },
+        )?;
+        stored.ok_or(NO_ROOM)
     }
 }

@@ -2,19 +2,18 @@
 
 use super::Call;
 use super::arithmetic::{Counted, Counting};
-use super::refusal::{Refusal, Result};
+use super::refusal::{NO_ROOM, Refusal, Result};
 use super::rewrite::again;
 use super::store::{Stored, Storing};
 use super::time::End;
-use crate::commands::take_back;
+use crate::commands::update;
 use crate::protocol::memcache::reply::{self, Line};
 use crate::protocol::memcache::{Arith, Error, Get, Store};
 
 /// `get`, `gets`, `gat`, `gats`
 #[inline]
 pub(super) fn get(call: &mut Call<'_>, get: &Get<'_>) -> Result {
-    let start = call.out.len();
-    let most = start + call.server.answer_most();
+    let most = call.out.len() + call.server.answer_most();
     for key in get.keys {
         if let Some(exptime) = get.exptime {
             get_and_touch(call, key, exptime, get.cas)?;
@@ -28,7 +27,6 @@ pub(super) fn get(call: &mut Call<'_>, get: &Get<'_>) -> Result {
             call.value(&item);
         }
         if call.out.len() > most {
-            take_back(call.out, start);
             return Err(Refusal::Answer(Error::AnswerTooLong));
         }
     }
@@ -44,15 +42,20 @@ fn get_and_touch(call: &mut Call<'_>, key: &[u8], exptime: i64, with_cas: bool) 
         return Ok(());
     }
     let end = End::new(exptime, turn.now_ms());
-    turn.update(key, |item, value| {
-        // What an earlier try answered is not what was touched.
-        out.truncate(start);
-        let Some(item) = item else { return (None, ()) };
-        let cas = item.cas().or_else(|| with_cas.then(|| turn.new_cas()));
-        reply::value(out, key, item.flags(), item.value(), cas.filter(|_| with_cas));
-        (Some(again(&item, end, cas, value)), ())
-    })?;
-    Ok(())
+    let touched = update(
+        (turn, call.server),
+        key,
+        |old| old,
+        |item, value| {
+            // What an earlier try answered is not what was touched.
+            out.truncate(start);
+            let Some(item) = item else { return (None, ()) };
+            let cas = item.cas().or_else(|| with_cas.then(|| turn.new_cas()));
+            reply::value(out, key, item.flags(), item.value(), cas.filter(|_| with_cas));
+            (Some(again(&item, end, cas, value)), ())
+        },
+    )?;
+    touched.ok_or(NO_ROOM)
 }
 
 /// `set`, `add`, `replace`, `append`, `prepend`, `cas`
@@ -68,7 +71,7 @@ pub(super) fn store(call: &mut Call<'_>, store: &Store<'_>) -> Result {
         invalidate: false,
         vivify: None,
     };
-    let line = match storing.store(call.turn, call.server.cache.value_most())? {
+    let line = match storing.store((call.turn, call.server))? {
         Stored::Yes { .. } => Line::Stored,
         Stored::No => Line::NotStored,
         Stored::Exists => Line::Exists,
@@ -100,9 +103,13 @@ pub(super) fn arith(call: &mut Call<'_>, arith: &Arith<'_>) -> Result {
 /// `touch key exptime`
 pub(super) fn touch(call: &mut Call<'_>, key: &[u8], exptime: i64, noreply: bool) -> Result {
     let end = End::new(exptime, call.turn.now_ms());
-    let was_there = call.turn.update(key, |item, value| {
-        (item.map(|item| again(&item, end, item.cas(), value)), item.is_some())
-    })?;
+    let was_there = update(
+        (call.turn, call.server),
+        key,
+        |old| old,
+        |item, value| (item.map(|item| again(&item, end, item.cas(), value)), item.is_some()),
+    )?;
+    let was_there = was_there.ok_or(NO_ROOM)?;
     call.answer(noreply, if was_there { Line::Touched } else { Line::NotFound });
     Ok(())
 }

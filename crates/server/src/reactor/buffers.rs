@@ -6,7 +6,8 @@
 //! lies in the upper 16 bits of the first entry's second word.
 
 use super::BUFFER_LEN;
-use memmap2::{MmapMut, MmapRaw};
+use super::memory::Memory;
+use memmap2::MmapRaw;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,10 +17,10 @@ const PAGE_WORDS: usize = 512;
 #[repr(align(4096))]
 struct Page([AtomicU64; PAGE_WORDS]);
 
-/// The buffers of one ring. Memory is taken from the system as buffers are filled.
+/// The buffers of one ring.
 pub(crate) struct Buffers {
     entries: Box<[Page]>,
-    memory: MmapRaw,
+    memory: Memory<MmapRaw>,
     count: u16,
     tail: u16,
 }
@@ -29,7 +30,7 @@ impl Buffers {
     pub(crate) fn new(count: u16) -> io::Result<Self> {
         let pages = (usize::from(count) * ENTRY_WORDS).div_ceil(PAGE_WORDS);
         let page = |_| Page([const { AtomicU64::new(0) }; PAGE_WORDS]);
-        let memory = MmapMut::map_anon(usize::from(count) * BUFFER_LEN)?.into();
+        let memory = Memory::new(count)?;
         let mut buffers = Self { entries: (0..pages).map(page).collect(), memory, count, tail: 0 };
         (0..count).for_each(|id| buffers.put(id));
         buffers.publish();
@@ -41,18 +42,39 @@ impl Buffers {
         (self.entries.as_ptr() as u64, self.count)
     }
 
-    /// Where a buffer begins.
+    /// Where a buffer begins; none if it is not one that the kernel was given.
     #[inline]
-    pub(crate) fn start(&self, id: u16) -> *mut u8 {
-        // The kernel names only buffers that it was given; the mask holds it to that.
-        let at = usize::from(id & (self.count - 1)) * BUFFER_LEN;
-        self.memory.as_mut_ptr().wrapping_add(at)
+    pub(crate) fn start(&self, id: u16) -> Option<*mut u8> {
+        self.memory.get(id).map(MmapRaw::as_mut_ptr)
     }
 
-    /// Makes a buffer ready to be filled again, once this is [published](Self::publish).
+    /// Makes a buffer ready to be filled again, once this is [published](Self::publish). While
+    /// memory is scarce, it may lose its own instead.
     pub(crate) fn put(&mut self, id: u16) {
+        if self.memory.keeps(id) {
+            self.enter(id);
+        }
+    }
+
+    /// Bytes of memory.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// Does with little memory, or with all again. What the kernel has stays with it until it has
+    /// been filled and has come back.
+    pub(crate) fn spare(&mut self, little: bool) {
+        if little {
+            self.memory.become_scarce();
+        } else {
+            self.memory.become_plentiful().into_iter().for_each(|id| self.enter(id));
+        }
+    }
+
+    fn enter(&mut self, id: u16) {
+        let Some(address) = self.start(id).map(|start| start as u64) else { return };
         let entry = self.tail & (self.count - 1);
-        let address = self.start(id) as u64;
         self.word(entry, 0).store(address, Ordering::Relaxed);
         let mut word = BUFFER_LEN as u64 | u64::from(id) << 32;
         if entry == 0 {

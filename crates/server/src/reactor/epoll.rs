@@ -71,7 +71,7 @@ impl Epoll {
             list,
             listeners: Vec::new(),
             active: Vec::new(),
-            buffers: Pool::new(buffers),
+            buffers: Pool::new(buffers)?,
             ready: Vec::with_capacity(usize::from(buffers).max(1)),
             done: Vec::new(),
             has_waited: false,
@@ -175,6 +175,17 @@ impl Epoll {
     /// Gives a buffer back, to be filled again.
     pub(crate) fn give_back(&mut self, filled: Filled) {
         self.buffers.put(filled);
+    }
+
+    /// Bytes of memory of all buffers.
+    #[inline]
+    pub(crate) fn buffers_len(&self) -> usize {
+        self.buffers.len()
+    }
+
+    /// Does with little memory for buffers, or with all again.
+    pub(crate) fn spare_memory(&mut self, little: bool) {
+        self.buffers.spare(little);
     }
 
     /// Connections wait at a listener.

@@ -6,6 +6,7 @@
 mod buffers;
 mod choice;
 mod epoll;
+mod memory;
 mod pool;
 #[cfg(test)]
 mod tests;
@@ -189,6 +190,24 @@ impl Reactor {
         match self {
             Self::Uring(uring) => uring.give_back(filled),
             Self::Epoll(epoll) => epoll.give_back(filled),
+        }
+    }
+
+    /// Bytes of memory of all buffers.
+    #[inline]
+    pub(crate) fn buffers_len(&self) -> usize {
+        match self {
+            Self::Uring(uring) => uring.buffers_len(),
+            Self::Epoll(epoll) => epoll.buffers_len(),
+        }
+    }
+
+    /// Does with little memory for buffers, or with all again. Those that are in use have theirs
+    /// until they come back.
+    pub(crate) fn spare_memory(&mut self, little: bool) {
+        match self {
+            Self::Uring(uring) => uring.spare_memory(little),
+            Self::Epoll(epoll) => epoll.spare_memory(little),
         }
     }
 }

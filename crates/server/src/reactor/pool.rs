@@ -1,18 +1,21 @@
 //! Memory to receive into, where the kernel takes no buffers by itself.
 
+use super::memory::Memory;
 use super::{BUFFER_LEN, Filled};
+use memmap2::MmapMut;
+use std::io;
 
-/// A number of buffers. Memory is taken from the system as buffers are filled; the one that came
-/// back last is given out first, as it is likely to be in the processor's cache.
+/// A number of buffers. The one that came back last is given out first, as it is likely to be in
+/// the processor's cache.
 pub(crate) struct Pool {
-    memory: Vec<u8>,
+    memory: Memory<MmapMut>,
     free: Vec<u16>,
 }
 
 impl Pool {
-    pub(crate) fn new(count: u16) -> Self {
+    pub(crate) fn new(count: u16) -> io::Result<Self> {
         let free = (0..count).rev().collect();
-        Self { memory: vec![0; usize::from(count) * BUFFER_LEN], free }
+        Ok(Self { memory: Memory::new(count)?, free })
     }
 
     /// Fills a free buffer. None if there is none, or if nothing was put into it.
@@ -21,8 +24,7 @@ impl Pool {
         fill: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Option<Result<Option<Filled>, E>> {
         let id = *self.free.last()?;
-        let start = usize::from(id) * BUFFER_LEN;
-        let len = match fill(&mut self.memory[start..start + BUFFER_LEN]) {
+        let len = match fill(self.memory.get_mut(id)?) {
             Ok(0) => return Some(Ok(None)),
             Ok(len) => len.min(BUFFER_LEN) as u32,
             Err(error) => return Some(Err(error)),
@@ -33,13 +35,33 @@ impl Pool {
 
     #[inline]
     pub(crate) fn bytes(&self, filled: &Filled) -> &[u8] {
-        let start = usize::from(filled.id) * BUFFER_LEN;
-        &self.memory[start..start + filled.len()]
+        self.memory.get(filled.id).map_or(&[], |memory| &memory[..filled.len()])
     }
 
     /// Makes a buffer free again.
     #[expect(clippy::needless_pass_by_value, reason = "a buffer is given back only once")]
     pub(crate) fn put(&mut self, filled: Filled) {
-        self.free.push(filled.id);
+        if self.memory.keeps(filled.id) {
+            self.free.push(filled.id);
+        }
+    }
+
+    /// Bytes of memory.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// Does with little memory, or with all again.
+    pub(crate) fn spare(&mut self, little: bool) {
+        let Self { memory, free } = self;
+        if little {
+            memory.become_scarce();
+            // The coldest first.
+            free.retain(|id| memory.keeps(*id));
+        } else {
+            let cold = memory.become_plentiful();
+            free.splice(0..0, cold);
+        }
     }
 }

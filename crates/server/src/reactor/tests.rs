@@ -28,6 +28,7 @@ of_every_reactor! {
     bytes_come_then_the_end
     buffers_that_come_back_are_filled_again
     without_a_free_buffer_receiving_ends
+    buffers_do_with_little_memory_and_have_it_again
     receiving_goes_on_after_a_pause
     what_has_no_room_is_sent_later
     who_has_gone_is_not_sent_to
@@ -219,6 +220,38 @@ fn without_a_free_buffer_receiving_ends(mut driver: Driver) {
     }
     driver.receive(&ours, 0);
     assert_eq!(driver.received().0.expect("the rest"), [BUFFERS as u8]);
+}
+
+/// As many bytes as there are buffers with memory are received, each in a buffer of its own.
+fn buffers_do_with_little_memory_and_have_it_again(mut driver: Driver) {
+    const MANY: u16 = 64;
+    let reactor = match driver.reactor {
+        Reactor::Uring(_) => Reactor::new(Kind::Uring, MANY),
+        Reactor::Epoll(_) => Reactor::new(Kind::Epoll, MANY),
+    };
+    driver.reactor = reactor.expect("a reactor");
+    let (ours, mut theirs) = pair();
+    driver.receive(&ours, 0);
+    for (little, expected) in [(false, 64), (true, 16), (true, 16), (false, 64)] {
+        driver.reactor.spare_memory(little);
+        for round in 0..MANY as u8 {
+            theirs.write_all(&[round]).expect("sent");
+            assert_eq!(driver.received().0.expect("bytes"), [round]);
+        }
+        assert_eq!(driver.reactor.buffers_len(), usize::from(expected) * BUFFER_LEN);
+        let held: Vec<_> = (0..expected)
+            .map(|number| {
+                theirs.write_all(&[number]).expect("sent");
+                match driver.next() {
+                    Event::Received { bytes: Ok(Some(filled)), .. } => filled,
+                    event => panic!("{event:?}"),
+                }
+            })
+            .collect();
+        for (number, filled) in held.into_iter().enumerate() {
+            assert_eq!(driver.take(Some(filled)), [number as u8]);
+        }
+    }
 }
 
 fn receiving_goes_on_after_a_pause(mut driver: Driver) {

@@ -6,7 +6,8 @@
 //! This file holds the unsafe code of the server. What makes it sound: the kernel is given
 //! addresses of three things only. Buffers that are received into are the reactor's, as are their
 //! ring and what is being sent, a vector or the lease of a value, whose bytes stay where they are;
-//! that leaves when its event comes. When a reactor goes, it first cancels all operations, and
+//! that leaves when its event comes. If a buffer's memory goes, then as the buffer comes back: it
+//! is not given to the kernel again. When a reactor goes, it first cancels all operations, and
 //! where that fails, it leaves their memory behind.
 
 use super::buffers::Buffers;
@@ -161,9 +162,9 @@ impl Uring {
     /// Received bytes, until their buffer is given back.
     #[inline]
     pub(crate) fn bytes(&self, filled: &Filled) -> &[u8] {
-        let start = self.buffers.start(filled.id);
-        // SAFETY: the kernel has filled these bytes, and writes there again only after the buffer
-        // was given back, which takes the one `Filled` there is of it.
+        let Some(start) = self.buffers.start(filled.id) else { return &[] };
+        // SAFETY: the kernel has filled these bytes. It writes there again, and their memory goes,
+        // only after the buffer was given back, which takes the one `Filled` there is of it.
         unsafe { slice::from_raw_parts(start, filled.len()) }
     }
 
@@ -171,6 +172,17 @@ impl Uring {
     #[expect(clippy::needless_pass_by_value, reason = "a buffer is given back only once")]
     pub(crate) fn give_back(&mut self, filled: Filled) {
         self.buffers.put(filled.id);
+    }
+
+    /// Bytes of memory of all buffers.
+    #[inline]
+    pub(crate) fn buffers_len(&self) -> usize {
+        self.buffers.len()
+    }
+
+    /// Does with little memory for buffers, or with all again.
+    pub(crate) fn spare_memory(&mut self, little: bool) {
+        self.buffers.spare(little);
     }
 
     fn expect_wake(&mut self) -> io::Result<()> {

@@ -4,6 +4,7 @@
 #[path = "../case/mod.rs"]
 mod case;
 mod counting;
+mod debugging;
 mod house;
 #[allow(dead_code, reason = "other tests use the rest of it")]
 #[path = "../data_commands/redis.rs"]

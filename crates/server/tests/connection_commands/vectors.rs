@@ -3,12 +3,15 @@
 use crate::case::Case;
 use crate::house::House;
 use crate::redis::Redis;
+use nuthatch_server::commands::Debugging;
 
 const CONVERSATIONS: &str = include_str!("../../../../testdata/protocol/connection.txt");
+/// Those with a server that allows `DEBUG`.
+const DEBUG: &str = include_str!("../../../../testdata/protocol/debug.txt");
 
 /// Goes through each case with one connection, and compares what is answered.
-fn converse(mut answer: impl FnMut(&str, &[Vec<u8>]) -> Vec<u8>) {
-    for case in Case::all(CONVERSATIONS) {
+fn converse(text: &str, mut answer: impl FnMut(&str, &[Vec<u8>]) -> Vec<u8>) {
+    for case in Case::all(text) {
         let mut request: &[Vec<u8>] = &[];
         for (word, strings) in case.lines() {
             if word == "request" {
@@ -24,28 +27,41 @@ fn converse(mut answer: impl FnMut(&str, &[Vec<u8>]) -> Vec<u8>) {
     }
 }
 
-#[test]
-fn conversations_are_what_the_vectors_say() {
+/// Compares what we answer.
+fn converse_with_us(text: &str, debug: Debugging) {
     let mut place = (String::new(), House::new(), None);
-    converse(|case, request| {
+    converse(text, |case, request| {
         if place.0 != case {
             place = (case.to_owned(), House::new(), None);
         }
         let (_, house, client) = &mut place;
+        house.server.debug = debug;
         let client = client.get_or_insert_with(|| house.client());
         let request: Vec<_> = request.iter().map(Vec::as_slice).collect();
         house.bytes(client, &request)
     });
 }
 
-#[test]
-fn the_vectors_say_what_redis_says() {
+/// Compares what Redis answers.
+fn converse_with_redis(text: &str, arguments: &[&str]) {
     let mut place = (String::new(), None);
-    converse(|case, request| {
+    converse(text, |case, request| {
         if place.0 != case {
             place = (case.to_owned(), None);
         }
-        let redis = place.1.get_or_insert_with(Redis::start);
+        let redis = place.1.get_or_insert_with(|| Redis::start_with(arguments));
         redis.run(&[request.to_vec()]).concat()
     });
+}
+
+#[test]
+fn conversations_are_what_the_vectors_say() {
+    converse_with_us(CONVERSATIONS, Debugging::No);
+    converse_with_us(DEBUG, Debugging::Local);
+}
+
+#[test]
+fn the_vectors_say_what_redis_says() {
+    converse_with_redis(CONVERSATIONS, &[]);
+    converse_with_redis(DEBUG, &["--enable-debug-command", "local"]);
 }

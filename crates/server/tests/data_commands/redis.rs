@@ -17,6 +17,11 @@ pub(crate) struct Redis {
 impl Redis {
     /// Starts a server that no one else can reach and that keeps nothing.
     pub(crate) fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// The same with more arguments.
+    pub(crate) fn start_with(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let socket = folder.path().join("redis");
         let mut process = Command::new("redis-server")
@@ -24,6 +29,7 @@ impl Redis {
             .arg(&socket)
             .arg("--dir")
             .arg(folder.path())
+            .args(arguments)
             .stdout(Stdio::piped())
             .spawn()
             .expect("redis-server is needed: scripts/packages redis-server");

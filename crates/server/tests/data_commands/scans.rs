@@ -108,3 +108,36 @@ fn what_has_expired_is_not_met() {
     assert_eq!(connection.run(&["RANDOMKEY"]), b"$-1\r\n");
     assert_eq!(connection.run(&["KEYS", "*"]), b"*0\r\n");
 }
+
+#[test]
+fn a_scan_that_asks_for_many_keys_looks_at_some() {
+    let engine = Engine::new(1);
+    let mut connection = engine.connect(Version::Resp2);
+    let keys = fill(&mut connection);
+    for options in [&["COUNT", "9223372036854775807"][..], &["MATCH", "*", "COUNT", "1000000"]] {
+        let mut reply = strings(&connection.run(&[&["SCAN", "0"], options].concat()));
+        assert_ne!(reply.remove(0), "0");
+        assert!((2000..4500).contains(&reply.len()), "{} keys", reply.len());
+        assert_eq!(scan(&mut connection, options), keys);
+    }
+}
+
+#[test]
+fn long_keys_are_told_in_several_answers_by_scan_and_not_by_keys() {
+    let engine = Engine::new(1);
+    let mut connection = engine.connect(Version::Resp2);
+    let long = |number: usize| format!("{number}:{}", "k".repeat(60_000));
+    let keys: BTreeSet<_> = (0..400).map(long).collect();
+    for key in &keys {
+        connection.run(&["SET", key, "v"]);
+    }
+    let reply = connection.run(&["SCAN", "0", "COUNT", "1000000"]);
+    assert!(reply.len() < 3 << 20, "{} bytes", reply.len());
+    assert_eq!(scan(&mut connection, &["COUNT", "1000000"]), keys);
+    let too_long = b"-ERR the answer is longer than there is memory for\r\n";
+    assert_eq!(
+        connection.run(&["KEYS", "*"]).escape_ascii().to_string(),
+        too_long.escape_ascii().to_string()
+    );
+    assert_eq!(strings(&connection.run(&["KEYS", "7:*"])), [long(7)]);
+}

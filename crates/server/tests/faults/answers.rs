@@ -1,6 +1,7 @@
 //! Small requests that ask for much.
 
 use crate::{MEMCACHE, RESP, Subject, ask, framed, set};
+use nuthatch_cache::{Eviction, Options};
 use std::io::{Read, Write};
 
 static VALUE: [u8; 60_000] = [b'v'; 60_000];
@@ -30,6 +31,46 @@ fn one_request_is_not_answered_with_more_than_there_is_memory() {
     args.truncate(1 + 200);
     let answer = [b"$60000\r\n", &VALUE[..], b"\r\n"].concat().repeat(200);
     ask(&mut resp, &framed(&args), &[b"*200\r\n", &*answer].concat());
+}
+
+/// A name of a few bytes is answered with hundreds.
+#[test]
+fn the_same_asked_for_again_and_again_is_not_answered_with_more_than_there_is_memory() {
+    let subject = Subject::with(Options::LEAST_MEMORY, Eviction::S3Fifo, 1);
+    let mut stream = subject.connect(RESP);
+    for words in [["COMMAND", "INFO", "client"], ["COMMAND", "DOCS", "get"], ["CLIENT", "ID", "1"]]
+    {
+        let mut args: Vec<_> = words.iter().map(|word| word.as_bytes()).collect();
+        if words[0] == "CLIENT" {
+            args.splice(1..1, [&b"LIST"[..]]);
+        }
+        args.resize(200_000, words[2].as_bytes());
+        ask(&mut stream, &framed(&args), TOO_LONG.as_bytes());
+        subject.is_well();
+    }
+    stream.write_all(b"CLIENT LIST ID 1 1 7 1\r\nQUIT\r\n").expect("sent");
+    let mut list = String::new();
+    stream.read_to_string(&mut list).expect("a list");
+    assert_eq!(list.matches(" addr=127.0.0.1:").count(), 3, "{list}");
+}
+
+/// An `MGET` that was refused took answers before it back, too.
+#[test]
+fn an_answer_that_is_too_long_leaves_those_before_it() {
+    let subject = Subject::new();
+    for (listener, verb, too_long) in [
+        (RESP, "MGET", TOO_LONG),
+        (MEMCACHE, "get", "SERVER_ERROR out of memory writing get response\r\n"),
+    ] {
+        let mut stream = subject.connect(listener);
+        let (request, stored) = set(listener, "k", &VALUE);
+        ask(&mut stream, &request, stored);
+        let ping = if listener == RESP { ("PING\r\n", "+PONG\r\n") } else { ("mn\r\n", "MN\r\n") };
+        let line = format!("{verb}{}\r\n", " k".repeat(600));
+        let requests = ping.0.repeat(1000) + &line + ping.0;
+        let answers = ping.1.repeat(1000) + too_long + ping.1;
+        ask(&mut stream, requests.as_bytes(), answers.as_bytes());
+    }
 }
 
 /// Each asks for a little less than there is memory for, at the same moment, and nobody reads.

@@ -156,3 +156,39 @@ fn without_eviction_a_growing_value_uses_the_memory_of_the_old_one() {
         assert_eq!(subject.cache.len(), 0, "in round {round}");
     }
 }
+
+/// What is made of a value takes as much memory as that, and is there twice for a moment.
+#[test]
+fn what_is_made_of_a_long_value_is_refused_if_it_does_not_fit_beside_it() {
+    const LEN: usize = 20 << 20;
+    let subject = Subject::with(64 << 20, Eviction::S3Fifo, 1);
+    let mut resp = subject.connect(RESP);
+    let mut memcache = subject.connect(MEMCACHE);
+    let (request, stored) = set(RESP, "k", &vec![b'v'; LEN]);
+    ask(&mut resp, &request, stored);
+    let len = format!(":{LEN}\r\n");
+    for request in [
+        "APPEND k x",
+        "SETRANGE k 0 x",
+        "SETBIT k 0 0",
+        "BITFIELD k SET u8 0 1",
+        "EXPIRE k 100",
+        "GETEX k EX 100",
+    ] {
+        ask(&mut resp, format!("{request}\r\n").as_bytes(), NO_ROOM[RESP]);
+        ask(&mut resp, b"STRLEN k\r\n", len.as_bytes());
+        subject.is_well();
+    }
+    for request in ["append k 0 0 1\r\nx", "prepend k 0 0 1\r\nx", "touch k 100", "md k I"] {
+        ask(&mut memcache, format!("{request}\r\n").as_bytes(), NO_ROOM[MEMCACHE]);
+        ask(&mut resp, b"STRLEN k\r\n", len.as_bytes());
+    }
+    // What copies nothing is done.
+    ask(&mut resp, b"PEXPIRE k 0\r\nSTRLEN k\r\n", b":1\r\n:0\r\n");
+    // A shorter one fits.
+    let (request, stored) = set(RESP, "k", &vec![b'v'; LEN / 2]);
+    ask(&mut resp, &request, stored);
+    let len = format!(":{}\r\n", LEN / 2 + 1);
+    ask(&mut resp, b"APPEND k x\r\n", len.as_bytes());
+    subject.is_well();
+}

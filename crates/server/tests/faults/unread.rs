@@ -84,10 +84,14 @@ fn who_goes_without_reading_leaves_nothing() {
         }
         drop(streams);
         subject.wait_until_alone();
-        // What a round leaves is kept for the next one, and does not grow.
+        // What a round leaves is kept for the next one, and does not grow: buffers of answers, as
+        // long as they happened to be, up to a part of the memory.
         let memory = subject.cache.stats().memory;
         let before = *before.get_or_insert(memory);
-        assert!(memory <= before + (256 << 10), "{before} bytes grew to {memory}");
+        assert!(
+            memory <= before + subject.cache.memory() / 64 + (64 << 10),
+            "{before} bytes grew to {memory}"
+        );
     }
 }
 

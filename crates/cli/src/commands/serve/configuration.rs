@@ -32,6 +32,7 @@ pub(crate) struct Configuration {
     pub(crate) password_file: Option<PathBuf>,
     pub(crate) users: Option<PathBuf>,
     pub(crate) insecure: bool,
+    pub(crate) enable_debug_command: &'static str,
     pub(crate) tls_cert: Option<PathBuf>,
     pub(crate) tls_key: Option<PathBuf>,
     pub(crate) tls_client_ca: Option<PathBuf>,

@@ -274,6 +274,22 @@ const ACCESS: &[Setting] = &[
         told: Told::Not,
     },
     Setting {
+        name: "enable-debug-command",
+        value_name: "WHO",
+        default: "no",
+        help: "Who may use DEBUG, with which tests of clients stall a server and look into it",
+        more: "DEBUG SLEEP keeps a thread from its work, and with it all of its connections.",
+        kind: Kind::Choice {
+            field: |all| &mut all.enable_debug_command,
+            words: &[
+                ("no", "nobody"),
+                ("local", "who connects from this machine"),
+                ("yes", "everybody"),
+            ],
+        },
+        told: Told::As("enable-debug-command"),
+    },
+    Setting {
         name: "tls-cert",
         value_name: "FILE",
         default: "",

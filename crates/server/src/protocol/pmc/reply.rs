@@ -32,13 +32,6 @@ impl<'a> Reply<'a> {
         self.out.push(SEPARATOR);
     }
 
-    /// The value that was asked for.
-    pub fn value(&mut self, value: &[u8]) {
-        if self.takes(value) {
-            self.message(value);
-        }
-    }
-
     /// There is no value.
     pub fn miss(&mut self) {
         self.message(b"(nil)");

@@ -1,6 +1,6 @@
 //! Who is let in, and where nobody may listen.
 
-use crate::server::Folder;
+use crate::folder::Folder;
 
 const OPEN: &str = "anybody who reaches it could read and write all there is; expected a \
                     password-file or users whose default is off, found neither; --insecure \

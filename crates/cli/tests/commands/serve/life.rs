@@ -1,6 +1,6 @@
 //! How a server starts, and how it ends.
 
-use crate::server::Folder;
+use crate::folder::Folder;
 use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -35,7 +35,7 @@ fn a_start_that_fails_leaves_no_socket_behind() {
     let folder = Folder::new();
     let first = folder.serve(&[], &[]);
     let taken = format!("--resp={}", first.addresses[0]);
-    let run = folder.run(&["--resp=unix:resp.sock", &taken, "--memory=16MiB"], &[]);
+    let run = folder.run_serve(&["--resp=unix:resp.sock", &taken, "--memory=16MiB"], &[]);
     assert_eq!(run.status, Some(3));
     assert!(!folder.path("resp.sock").exists());
 }
@@ -85,7 +85,7 @@ fn two_servers_do_not_share_a_folder() {
     let folder = Folder::new();
     let data = ["--data-dir=data"];
     let mut first = folder.serve(&data, &[]);
-    let run = folder.run(&["--data-dir=data", "--resp=127.0.0.1:0", "--memcache=off"], &[]);
+    let run = folder.run_serve(&["--data-dir=data", "--resp=127.0.0.1:0", "--memcache=off"], &[]);
     let message =
         "nuthatch: data: expected a folder of this server alone, found it taken by process";
     assert!(run.stderr.starts_with(message), "{}", run.stderr);
@@ -100,10 +100,10 @@ fn without_an_address_there_is_nothing_to_serve() {
     let folder = Folder::new();
     let message = "expected an address to listen at, found none";
     folder.fails(&["--resp=off", "--memcache=off"], 2, message);
-    let run = folder.run(&["--memory=1MiB"], &[]);
+    let run = folder.run_serve(&["--memory=1MiB"], &[]);
     assert!(run.stderr.starts_with("nuthatch: --memory: "), "{}", run.stderr);
     assert_eq!(run.status, Some(2));
-    let run = folder.run(&["--max-value=1k"], &[]);
+    let run = folder.run_serve(&["--max-value=1k"], &[]);
     assert!(run.stderr.starts_with("nuthatch: --max-value: "), "{}", run.stderr);
     assert_eq!(run.status, Some(2));
 }
@@ -133,6 +133,21 @@ fn the_event_loop_is_told() {
         assert!(server.ask("INFO server").contains(&format!("\r\nmultiplexing_api:{name}\r\n")));
     }
     let message = "--event-loop: expected auto or io_uring or epoll, found `kqueue`";
-    let run = folder.run(&["--event-loop=kqueue"], &[]);
+    let run = folder.run_serve(&["--event-loop=kqueue"], &[]);
     assert_eq!(run.status, Some(2), "{message}: {run:?}");
+}
+
+#[test]
+fn a_server_stops_although_somebody_has_it_sleep() {
+    let folder = Folder::new();
+    let mut server = folder.serve(&["--enable-debug-command=local"], &[]);
+    assert_eq!(server.config("enable-debug-command"), "local");
+    let mut stream = server.connect();
+    stream.write_all(b"DEBUG SLEEP 1000000\r\n").expect("sent");
+    server.signal(Signal::TERM);
+    assert_eq!(server.wait(), Some(0));
+    let mut answers = String::new();
+    // Of what it was asked, it has answered something or nothing.
+    let _ = stream.read_to_string(&mut answers);
+    assert!("+OK\r\n".starts_with(&answers), "{answers}");
 }

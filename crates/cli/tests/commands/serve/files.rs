@@ -1,6 +1,6 @@
 //! What is wrong with a file, and the message that says so.
 
-use crate::server::Folder;
+use crate::folder::Folder;
 
 /// A file, and what is said of it behind its name.
 const WRONG: &[(&str, &str)] = &[
@@ -102,7 +102,7 @@ fn what_is_no_toml_is_told_with_its_place() {
         (&format!("{}a=1", "a.".repeat(100_000)), "a.toml:1:"),
     ] {
         folder.file("a.toml", text);
-        let run = folder.run(&["--config", "a.toml"], &[]);
+        let run = folder.run_serve(&["--config", "a.toml"], &[]);
         let shown = &text[..text.len().min(20)];
         assert!(run.stderr.starts_with(&format!("nuthatch: {place}")), "{shown}: {}", run.stderr);
         assert_eq!(
@@ -124,7 +124,7 @@ fn files_that_cannot_be_read_are_told_of() {
     std::fs::write(folder.path("bytes.toml"), b"a\xff").expect("a file of the test");
     let message = "bytes.toml: expected UTF-8, found something else at byte 1";
     folder.fails(&["--config", "bytes.toml"], 3, message);
-    folder.file("long.toml", &"\n".repeat((1 << 20) + 1));
+    folder.file("long.toml", "\n".repeat((1 << 20) + 1));
     let message = "long.toml: expected a file of at most 1048576 bytes, found more";
     folder.fails(&["--config", "long.toml"], 3, message);
     folder.fails(&["--config", "/dev/zero"], 3, &message.replace("long.toml", "/dev/zero"));

@@ -1,20 +1,21 @@
-//! The cache server as a command: where it listens, what it logs.
+//! What it logs, and what it says about where it shall listen.
 
 use crate::folder::Folder;
-use crate::server::Server;
 
 #[test]
 fn a_server_is_quiet_and_ends_well() {
-    let server = Server::start(&[]);
-    assert_eq!(server.ask("SET k v"), "+OK");
+    let folder = Folder::new();
+    let server = folder.serve(&[], &[]);
+    assert_eq!(server.ask("SET k v"), "+OK\r\n");
     let (status, logged) = server.stop();
-    assert!(status.success(), "{status}");
+    assert_eq!(status, Some(0));
     assert_eq!(logged, "");
 }
 
 #[test]
 fn failed_logins_are_logged_without_passwords() {
-    let server = Server::start(&[]);
+    let folder = Folder::new();
+    let server = folder.serve(&[], &[]);
     assert!(server.ask("AUTH somebody my-password").starts_with("-WRONGPASS"));
     let (_, logged) = server.stop();
     assert!(logged.contains(" WARN nuthatch::users: a login failed"), "{logged}");
@@ -24,7 +25,9 @@ fn failed_logins_are_logged_without_passwords() {
 
 #[test]
 fn logs_are_objects_where_that_is_wanted() {
-    let server = Server::start(&["--log", "info", "--log-format", "json"]);
+    let folder = Folder::new();
+    let arguments = ["--admin=127.0.0.1:0", "--log=info", "--log-format=json"];
+    let server = folder.serve(&arguments, &[]);
     server.ask("AUTH somebody my-password");
     let admin = server.admin.clone();
     let (_, logged) = server.stop();
@@ -34,7 +37,7 @@ fn logs_are_objects_where_that_is_wanted() {
     let expected = ["started", "a login failed", "stopping", "stopped"];
     assert_eq!(messages, expected.map(Some));
     assert_eq!(lines[0]["target"], "nuthatch::server");
-    assert_eq!((&lines[0]["admin"], &lines[0]["threads"]), (&admin.into(), &1.into()));
+    assert_eq!((&lines[0]["admin"], &lines[0]["threads"]), (&admin.into(), &2.into()));
     assert_eq!((&lines[1]["level"], &lines[1]["user"]), (&"WARN".into(), &"somebody".into()));
 }
 
@@ -50,8 +53,8 @@ fn filters_come_from_the_environment_too() {
 
 #[test]
 fn a_taken_port_is_an_error_that_names_the_flag() {
-    let server = Server::start(&[]);
     let folder = Folder::new();
+    let server = folder.serve(&["--admin=127.0.0.1:0"], &[]);
     let resp = ["--resp", "127.0.0.1:0", "--memcache", "off"];
     let run = folder.run(&[&["serve"], &resp[..], &["--admin", &server.admin]].concat());
     assert_eq!(run.status, Some(3), "{run:?}");

@@ -1,6 +1,6 @@
 //! Where settings come from, which of them wins, and what is shown of them.
 
-use crate::server::Folder;
+use crate::folder::Folder;
 use serde_json::Value;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +15,7 @@ fn shown(
     variables: &[(&str, &str)],
 ) -> (Value, String) {
     let arguments = [arguments, &["--show-config", "--json"]].concat();
-    let run = folder.run(&arguments, variables);
+    let run = folder.run_serve(&arguments, variables);
     assert_eq!((run.status, &run.stderr[..]), (Some(0), ""), "{arguments:?}");
     let json: Value = serde_json::from_str(&run.stdout).expect("JSON");
     let setting = &json[name];
@@ -61,7 +61,7 @@ fn what_is_shown_is_a_file_that_says_the_same() {
     let arguments = ["--config", "etc/a.toml", "--timeout", "90s", "--tls-cert", "cert.pem"];
     let variables = [("NUTHATCH_MAX_VALUE", "1000000"), ("NUTHATCH_THREADS", "3")];
     let show = |arguments: &[&str], variables: &[(&str, &str)]| {
-        let run = folder.run(&[arguments, &["--show-config"]].concat(), variables);
+        let run = folder.run_serve(&[arguments, &["--show-config"]].concat(), variables);
         assert_eq!((run.status, &run.stderr[..]), (Some(0), ""));
         run.stdout
     };
@@ -91,11 +91,11 @@ fn a_password_is_shown_to_nobody_and_is_no_flag() {
     ] {
         let hidden = (Value::from("(hidden)"), from.to_owned());
         assert_eq!(shown(&folder, "password", arguments, variables), hidden);
-        let run = folder.run(&[arguments, &["--show-config"]].concat(), variables);
+        let run = folder.run_serve(&[arguments, &["--show-config"]].concat(), variables);
         assert!(!run.stdout.contains("sesame"));
         assert!(run.stdout.contains(&format!("# password = \"(hidden)\"  # {from}\n")));
     }
-    let run = folder.run(&["--password", "sesame"], &[]);
+    let run = folder.run_serve(&["--password", "sesame"], &[]);
     assert_eq!(run.status, Some(2));
     assert!(run.stderr.contains("unexpected argument"), "{}", run.stderr);
 }
@@ -103,7 +103,7 @@ fn a_password_is_shown_to_nobody_and_is_no_flag() {
 #[test]
 fn a_file_comes_from_standard_input_too() {
     let folder = Folder::new();
-    let mut command = folder.command(&["--config", "-", "--show-config", "--json"], &[]);
+    let mut command = folder.serve_command(&["--config", "-", "--show-config", "--json"], &[]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a run");
     child.stdin.take().expect("its input").write_all(b"threads = 5").expect("written");
     let output = child.wait_with_output().expect("its end");
@@ -135,7 +135,7 @@ fn wrong_variables_and_flags_are_refused_by_name() {
     }
     let message = "NUTHATCH_PASSWORD: expected a text in quotes, found nothing";
     folder.fails_with(&[], &[("NUTHATCH_PASSWORD", "")], 2, message);
-    let run = folder.run(&["--show-config"], &[("NUTHATCH_MEMROY", "1GiB")]);
+    let run = folder.run_serve(&["--show-config"], &[("NUTHATCH_MEMROY", "1GiB")]);
     let warning = "nuthatch: warning: NUTHATCH_MEMROY is no setting and is not used; did you mean \
                    NUTHATCH_MEMORY?\n";
     assert_eq!((run.status, &run.stderr[..]), (Some(0), warning));

@@ -1,7 +1,0 @@
-//! `nuthatch serve` as users run it: settings from anywhere, refusals, and its end.
-
-mod access;
-mod configuration;
-mod files;
-mod life;
-mod server;

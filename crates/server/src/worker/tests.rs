@@ -1,0 +1,276 @@
+//! Turns of a worker, one by one.
+
+use super::*;
+use nuthatch_cache::{Cache, Options as CacheOptions};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+
+/// For each reactor a module with a test of each name.
+macro_rules! over_every_reactor {
+    ($($test:ident)*) => {
+        mod io_uring {
+            $(#[test] fn $test() { super::$test(super::Kind::Uring); })*
+        }
+        mod epoll {
+            $(#[test] fn $test() { super::$test(super::Kind::Epoll); })*
+        }
+    };
+}
+
+over_every_reactor! {
+    buffers_of_unknown_connections_come_back
+    memory_that_nobody_uses_goes_back_while_there_is_little
+    a_long_pipeline_leaves_turns_to_others
+    many_long_pipelines_leave_turns_to_each_other
+    a_long_pipeline_is_executed_although_its_client_sends_no_more
+}
+
+/// More turns than anything here takes.
+const TURNS: usize = 1_000_000;
+
+fn common(memory: u64, kind: Kind) -> Common {
+    let cache = Cache::new(CacheOptions::new().memory(memory)).expect("a cache");
+    Common::new(Server::new(Arc::new(cache)), &Options::new(Vec::new()), kind)
+}
+
+fn pair() -> (OwnedFd, UnixStream) {
+    let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
+    let (ours, theirs) = socketpair(family, kind, SocketFlags::CLOEXEC, None).expect("sockets");
+    (ours, theirs.into())
+}
+
+/// A client of a worker, and its connection.
+fn connect(worker: &mut Worker<'_>) -> (UnixStream, Number) {
+    let (ours, theirs) = pair();
+    let server = &worker.common.server;
+    let client = server.connect(&worker.metrics, Endpoints::default(), 0).expect("room");
+    let connection = Connection::new(ours, Protocol::Resp, client, server);
+    let number = worker.connections.insert(connection);
+    worker.touched.push(number);
+    turn(worker);
+    theirs.set_nonblocking(true).expect("a socket");
+    (theirs, number)
+}
+
+/// A turn in which something happens or not.
+fn turn(worker: &mut Worker<'_>) {
+    worker.reactor.waker().wake();
+    worker.turn(&mut Vec::new()).expect("a turn");
+}
+
+/// Takes turns until these bytes have come.
+#[track_caller]
+fn expect(worker: &mut Worker<'_>, client: &mut UnixStream, expected: &[u8]) {
+    let mut answer = Vec::new();
+    for _ in 0..TURNS {
+        let mut room = vec![0; expected.len() - answer.len()];
+        match client.read(&mut room) {
+            Ok(0) => panic!("the end, behind {:?}", answer.escape_ascii().to_string()),
+            Ok(len) => answer.extend_from_slice(&room[..len]),
+            Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
+        }
+        if answer.len() == expected.len() {
+            assert_eq!(answer.escape_ascii().to_string(), expected.escape_ascii().to_string());
+            return;
+        }
+        turn(worker);
+    }
+    panic!("no answer");
+}
+
+/// Bytes for a connection that has gone: their buffer was lost, until there were none.
+fn buffers_of_unknown_connections_come_back(kind: Kind) {
+    let common = common(16 << 20, kind);
+    let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
+    let (ours, theirs) = pair();
+    let ours = crate::reactor::Socket::new(ours);
+    worker.reactor.receive(&ours, 77).expect("receives");
+    let mut events = Vec::new();
+    for round in 0..2 * BUFFERS_MOST {
+        rustix::io::write(&theirs, b"PING\r\n").expect("sent");
+        while events.is_empty() {
+            worker.reactor.wait(None, &mut events).expect("a wait");
+        }
+        for event in events.drain(..) {
+            let received = matches!(event, Event::Received { bytes: Ok(Some(_)), .. });
+            assert!(received, "round {round}: {event:?}");
+            worker.take(event).expect("taken");
+        }
+    }
+}
+
+fn memory_that_nobody_uses_goes_back_while_there_is_little(kind: Kind) {
+    const MEMORY: isize = 64 << 20;
+    let common = common(MEMORY as u64, kind);
+    let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
+    let request = [b"*2\r\n$4\r\nECHO\r\n$9000\r\n", &[b'x'; 9000][..], b"\r\n"].concat();
+    let answer = &request[14..];
+    let mut clients: Vec<_> = (0..64).map(|_| connect(&mut worker)).collect();
+    for (client, _) in &mut clients {
+        client.write_all(&request).expect("sent");
+        expect(&mut worker, client, answer);
+        turn(&mut worker);
+    }
+    let kept: usize = worker.connections.iter().map(|(_, it)| it.out.capacity()).sum();
+    assert!(kept >= 64 * 9000, "{kept} bytes");
+    let before = common.server.held();
+    assert!(before >= 4608 << 10, "{before} bytes are held");
+
+    // Others take most of what there is.
+    common.server.hold(MEMORY * 3 / 4);
+    for round in 0..3 * BUFFERS_MOST {
+        let (client, _) = &mut clients[round as usize % 64];
+        client.write_all(&request).expect("sent");
+        expect(&mut worker, client, answer);
+    }
+    turn(&mut worker);
+    let kept = |(_, it): (_, &mut Connection)| it.out.capacity() + it.inbox.capacity();
+    assert_eq!(worker.connections.iter().map(kept).sum::<usize>(), 0);
+    let scarce = common.server.held() - MEMORY as u64 * 3 / 4;
+    assert!(scarce + (4 << 20) <= before, "{scarce} bytes are held, and {before} before");
+
+    // It may be taken again.
+    common.server.hold(-MEMORY * 3 / 4);
+    for _ in 0..2 {
+        for (client, _) in &mut clients {
+            client.write_all(&request).expect("sent");
+        }
+        for (client, _) in &mut clients {
+            expect(&mut worker, client, answer);
+        }
+        turn(&mut worker);
+    }
+    let after = common.server.held();
+    assert!(after >= before - TOLD_FROM.unsigned_abs() as u64, "{after} bytes, {before} before");
+    let gone: Vec<_> = clients.drain(..).map(|(_, number)| number).collect();
+    for _ in 0..TURNS {
+        if gone.iter().all(|number| worker.connections.get(*number).is_none()) {
+            break;
+        }
+        turn(&mut worker);
+    }
+    assert_eq!(worker.connections.iter().count(), 0);
+}
+
+/// Sends as much as the other side has room for.
+fn send_some(client: &mut UnixStream, bytes: &mut &[u8]) {
+    while !bytes.is_empty() {
+        match client.write(bytes) {
+            Ok(len) => *bytes = &bytes[len..],
+            Err(error) => {
+                assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+                return;
+            }
+        }
+    }
+}
+
+/// What has come until now, as numbers of RESP.
+fn numbers(client: &mut UnixStream, answers: &mut Vec<u8>) -> usize {
+    let mut room = [0; 1 << 12];
+    loop {
+        match client.read(&mut room) {
+            Ok(0) => break,
+            Ok(len) => answers.extend_from_slice(&room[..len]),
+            Err(error) => {
+                assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+                break;
+            }
+        }
+    }
+    answers.split(|byte| *byte == b':').count() - 1
+}
+
+/// One has sent tens of thousands of requests when another sends one: that is answered before most
+/// of the others are executed, although its client reads and sends on.
+fn a_long_pipeline_leaves_turns_to_others(kind: Kind) {
+    const REQUESTS: usize = 60_000;
+    let common = common(64 << 20, kind);
+    let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
+    let (mut long, _) = connect(&mut worker);
+    let (mut short, _) = connect(&mut worker);
+    let pipeline = b"INCR n\r\n".repeat(REQUESTS);
+    let (mut rest, mut answers) = (&pipeline[..], Vec::new());
+    send_some(&mut long, &mut rest);
+    let mut last = 0;
+    while last < REQUESTS as u64 - 8 * 1024 {
+        short.write_all(b"INCRBY n 0\r\n").expect("sent");
+        // In the first turn it is received, and in the second it may wait.
+        for _ in 0..3 {
+            turn(&mut worker);
+            send_some(&mut long, &mut rest);
+            numbers(&mut long, &mut answers);
+        }
+        let mut answer = Vec::new();
+        assert_eq!(numbers(&mut short, &mut answer), 1, "it has waited for three turns");
+        let now = String::from_utf8(answer).expect("a number")[1..].trim_end().parse();
+        let now: u64 = now.expect("a number");
+        assert!(now - last <= 3 * 1024 + 1024, "{} were executed before it", now - last);
+        last = now;
+    }
+    for _ in 0..TURNS {
+        if numbers(&mut long, &mut answers) == REQUESTS {
+            break;
+        }
+        send_some(&mut long, &mut rest);
+        turn(&mut worker);
+    }
+    let expected: Vec<_> = (1..=REQUESTS).map(|number| format!(":{number}\r\n")).collect();
+    assert!(answers == expected.concat().as_bytes());
+}
+
+/// More than are served in a turn.
+fn many_long_pipelines_leave_turns_to_each_other(kind: Kind) {
+    const REQUESTS: usize = 10_000;
+    let common = common(64 << 20, kind);
+    let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
+    let mut clients: Vec<_> = (0..40).map(|_| connect(&mut worker).0).collect();
+    let pipeline = b"INCR n\r\n".repeat(REQUESTS);
+    let mut sent: Vec<_> = clients.iter().map(|_| (&pipeline[..], Vec::new())).collect();
+    let mut ahead = 0;
+    for _ in 0..TURNS {
+        let mut counts = Vec::new();
+        for (client, (rest, answers)) in clients.iter_mut().zip(&mut sent) {
+            send_some(client, rest);
+            counts.push(numbers(client, answers));
+        }
+        let (least, most) = (counts.iter().min(), counts.iter().max());
+        ahead = ahead.max(most.unwrap_or(&0) - least.unwrap_or(&0));
+        if least == Some(&REQUESTS) {
+            break;
+        }
+        turn(&mut worker);
+    }
+    assert!(sent.iter().all(|(_, answers)| answers.ends_with(b"\r\n")));
+    assert!(ahead < REQUESTS / 2, "one was {ahead} requests ahead of another");
+    let (mut control, _) = connect(&mut worker);
+    control.write_all(b"GET n\r\n").expect("sent");
+    expect(&mut worker, &mut control, b"$6\r\n400000\r\n");
+}
+
+fn a_long_pipeline_is_executed_although_its_client_sends_no_more(kind: Kind) {
+    const REQUESTS: usize = 10_000;
+    let common = common(64 << 20, kind);
+    let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
+    let (mut client, number) = connect(&mut worker);
+    let pipeline = b"INCR n\r\n".repeat(REQUESTS);
+    let (mut rest, mut answers) = (&pipeline[..], Vec::new());
+    for _ in 0..TURNS {
+        send_some(&mut client, &mut rest);
+        if rest.is_empty() {
+            break;
+        }
+        turn(&mut worker);
+    }
+    client.shutdown(std::net::Shutdown::Write).expect("a socket");
+    for _ in 0..TURNS {
+        numbers(&mut client, &mut answers);
+        if worker.connections.get(number).is_none() {
+            break;
+        }
+        turn(&mut worker);
+    }
+    assert_eq!(numbers(&mut client, &mut answers), REQUESTS);
+    assert!(answers.ends_with(b":10000\r\n"));
+}

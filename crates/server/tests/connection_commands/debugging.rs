@@ -1,0 +1,64 @@
+//! `DEBUG`, where it is allowed.
+
+use crate::house::House;
+use nuthatch_server::commands::{Client, Debugging, Endpoints};
+
+#[test]
+fn debug_is_for_whom_it_is_allowed_to_and_cannot_be_allowed_later() {
+    let mut house = House::new();
+    let client = &mut house.client();
+    let ask = |house: &House, client: &mut Client, words: &str| house.ask(client, words);
+    let get = "CONFIG GET enable-debug-command";
+    for (debug, name) in [(Debugging::No, "no"), (Debugging::Local, "local")] {
+        house.server.debug = debug;
+        let answer = format!("*2\r\n$20\r\nenable-debug-command\r\n${}\r\n{name}\r\n", name.len());
+        assert_eq!(ask(&house, client, get), answer);
+        let refused = "-ERR CONFIG SET failed (possibly related to argument \
+                       'enable-debug-command') - can't set immutable config\r\n";
+        assert_eq!(ask(&house, client, "CONFIG SET enable-debug-command yes"), refused);
+    }
+    let endpoints = Endpoints { peer: "10.0.0.1:5".to_owned(), ..Endpoints::default() };
+    let far = &mut house.server.connect(&house.metrics, endpoints, 0).expect("a connection");
+    assert_eq!(ask(&house, client, "DEBUG SLEEP 0"), "+OK\r\n");
+    assert!(ask(&house, far, "DEBUG SLEEP 0").starts_with("-ERR DEBUG command not allowed."));
+    house.server.debug = Debugging::Yes;
+    assert_eq!(ask(&house, far, "DEBUG SLEEP 0"), "+OK\r\n");
+    for seconds in ["x", "NaN", "inf", "1e300"] {
+        let answer = ask(&house, far, &format!("DEBUG SLEEP {seconds}"));
+        assert_eq!(answer, "-ERR value is not a valid float\r\n", "{seconds}");
+    }
+}
+
+#[test]
+fn debug_shows_values_and_types() {
+    let mut house = House::new();
+    house.server.debug = Debugging::Yes;
+    let client = &mut house.client();
+    house.ask(client, "SET k hello");
+    let object = "+Value at:0x0 refcount:1 encoding:embstr serializedlength:5 lru:0 \
+                  lru_seconds_idle:0\r\n";
+    assert_eq!(house.ask(client, "DEBUG OBJECT k"), object);
+    house.ask(client, "HELLO 3");
+    for (name, answer) in [
+        ("double", ",3.141\r\n"),
+        ("bignum", "(1234567999999999999999999999999999999\r\n"),
+        ("null", "_\r\n"),
+        ("set", "~3\r\n:0\r\n:1\r\n:2\r\n"),
+        ("map", "%3\r\n:0\r\n#f\r\n:1\r\n#t\r\n:2\r\n#f\r\n"),
+        (
+            "attrib",
+            "|1\r\n$14\r\nkey-popularity\r\n*2\r\n$7\r\nkey:123\r\n:90\r\n\
+             $39\r\nSome real reply following the attribute\r\n",
+        ),
+        (
+            "push",
+            ">2\r\n$16\r\nserver-cpu-usage\r\n:42\r\n\
+             $40\r\nSome real reply following the push reply\r\n",
+        ),
+        ("verbatim", "=29\r\ntxt:This is a verbatim\nstring\r\n"),
+        ("true", "#t\r\n"),
+        ("false", "#f\r\n"),
+    ] {
+        assert_eq!(house.ask(client, &format!("DEBUG PROTOCOL {name}")), answer, "{name}");
+    }
+}
