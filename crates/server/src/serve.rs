@@ -77,7 +77,7 @@ pub struct Running {
 pub struct Stopper(Arc<Common>);
 
 impl Stopper {
-    /// Asks all threads to stop. They answer what was received, and go.
+    /// Asks all threads to stop. They answer what they are at, and go.
     pub fn stop(&self) {
         journal::stopping();
         self.0.stop();

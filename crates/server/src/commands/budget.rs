@@ -12,7 +12,8 @@ pub struct MemoryKinds {
     pub large: u64,
     /// The index.
     pub index: u64,
-    /// Connections: what they have received, what they are to send, and the buffers for it.
+    /// Connections: what they have received, what they are to send, the buffers for it, and values
+    /// that are being made of others.
     pub connections: u64,
     /// What is known of segments and of evicted keys.
     pub other: u64,
