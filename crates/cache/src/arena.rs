@@ -236,9 +236,29 @@ impl Arena {
 
     /// Asks for a line of the index ahead of its use.
     #[inline]
-    pub(crate) fn prefetch_line(&self, unit: u32, line: usize) {
-        prefetch(std::ptr::from_ref(self.line(unit, line)).cast());
+    pub(crate) fn prefetch_line(&self, unit: u32, line: usize, to_write: bool) {
+        let at = std::ptr::from_ref(self.line(unit, line)).cast();
+        if to_write { prefetch_exclusive(at) } else { prefetch(at) }
     }
+}
+
+/// Asks for the line of something that will be written, ahead of that: other processors that have
+/// it give it up now, and not when it is written.
+#[inline]
+pub(crate) fn prefetch_to_write<T>(what: &T) {
+    prefetch_exclusive(std::ptr::from_ref(what).cast());
+}
+
+#[inline]
+fn prefetch_exclusive(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch of any address does nothing that can be seen. Processors that do not know
+    // this one take it for nothing.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    prefetch(at);
 }
 
 #[inline]

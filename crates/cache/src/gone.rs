@@ -6,7 +6,7 @@
 //! several short items begin in one granule, its bit tells that some of them is gone, and the index
 //! is asked after all.
 
-use crate::arena::{Arena, Line, UNIT_LEN};
+use crate::arena::{Arena, Line, UNIT_LEN, prefetch_to_write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes that a bit stands for. Most items are longer.
@@ -66,7 +66,7 @@ impl<'a> Marks<'a> {
     /// Asks for the memory of an item's bit.
     #[inline]
     pub(crate) fn prefetch(self, place: u64) {
-        self.arena.prefetch(self.start + granule(place - self.start) / 8, 1);
+        prefetch_to_write(self.find(place).0);
     }
 
     /// Begins anew, for a segment of so many bytes that is free.

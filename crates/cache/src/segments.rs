@@ -11,7 +11,7 @@
 //!
 //! A large item has a segment of its own, which is as long as the item: see `large.rs`.
 
-use crate::arena::{Arena, PAGE, Tail};
+use crate::arena::{Arena, PAGE, Tail, prefetch_to_write};
 use crate::epoch::Epochs;
 use crate::gone::marks_len;
 use crate::large::Garbage;
@@ -52,7 +52,9 @@ pub(crate) enum Queue {
 }
 
 /// What is known of a segment. That of a large item is its first granule's.
+/// It has a cache line of its own: who writes about one segment writes about no other.
 #[derive(Default)]
+#[repr(align(64))]
 pub(crate) struct Meta {
     /// Bytes of items that the index points at, one for each lease, and whether the segment is
     /// sealed.
@@ -72,7 +74,7 @@ pub(crate) struct Meta {
 }
 
 // For large items there are many times as many as there are segments.
-const _: () = assert!(size_of::<Meta>() == 40);
+const _: () = assert!(size_of::<Meta>() == 64);
 
 /// One life of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -419,6 +421,12 @@ impl Segments {
         if meta.expires_ms.load(Ordering::Relaxed) < expires_ms {
             meta.expires_ms.fetch_max(expires_ms, Ordering::Relaxed);
         }
+    }
+
+    /// Asks for what [`remove_live`](Self::remove_live) writes.
+    #[inline]
+    pub(crate) fn prefetch_live(&self, number: u32) {
+        prefetch_to_write(&self.metas[number as usize].live);
     }
 
     /// An item is no longer in the index. The last one of a sealed segment retires it.

@@ -231,6 +231,13 @@ impl Turn<'_> {
         self.cache().tables.prefetch(&self.cache().arena, hash);
     }
 
+    /// As [`prefetch`](Self::prefetch), ahead of a write. Then comes
+    /// [`prefetch_head`](Self::prefetch_head).
+    #[inline]
+    pub fn prefetch_to_write(&self, hash: KeyHash) {
+        self.cache().tables.prefetch_to_write(&self.cache().arena, hash);
+    }
+
     /// Asks for the item that a key's slot of the index points at.
     #[inline]
     pub fn prefetch_item(&self, hash: KeyHash) {
@@ -249,7 +256,9 @@ impl Turn<'_> {
         if let Some(found) = tables.find(arena, hash, |_| true) {
             let place = found.slot.place();
             arena.prefetch_item(place, HEAD_AND_KEY);
-            if let Some(marks) = self.marks(segments.of(place)) {
+            let segment = segments.of(place);
+            segments.prefetch_live(segment);
+            if let Some(marks) = self.marks(segment) {
                 marks.prefetch(place);
             }
         }

@@ -200,11 +200,11 @@ impl Table {
 
     /// Asks for the home line of a tag ahead of a lookup.
     #[inline]
-    pub(crate) fn prefetch(&self, arena: &Arena, tag: u32) {
+    pub(crate) fn prefetch(&self, arena: &Arena, tag: u32, to_write: bool) {
         let lines = self.lines(arena);
         if lines.count > 0 {
             let home = lines.home(tag) as usize;
-            arena.prefetch_line(self.piece(home / UNIT_LINES), home % UNIT_LINES);
+            arena.prefetch_line(self.piece(home / UNIT_LINES), home % UNIT_LINES, to_write);
         }
     }
 

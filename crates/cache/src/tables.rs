@@ -1,6 +1,6 @@
 //! The index: tables that keys are spread over by their hash, each with a lock for its writers.
 
-use crate::arena::{Arena, UNIT_LEN};
+use crate::arena::{Arena, UNIT_LEN, prefetch_to_write};
 use crate::hash::{KeyHash, TAG_BITS};
 use crate::slot::Slot;
 use crate::table::{Position, Table, Writer};
@@ -19,12 +19,17 @@ pub(crate) struct Tables {
     bits: u32,
     each: Box<[Table]>,
     /// The number of items of each table. Apart from what readers read.
-    items: Box<[Mutex<u32>]>,
+    items: Box<[Items]>,
     /// Pieces of memory for tables.
     units: Mutex<Vec<u32>>,
     /// How many those are. Changes under their lock; every write looks here, and locks nothing.
     at_hand: AtomicUsize,
 }
+
+/// How many items a table has, in a line of its own: who writes to one table writes to no other's.
+#[derive(Default)]
+#[repr(align(64))]
+struct Items(Mutex<u32>);
 
 /// A table that is locked for writing.
 pub(crate) struct Locked<'a> {
@@ -43,7 +48,7 @@ impl Tables {
     pub(crate) fn new(memory: u64) -> Self {
         let bits = (memory / MEMORY_EACH).max(1).next_power_of_two().ilog2();
         let each = (0..1_usize << bits).map(|_| Table::default()).collect();
-        let items = (0..1_usize << bits).map(|_| Mutex::default()).collect();
+        let items = (0..1_usize << bits).map(|_| Items::default()).collect();
         Self { bits, each, items, units: Mutex::default(), at_hand: AtomicUsize::new(0) }
     }
 
@@ -55,7 +60,15 @@ impl Tables {
     /// Asks for the line of a key ahead of a lookup.
     #[inline]
     pub(crate) fn prefetch(&self, arena: &Arena, hash: KeyHash) {
-        self.each[hash.table(self.bits)].prefetch(arena, hash.tag(self.bits));
+        self.each[hash.table(self.bits)].prefetch(arena, hash.tag(self.bits), false);
+    }
+
+    /// As [`prefetch`](Self::prefetch), ahead of a write.
+    #[inline]
+    pub(crate) fn prefetch_to_write(&self, arena: &Arena, hash: KeyHash) {
+        let number = hash.table(self.bits);
+        self.each[number].prefetch(arena, hash.tag(self.bits), true);
+        prefetch_to_write(&self.items[number]);
     }
 
     /// Finds the slot of a key without a lock. `suits` compares the key.
@@ -79,13 +92,13 @@ impl Tables {
     #[inline]
     pub(crate) fn lock<'a>(&'a self, arena: &'a Arena, hash: KeyHash) -> Locked<'a> {
         let (number, tag) = (hash.table(self.bits), hash.tag(self.bits));
-        let (table, items) = (&self.each[number], lock(&self.items[number]));
+        let (table, items) = (&self.each[number], lock(&self.items[number].0));
         Locked { tables: self, arena, table, items, tag }
     }
 
     /// Number of items.
     pub(crate) fn len(&self) -> u64 {
-        self.items.iter().map(|items| u64::from(*lock(items))).sum()
+        self.items.iter().map(|items| u64::from(*lock(&items.0))).sum()
     }
 
     /// Number of tables.
@@ -101,7 +114,7 @@ impl Tables {
         let (Some(table), Some(items)) = (self.each.get(number), self.items.get(number)) else {
             return 0;
         };
-        let mut items = lock(items);
+        let mut items = lock(&items.0);
         let writer = Writer { arena, table, items: &mut items };
         match writer.at_home(tag, out) {
             Some(next) => (number as u64) << TAG_BITS | u64::from(next),
@@ -112,7 +125,7 @@ impl Tables {
 
     /// Takes everything out of one table, and answers what was in it.
     pub(crate) fn clear(&self, arena: &Arena, number: usize) -> Vec<Slot> {
-        let mut items = lock(&self.items[number]);
+        let mut items = lock(&self.items[number].0);
         let mut writer = Writer { arena, table: &self.each[number], items: &mut items };
         let slots = writer.slots().collect();
         writer.clear();

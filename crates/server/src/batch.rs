@@ -220,7 +220,11 @@ impl Batch {
             let replaced = D::replaces(&queued.request);
             D::keys(&queued.request, spans, |key| {
                 let hash = server.cache.hash(key);
-                turn.prefetch(hash);
+                if replaced {
+                    turn.prefetch_to_write(hash);
+                } else {
+                    turn.prefetch(hash);
+                }
                 hashes.push((hash, replaced));
                 hashes.len() < KEYS_MOST
             });

@@ -1,0 +1,113 @@
+//! How lookups and writes of one cache scale: by one thread, then by two at once.
+//!
+//!     cargo run --release -p nuthatch-cache --example threads [ITEMS]
+//!
+//! Each thread draws from all keys, in turns of 64. What two do beside each other is compared with
+//! what one does, over several rounds, and the median of each told.
+
+use nuthatch_cache::{Cache, Options, Session, Write};
+use std::sync::Barrier;
+use std::time::Instant;
+
+const ROUNDS: usize = 9;
+const BATCH: usize = 64;
+const VALUE: [u8; 100] = [7; 100];
+
+#[derive(Clone, Copy, Debug)]
+enum Work {
+    Get,
+    Set,
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let items: u64 = std::env::args().nth(1).map_or(Ok(1_000_000), |count| count.parse())?;
+    let cache = Cache::new(Options::new().memory((items * 1024).max(64 << 20)))?;
+    let mut session = cache.session()?;
+    for number in 0..items {
+        session.turn().set(&key(number), &VALUE, &Write::new()).map(drop)?;
+    }
+    drop(session);
+    println!("{items} items of 16 + {} bytes, millions a second", VALUE.len());
+    for work in [Work::Get, Work::Set] {
+        let (mut one, mut two): (Vec<_>, Vec<_>) = (0..ROUNDS)
+            .map(|_| (rate(&cache, items, work, 1), rate(&cache, items, work, 2)))
+            .unzip();
+        let (one, two) = (median(&mut one), median(&mut two));
+        println!("{work:?}: one thread {one:.2}, two {two:.2}: {:.2} times as many", two / one);
+    }
+    Ok(())
+}
+
+/// Millions a second, of so many threads together.
+fn rate(cache: &Cache, items: u64, work: Work, threads: u64) -> f64 {
+    let barrier = Barrier::new(threads as usize);
+    let each = items / threads;
+    let seconds = std::thread::scope(|scope| {
+        let run = |thread: u64| {
+            let mut session = cache.session().expect("few sessions");
+            barrier.wait();
+            let start = Instant::now();
+            let mut draws = Draws(thread + 1);
+            for _ in 0..each / BATCH as u64 {
+                batch(cache, &mut session, work, &mut draws, items);
+            }
+            start.elapsed().as_secs_f64()
+        };
+        let threads: Vec<_> = (0..threads).map(|thread| scope.spawn(move || run(thread))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).fold(0.0, f64::max)
+    });
+    (each * threads) as f64 / seconds / 1e6
+}
+
+fn batch(cache: &Cache, session: &mut Session<'_>, work: Work, draws: &mut Draws, items: u64) {
+    let turn = session.turn();
+    let keys: [_; BATCH] = std::array::from_fn(|_| key(draws.next() % items));
+    let hashes = keys.map(|key| cache.hash(&key));
+    match work {
+        Work::Get => {
+            for hash in &hashes {
+                turn.prefetch(*hash);
+            }
+            for hash in &hashes {
+                turn.prefetch_item(*hash);
+            }
+            let found =
+                keys.iter().zip(hashes).filter_map(|(key, hash)| turn.get_hashed(key, hash));
+            assert_eq!(found.filter(|item| item.value() == VALUE).count(), BATCH);
+        }
+        Work::Set => {
+            for hash in &hashes {
+                turn.prefetch_to_write(*hash);
+            }
+            for hash in &hashes {
+                turn.prefetch_head(*hash);
+            }
+            for (key, hash) in keys.iter().zip(hashes) {
+                turn.set_hashed(key, hash, &VALUE, &Write::new()).map(drop).expect("room");
+            }
+        }
+    }
+}
+
+fn key(number: u64) -> [u8; 16] {
+    let mut key = *b"key:000000000000";
+    key[8..].copy_from_slice(&number.to_be_bytes());
+    key
+}
+
+fn median(rates: &mut [f64]) -> f64 {
+    rates.sort_by(f64::total_cmp);
+    rates[rates.len() / 2]
+}
+
+/// Numbers without an order that memory could follow: `SplitMix64`.
+struct Draws(u64);
+
+impl Draws {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+}
