@@ -101,6 +101,14 @@ impl Arena {
         let _ = self.map.advise_range(advice, self.skip + place as usize, len as usize);
     }
 
+    /// Takes pages of the system for these bytes, which keep what they hold, before somebody writes
+    /// there.
+    pub(crate) fn populate(&self, place: u64, len: u32) {
+        // Where it cannot, or there is no memory, the first write finds out.
+        let (start, len) = (self.skip + place as usize, len as usize);
+        let _ = self.map.advise_range(Advice::PopulateWrite, start, len);
+    }
+
     #[inline]
     fn at(&self, place: u64, len: usize) -> *mut u8 {
         let place = place as usize;

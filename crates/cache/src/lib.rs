@@ -19,10 +19,14 @@
 //! whatever other threads write meanwhile. Short turns let memory come back sooner. What must stay
 //! longer is leased: [`Turn::lease`].
 //!
+//! A cache has no threads of its own, but for an [`Ahead`] that somebody starts: it has memory
+//! ready before it is written, where no write shall wait for the system.
+//!
 //! A value has up to 512 MiB, or 3/8 of the budget, and lies in one piece: [`Cache::value_most`].
 //! Where there is no room for a long one, the write fails with [`Error::Full`], and room is made
 //! before the next turn, or by [`Turn::renew`].
 
+mod ahead;
 mod arena;
 mod cache;
 mod clock;
@@ -46,6 +50,7 @@ mod table;
 mod tables;
 mod write;
 
+pub use ahead::Ahead;
 pub use cache::Cache;
 pub use clock::{Clock, SystemClock};
 pub use config::{Eviction, Options};

@@ -116,6 +116,12 @@ impl Cache {
         self.spare() - self.spare() / 4
     }
 
+    /// Segments that should have memory ahead of their use: no more than the floor, so that what
+    /// large items leave free need not go back for the next one.
+    pub(crate) fn ahead(&self) -> u32 {
+        SPARE_LEAST / 2 + SPARE_EACH / 2 * self.epochs.sessions()
+    }
+
     /// Segments that only what is moved may use: were there none left, nothing could be.
     pub(crate) fn floor(&self) -> u32 {
         self.spare() / 2

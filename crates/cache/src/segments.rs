@@ -17,7 +17,7 @@ use crate::large::Garbage;
 use crate::runs::Runs;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The smallest and the largest segment.
 const SEGMENT_LEAST: u64 = 256 << 10;
@@ -91,6 +91,10 @@ pub(crate) struct Shared {
     pub(crate) empty: Vec<u32>,
     /// Never used so far: this one and those after it.
     fresh: u32,
+    /// How many free ones should have memory, as far as somebody sees to that: see `ahead.rs`.
+    pub(crate) ahead: u32,
+    /// Those that are being given memory: neither free nor in use.
+    pub(crate) populating: u32,
     /// Retired in some epoch, in order.
     retired: VecDeque<(u64, u32)>,
     /// Bytes of those, and of those of large items among them.
@@ -152,6 +156,8 @@ pub(crate) struct Segments {
     /// Items evicted so far: the time by which the ages of segments are counted.
     pub(crate) evicted: AtomicU64,
     shared: Mutex<Shared>,
+    /// Tells who keeps segments ready that one was taken.
+    pub(crate) taken: Condvar,
 }
 
 impl Segments {
@@ -184,6 +190,7 @@ impl Segments {
             item_lines: AtomicU32::new(2),
             evicted: AtomicU64::new(0),
             shared: Mutex::new(shared),
+            taken: Condvar::new(),
         }
     }
 
@@ -239,8 +246,13 @@ impl Segments {
 
     /// Whether memory of ordinary segments that are free should go back to the system.
     pub(crate) fn is_over(&self, shared: &Shared) -> bool {
-        let taken = self.in_use.load(Ordering::Relaxed) as usize + shared.free.len();
-        !shared.free.is_empty() && taken > self.limit.load(Ordering::Relaxed) as usize
+        let ready = shared.free.len() as u32 + shared.populating;
+        !shared.free.is_empty() && self.in_use.load(Ordering::Relaxed) + ready > self.limit()
+    }
+
+    /// Ordinary segments that there may be.
+    pub(crate) fn limit(&self) -> u32 {
+        self.limit.load(Ordering::Relaxed)
     }
 
     /// Whether memory is to go back to the system, or may be once turns are over.
@@ -270,8 +282,7 @@ impl Segments {
     /// Segments that could be given out, without those that could come back by now.
     #[inline]
     pub(crate) fn available_at_once(&self) -> u32 {
-        let limit = self.limit.load(Ordering::Relaxed);
-        limit.saturating_sub(self.in_use.load(Ordering::Relaxed))
+        self.limit().saturating_sub(self.in_use.load(Ordering::Relaxed))
     }
 
     /// Whether most of what is in use holds nothing any more: then moving what is left costs less
@@ -345,16 +356,21 @@ impl Segments {
             return None;
         }
         // Memory that the process has is used first: so it never has more than the budget.
-        let number = match shared.free.pop().or_else(|| shared.empty.pop()) {
-            Some(number) => number,
-            None if shared.fresh < self.count() => {
-                shared.fresh += 1;
-                shared.fresh - 1
-            }
-            None => return None,
-        };
+        let number = shared.free.pop().or_else(|| self.take_without_memory(&mut shared))?;
         self.in_use.fetch_add(1, Ordering::Relaxed);
+        if self.is_behind(&shared) {
+            self.taken.notify_all();
+        }
         Some(number)
+    }
+
+    /// A free segment whose memory is the system's.
+    pub(crate) fn take_without_memory(&self, shared: &mut Shared) -> Option<u32> {
+        if shared.empty.is_empty() && shared.fresh < self.count() {
+            shared.fresh += 1;
+            return Some(shared.fresh - 1);
+        }
+        shared.empty.pop()
     }
 
     /// Where a segment starts in the arena.
