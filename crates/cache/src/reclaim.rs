@@ -18,6 +18,7 @@ use crate::hash::KeyHash;
 use crate::item::Item;
 use crate::segments::{Queue, Segment};
 use crate::session::{Open, Turn};
+use std::ops::Range;
 
 /// Of how many segments one is kept free, at least so many, and so many for each session.
 const SPARE_PART: u32 = 32;
@@ -60,8 +61,8 @@ pub(crate) struct Victim {
 
 impl Victim {
     fn new(cache: &Cache, segment: Segment, reason: Reason) -> Self {
-        let (at, used) = cache.segments.items(segment);
-        Self { segment, reason, at, end: at + u64::from(used) }
+        let Range { start: at, end } = cache.segments.items(segment);
+        Self { segment, reason, at, end }
     }
 
     /// Somebody else shall reclaim it, from the start.

@@ -9,13 +9,15 @@
 //! and free once nobody is in a turn that began before that. A lease that is taken of a retired
 //! segment, in such a turn, keeps it: its end retires the segment again.
 //!
-//! A large item has a segment of its own, which is as long as the item: see `large.rs`.
+//! A large item has a segment of its own, which is as long as the item: see `large.rs`. Its value may
+//! come before the item: see `draft.rs`.
 
 use crate::arena::{Arena, PAGE, Tail};
 use crate::epoch::Epochs;
 use crate::large::Garbage;
 use crate::runs::Runs;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -41,8 +43,10 @@ const PLACES: u64 = 1 << 40;
 /// left.
 const PURGE_LEAST: usize = 64;
 
-/// In [`Meta::live`]: the segment is sealed.
+/// In [`Meta::live`]: the segment is sealed; it is a draft, of which nothing is in the index. No
+/// item is so long that the bits are part of its length.
 const SEALED: u32 = 1 << 31;
+pub(crate) const DRAFT: u32 = 1 << 30;
 
 /// Which queue a segment stands in once it is sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,15 +62,16 @@ pub(crate) enum Queue {
 pub(crate) struct Meta {
     /// Bytes of items that the index points at, one for each lease, and whether the segment is
     /// sealed.
-    live: AtomicU32,
+    pub(crate) live: AtomicU32,
     /// Bytes written, once it is sealed.
     pub(crate) used: AtomicU32,
     /// How often it was given out: tells one life of the segment from the next.
-    life: AtomicU32,
+    pub(crate) life: AtomicU32,
     /// Whether it is among those retired. Changes under the lock only.
     retired: AtomicBool,
-    /// Where the time of short expiries starts.
-    epoch_ms: AtomicU64,
+    /// Where the time of short expiries starts. For a large item, which never has one: bytes of the
+    /// segment before the item, or before the value of a draft.
+    pub(crate) base: AtomicU64,
     /// Items that had been evicted when it was opened.
     pub(crate) born: AtomicU64,
     /// No item expires after this; `u64::MAX` where one never does.
@@ -396,12 +401,12 @@ impl Segments {
         Some((self.begin(number, epoch_ms), Arena::tail(self.start(number), self.len)))
     }
 
-    /// A new life of a segment that was free.
-    pub(crate) fn begin(&self, number: u32, epoch_ms: u64) -> Segment {
+    /// A new life of a segment that was free, with this [base](Meta::base).
+    pub(crate) fn begin(&self, number: u32, base: u64) -> Segment {
         let meta = &self.metas[number as usize];
         let life = meta.life.fetch_add(1, Ordering::Relaxed) + 1;
         meta.live.store(0, Ordering::Relaxed);
-        meta.epoch_ms.store(epoch_ms, Ordering::Relaxed);
+        meta.base.store(base, Ordering::Relaxed);
         meta.born.store(self.evicted.load(Ordering::Relaxed), Ordering::Relaxed);
         meta.expires_ms.store(0, Ordering::Relaxed);
         Segment { number, life }
@@ -422,7 +427,7 @@ impl Segments {
     /// Where the time of a segment's short expiries starts.
     #[inline]
     pub(crate) fn epoch_ms(&self, number: u32) -> u64 {
-        self.metas[number as usize].epoch_ms.load(Ordering::Relaxed)
+        self.metas[number as usize].base.load(Ordering::Relaxed)
     }
 
     /// Counts an item that the index will point at, before it does.
@@ -458,21 +463,26 @@ impl Segments {
     /// No more items come. The segment waits in a queue until it is reclaimed, unless all that was
     /// in it is gone already.
     pub(crate) fn seal(&self, epochs: &Epochs, segment: Segment, tail: &Tail, queue: Queue) {
-        let meta = &self.metas[segment.number as usize];
-        meta.used.store(tail.used(), Ordering::Relaxed);
-        let expires = meta.expires_ms.load(Ordering::Relaxed) != u64::MAX;
         if !self.is_large(segment.number) {
             // An item begins anywhere in its first line.
             let lines = (tail.item_len() + 32).div_ceil(64).clamp(1, ITEM_LINES_MOST);
             self.item_lines.store(lines, Ordering::Relaxed);
         }
+        self.enqueue(epochs, segment, tail.used(), queue);
+    }
+
+    /// Seals a segment of which so many bytes are written.
+    pub(crate) fn enqueue(&self, epochs: &Epochs, segment: Segment, used: u32, queue: Queue) {
+        let meta = &self.metas[segment.number as usize];
+        meta.used.store(used, Ordering::Relaxed);
+        let expires = meta.expires_ms.load(Ordering::Relaxed) != u64::MAX;
         {
             let mut shared = self.lock();
             match queue {
                 Queue::Small => shared.small.push_back(segment),
                 Queue::Main => shared.main.push_back(segment),
             }
-            if expires && tail.used() > 0 {
+            if expires && used > 0 {
                 shared.expiring.push(segment);
             }
             self.purge(&mut shared);
@@ -520,10 +530,12 @@ impl Segments {
         self.metas[segment.number as usize].life.load(Ordering::Acquire) == segment.life
     }
 
-    /// Where a sealed segment's items lie, and their bytes.
-    pub(crate) fn items(&self, segment: Segment) -> (u64, u32) {
-        let used = self.metas[segment.number as usize].used.load(Ordering::Relaxed);
-        (self.start(segment.number), used)
+    /// Where a sealed segment's items lie: from the first to the end of the last.
+    pub(crate) fn items(&self, segment: Segment) -> Range<u64> {
+        let Meta { used, base, .. } = &self.metas[segment.number as usize];
+        let before = if self.is_large(segment.number) { base.load(Ordering::Relaxed) } else { 0 };
+        let start = self.start(segment.number);
+        start + before..start + u64::from(used.load(Ordering::Relaxed))
     }
 
     pub(crate) fn live(&self, number: u32) -> u32 {

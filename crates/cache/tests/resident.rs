@@ -43,6 +43,24 @@ fn store(session: &mut Session<'_>, number: u64, value: &[u8]) {
     }
 }
 
+/// One is stored in pieces, and one is given up.
+fn store_draft(cache: &Arc<Cache>, session: &mut Session<'_>, value: &[u8]) {
+    for stored in [value.len(), value.len() / 2] {
+        let mut turn = session.turn();
+        let mut draft = turn.draft(cache, 8, value.len()).expect("few others");
+        let mut done = 0;
+        while done < stored {
+            match draft.push(&turn, &value[done..stored.min(done + (1 << 20))]) {
+                Ok(len) => done += len,
+                Err(error) => assert!(turn.renew(), "{error}"),
+            }
+        }
+        if let Some(value) = draft.value() {
+            turn.set(b"draft", value, &Write::new()).map(drop).expect("no room is needed");
+        }
+    }
+}
+
 #[test]
 fn what_the_process_takes_is_within_the_budget() {
     for has_ahead in [false, true] {
@@ -57,7 +75,7 @@ fn check(what: &str, most: u64) {
 }
 
 fn what_a_cache_takes_is_within_its_budget(has_ahead: bool) {
-    let longest = vec![7; MEMORY as usize / 2];
+    let longest = vec![7; MEMORY as usize / 8 * 5];
     let cache = Arc::new(Cache::new(Options::new().memory(MEMORY)).expect("a cache"));
     let _ahead = has_ahead.then(|| Ahead::start(&cache).expect("a thread"));
     let mut session = cache.session().expect("a session");
@@ -79,6 +97,8 @@ fn what_a_cache_takes_is_within_its_budget(has_ahead: bool) {
         }
         store(&mut session, 0, &longest[..cache.value_most()]);
         check("the largest", MEMORY);
+        store_draft(&cache, &mut session, &longest[..cache.value_most()]);
+        check("the largest, in pieces", MEMORY);
         // Others take more and more.
         for part in [0, MEMORY / 4, MEMORY / 2, MEMORY / 4 * 3, 0] {
             cache.reserve(part);
