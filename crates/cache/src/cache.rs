@@ -82,6 +82,11 @@ impl Cache {
         (item - Self::KEY_MOST as u64).min(VALUE_MOST) as usize
     }
 
+    /// Bytes in which memory for large items is given out: see [`Turn::draft`](crate::Turn::draft).
+    pub fn granule_len(&self) -> usize {
+        self.segments.len() as usize
+    }
+
     /// The budget in bytes.
     pub fn memory(&self) -> u64 {
         self.memory

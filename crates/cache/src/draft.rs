@@ -214,15 +214,6 @@ impl Cache {
         }
         segments.settle(&shared);
     }
-
-    /// Whether there will be room for a draft of so many bytes, as far as can be told.
-    fn may_draft(&self, len: usize) -> bool {
-        if self.eviction == Eviction::None {
-            return self.segments.fits_large(&self.epochs, len, self.floor());
-        }
-        let segments = pages(len).div_ceil(u64::from(self.segments.len())) as u32;
-        segments + self.floor() <= self.segments.most_available()
-    }
 }
 
 impl Turn<'_> {
@@ -242,9 +233,8 @@ impl Turn<'_> {
         let front = Head::MOST + key_most.min(Cache::KEY_MOST);
         let len = front + value_len;
         let drafted = cache.drafted.fetch_add(len as u64, Ordering::Relaxed) + len as u64;
-        let begun = (drafted <= Segments::large_most(cache.memory()) && cache.may_draft(len))
-            .then(|| cache.segments.open_draft(len, front as u32))
-            .flatten();
+        let may_be = drafted <= Segments::large_most(cache.memory()) && self.has_room_for(len);
+        let begun = may_be.then(|| cache.segments.open_draft(len, front as u32)).flatten();
         let Some((segment, tail)) = begun else {
             cache.drafted.fetch_sub(len as u64, Ordering::Relaxed);
             return Err(Error::Full);
@@ -258,6 +248,21 @@ impl Turn<'_> {
         draft.grow(self)?;
         draft.cache.arena.room(&mut draft.tail, front as usize);
         Ok(draft)
+    }
+
+    /// Whether there will be room for a draft of so many bytes, as far as can be told: without
+    /// eviction it must be there at once.
+    fn has_room_for(&self, len: usize) -> bool {
+        let Cache { segments, epochs, eviction, .. } = self.cache();
+        let fits = match eviction {
+            Eviction::S3Fifo => segments.could_fit(len, self.cache().floor()),
+            Eviction::None => segments.fits_large(epochs, len, self.cache().floor()),
+        };
+        if !fits {
+            // Pages may be on their way back.
+            self.want(len);
+        }
+        fits
     }
 
     /// Points the index at a draft whose value this is, if it is one's and the index holds what is

@@ -23,8 +23,8 @@ use std::sync::atomic::Ordering;
 /// The longest value.
 pub(crate) const VALUE_MOST: u64 = 512 << 20;
 
-/// Of the budget, a large item may take so many eighths, and so may all drafts together: the rest is
-/// for the index, for connections, and for segments that must be free.
+/// Of the budget, a large item may take so many eighths, and so may all drafts together: the rest
+/// is for the index, for connections, and for segments that must be free.
 const BUDGET_EIGHTHS: u64 = 5;
 
 /// From so many bytes on, a large item lies in huge pages as far as it fills them: it is written in
@@ -86,6 +86,13 @@ impl Segments {
     pub(crate) fn discard(&self, shared: &mut Shared, number: u32, bytes: u64) {
         shared.garbage.push_back(Garbage { number, bytes, huge: self.huge(bytes) });
         shared.garbage_bytes += bytes;
+    }
+
+    /// Whether a large item of so many bytes would fit beside so many free segments, were there
+    /// nothing else.
+    pub(crate) fn could_fit(&self, len: usize, keep: u32) -> bool {
+        let segments = len.div_ceil(self.len() as usize) as u32;
+        segments + keep <= self.most_available()
     }
 
     /// Whether there is room for a large item of so many bytes beside so many free segments.
@@ -231,9 +238,7 @@ impl Turn<'_> {
     /// Room for so many bytes is to be made between this turn and the next, unless that would be in
     /// vain.
     pub(crate) fn want(&self, bytes: usize) {
-        let cache = self.cache();
-        let segments = bytes.div_ceil(cache.segments.len() as usize) as u32;
-        if segments + cache.floor() <= cache.segments.most_available() {
+        if self.cache().segments.could_fit(bytes, self.cache().floor()) {
             self.session.wanted.set(bytes);
         }
     }

@@ -9,8 +9,8 @@
 //! and free once nobody is in a turn that began before that. A lease that is taken of a retired
 //! segment, in such a turn, keeps it: its end retires the segment again.
 //!
-//! A large item has a segment of its own, which is as long as the item: see `large.rs`. Its value may
-//! come before the item: see `draft.rs`.
+//! A large item has a segment of its own, which is as long as the item: see `large.rs`. Its value
+//! may come before the item: see `draft.rs`.
 
 use crate::arena::{Arena, PAGE, Tail};
 use crate::epoch::Epochs;

@@ -322,8 +322,9 @@ impl Turn<'_> {
         }
     }
 
-    /// Stores a value as `decide` says, which is given the item that there is; with `None` all stays
-    /// as it is. Nobody else's write comes between; `decide` may be called again when one tries to.
+    /// Stores a value as `decide` says, which is given the item that there is; with `None` all
+    /// stays as it is. Nobody else's write comes between; `decide` may be called again when one
+    /// tries to.
     pub fn set_by<'w, R>(
         &self,
         key: &[u8],

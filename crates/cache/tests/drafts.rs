@@ -6,6 +6,7 @@ use nuthatch_cache::{
 };
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::thread;
 
 const MIB: usize = 1 << 20;
 const MEMORY: u64 = 64 << 20;
@@ -127,6 +128,28 @@ fn a_draft_takes_no_more_than_it_misses() {
     }
     assert_eq!((taken, draft.push(&turn, b"more").expect("none")), (300_000, 0));
     assert!(draft.value() == Some(&bytes[..300_000]));
+}
+
+/// The largest value there is, in the memory that a cache has by default.
+#[test]
+fn a_draft_of_512_mib_fits_the_default_budget() {
+    let cache = Arc::new(Cache::new(Options::new()).expect("a cache"));
+    assert_eq!(cache.value_most(), 512 * MIB);
+    let mut session = cache.session().expect("a session");
+    let piece = value(1, MIB);
+    for _ in 0..2 {
+        let mut turn = session.turn();
+        let mut draft = turn.draft(&cache, 1, 512 * MIB).expect("room");
+        (0..512).for_each(|_| push(&mut turn, &mut draft, &piece).expect("room"));
+        drop(turn);
+        store(&mut session, &draft);
+        drop(draft);
+        let turn = session.turn();
+        let item = turn.get(b"k").expect("just stored");
+        assert!(item.value().chunks(MIB).all(|chunk| chunk == piece));
+        assert_eq!(item.value().len(), 512 * MIB);
+        assert!(cache.stats().memory <= 1 << 30, "{:?}", cache.stats());
+    }
 }
 
 #[test]
@@ -336,6 +359,33 @@ fn drafts_are_as_a_model_says() {
     session.turn().clear();
     settle(&mut session);
     assert_eq!((cache.stats().memory_large, cache.drafted()), (0, 0));
+}
+
+/// Two who have the same draft: one makes an item of it, and the other gets a copy.
+#[test]
+fn a_draft_becomes_one_item_though_two_threads_store_it() {
+    let cache = cache(Eviction::S3Fifo);
+    let mut session = cache.session().expect("a session");
+    let stored = value(1, MIB);
+    for _ in 0..20 {
+        let draft = whole(&cache, &mut session, 5, &stored);
+        let bytes = draft.value().expect("whole");
+        thread::scope(|scope| {
+            for key in [&b"one"[..], b"other"] {
+                let cache = &cache;
+                scope.spawn(move || {
+                    let mut session = cache.session().expect("a session");
+                    let turn = session.turn();
+                    turn.set(key, bytes, &Write::new()).map(drop).expect("room");
+                });
+            }
+        });
+        let turn = session.turn();
+        let items = [&b"one"[..], b"other"].map(|key| turn.get(key).expect("stored"));
+        assert!(items.iter().all(|item| item.value() == stored));
+        let same = items.iter().filter(|item| item.value().as_ptr() == bytes.as_ptr());
+        assert_eq!(same.count(), 1);
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::batch::{Progress, Source};
 use crate::commands::{Client, Server};
+use crate::drafting::Drafting;
 use crate::journal;
 use crate::lent::Outgoing;
 use crate::listener::Protocol;
@@ -33,6 +34,8 @@ pub(crate) struct Connection {
     pub(crate) client: Client,
     /// Received, not executed yet.
     pub(crate) inbox: Vec<u8>,
+    /// A long value of the request that the inbox begins with.
+    pub(crate) draft: Drafting,
     /// Answers that were not handed to the kernel yet.
     pub(crate) out: Vec<u8>,
     /// Bytes the kernel is sending.
@@ -74,6 +77,7 @@ impl Connection {
             client,
             trusted,
             inbox: Vec::new(),
+            draft: Drafting::None,
             out: Vec::new(),
             sending: 0,
             receiving: false,
@@ -125,6 +129,10 @@ impl Connection {
         if executed < decoded {
             // What was decoded ahead is decoded again.
             self.talk = Talk::new(self.talk.protocol(), server, self.trusted);
+        }
+        if executed > 0 || decoded > 0 {
+            // A request with a draft is the first, and is executed if it is whole.
+            self.draft = Drafting::None;
         }
         self.inbox.clear();
         if !self.closing {
@@ -182,6 +190,7 @@ impl Connection {
         journal::input_refused(self.client.peer());
         self.refuse("ERR the request is too long for the memory there is now");
         self.inbox = Vec::new();
+        self.draft = Drafting::None;
     }
 
     /// Answers with this error, where the protocol has such answers, and ends.

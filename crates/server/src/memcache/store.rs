@@ -118,9 +118,6 @@ impl Storing<'_> {
             let write = self.write().expiry(End::of(&item).expiry());
             (Some(write.marks(STALE | item.marks() & WON)), self.stored())
         };
-        Ok(turn.update(self.key, |item, value| {
-            value.extend_from_slice(self.value);
-            change(item)
-        })?)
+        Ok(turn.set_by(self.key, self.value, change)?)
     }
 }
