@@ -37,6 +37,9 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// Round trips in which something must have happened.
 const TRIES: usize = 100_000;
 
+/// Everybody may do everything.
+const ALL: &str = "user default on nopass ~* +@all";
+
 const OOM: &[u8] = b"-OOM command not allowed when used memory > 'maxmemory'.\r\n";
 
 struct Subject {
@@ -46,17 +49,26 @@ struct Subject {
 
 impl Subject {
     fn with(eviction: Eviction, users: &str, reactors: Reactors) -> Self {
+        Self::with_threads(1, (eviction, users), reactors)
+    }
+
+    fn with_threads(
+        threads: usize,
+        (eviction, users): (Eviction, &str),
+        reactors: Reactors,
+    ) -> Self {
         let options = CacheOptions::new().memory(MEMORY).eviction(eviction);
         let cache = Arc::new(Cache::new(options).expect("a cache"));
         let users = Users::parse(users).expect("users");
         let server = Server::new(Arc::clone(&cache)).with_users(users);
         let listeners = [(Protocol::Resp, LOCAL), (Protocol::Memcache, LOCAL)];
         let options = Options::new(listeners.iter().map(at).collect()).reactors(reactors);
+        let options = options.threads(threads);
         Self { cache, server: Running::serve(server, &options).expect("a server") }
     }
 
     fn new(reactors: Reactors) -> Self {
-        Self::with(Eviction::S3Fifo, "user default on nopass ~* +@all", reactors)
+        Self::with(Eviction::S3Fifo, ALL, reactors)
     }
 
     fn connect(&self, listener: usize) -> TcpStream {
@@ -393,8 +405,7 @@ fn who_may_not_store_is_refused_and_goes_on(reactors: Reactors) {
 }
 
 fn without_room_long_values_are_refused_and_the_rest_goes_on(reactors: Reactors) {
-    let users = "user default on nopass ~* +@all";
-    let subject = Subject::with(Eviction::None, users, reactors);
+    let subject = Subject::with(Eviction::None, ALL, reactors);
     let mut stream = subject.connect(RESP);
     let stored = value(1, 12 << 20);
     let request = |key: usize| framed(&[b"SET", format!("k{key}").as_bytes(), &stored]);
@@ -431,7 +442,13 @@ fn is_stored(mut stream: &TcpStream) -> Option<()> {
 
 /// More than fits, from clients who each wait for the others: all are answered.
 fn many_long_values_at_once_are_stored_or_refused(reactors: Reactors) {
-    let subject = Subject::new(reactors);
+    for threads in [1, 2] {
+        let subject = Subject::with_threads(threads, (Eviction::S3Fifo, ALL), reactors);
+        many_long_values_at_once(&subject);
+    }
+}
+
+fn many_long_values_at_once(subject: &Subject) {
     let stored = value(1, 18 << 20);
     let request = framed(&[b"SET", b"k", &stored]);
     for _ in 0..3 {
