@@ -91,7 +91,7 @@ fn batch(cache: &Cache, session: &mut Session<'_>, work: Work, draws: &mut Draws
 
 fn key(number: u64) -> [u8; 16] {
     let mut key = *b"key:000000000000";
-    key[8..].copy_from_slice(&number.to_be_bytes());
+    key[8..].copy_from_slice(&number.to_le_bytes());
     key
 }
 

@@ -6,12 +6,13 @@
 //! - Bytes of a segment are written through a [`Tail`] alone. There is one for each stretch of
 //!   memory at a time: `segments.rs` makes it, and makes no other before all readers have left.
 //! - Bytes are read below a tail, where nobody writes again, and while the reader is pinned or has
-//!   a lease, which keeps the segment from being given out anew.
+//!   a lease or a draft, which keep the segment from being given out anew.
 //! - Pages go back to the system while a tail has them, and nothing is written below it: nobody
 //!   reads there then, either.
 //! - Lines of the index lie in segments of their own, and are only ever read and written as
 //!   atomics.
 
+use crate::draft::Draft;
 use crate::epoch::Pin;
 use crate::error::{Error, Result};
 use crate::lease::Lease;
@@ -111,6 +112,14 @@ impl Arena {
         let _ = self.map.advise_range(advice, self.skip + place as usize, len as usize);
     }
 
+    /// Takes pages of the system for these bytes, which keep what they hold, before somebody writes
+    /// there.
+    pub(crate) fn populate(&self, place: u64, len: u32) {
+        // Where it cannot, or there is no memory, the first write finds out.
+        let (start, len) = (self.skip + place as usize, len as usize);
+        let _ = self.map.advise_range(Advice::PopulateWrite, start, len);
+    }
+
     #[inline]
     fn at(&self, place: u64, len: usize) -> *mut u8 {
         let place = place as usize;
@@ -159,6 +168,15 @@ impl Arena {
         let at = self.at(place, len);
         // SAFETY: within the map; below a tail, so nobody writes there before the segment is free,
         // and the lease keeps it from becoming so.
+        unsafe { std::slice::from_raw_parts(at, len) }
+    }
+
+    /// As [`read`](Self::read), for the value of a draft that is whole.
+    #[inline]
+    pub(crate) fn drafted<'d>(&'d self, _draft: &'d Draft, place: u64, len: usize) -> &'d [u8] {
+        let at = self.at(place, len);
+        // SAFETY: within the map; below the draft's tail, and what becomes an item of it is written
+        // before these bytes; the draft keeps the segment from becoming free.
         unsafe { std::slice::from_raw_parts(at, len) }
     }
 

@@ -33,6 +33,8 @@ pub struct Cache {
     elsewhere: AtomicU64,
     /// Bytes of items under lease.
     pub(crate) leased: AtomicU64,
+    /// Bytes of drafts.
+    pub(crate) drafted: AtomicU64,
     next_cas: AtomicU64,
     /// Of sessions that are open, and of those that are over as one.
     counters: Mutex<(Vec<Arc<Counters>>, Stats)>,
@@ -59,6 +61,7 @@ impl Cache {
             memory,
             elsewhere: AtomicU64::new(0),
             leased: AtomicU64::new(0),
+            drafted: AtomicU64::new(0),
             next_cas: AtomicU64::new(1),
             counters: Mutex::default(),
         };
@@ -71,12 +74,17 @@ impl Cache {
         Session::new(self)
     }
 
-    /// The longest value in bytes: 512 MiB, or what makes 3/8 of the budget with the longest key.
+    /// The longest value in bytes: 512 MiB, or what makes 5/8 of the budget with the longest key.
     /// Less where there are not enough addresses: a budget from 512 GiB up leaves fewer and fewer,
     /// as does a process that may not have many.
     pub fn value_most(&self) -> usize {
         let item = self.segments.item_most(self.memory);
         (item - Self::KEY_MOST as u64).min(VALUE_MOST) as usize
+    }
+
+    /// Bytes in which memory for large items is given out: see [`Turn::draft`](crate::Turn::draft).
+    pub fn granule_len(&self) -> usize {
+        self.segments.len() as usize
     }
 
     /// The budget in bytes.

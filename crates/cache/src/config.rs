@@ -38,7 +38,7 @@ impl Options {
     }
 
     /// The budget in bytes, from 16 MiB to 1 TiB. Everything counts: keys, values, index, and what
-    /// is known of segments. A value may have 3/8 of it, up to 512 MiB; the addresses for such
+    /// is known of segments. A value may have 5/8 of it, up to 512 MiB; the addresses for such
     /// values become few from 512 GiB on.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {

@@ -23,9 +23,9 @@ use std::sync::atomic::Ordering;
 /// The longest value.
 pub(crate) const VALUE_MOST: u64 = 512 << 20;
 
-/// Of the budget, a large item may take so many eighths: there is room for one that replaces it,
-/// and for a request that holds it.
-const BUDGET_EIGHTHS: u64 = 3;
+/// Of the budget, a large item may take so many eighths, and so may all drafts together: the rest
+/// is for the index, for connections, and for segments that must be free.
+const BUDGET_EIGHTHS: u64 = 5;
 
 /// From so many bytes on, a large item lies in huge pages as far as it fills them: it is written in
 /// a third of the time. Such an item is a range of its own for the system, of which a process has
@@ -36,10 +36,10 @@ const HUGE_PART: u64 = 4096;
 /// Memory of a large item that nobody needs: from this granule on.
 #[derive(Debug)]
 pub(crate) struct Garbage {
-    number: u32,
-    bytes: u64,
+    pub(crate) number: u32,
+    pub(crate) bytes: u64,
     /// Bytes of huge pages that it began with, until a slice of it was taken.
-    huge: u64,
+    pub(crate) huge: u64,
 }
 
 /// A granule of garbage, or a segment, whose pages are on their way back to the system.
@@ -51,7 +51,7 @@ struct Slice {
 }
 
 /// What a large item takes.
-fn pages(len: usize) -> u64 {
+pub(crate) fn pages(len: usize) -> u64 {
     (len as u64).next_multiple_of(PAGE)
 }
 
@@ -62,15 +62,20 @@ impl Segments {
         bytes <= self.len() as usize / 2
     }
 
+    /// What a large item may take of a budget, and all drafts together may.
+    pub(crate) fn large_most(memory: u64) -> u64 {
+        memory / 8 * BUDGET_EIGHTHS
+    }
+
     /// Bytes of the longest item, without its head.
     pub(crate) fn item_most(&self, memory: u64) -> u64 {
         let addresses = u64::from(self.large_granules()) * u64::from(self.len());
-        let large = (memory.min(addresses) / 8 * BUDGET_EIGHTHS).saturating_sub(Head::MOST as u64);
+        let large = Self::large_most(memory.min(addresses)).saturating_sub(Head::MOST as u64);
         large.max(u64::from(self.len()) / 2)
     }
 
     /// Bytes of a large item of so many that lie in huge pages. Its granules must be such pages.
-    fn huge(&self, bytes: u64) -> u64 {
+    pub(crate) fn huge(&self, bytes: u64) -> u64 {
         let page = HUGE_PAGE as u64;
         let budget = u64::from(self.count()) * u64::from(self.len());
         let is_huge = u64::from(self.len()) == page && bytes >= HUGE_FROM.max(budget / HUGE_PART);
@@ -83,6 +88,13 @@ impl Segments {
         shared.garbage_bytes += bytes;
     }
 
+    /// Whether a large item of so many bytes would fit beside so many free segments, were there
+    /// nothing else.
+    pub(crate) fn could_fit(&self, len: usize, keep: u32) -> bool {
+        let segments = len.div_ceil(self.len() as usize) as u32;
+        segments + keep <= self.most_available()
+    }
+
     /// Whether there is room for a large item of so many bytes beside so many free segments.
     pub(crate) fn fits_large(&self, epochs: &Epochs, len: usize, keep: u32) -> bool {
         let mut shared = self.lock();
@@ -90,7 +102,7 @@ impl Segments {
         self.fits(&shared, pages(len), keep)
     }
 
-    fn fits(&self, shared: &Shared, bytes: u64, keep: u32) -> bool {
+    pub(crate) fn fits(&self, shared: &Shared, bytes: u64, keep: u32) -> bool {
         let in_use = self.in_use.load(Ordering::Relaxed);
         self.limit_with(shared, shared.large + bytes) >= in_use + keep
     }
@@ -169,6 +181,11 @@ impl Cache {
         true
     }
 
+    /// Gives memory of ordinary segments back that large items have now.
+    pub(crate) fn return_excess(&self) {
+        while self.segments.has_too_much() && self.give_back() {}
+    }
+
     /// A segment for a large item, with pages for it; nothing if so many ordinary segments would
     /// not stay free.
     fn open_large(&self, len: usize, keep: u32) -> Option<(Segment, Tail)> {
@@ -178,7 +195,7 @@ impl Cache {
                 break opened?;
             }
         };
-        while self.segments.has_too_much() && self.give_back() {}
+        self.return_excess();
         let huge = self.segments.huge(pages(len));
         if huge > 0 {
             self.arena.prefer_huge(opened.1.place(), huge, true);
@@ -200,6 +217,9 @@ impl Turn<'_> {
         let Cache { arena, segments, epochs, .. } = cache;
         // Its expiry is never a short one: there is no time that those would count from.
         let head = Head::new(key.len(), value.len(), facts, 0);
+        if let Some(stored) = self.put_draft((key, hash), value, (head, queue), expect) {
+            return stored;
+        }
         let Some((segment, mut tail)) = cache.open_large(head.len(), cache.floor()) else {
             self.want(head.len());
             return Err(Error::Full);
@@ -217,10 +237,8 @@ impl Turn<'_> {
 
     /// Room for so many bytes is to be made between this turn and the next, unless that would be in
     /// vain.
-    fn want(&self, bytes: usize) {
-        let cache = self.cache();
-        let segments = bytes.div_ceil(cache.segments.len() as usize) as u32;
-        if segments + cache.floor() <= cache.segments.most_available() {
+    pub(crate) fn want(&self, bytes: usize) {
+        if self.cache().segments.could_fit(bytes, self.cache().floor()) {
             self.session.wanted.set(bytes);
         }
     }

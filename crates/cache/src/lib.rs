@@ -19,14 +19,20 @@
 //! whatever other threads write meanwhile. Short turns let memory come back sooner. What must stay
 //! longer is leased: [`Turn::lease`].
 //!
-//! A value has up to 512 MiB, or 3/8 of the budget, and lies in one piece: [`Cache::value_most`].
+//! A cache has no threads of its own, but for an [`Ahead`] that somebody starts: it has memory
+//! ready before it is written, where no write shall wait for the system.
+//!
+//! A value has up to 512 MiB, or 5/8 of the budget, and lies in one piece: [`Cache::value_most`].
 //! Where there is no room for a long one, the write fails with [`Error::Full`], and room is made
-//! before the next turn, or by [`Turn::renew`].
+//! before the next turn, or by [`Turn::renew`]. One that comes in pieces need not be gathered
+//! elsewhere: [`Turn::draft`].
 
+mod ahead;
 mod arena;
 mod cache;
 mod clock;
 mod config;
+mod draft;
 mod epoch;
 mod error;
 mod ghost;
@@ -49,9 +55,11 @@ mod table;
 mod tables;
 mod write;
 
+pub use ahead::Ahead;
 pub use cache::Cache;
 pub use clock::{Clock, SystemClock};
 pub use config::{Eviction, Options};
+pub use draft::Draft;
 pub use error::{Error, Result};
 pub use hash::KeyHash;
 pub use item::Item;

@@ -19,6 +19,7 @@ use crate::hash::KeyHash;
 use crate::item::Item;
 use crate::segments::{Queue, Segment};
 use crate::session::{Open, Turn};
+use std::ops::Range;
 
 /// Of how many segments one is kept free, at least so many, and so many for each session.
 const SPARE_PART: u32 = 32;
@@ -71,9 +72,9 @@ pub(crate) struct Victim {
 
 impl Victim {
     fn new(cache: &Cache, segment: Segment, reason: Reason) -> Self {
-        let (at, used) = cache.segments.items(segment);
+        let Range { start: at, end } = cache.segments.items(segment);
         let group = [(0, KeyHash(0)); GROUP];
-        Self { segment, reason, at, end: at + u64::from(used), group, count: 0, granule: 0 }
+        Self { segment, reason, at, end, group, count: 0, granule: 0 }
     }
 
     /// Whether all its items were decided on.
@@ -131,6 +132,12 @@ impl Cache {
     /// Segments that must be free for a turn to begin.
     pub(crate) fn least_at_hand(&self) -> u32 {
         self.spare() - self.spare() / 4
+    }
+
+    /// Segments that should have memory ahead of their use: no more than the floor, so that what
+    /// large items leave free need not go back for the next one.
+    pub(crate) fn ahead(&self) -> u32 {
+        SPARE_LEAST / 2 + SPARE_EACH / 2 * self.epochs.sessions()
     }
 
     /// Segments that only what is moved may use: were there none left, nothing could be.

@@ -9,7 +9,8 @@
 //! and free once nobody is in a turn that began before that. A lease that is taken of a retired
 //! segment, in such a turn, keeps it: its end retires the segment again.
 //!
-//! A large item has a segment of its own, which is as long as the item: see `large.rs`.
+//! A large item has a segment of its own, which is as long as the item: see `large.rs`. Its value
+//! may come before the item: see `draft.rs`.
 
 use crate::arena::{Arena, PAGE, Tail, prefetch_to_write};
 use crate::epoch::Epochs;
@@ -17,8 +18,9 @@ use crate::gone::marks_len;
 use crate::large::Garbage;
 use crate::runs::Runs;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The smallest and the largest segment.
 const SEGMENT_LEAST: u64 = 256 << 10;
@@ -39,8 +41,10 @@ const PLACES: u64 = 1 << 40;
 /// left.
 const PURGE_LEAST: usize = 64;
 
-/// In [`Meta::live`]: the segment is sealed.
+/// In [`Meta::live`]: the segment is sealed; it is a draft, of which nothing is in the index. No
+/// item is so long that the bits are part of its length.
 const SEALED: u32 = 1 << 31;
+pub(crate) const DRAFT: u32 = 1 << 30;
 
 /// Which queue a segment stands in once it is sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,15 +62,16 @@ pub(crate) enum Queue {
 pub(crate) struct Meta {
     /// Bytes of items that the index points at, one for each lease, and whether the segment is
     /// sealed.
-    live: AtomicU32,
+    pub(crate) live: AtomicU32,
     /// Bytes written, once it is sealed.
     pub(crate) used: AtomicU32,
     /// How often it was given out: tells one life of the segment from the next.
-    life: AtomicU32,
+    pub(crate) life: AtomicU32,
     /// Whether it is among those retired. Changes under the lock only.
     retired: AtomicBool,
-    /// Where the time of short expiries starts.
-    epoch_ms: AtomicU64,
+    /// Where the time of short expiries starts. For a large item, which never has one: bytes of the
+    /// segment before the item, or before the value of a draft.
+    pub(crate) base: AtomicU64,
     /// Items that had been evicted when it was opened.
     pub(crate) born: AtomicU64,
     /// No item expires after this; `u64::MAX` where one never does.
@@ -91,6 +96,10 @@ pub(crate) struct Shared {
     pub(crate) empty: Vec<u32>,
     /// Never used so far: this one and those after it.
     fresh: u32,
+    /// How many free ones should have memory, as far as somebody sees to that: see `ahead.rs`.
+    pub(crate) ahead: u32,
+    /// Those that are being given memory: neither free nor in use.
+    pub(crate) populating: u32,
     /// Retired in some epoch, in order.
     retired: VecDeque<(u64, u32)>,
     /// Bytes of those, and of those of large items among them.
@@ -152,6 +161,8 @@ pub(crate) struct Segments {
     /// Items evicted so far: the time by which the ages of segments are counted.
     pub(crate) evicted: AtomicU64,
     shared: Mutex<Shared>,
+    /// Tells who keeps segments ready that one was taken.
+    pub(crate) taken: Condvar,
 }
 
 impl Segments {
@@ -184,6 +195,7 @@ impl Segments {
             item_len: AtomicU32::new(64),
             evicted: AtomicU64::new(0),
             shared: Mutex::new(shared),
+            taken: Condvar::new(),
         }
     }
 
@@ -239,8 +251,13 @@ impl Segments {
 
     /// Whether memory of ordinary segments that are free should go back to the system.
     pub(crate) fn is_over(&self, shared: &Shared) -> bool {
-        let taken = self.in_use.load(Ordering::Relaxed) as usize + shared.free.len();
-        !shared.free.is_empty() && taken > self.limit.load(Ordering::Relaxed) as usize
+        let ready = shared.free.len() as u32 + shared.populating;
+        !shared.free.is_empty() && self.in_use.load(Ordering::Relaxed) + ready > self.limit()
+    }
+
+    /// Ordinary segments that there may be.
+    pub(crate) fn limit(&self) -> u32 {
+        self.limit.load(Ordering::Relaxed)
     }
 
     /// Whether memory is to go back to the system, or may be once turns are over.
@@ -270,8 +287,7 @@ impl Segments {
     /// Segments that could be given out, without those that could come back by now.
     #[inline]
     pub(crate) fn available_at_once(&self) -> u32 {
-        let limit = self.limit.load(Ordering::Relaxed);
-        limit.saturating_sub(self.in_use.load(Ordering::Relaxed))
+        self.limit().saturating_sub(self.in_use.load(Ordering::Relaxed))
     }
 
     /// Whether most of what is in use holds nothing any more: then moving what is left costs less
@@ -345,16 +361,21 @@ impl Segments {
             return None;
         }
         // Memory that the process has is used first: so it never has more than the budget.
-        let number = match shared.free.pop().or_else(|| shared.empty.pop()) {
-            Some(number) => number,
-            None if shared.fresh < self.count() => {
-                shared.fresh += 1;
-                shared.fresh - 1
-            }
-            None => return None,
-        };
+        let number = shared.free.pop().or_else(|| self.take_without_memory(&mut shared))?;
         self.in_use.fetch_add(1, Ordering::Relaxed);
+        if self.is_behind(&shared) {
+            self.taken.notify_all();
+        }
         Some(number)
+    }
+
+    /// A free segment whose memory is the system's.
+    pub(crate) fn take_without_memory(&self, shared: &mut Shared) -> Option<u32> {
+        if shared.empty.is_empty() && shared.fresh < self.count() {
+            shared.fresh += 1;
+            return Some(shared.fresh - 1);
+        }
+        shared.empty.pop()
     }
 
     /// Where a segment starts in the arena.
@@ -383,12 +404,12 @@ impl Segments {
         Some((self.begin(number, epoch_ms), tail))
     }
 
-    /// A new life of a segment that was free.
-    pub(crate) fn begin(&self, number: u32, epoch_ms: u64) -> Segment {
+    /// A new life of a segment that was free, with this [base](Meta::base).
+    pub(crate) fn begin(&self, number: u32, base: u64) -> Segment {
         let meta = &self.metas[number as usize];
         let life = meta.life.fetch_add(1, Ordering::Relaxed) + 1;
         meta.live.store(0, Ordering::Relaxed);
-        meta.epoch_ms.store(epoch_ms, Ordering::Relaxed);
+        meta.base.store(base, Ordering::Relaxed);
         meta.born.store(self.evicted.load(Ordering::Relaxed), Ordering::Relaxed);
         meta.expires_ms.store(0, Ordering::Relaxed);
         Segment { number, life }
@@ -409,7 +430,7 @@ impl Segments {
     /// Where the time of a segment's short expiries starts.
     #[inline]
     pub(crate) fn epoch_ms(&self, number: u32) -> u64 {
-        self.metas[number as usize].epoch_ms.load(Ordering::Relaxed)
+        self.metas[number as usize].base.load(Ordering::Relaxed)
     }
 
     /// Counts an item that the index will point at, before it does.
@@ -455,19 +476,24 @@ impl Segments {
     /// No more items come. The segment waits in a queue until it is reclaimed, unless all that was
     /// in it is gone already.
     pub(crate) fn seal(&self, epochs: &Epochs, segment: Segment, tail: &Tail, queue: Queue) {
-        let meta = &self.metas[segment.number as usize];
-        meta.used.store(tail.used(), Ordering::Relaxed);
-        let expires = meta.expires_ms.load(Ordering::Relaxed) != u64::MAX;
         if !self.is_large(segment.number) {
             self.item_len.store(tail.item_len(), Ordering::Relaxed);
         }
+        self.enqueue(epochs, segment, tail.used(), queue);
+    }
+
+    /// Seals a segment of which so many bytes are written.
+    pub(crate) fn enqueue(&self, epochs: &Epochs, segment: Segment, used: u32, queue: Queue) {
+        let meta = &self.metas[segment.number as usize];
+        meta.used.store(used, Ordering::Relaxed);
+        let expires = meta.expires_ms.load(Ordering::Relaxed) != u64::MAX;
         {
             let mut shared = self.lock();
             match queue {
                 Queue::Small => shared.small.push_back(segment),
                 Queue::Main => shared.main.push_back(segment),
             }
-            if expires && tail.used() > 0 {
+            if expires && used > 0 {
                 shared.expiring.push(segment);
             }
             self.purge(&mut shared);
@@ -515,11 +541,15 @@ impl Segments {
         self.metas[segment.number as usize].life.load(Ordering::Acquire) == segment.life
     }
 
-    /// Where a sealed segment's items lie, and their bytes.
-    pub(crate) fn items(&self, segment: Segment) -> (u64, u32) {
-        let used = self.metas[segment.number as usize].used.load(Ordering::Relaxed);
-        let marks_len = if self.is_large(segment.number) { 0 } else { marks_len(self.len) };
-        (self.start(segment.number) + u64::from(marks_len), used)
+    /// Where a sealed segment's items lie: from the first to the end of the last.
+    pub(crate) fn items(&self, segment: Segment) -> Range<u64> {
+        let Meta { used, base, .. } = &self.metas[segment.number as usize];
+        let is_large = self.is_large(segment.number);
+        let marks_len = u64::from(marks_len(self.len));
+        let before = if is_large { base.load(Ordering::Relaxed) } else { marks_len };
+        let end = u64::from(used.load(Ordering::Relaxed)) + if is_large { 0 } else { marks_len };
+        let start = self.start(segment.number);
+        start + before..start + end
     }
 
     pub(crate) fn live(&self, number: u32) -> u32 {

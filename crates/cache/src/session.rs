@@ -369,6 +369,27 @@ impl Turn<'_> {
         }
     }
 
+    /// Stores a value as `decide` says, which is given the item that there is; with `None` all
+    /// stays as it is. Nobody else's write comes between; `decide` may be called again when one
+    /// tries to.
+    pub fn set_by<'w, R>(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        mut decide: impl FnMut(Option<Item<'_>>) -> (Option<Write<'w>>, R),
+    ) -> Result<R> {
+        let hash = self.cache().hash(key);
+        loop {
+            let (current, expect) = self.peek_hashed(key, hash);
+            let (write, answer) = decide(current);
+            let Some(write) = write else { return Ok(answer) };
+            let facts = write.facts(self.now_ms(), current.and_then(|item| item.expires_ms()));
+            if self.put((key, hash), value, facts, expect)? {
+                return Ok(answer);
+            }
+        }
+    }
+
     /// Replaces the item of a key by what `change` makes of it. Nobody else's write comes between;
     /// `change` may be called again when one tries to. It writes the new value to the buffer it is
     /// given, which is empty, and answers how to store it; with `None` all stays as it is.

@@ -1,7 +1,8 @@
 //! The budget is what the process has of the system, not only what is counted. In a process of its
 //! own, since all caches of the process are looked at.
 
-use nuthatch_cache::{Cache, Error, Options, Session, Write};
+use nuthatch_cache::{Ahead, Cache, Error, Options, Session, Write};
+use std::sync::Arc;
 
 const MEMORY: u64 = 64 << 20;
 
@@ -42,14 +43,41 @@ fn store(session: &mut Session<'_>, number: u64, value: &[u8]) {
     }
 }
 
+/// One is stored in pieces, and one is given up.
+fn store_draft(cache: &Arc<Cache>, session: &mut Session<'_>, value: &[u8]) {
+    for stored in [value.len(), value.len() / 2] {
+        let mut turn = session.turn();
+        let mut draft = turn.draft(cache, 8, value.len()).expect("few others");
+        let mut done = 0;
+        while done < stored {
+            match draft.push(&turn, &value[done..stored.min(done + (1 << 20))]) {
+                Ok(len) => done += len,
+                Err(error) => assert!(turn.renew(), "{error}"),
+            }
+        }
+        if let Some(value) = draft.value() {
+            turn.set(b"draft", value, &Write::new()).map(drop).expect("no room is needed");
+        }
+    }
+}
+
 #[test]
 fn what_the_process_takes_is_within_the_budget() {
-    let longest = vec![7; MEMORY as usize / 2];
-    let check = |what: &str, most: u64| {
-        let taken = resident();
-        assert!(taken <= most + SLACK, "{what}: {taken} bytes");
-    };
-    let cache = Cache::new(Options::new().memory(MEMORY)).expect("a cache");
+    for has_ahead in [false, true] {
+        what_a_cache_takes_is_within_its_budget(has_ahead);
+    }
+    huge_pages_go_back();
+}
+
+fn check(what: &str, most: u64) {
+    let taken = resident();
+    assert!(taken <= most + SLACK, "{what}: {taken} bytes");
+}
+
+fn what_a_cache_takes_is_within_its_budget(has_ahead: bool) {
+    let longest = vec![7; MEMORY as usize / 8 * 5];
+    let cache = Arc::new(Cache::new(Options::new().memory(MEMORY)).expect("a cache"));
+    let _ahead = has_ahead.then(|| Ahead::start(&cache).expect("a thread"));
     let mut session = cache.session().expect("a session");
     for round in 0..5_u64 {
         // Ordinary items take all of it.
@@ -69,6 +97,8 @@ fn what_the_process_takes_is_within_the_budget() {
         }
         store(&mut session, 0, &longest[..cache.value_most()]);
         check("the largest", MEMORY);
+        store_draft(&cache, &mut session, &longest[..cache.value_most()]);
+        check("the largest, in pieces", MEMORY);
         // Others take more and more.
         for part in [0, MEMORY / 4, MEMORY / 2, MEMORY / 4 * 3, 0] {
             cache.reserve(part);
@@ -83,14 +113,11 @@ fn what_the_process_takes_is_within_the_budget() {
     drop(turn);
     (0..2000).for_each(|_| drop(session.turn()));
     assert_eq!(cache.stats().memory_large, 0);
-    drop(session);
-    drop(cache);
-    huge_pages_go_back(&check);
 }
 
 /// In a cache this large, large items have huge pages. The value has no pages of its own: nobody
 /// wrote it.
-fn huge_pages_go_back(check: &impl Fn(&str, u64)) {
+fn huge_pages_go_back() {
     let len = 150 << 20;
     let cache = Cache::new(Options::new().memory(2 << 30)).expect("a cache");
     let mut session = cache.session().expect("a session");

@@ -2,6 +2,7 @@
 
 use crate::batch::{Progress, Source, Work};
 use crate::commands::{Client, Server};
+use crate::drafting::Drafting;
 use crate::journal;
 use crate::lent::Outgoing;
 use crate::listener::Protocol;
@@ -42,6 +43,8 @@ pub(crate) struct Connection {
     pub(crate) inbox: Vec<u8>,
     /// Bytes at the beginning of the inbox that are done with.
     pub(crate) done: usize,
+    /// A long value of the request that the inbox begins with.
+    pub(crate) draft: Drafting,
     /// Answers that were not handed to the kernel yet.
     pub(crate) out: Vec<u8>,
     /// Bytes the kernel is sending.
@@ -86,6 +89,7 @@ impl Connection {
             trusted,
             inbox: Vec::new(),
             done: 0,
+            draft: Drafting::None,
             out: Vec::new(),
             sending: 0,
             receiving: false,
@@ -189,6 +193,10 @@ impl Connection {
             // What was decoded ahead is decoded again.
             self.talk = Talk::new(self.talk.protocol(), server, self.trusted);
         }
+        if executed > 0 || decoded > 0 {
+            // A request with a draft is the first, and is executed if it is whole.
+            self.draft = Drafting::None;
+        }
         self.inbox.clear();
         self.done = 0;
         if !self.closing {
@@ -260,6 +268,7 @@ impl Connection {
         journal::input_refused(self.client.peer());
         self.refuse("ERR the request is too long for the memory there is now");
         (self.inbox, self.done) = (Vec::new(), 0);
+        self.draft = Drafting::None;
     }
 
     /// Answers with this error, where the protocol has such answers, and ends.

@@ -11,6 +11,7 @@ mod batch;
 pub mod commands;
 mod connection;
 mod connections;
+mod drafting;
 mod drivers;
 mod facts;
 mod full;

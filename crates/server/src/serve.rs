@@ -9,7 +9,7 @@ use crate::listener::{Listener, Listening, Protocol, listen};
 use crate::reactor::Reactors;
 use crate::tls::Tls;
 use crate::worker::{Common, Worker};
-use nuthatch_cache::{Cache, Eviction};
+use nuthatch_cache::{Ahead, Cache, Eviction};
 use std::io;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
@@ -70,6 +70,8 @@ pub struct Running {
     admin: Option<Admin>,
     threads: Vec<JoinHandle<io::Result<()>>>,
     files: SocketFiles,
+    /// So that no request waits for memory that the system must zero first.
+    _ahead: Ahead,
 }
 
 /// Stops a server.
@@ -106,9 +108,16 @@ impl Running {
         let mut resp = listeners.iter().filter(|one| one.protocol == Protocol::Resp);
         server.port = resp.find_map(|one| one.address.port()).unwrap_or(0);
         server.facts.extend(facts(&listeners, options.threads));
-        let common = Arc::new(Common::new(server, options, reactor));
-        let threads = Vec::new();
-        let mut running = Self { common, listeners, admin_addresses, admin: None, threads, files };
+        let ahead = Ahead::start(&server.cache)?;
+        let mut running = Self {
+            common: Arc::new(Common::new(server, options, reactor)),
+            listeners,
+            admin_addresses,
+            admin: None,
+            threads: Vec::new(),
+            files,
+            _ahead: ahead,
+        };
         for (number, listening) in sockets.into_iter().enumerate() {
             running.spawn(number, listening)?;
         }

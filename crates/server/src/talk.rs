@@ -18,14 +18,14 @@ impl Talk {
     /// At the start of a request. A client that is not trusted must log in first, and may send no
     /// more than that takes.
     pub(crate) fn new(protocol: Protocol, server: &Server, trusted: bool) -> Self {
-        let value_most = server.value_most();
+        let gathered_most = server.gathered_most();
         match protocol {
             Protocol::Resp => Self::Resp(resp::Decoder::new(resp_limits(server, trusted))),
             Protocol::Memcache => {
                 Self::Memcache(memcache::Decoder::new(memcache_limits(server, trusted)))
             }
             Protocol::Pmc => {
-                let most = u32::try_from(value_most + KEY_AND_VERB_MOST).unwrap_or(u32::MAX);
+                let most = u32::try_from(gathered_most + KEY_AND_VERB_MOST).unwrap_or(u32::MAX);
                 Self::Pmc(Box::new(PmcDecoder {
                     messages: pmc::Decoder::new(most),
                     resp: resp::Decoder::new(resp_limits(server, trusted)),
@@ -33,7 +33,7 @@ impl Talk {
             }
             Protocol::Mrcache(framing) => {
                 let limits =
-                    mrcache::Limits { value_len: value_most, ..mrcache::Limits::default() };
+                    mrcache::Limits { value_len: gathered_most, ..mrcache::Limits::default() };
                 Self::Mrcache(framing, mrcache::Decoder::new(limits))
             }
         }
@@ -45,6 +45,26 @@ impl Talk {
             Self::Memcache(_) => Protocol::Memcache,
             Self::Pmc(_) => Protocol::Pmc,
             Self::Mrcache(framing, _) => Protocol::Mrcache(*framing),
+        }
+    }
+
+    /// The value of which bytes are missing, where that is what a request misses that is not whole:
+    /// where it starts, and its length. Of protocols that announce it and can do without its bytes.
+    #[inline]
+    pub(crate) fn awaits(&self) -> Option<(usize, usize)> {
+        match self {
+            Self::Resp(decoder) => decoder.awaits(),
+            Self::Memcache(decoder) => decoder.awaits(),
+            Self::Pmc(_) | Self::Mrcache(..) => None,
+        }
+    }
+
+    /// That value is received elsewhere.
+    pub(crate) fn elide(&mut self) {
+        match self {
+            Self::Resp(decoder) => decoder.elide(),
+            Self::Memcache(decoder) => decoder.elide(),
+            Self::Pmc(_) | Self::Mrcache(..) => {}
         }
     }
 
@@ -70,7 +90,7 @@ fn memcache_limits(server: &Server, trusted: bool) -> memcache::Limits {
 }
 
 fn resp_limits(server: &Server, trusted: bool) -> resp::Limits {
-    let bulk_len = u32::try_from(server.settings.bulk_len_most()).unwrap_or(u32::MAX);
+    let bulk_len = u32::try_from(server.value_most()).unwrap_or(u32::MAX);
     let limits = resp::Limits { bulk_len, ..resp::Limits::default() };
     if trusted { limits } else { limits.before_auth() }
 }

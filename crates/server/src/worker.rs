@@ -291,13 +291,22 @@ impl<'c> Worker<'c> {
 
     /// Bytes came: they are executed with those of others, behind what came before.
     fn receive(&mut self, number: Number, filled: Filled) {
-        let Self { reactor, connections, works, .. } = self;
+        let Self { reactor, connections, works, session, .. } = self;
         let connection = connections.get(number).filter(|connection| !connection.closing);
         let Some(connection) = connection else { return reactor.give_back(filled) };
         let works = &mut works[connection.talk.protocol().index()];
         if connection.tls.is_some() {
-            receive_tls(connection, reactor.bytes(&filled), (number, works));
-        } else if let Some(at) = connection.work {
+            receive_tls(connection, session, reactor.bytes(&filled), (number, works));
+            return reactor.give_back(filled);
+        }
+        let Ok(taken) = connection.draft.fill(session, reactor.bytes(&filled)) else {
+            connection.refuse_input();
+            return reactor.give_back(filled);
+        };
+        if taken == filled.len() {
+            return reactor.give_back(filled);
+        }
+        if let Some(at) = connection.work {
             let source = std::mem::replace(&mut works[at].source, Source::Inbox(Vec::new()));
             let mut inbox = match source {
                 Source::Inbox(bytes) => bytes,
@@ -307,14 +316,14 @@ impl<'c> Worker<'c> {
                     bytes
                 }
             };
-            append(&mut inbox, reactor.bytes(&filled));
+            append(&mut inbox, &reactor.bytes(&filled)[taken..]);
             works[at].source = Source::Inbox(inbox);
         } else if connection.inbox.is_empty() && !connection.blocked {
             connection.work = Some(works.len());
             works.push(Work { connection: number, source: Source::Buffer(filled), start: 0 });
             return;
         } else {
-            append(&mut connection.inbox, reactor.bytes(&filled));
+            append(&mut connection.inbox, &reactor.bytes(&filled)[taken..]);
             if !connection.blocked {
                 connection.enqueue(number, works);
             }
@@ -374,6 +383,7 @@ impl<'c> Worker<'c> {
             if let Some(connection) = self.connections.get(work.connection) {
                 connection.work = None;
                 connection.keep(work, *progress, &self.reactor, server);
+                connection.begin_draft(&mut self.session, server);
                 if connection.waits {
                     self.waiting.push(work.connection);
                     begun += usize::from(!progress.is_none());
@@ -507,16 +517,22 @@ fn append(inbox: &mut Vec<u8>, bytes: &[u8]) {
 /// Bytes came over TLS: what they hold goes behind what came before.
 fn receive_tls(
     connection: &mut Connection,
+    session: &mut Session<'_>,
     bytes: &[u8],
     (number, works): (Number, &mut Vec<Work>),
 ) {
-    let Connection { tls: Some(tls), inbox, .. } = connection else { return };
+    let Connection { tls: Some(tls), inbox, draft, .. } = connection else { return };
     let inbox = match connection.work.map(|at| &mut works[at].source) {
         Some(Source::Inbox(bytes)) => bytes,
         _ => inbox,
     };
+    let before = inbox.len();
     // What came whole before the end is answered.
     connection.ended |= !tls.receive(bytes, inbox);
+    let Ok(taken) = draft.fill(session, &inbox[before..]) else {
+        return connection.refuse_input();
+    };
+    inbox.drain(before..before + taken);
     if connection.work.is_none() && !connection.blocked && !connection.inbox.is_empty() {
         connection.enqueue(number, works);
     }

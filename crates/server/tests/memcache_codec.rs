@@ -340,3 +340,46 @@ fn stored(fields: &[Vec<u8>]) -> Stored {
     }
     stored
 }
+
+/// A value that goes elsewhere is not among the bytes, and its request says so.
+#[test]
+fn a_value_may_be_received_elsewhere() {
+    let lines = [&b"set k 7 0 1000\r\n"[..], b"ms k 1000 T0\r\n", b"append k 0 0 1000 noreply\n"];
+    for line in lines {
+        let mut decoder = Decoder::new(Limits::default());
+        assert_eq!(decoder.next(&[line, b"vv"].concat()), Step::More { needed: 1000 });
+        assert_eq!(decoder.awaits(), Some((line.len(), 1000)));
+        decoder.elide();
+        assert_eq!(decoder.awaits(), None);
+        for rest in [&b""[..], b"\r"] {
+            let needed = 2 - rest.len();
+            assert_eq!(decoder.next(&[line, rest].concat()), Step::More { needed });
+        }
+        let all = [line, b"\r\nmn\r\n"].concat();
+        match decoder.next(&all) {
+            Step::Request { request: Request::Store(store), consumed } => {
+                assert_eq!((store.value, consumed), (&b""[..], line.len() + 2));
+            }
+            Step::Request { request: Request::Meta(meta), consumed } => {
+                assert_eq!((meta.value, consumed), (&b""[..], line.len() + 2));
+            }
+            other => panic!("{other:?}"),
+        }
+        assert!(decoder.was_elided() && !decoder.was_elided());
+        let next = decoder.next(b"mn\r\n");
+        assert_eq!(next, Step::Request { request: Request::Noop, consumed: 4 });
+        assert!(!decoder.was_elided());
+        // Where the line does not end behind it.
+        decoder.next(line);
+        decoder.elide();
+        let wrong = [line, b"xx"].concat();
+        match decoder.next(&wrong) {
+            Step::Error { error: Error::BadChunk, consumed, close: false } => {
+                assert_eq!(consumed, wrong.len());
+            }
+            Step::Skip { consumed } => assert_eq!(consumed, wrong.len()),
+            other => panic!("{other:?}"),
+        }
+        assert!(decoder.was_elided());
+    }
+}

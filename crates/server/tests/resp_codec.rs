@@ -231,3 +231,46 @@ fn write(reply: &mut Reply<'_>, call: &[Vec<u8>]) {
         other => panic!("no reply {}", other.escape_ascii()),
     }
 }
+
+/// An argument whose bytes go elsewhere is found as long as it was announced, wherever the request
+/// is cut.
+#[test]
+fn an_argument_may_be_received_elsewhere() {
+    let value = [b'v'; 1000];
+    let request = [b"*4\r\n$3\r\nSET\r\n$1\r\nk\r\n$1000\r\n", &value[..], b"\r\n$2\r\nNX\r\n"];
+    let request = request.concat();
+    let start = request.iter().position(|byte| *byte == b'v').expect("a value");
+    for cut in start..start + value.len() {
+        let (mut decoder, mut args) = (Decoder::new(Limits::default()), Vec::new());
+        assert!(matches!(decoder.next(&request[..cut], &mut args), Ok(Step::More { .. })));
+        assert_eq!(decoder.awaits(), Some((start, value.len())));
+        decoder.elide();
+        assert_eq!(decoder.awaits(), None);
+        let without = [&request[..start], &request[start + value.len()..]].concat();
+        for end in start..without.len() {
+            let step = decoder.next(&without[..end], &mut args);
+            assert!(matches!(step, Ok(Step::More { .. })), "{step:?} up to {end}");
+            assert_eq!(decoder.awaits(), None, "once for each request");
+        }
+        let consumed = without.len();
+        let all = [&without[..], b"*1\r\n$4\r\nPING\r\n"].concat();
+        assert_eq!(decoder.next(&all, &mut args), Ok(Step::Request { consumed }));
+        let found: Vec<_> = args.iter().map(|span| span.of(&without)).collect();
+        assert_eq!(found, [Some(&b"SET"[..]), Some(b"k"), None, Some(b"NX")]);
+        assert_eq!(args[2].len as usize, value.len());
+        args.clear();
+        let consumed = all.len() - consumed;
+        let step = decoder.next(&all[without.len()..], &mut args);
+        assert_eq!((step, args.len()), (Ok(Step::Request { consumed }), 1));
+    }
+    // What is behind it must be the end of a line as ever, and the whole no longer than allowed.
+    let limits = Limits { request_len: 1050, ..Limits::default() };
+    let wrong = [(limits, &b"\rx"[..]), (limits, b"\r\n$100\r\n"), (Limits::default(), b"x")];
+    for (limits, rest) in wrong {
+        let (mut decoder, mut args) = (Decoder::new(limits), Vec::new());
+        decoder.next(&request[..=start], &mut args).expect("a part");
+        decoder.elide();
+        let step = decoder.next(&[&request[..start], rest, b"\n\n"].concat(), &mut args);
+        assert!(step.is_err(), "{step:?}");
+    }
+}

@@ -7,9 +7,11 @@ use crate::commands::Failure;
 use crate::figures::{bytes, grouped};
 use hdrhistogram::Histogram;
 use nuthatch_bench::Random;
-use nuthatch_cache::{Cache, Options, Write as Store};
+use nuthatch_cache::{Ahead, Cache, Options, Write as Store};
 use rustix::time::{ClockId, Timespec, clock_gettime};
-use std::fmt::Write;
+use std::fmt::{Display, Write};
+use std::sync::Arc;
+use std::thread;
 
 /// Bytes of a key.
 const KEY_LEN: usize = 16;
@@ -30,6 +32,8 @@ pub(crate) struct FillBench {
     pub(crate) value_len: usize,
     /// How often the budget is written over.
     pub(crate) times: u64,
+    /// Threads that write.
+    pub(crate) threads: u32,
     /// Rows in JSON instead of a table.
     pub(crate) json: bool,
 }
@@ -80,15 +84,36 @@ impl FillBench {
     }
 
     fn fill(&self, time: Time) -> Result<Filled, Failure> {
-        let failure = |error: &dyn std::fmt::Display| Failure::Error(error.to_string());
         let cache = Cache::new(Options::new().memory(self.memory)).map_err(|e| failure(&e))?;
+        let cache = Arc::new(cache);
+        let _ahead = Ahead::start(&cache).map_err(|e| failure(&e))?;
+        let held = thread::scope(|scope| {
+            let part = |thread| {
+                let cache = &cache;
+                scope.spawn(move || self.fill_part(cache, time, thread))
+            };
+            let parts: Vec<_> = (0..self.threads).map(part).collect();
+            let mut all = histogram()?;
+            for part in parts {
+                let part = part.join().map_err(|_| failure(&"a thread died"))??;
+                all.add(part).map_err(|e| failure(&e))?;
+            }
+            Ok::<_, Failure>(all)
+        })?;
+        let stats = cache.stats();
+        let writes = held.len();
+        Ok(Filled { time, writes, evicted: stats.evicted, expired: stats.expired, held })
+    }
+
+    /// What one of the threads writes.
+    fn fill_part(&self, cache: &Cache, time: Time, thread: u32) -> Result<Histogram<u64>, Failure> {
         let mut session = cache.session().map_err(|e| failure(&e))?;
-        let mut held = Histogram::new_with_bounds(1, LONGEST_NS, 3).map_err(|e| failure(&e))?;
-        let mut random = Random::new(1);
+        let mut held = histogram()?;
+        let mut random = Random::new(1 + u64::from(thread));
         let value = vec![b'v'; self.value_len];
         let writes = self.times * self.memory / (KEY_LEN + self.value_len) as u64;
         let mut before = time.now_ns();
-        for number in 0..writes {
+        for number in (u64::from(thread)..writes).step_by(self.threads as usize) {
             let again = number % AGAIN_EVERY == 0;
             let below = u32::try_from(number + 1).unwrap_or(u32::MAX);
             let number = if again { u64::from(random.below(below)) } else { number };
@@ -100,7 +125,7 @@ impl FillBench {
             let mut turn = session.turn();
             while turn.set(key.as_bytes(), &value, &store).is_err() {
                 if !turn.renew() {
-                    return Err(Failure::Error("there is no room, and none was made".to_owned()));
+                    return Err(failure(&"there is no room, and none was made"));
                 }
             }
             drop(turn);
@@ -108,8 +133,7 @@ impl FillBench {
             held.saturating_record(now.saturating_sub(before).max(1));
             before = now;
         }
-        let stats = cache.stats();
-        Ok(Filled { time, writes, evicted: stats.evicted, expired: stats.expired, held })
+        Ok(held)
     }
 
     fn table(&self, all: &[Filled]) -> String {
@@ -137,6 +161,14 @@ impl FillBench {
         }
         text
     }
+}
+
+fn failure(error: &dyn Display) -> Failure {
+    Failure::Error(error.to_string())
+}
+
+fn histogram() -> Result<Histogram<u64>, Failure> {
+    Histogram::new_with_bounds(1, LONGEST_NS, 3).map_err(|e| failure(&e))
 }
 
 impl Filled {

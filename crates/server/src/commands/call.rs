@@ -3,19 +3,28 @@
 use super::{Client, Keys, Server};
 use crate::lent::SHOWN_FROM;
 use crate::protocol::resp::{Reply, Span};
-use nuthatch_cache::{Item, Turn};
+use nuthatch_cache::{Draft, Item, Turn};
 
 /// The arguments of a request, the command's name first.
 #[derive(Clone, Copy, Debug)]
 pub struct Args<'a> {
     bytes: &'a [u8],
     spans: &'a [Span],
+    /// Where the value of the argument lies that is not in these bytes.
+    draft: Option<&'a Draft>,
 }
 
 impl<'a> Args<'a> {
     /// Arguments that lie in these bytes.
+    #[inline]
     pub fn new(bytes: &'a [u8], spans: &'a [Span]) -> Self {
-        Self { bytes, spans }
+        Self { bytes, spans, draft: None }
+    }
+
+    /// The same, of which one may lie in the draft.
+    #[inline]
+    pub(crate) fn with_draft(self, draft: Option<&'a Draft>) -> Self {
+        Self { draft, ..self }
     }
 
     /// How many there are.
@@ -33,7 +42,21 @@ impl<'a> Args<'a> {
     /// The argument at this place; empty beyond the last one.
     #[inline]
     pub fn get(&self, at: usize) -> &'a [u8] {
-        self.spans.get(at).and_then(|span| span.of(self.bytes)).unwrap_or_default()
+        self.spans.get(at).map(|span| self.of(*span)).unwrap_or_default()
+    }
+
+    #[inline]
+    fn of(&self, span: Span) -> &'a [u8] {
+        match span.of(self.bytes) {
+            Some(argument) => argument,
+            None => self.elsewhere(span),
+        }
+    }
+
+    #[cold]
+    fn elsewhere(&self, span: Span) -> &'a [u8] {
+        let draft = self.draft.filter(|_| span.is_elsewhere());
+        draft.and_then(Draft::value).unwrap_or_default()
     }
 
     /// Those from this place on, the first of them as if it were the name.
@@ -44,7 +67,7 @@ impl<'a> Args<'a> {
     /// Bytes of the whole request, with what frames it.
     #[inline]
     pub(super) fn request_len(&self) -> usize {
-        self.bytes.len()
+        self.bytes.len() + self.draft.map_or(0, Draft::value_len)
     }
 
     /// Those of the arguments that are keys.
@@ -64,10 +87,8 @@ impl<'a> Args<'a> {
 
     /// The arguments from this place on.
     pub fn from(&self, at: usize) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let bytes = self.bytes;
-        self.spans[at.min(self.spans.len())..]
-            .iter()
-            .map(move |span| span.of(bytes).unwrap_or_default())
+        let args = *self;
+        self.spans[at.min(self.spans.len())..].iter().map(move |span| args.of(*span))
     }
 }
 

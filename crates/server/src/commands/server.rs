@@ -47,6 +47,12 @@ const HELD_PART: u64 = 2;
 /// When they take no more than this part again, nothing needs to be spared.
 const SPARED_PART: u64 = 4;
 
+/// The same for so many quarters of the budget, with long values that are being received.
+const DRAFTED_QUARTERS: u64 = 3;
+
+/// Of the budget, a value may take so many eighths that is gathered with its request.
+const GATHERED_EIGHTHS: u64 = 3;
+
 /// However little memory there is, an answer may be so long.
 const ANSWER_LEAST: u64 = 64 << 10;
 
@@ -138,6 +144,13 @@ impl Server {
         self.cache.value_most().min(sent)
     }
 
+    /// The longest value in bytes where it is gathered with its request before it is stored: it
+    /// must have room twice.
+    pub(crate) fn gathered_most(&self) -> usize {
+        let most = self.cache.memory() / 8 * GATHERED_EIGHTHS;
+        self.value_most().min(usize::try_from(most).unwrap_or(usize::MAX))
+    }
+
     /// Counts memory that connections and buffers take of the budget, or give back.
     pub(crate) fn hold(&self, bytes: isize) {
         let held = self.held.fetch_add(bytes, Ordering::Relaxed) + bytes;
@@ -151,7 +164,22 @@ impl Server {
 
     /// Whether connections take so much memory that they must make do with less.
     pub(crate) fn is_short_of_memory(&self) -> bool {
-        self.held() > self.cache.memory() / HELD_PART
+        self.room_held() == 0
+    }
+
+    /// Bytes that connections may still take, before they must make do with less.
+    fn room_held(&self) -> u64 {
+        let (memory, held) = (self.cache.memory(), self.held());
+        let most = memory / HELD_PART;
+        let with_drafts = memory / 4 * DRAFTED_QUARTERS;
+        most.min(with_drafts.saturating_sub(self.cache.drafted())).saturating_sub(held)
+    }
+
+    /// Whether a value of so many bytes may be received into the cache before its request is whole:
+    /// connections must keep some room.
+    pub(crate) fn may_draft(&self, len: usize) -> bool {
+        let taken = self.held() + self.cache.drafted() + len as u64;
+        taken < self.cache.memory() / 4 * DRAFTED_QUARTERS && !self.is_short_of_memory()
     }
 
     /// Whether there is room for what connections may want later. In between, all stays as it is.
@@ -162,8 +190,7 @@ impl Server {
     /// The longest answer to one request in bytes, as much as connections may still take. One that
     /// may become longer by far than its request is held to that.
     pub fn answer_most(&self) -> usize {
-        let left = (self.cache.memory() / HELD_PART).saturating_sub(self.held());
-        usize::try_from(left.max(ANSWER_LEAST)).unwrap_or(usize::MAX)
+        usize::try_from(self.room_held().max(ANSWER_LEAST)).unwrap_or(usize::MAX)
     }
 
     /// Where a thread counts. Each thread takes its own, once.

@@ -54,21 +54,24 @@ fn set(call: &mut Call<'_>) -> Result {
 
 /// Stores a value if the condition holds, and answers the old one in any case.
 fn exchange(call: &mut Call<'_>, condition: Condition<'_>, write: Write<'_>) -> Result {
-    let value = call.args.get(2);
-    answer_old(
-        call,
-        |_| value.len(),
-        |item, new| {
-            let holds = match condition {
-                Condition::Absent => item.is_none(),
-                Condition::Present => item.is_some(),
-                Condition::Value(value) => item.is_some_and(|item| item.value() == value),
-                Condition::Always | Condition::Cas(_) => true,
-            };
-            new.extend_from_slice(value);
-            holds.then_some(write)
-        },
-    )
+    let start = call.out.len();
+    let (turn, args) = (call.turn, call.args);
+    turn.set_by(args.get(1), args.get(2), |item| {
+        // What an earlier try answered is not what was replaced.
+        call.take_back(start);
+        match &item {
+            Some(item) => call.reply_value(item),
+            None => call.reply().null(),
+        }
+        let holds = match condition {
+            Condition::Absent => item.is_none(),
+            Condition::Present => item.is_some(),
+            Condition::Value(value) => item.is_some_and(|item| item.value() == value),
+            Condition::Always | Condition::Cas(_) => true,
+        };
+        (holds.then_some(write), ())
+    })?;
+    Ok(())
 }
 
 /// Answers the value of the first argument, and changes the item as it was answered. The new value

@@ -5,16 +5,23 @@ use crate::connection::Connection;
 use crate::full::Full;
 use crate::journal;
 use crate::memcache::{self, Call, Next};
-use crate::protocol::memcache::{Error, KeyRoom, Request as Asked, Step as Found, reply};
+use crate::protocol::memcache::{Error, KeyRoom, Request as Asked, Step as Found};
+use crate::protocol::memcache::{reply, with_value};
 use crate::protocol::resp::Span;
 use crate::talk::Talk;
+use nuthatch_cache::Draft;
 
 pub(crate) struct MemcacheDriver;
 
 /// A request of memcached's, or why there is none.
 pub(crate) enum Request<'b> {
     Asked(Asked<'b>),
-    Fault { error: Error, close: bool },
+    /// One whose value is the connection's draft.
+    Drafted(Asked<'b>),
+    Fault {
+        error: Error,
+        close: bool,
+    },
 }
 
 impl Driver for MemcacheDriver {
@@ -28,6 +35,9 @@ impl Driver for MemcacheDriver {
     ) -> Step<Request<'b>> {
         let Talk::Memcache(decoder) = &mut connection.talk else { return Step::More };
         match decoder.next(bytes) {
+            Found::Request { request, consumed } if decoder.was_elided() => {
+                Step::Request { request: Request::Drafted(request), consumed }
+            }
             Found::Request { request, consumed } => {
                 Step::Request { request: Request::Asked(request), consumed }
             }
@@ -41,7 +51,7 @@ impl Driver for MemcacheDriver {
 
     #[inline]
     fn keys(request: &Request<'_>, _: &[Span], each: impl FnMut(&[u8]) -> bool) {
-        if let Request::Asked(request) = request {
+        if let Request::Asked(request) | Request::Drafted(request) = request {
             let mut room = KeyRoom::default();
             memcache::keys(request, &mut room).all(each);
         }
@@ -60,22 +70,8 @@ impl Driver for MemcacheDriver {
     #[inline]
     fn execute(request: &Request<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
         match request {
-            Request::Asked(request) => {
-                let Connection { client, out, .. } = &mut *stage.connection;
-                if !client.may_all() && !memcache::admit(client, stage.server, request, out) {
-                    if !stage.connection.trusted {
-                        stage.connection.note_log_in(stage.server);
-                    }
-                    return Ok(());
-                }
-                let (kind, len) = memcache::kind(request);
-                let start = stage.connection.out.len();
-                stage.connection.client.begin(stage.server, len);
-                let next = memcache::execute(&mut call(stage), request)?;
-                let Connection { client, out, .. } = &*stage.connection;
-                client.end(stage.server, (kind, len, out.len() - start), stage.turn.now_ms());
-                stage.connection.closing |= next == Next::Close;
-            }
+            Request::Asked(request) => execute(request, stage)?,
+            Request::Drafted(request) => execute_drafted(request, stage)?,
             Request::Fault { error, close } => {
                 if *close {
                     journal::request_malformed(stage.connection.client.peer(), error);
@@ -89,10 +85,39 @@ impl Driver for MemcacheDriver {
 
     #[cold]
     fn out_of_memory(request: &Request<'_>, stage: &mut Stage<'_>) {
-        if let Request::Asked(request) = request {
+        if let Request::Asked(request) | Request::Drafted(request) = request {
             memcache::out_of_memory(&mut call(stage), request);
         }
     }
+}
+
+#[inline]
+fn execute(request: &Asked<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
+    let Connection { client, out, .. } = &mut *stage.connection;
+    if !client.may_all() && !memcache::admit(client, stage.server, request, out) {
+        if !stage.connection.trusted {
+            stage.connection.note_log_in(stage.server);
+        }
+        return Ok(());
+    }
+    let (kind, len) = memcache::kind(request);
+    let start = stage.connection.out.len();
+    stage.connection.client.begin(stage.server, len);
+    let next = memcache::execute(&mut call(stage), request)?;
+    let Connection { client, out, .. } = &*stage.connection;
+    client.end(stage.server, (kind, len, out.len() - start), stage.turn.now_ms());
+    stage.connection.closing |= next == Next::Close;
+    Ok(())
+}
+
+#[cold]
+fn execute_drafted(request: &Asked<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
+    let drafting = std::mem::take(&mut stage.connection.draft);
+    let value = drafting.get().and_then(Draft::value).unwrap_or_default();
+    let result = execute(&with_value(*request, value), stage);
+    // Where there is no room it is executed once more.
+    stage.connection.draft = drafting;
+    result
 }
 
 #[inline]

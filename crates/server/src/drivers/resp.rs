@@ -113,7 +113,8 @@ impl Driver for RespDriver {
             }
             return Ok(());
         };
-        let Connection { client, out, .. } = &mut **connection;
+        let Connection { client, out, draft, .. } = &mut **connection;
+        let args = args.with_draft(draft.get());
         let mut call = Call { turn, client, server, args, out };
         if execute_found(&mut call, found) == Err(Failure::Full) {
             return Err(Full);

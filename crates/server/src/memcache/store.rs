@@ -48,7 +48,7 @@ impl Storing<'_> {
             // It is never stored where there is anything to compare with.
             (StoreMode::Add, _) => Condition::Absent,
             (StoreMode::Set | StoreMode::Replace, Some(cas)) if self.invalidate => {
-                return self.store_or_invalidate((turn, server), cas);
+                return self.store_or_invalidate(turn, cas);
             }
             (StoreMode::Set | StoreMode::Replace, Some(cas)) => Condition::Cas(cas),
             (StoreMode::Set, None) => Condition::Always,
@@ -104,11 +104,7 @@ impl Storing<'_> {
 
     /// Stores the value if the item has this number; if it has a later one, the value is stored as
     /// a stale one, for which nobody else is asked to renew it.
-    fn store_or_invalidate(
-        &self,
-        (turn, server): (&Turn<'_>, &Server),
-        cas: u64,
-    ) -> Result<Stored> {
+    fn store_or_invalidate(&self, turn: &Turn<'_>, cas: u64) -> Result<Stored> {
         let change = |item: Option<Item<'_>>| {
             let Some(item) = item else { return (None, Stored::NotFound) };
             if item.cas() == Some(cas) {
@@ -122,15 +118,6 @@ impl Storing<'_> {
             let write = self.write().expiry(End::of(&item).expiry());
             (Some(write.marks(STALE | item.marks() & WON)), self.stored())
         };
-        let stored = update(
-            (turn, server),
-            self.key,
-            |_| self.value.len(),
-            |item, value| {
-                value.extend_from_slice(self.value);
-                change(item)
-            },
-        )?;
-        stored.ok_or(NO_ROOM)
+        Ok(turn.set_by(self.key, self.value, change)?)
     }
 }

@@ -159,31 +159,28 @@ fn lines_of_memcached_have_an_end() {
 #[test]
 fn values_that_are_too_long_are_refused_and_the_old_ones_are_gone_or_stay() {
     let subject = Subject::new();
-    let (longest, too_long) =
-        (vec![b'v'; subject.cache.value_most()], vec![b'v'; subject.cache.value_most() + 1]);
-    let (most, len) = (longest.len(), too_long.len());
-    let pmc =
-        format!("ERROR: a value of {len} bytes is too long: at most {most} can be stored\x1f");
-    let refusals: [(usize, &[u8]); 3] = [
-        (RESP, b"-ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n"),
-        (MEMCACHE, b"SERVER_ERROR object too large for cache\r\n"),
-        (PMC, pmc.as_bytes()),
-    ];
-    for (listener, refusal) in refusals {
+    let too_long = vec![b'v'; subject.cache.value_most() + 1];
+    let longest = &too_long[1..];
+    for listener in [MEMCACHE, RESP] {
         let mut stream = subject.connect(listener);
-        let (request, stored) = set(listener, "k", &longest);
+        let (request, stored) = set(listener, "k", longest);
         ask(&mut stream, &request, stored);
-        let (ask_for, found) = get(listener, "k", &longest);
+        let (ask_for, found) = get(listener, "k", longest);
         ask(&mut stream, &ask_for, &found);
         let (request, _) = set(listener, "k", &too_long);
-        ask(&mut stream, &request, refusal);
         // Redis keeps the old value, as for every refused request; memcached does not.
-        let after = if listener == RESP { &found } else { miss(listener) };
-        ask(&mut stream, &ask_for, after);
+        if listener == RESP {
+            let refusal = b"-ERR Protocol error: invalid bulk length\r\n";
+            ask_last(&mut stream, &request[..40], refusal);
+            ask(&mut subject.connect(RESP), &ask_for, &found);
+        } else {
+            ask(&mut stream, &request, b"SERVER_ERROR object too large for cache\r\n");
+            ask(&mut stream, &ask_for, miss(listener));
+        }
     }
     let mut resp = subject.connect(RESP);
-    let refusal = refusals[0].1;
-    ask(&mut resp, &framed(&[b"APPEND", b"k", &too_long]), refusal);
+    let refusal = b"-ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n";
+    ask(&mut resp, b"APPEND k x\r\n", refusal);
     ask(&mut resp, b"SETRANGE k 1099511627776 x\r\n", refusal);
     ask(&mut resp, b"SETRANGE k -1 x\r\n", b"-ERR offset is out of range\r\n");
     let text = b"-ERR bit offset is not an integer or out of range\r\n";
@@ -191,10 +188,25 @@ fn values_that_are_too_long_are_refused_and_the_old_ones_are_gone_or_stay() {
     subject.is_well();
 }
 
+/// What is gathered with its request must have room twice.
+#[test]
+fn the_longest_values_of_poor_mans_cache_and_mrcache_are_stored() {
+    let subject = Subject::new();
+    let longest = vec![b'v'; subject.cache.memory() as usize / 8 * 3];
+    for listener in [PMC, MRCACHE] {
+        let mut stream = subject.connect(listener);
+        let (request, stored) = set(listener, "k", &longest);
+        ask(&mut stream, &request, stored);
+        let (request, found) = get(listener, "k", &longest);
+        ask(&mut stream, &request, &found);
+        subject.is_well();
+    }
+}
+
 #[test]
 fn a_message_of_poor_mans_cache_without_end_is_refused() {
     let subject = Subject::new();
-    let most = subject.cache.value_most() + Cache::KEY_MOST + 5;
+    let most = subject.cache.memory() as usize / 8 * 3 + Cache::KEY_MOST + 5;
     let message = vec![b'x'; most + 1];
     let answer = format!("OK\x1fERROR: Request is longer than {most} bytes\x1f");
     let request = [b"SET k v\x1f", &*message].concat();

@@ -1,5 +1,6 @@
 //! A server, and raw bytes over its sockets.
 
+mod drafts;
 mod log_in;
 mod long;
 mod protocols;

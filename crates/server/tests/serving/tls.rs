@@ -104,6 +104,15 @@ fn requests_and_answers_of_all_sizes_go_through_tls(reactors: Reactors) {
     ask(&mut stream, &b"GET k\r\n".repeat(50), &expected);
     let mut other = house.client((&server, 1), None);
     ask(&mut other, b"mg k s\r\n", b"HD s60000\r\n");
+    // So long that it is received into the cache, from records that hold more than the value.
+    let long = vec![b'w'; 5_000_001];
+    let set = format!("PING\r\n*3\r\n$3\r\nSET\r\n$1\r\nl\r\n${}\r\n", long.len());
+    let set = [set.as_bytes(), &long, b"\r\nSTRLEN l\r\n"].concat();
+    let expected = [b"$5000001\r\n", &long[..], b"\r\n"].concat();
+    for _ in 0..3 {
+        ask(&mut stream, &set, b"+PONG\r\n+OK\r\n:5000001\r\n");
+        ask(&mut stream, b"GET l\r\n", &expected);
+    }
     // Pieces of records, and of requests.
     other.sock.set_nodelay(true).expect("a socket");
     for byte in b"mg k s\r\n" {

@@ -13,13 +13,14 @@ const ABOUT: [&str; 2] = [
 Writes keys of 16 bytes until the budget was written over several times: first the index grows, \
 then room is made for every write. A quarter of the writes replace an earlier value, and an eighth \
 expires after half a second. Each write is timed by the clock, and in a second run by the time \
-that the processor gave to it: where others use the machine, the longest by the clock are theirs.",
+that the processor gave to it: where others use the machine, the longest by the clock are theirs. \
+Beside the threads that write, one has memory ready before they need it, as in the server.",
 ];
 
 const NOTES: &str = "\
 Examples:
   nuthatch bench fill
-  nuthatch bench fill --memory 4GiB --value-bytes 1000 --json
+  nuthatch bench fill --memory 4GiB --value-bytes 1000 --threads 2 --json
 
 Rows in JSON:
   {\"time\":\"processor\",\"writes\":6942284,\"p50_ns\":410,\"p99_ns\":2100,\"p999_ns\":9000,
@@ -42,6 +43,10 @@ pub(super) struct Fill {
     #[arg(long, value_name = "N", default_value = "3")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1000))]
     times: u64,
+    /// Threads that write, each its part
+    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
+    threads: u32,
     /// Print an array of rows in JSON
     #[arg(long)]
     json: bool,
@@ -49,8 +54,9 @@ pub(super) struct Fill {
 
 impl Fill {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        let &Self { memory, value_bytes, times, json } = self;
-        let bench = FillBench { memory, value_len: value_bytes as usize, times, json };
+        let &Self { memory, value_bytes, times, threads, json } = self;
+        let value_len = value_bytes as usize;
+        let bench = FillBench { memory, value_len, times, threads, json };
         let text = bench.run()?;
         let mut stdout = Stdout::new();
         stdout.put(text.as_bytes())?;

@@ -82,6 +82,12 @@ pub struct Decoder {
     needed: usize,
     /// How many bytes of a refused data block are still to come.
     skip: usize,
+    /// Where the data block of the first request starts while it is not whole, and whether its
+    /// value is received elsewhere.
+    block_start: usize,
+    elided: bool,
+    /// The last request was one whose value was received elsewhere.
+    was_elided: bool,
 }
 
 impl Decoder {
@@ -89,7 +95,40 @@ impl Decoder {
     pub fn new(limits: Limits) -> Self {
         let object_len = limits.object_len.min(MAX_OBJECT_LEN);
         let many_keys_len = limits.many_keys_len.clamp(MAX_LINE_LEN, MAX_OBJECT_LEN);
-        Self { limits: Limits { object_len, many_keys_len }, searched: 0, needed: 0, skip: 0 }
+        let limits = Limits { object_len, many_keys_len };
+        Self {
+            limits,
+            searched: 0,
+            needed: 0,
+            skip: 0,
+            block_start: 0,
+            elided: false,
+            was_elided: false,
+        }
+    }
+
+    /// After [`Step::More`], the value of which bytes are missing, if that is what is missing:
+    /// where it starts in the request, and its length.
+    pub fn awaits(&self) -> Option<(usize, usize)> {
+        let awaits = self.needed > 0 && !self.elided;
+        awaits.then(|| (self.block_start, self.needed - self.block_start - LINE_END_LEN))
+    }
+
+    /// The value that [`awaits`](Self::awaits) tells of is received elsewhere: from here on `next`
+    /// gets the request without it, and finds it empty. [`was_elided`](Self::was_elided) tells
+    /// which request that was.
+    pub fn elide(&mut self) {
+        if self.needed > 0 {
+            self.elided = true;
+            self.needed = self.block_start + LINE_END_LEN;
+        }
+    }
+
+    /// Whether the value of the request, the error or the bytes to skip that came last was received
+    /// elsewhere. Told once.
+    #[inline]
+    pub fn was_elided(&mut self) -> bool {
+        std::mem::take(&mut self.was_elided)
     }
 
     /// The next step with `bytes`: all that was received and not consumed. After
@@ -164,12 +203,13 @@ impl Decoder {
             self.skip = len + LINE_END_LEN;
             return Step::Request { request: too_large(request), consumed: start };
         }
-        let end = start + len + LINE_END_LEN;
+        let end = start + if self.elided { 0 } else { len } + LINE_END_LEN;
         let Some(block) = bytes.get(start..end) else {
-            self.needed = end;
+            (self.block_start, self.needed) = (start, end);
             return Step::More { needed: end - bytes.len() };
         };
         self.needed = 0;
+        self.was_elided = std::mem::take(&mut self.elided);
         // As in memcached, what follows the bytes that were announced is the next line.
         match block.strip_suffix(b"\r\n") {
             Some(value) => Step::Request { request: with_value(request, value), consumed: end },
@@ -249,7 +289,8 @@ fn takes_many_keys(bytes: &[u8]) -> bool {
     verbs.iter().any(|verb| line.starts_with(verb))
 }
 
-fn with_value<'b>(request: Request<'b>, value: &'b [u8]) -> Request<'b> {
+/// The same request with this value, if it has one at all.
+pub(crate) fn with_value<'b>(request: Request<'b>, value: &'b [u8]) -> Request<'b> {
     match request {
         Request::Store(store) => Request::Store(Store { value, ..store }),
         Request::Meta(meta) => Request::Meta(Meta { value, ..meta }),

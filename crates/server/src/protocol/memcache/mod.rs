@@ -17,6 +17,7 @@ mod text;
 mod words;
 
 pub use base64::KeyRoom;
+pub(crate) use decode::with_value;
 pub use decode::{Decoder, Limits, Step};
 pub use error::Error;
 pub use flags::Flags;

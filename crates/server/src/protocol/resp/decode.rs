@@ -27,6 +27,11 @@ pub struct Decoder {
     /// The line that comes next does not end before here. Only of use, and only above zero,
     /// while the request is not whole.
     searched: usize,
+    /// The argument whose bytes are missing: where it starts, and its length; 0 while none's are.
+    awaited: (usize, u32),
+    /// An argument that lies elsewhere: where the line begins that tells its length, and that
+    /// length; 0 while there is none. Of use only while the request is not whole.
+    elided: (usize, u32),
 }
 
 impl Decoder {
@@ -40,6 +45,25 @@ impl Decoder {
             left: 0,
             held: Vec::new(),
             searched: 0,
+            awaited: (0, 0),
+            elided: (0, 0),
+        }
+    }
+
+    /// After [`Step::More`], the argument of which bytes are missing, if that is what is missing:
+    /// where it starts in the request, and its length.
+    pub fn awaits(&self) -> Option<(usize, usize)> {
+        let (start, len) = self.awaited;
+        let awaits = len > 0 && self.done > 0 && self.elided.1 == 0;
+        awaits.then_some((start, len as usize))
+    }
+
+    /// The argument that [`awaits`](Self::awaits) tells of is received elsewhere: from here on
+    /// `next` gets the request without its bytes, and the argument's span lies in no request. Once
+    /// for each request.
+    pub fn elide(&mut self) {
+        if let Some((_, len)) = self.awaits() {
+            self.elided = (self.done, len as u32);
         }
     }
 
@@ -82,7 +106,7 @@ impl Decoder {
             return Ok(Step::Empty { consumed: at });
         }
         let whole = args.len();
-        let step = self.arguments(bytes, at, left, args);
+        let step = self.arguments::<false>(bytes, at, left, args);
         if !matches!(step, Ok(Step::Request { .. })) {
             self.hold(args, whole);
         }
@@ -98,19 +122,24 @@ impl Decoder {
     #[cold]
     fn resume(&mut self, bytes: &[u8], args: &mut Vec<Span>) -> Result<Step, ProtocolError> {
         let mut held = std::mem::take(&mut self.held);
-        let step = self.arguments(bytes, self.done, self.left, &mut held);
+        let step = if self.elided.1 == 0 {
+            self.arguments::<false>(bytes, self.done, self.left, &mut held)
+        } else {
+            self.arguments::<true>(bytes, self.done, self.left, &mut held)
+        };
         if matches!(step, Ok(Step::Request { .. })) {
             args.append(&mut held);
             (self.done, self.searched) = (0, 0);
+            self.elided = (0, 0);
             held.shrink_to(KEPT_SPANS);
         }
         self.held = held;
         step
     }
 
-    /// Reads `left` arguments, the first of them at `at`.
+    /// Reads `left` arguments, the first of them at `at`, one of which may be elided.
     #[inline(always)]
-    fn arguments(
+    fn arguments<const ELIDES: bool>(
         &mut self,
         bytes: &[u8],
         mut at: usize,
@@ -124,20 +153,30 @@ impl Decoder {
                 None => self.bulk_len(rest, at)?,
             };
             let Some((announced, line_len)) = line else {
+                self.awaited = (0, 0);
                 return Ok(self.pause(at, left, 1));
             };
             let start = at + line_len;
-            let whole = start as u64 + u64::from(announced) + 2;
+            let is_elided = ELIDES && at == self.elided.0;
+            let beside = if ELIDES && !is_elided { self.elided.1 } else { 0 };
+            let whole = start as u64 + u64::from(announced) + u64::from(beside) + 2;
             if announced > self.longest_bulk || whole > u64::from(self.limits.request_len) {
                 return Err(self.limits.too_long(announced));
             }
-            let end = start + announced as usize;
+            let end = if is_elided { start } else { start + announced as usize };
             match bytes.get(end..end + 2) {
                 Some(b"\r\n") => {}
                 Some(_) => return Err(ProtocolError::ExpectedLineEnd),
-                None => return Ok(self.pause(at, left, end + 2 - bytes.len())),
+                None => {
+                    self.awaited = (start, announced);
+                    return Ok(self.pause(at, left, end + 2 - bytes.len()));
+                }
             }
-            args.push(Span::between(start, end));
+            args.push(if is_elided {
+                Span::elsewhere(announced)
+            } else {
+                Span::between(start, end)
+            });
             at = end + 2;
             left -= 1;
         }

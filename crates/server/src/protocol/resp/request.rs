@@ -12,6 +12,17 @@ pub struct Span {
 }
 
 impl Span {
+    /// Of an argument of so many bytes that lies elsewhere, and not in its request: no request is
+    /// so long that it could hold this span.
+    pub(crate) fn elsewhere(len: u32) -> Self {
+        Self { start: u32::MAX, len }
+    }
+
+    /// Whether the argument lies elsewhere.
+    pub(crate) fn is_elsewhere(self) -> bool {
+        self.start == u32::MAX
+    }
+
     /// The span from `start` up to `end`, both within a request and so within 32 bits.
     #[inline]
     pub(crate) fn between(start: usize, end: usize) -> Self {

@@ -1,0 +1,295 @@
+//! Values that are received piece by piece straight into their place.
+//!
+//! A draft has the segment of a large item before there is one: room for a head and a key, and
+//! behind it the value, as far as it has come. When [`Turn::set`] and its like are given the value
+//! of a draft, they write head and key before it and the index points there: nothing is copied.
+//!
+//! ```text
+//! draft:  | room for head and key | value, piece by piece              |
+//! item:   |        | head and key | value                              |
+//! ```
+//!
+//! A draft counts in the budget as far as it has come, a granule at a time; so who announces much
+//! and sends little takes little. It holds its segment as a lease does: what becomes of the item
+//! while the draft is there leaves the bytes where they are.
+
+use crate::arena::{Arena, Tail};
+use crate::cache::Cache;
+use crate::config::Eviction;
+use crate::epoch::Epochs;
+use crate::error::{Error, Result};
+use crate::hash::KeyHash;
+use crate::item::Head;
+use crate::large::{Garbage, pages};
+use crate::segments::{DRAFT, Queue, Segment, Segments};
+use crate::session::{Expect, Turn};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// A value that is received piece by piece into the cache's own memory, without a key so far: made
+/// by [`Turn::draft`].
+///
+/// Once it is whole, [`Turn::set`] and [`Turn::set_by`] with its [`value`](Self::value) make an
+/// item of it where it lies. Dropped without that, its memory comes back.
+pub struct Draft {
+    cache: Arc<Cache>,
+    segment: Segment,
+    tail: Tail,
+    /// Bytes before the value.
+    front: u32,
+    /// Bytes of it that count in the budget.
+    counted: u64,
+}
+
+impl Draft {
+    /// Bytes of the value that are still to come.
+    #[inline]
+    pub fn missing(&self) -> usize {
+        self.tail.room()
+    }
+
+    /// Appends to the value what it still needs of these bytes, or less: how many it took. With
+    /// [`Error::Full`] there is no room for more in this turn: after [`Turn::renew`] there may be.
+    ///
+    /// # Panics
+    ///
+    /// If `turn` is of another cache.
+    pub fn push(&mut self, turn: &Turn<'_>, bytes: &[u8]) -> Result<usize> {
+        assert!(std::ptr::eq(&raw const *self.cache, turn.cache()), "the cache of this turn");
+        let used = u64::from(self.tail.used());
+        if used == self.counted && self.missing() > 0 {
+            self.grow(turn)?;
+        }
+        let room = self.missing().min((self.counted - used) as usize);
+        let taken = &bytes[..bytes.len().min(room)];
+        self.cache.arena.room(&mut self.tail, taken.len()).copy_from_slice(taken);
+        Ok(taken.len())
+    }
+
+    /// The next granule, or what is left, counts in the budget from here on.
+    fn grow(&mut self, turn: &Turn<'_>) -> Result<()> {
+        let step = u64::from(self.cache.segments.len());
+        let step = step.min(pages(self.len()) - self.counted);
+        if !self.cache.count_draft(step) {
+            turn.want(step as usize);
+            return Err(Error::Full);
+        }
+        self.counted += step;
+        Ok(())
+    }
+
+    /// The value, once it is whole.
+    #[inline]
+    pub fn value(&self) -> Option<&[u8]> {
+        if self.missing() > 0 {
+            return None;
+        }
+        let start = self.cache.segments.start(self.segment.number) + u64::from(self.front);
+        Some(self.cache.arena.drafted(self, start, self.value_len()))
+    }
+
+    /// Bytes of the value when it is whole.
+    pub fn value_len(&self) -> usize {
+        self.len() - self.front as usize
+    }
+
+    fn len(&self) -> usize {
+        self.tail.used() as usize + self.tail.room()
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        let Cache { segments, epochs, drafted, .. } = &*self.cache;
+        drafted.fetch_sub(self.len() as u64, Ordering::Relaxed);
+        if segments.is_draft(self.segment.number) {
+            self.cache.discard_draft(self.segment.number, (self.counted, self.len()));
+        } else {
+            segments.let_go(epochs, self.segment.number);
+        }
+    }
+}
+
+impl fmt::Debug for Draft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Draft")
+            .field("value_len", &self.value_len())
+            .field("missing", &self.missing())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Segments {
+    /// Addresses for a draft of so many bytes.
+    fn open_draft(&self, len: usize, front: u32) -> Option<(Segment, Tail)> {
+        let granules = pages(len).div_ceil(u64::from(self.len())) as u32;
+        let number = self.lock().runs.take(granules)?;
+        let segment = self.begin(number, u64::from(front));
+        let meta = &self.metas[number as usize];
+        meta.used.store(len as u32, Ordering::Relaxed);
+        meta.live.store(DRAFT | 1, Ordering::Release);
+        Some((segment, Arena::tail(self.start(number), len as u32)))
+    }
+
+    /// Takes so many bytes of the budget for a draft, if so many ordinary segments stay free.
+    fn count_draft(&self, epochs: &Epochs, bytes: u64, keep: u32) -> bool {
+        let mut shared = self.lock();
+        self.free_retired(&mut shared, epochs);
+        let fits = self.fits(&shared, bytes, keep);
+        if fits {
+            shared.large += bytes;
+            self.settle(&shared);
+        }
+        fits
+    }
+
+    /// Whether a segment is a draft still.
+    fn is_draft(&self, number: u32) -> bool {
+        self.metas[number as usize].live.load(Ordering::Acquire) & DRAFT != 0
+    }
+
+    /// Makes a segment of the draft whose value these bytes are, if there is one and it has so many
+    /// bytes of room before it; nobody else does so then.
+    fn claim(&self, (place, len): (u64, usize), before: usize) -> Option<Segment> {
+        let number = self.of(place);
+        let meta = self.metas.get(number as usize)?;
+        if meta.live.load(Ordering::Relaxed) & DRAFT == 0 {
+            return None;
+        }
+        // Whoever has these bytes has the draft.
+        let front = place - self.start(number);
+        let used = u64::from(meta.used.load(Ordering::Relaxed));
+        let is_value = meta.base.load(Ordering::Relaxed) == front && front + len as u64 == used;
+        let fits = is_value && before as u64 <= front;
+        if !fits || meta.live.fetch_and(!DRAFT, Ordering::AcqRel) & DRAFT == 0 {
+            return None;
+        }
+        meta.base.store(front - before as u64, Ordering::Relaxed);
+        meta.expires_ms.store(0, Ordering::Relaxed);
+        Some(Segment { number, life: meta.life.load(Ordering::Relaxed) })
+    }
+
+    /// The segment is a draft again, whose value lies behind so many bytes: no item came of it.
+    fn unclaim(&self, number: u32, front: u64) {
+        let meta = &self.metas[number as usize];
+        meta.base.store(front, Ordering::Relaxed);
+        meta.live.fetch_or(DRAFT, Ordering::AcqRel);
+    }
+}
+
+impl Cache {
+    /// Bytes that drafts have when they are whole: they may have come or not.
+    pub fn drafted(&self) -> u64 {
+        self.drafted.load(Ordering::Relaxed)
+    }
+
+    fn count_draft(&self, bytes: u64) -> bool {
+        while !self.segments.count_draft(&self.epochs, bytes, self.floor()) {
+            if !self.give_back() {
+                return false;
+            }
+        }
+        self.return_excess();
+        true
+    }
+
+    /// Nobody needs a draft of so many bytes, of which the first number count in the budget.
+    fn discard_draft(&self, number: u32, (counted, len): (u64, usize)) {
+        let segments = &self.segments;
+        let huge = segments.huge(pages(len));
+        if huge > 0 {
+            self.arena.prefer_huge(segments.start(number), huge, false);
+        }
+        let granules = |bytes: u64| bytes.div_ceil(u64::from(segments.len())) as u32;
+        let (counted_len, all) = (granules(counted), granules(pages(len)));
+        let mut shared = segments.lock();
+        segments.metas[number as usize].live.store(0, Ordering::Relaxed);
+        if all > counted_len {
+            shared.runs.give_back(number + counted_len, all - counted_len);
+        }
+        if counted > 0 {
+            shared.garbage.push_back(Garbage { number, bytes: counted, huge: 0 });
+            shared.garbage_bytes += counted;
+        }
+        segments.settle(&shared);
+    }
+}
+
+impl Turn<'_> {
+    /// Begins a value of so many bytes, which will have a key of at most so many. `cache` is the
+    /// cache of this turn. With [`Error::Full`] there is no room, or others have begun as much as
+    /// may be begun: 5/8 of the budget.
+    ///
+    /// # Panics
+    ///
+    /// If the cache is another.
+    pub fn draft(&self, cache: &Arc<Cache>, key_most: usize, value_len: usize) -> Result<Draft> {
+        assert!(std::ptr::eq(&raw const **cache, self.cache()), "the cache of this turn");
+        let most = cache.value_most();
+        if value_len > most {
+            return Err(Error::TooLong { what: "value", len: value_len, most });
+        }
+        let front = Head::MOST + key_most.min(Cache::KEY_MOST);
+        let len = front + value_len;
+        let drafted = cache.drafted.fetch_add(len as u64, Ordering::Relaxed) + len as u64;
+        let may_be = drafted <= Segments::large_most(cache.memory()) && self.has_room_for(len);
+        let begun = may_be.then(|| cache.segments.open_draft(len, front as u32)).flatten();
+        let Some((segment, tail)) = begun else {
+            cache.drafted.fetch_sub(len as u64, Ordering::Relaxed);
+            return Err(Error::Full);
+        };
+        let huge = cache.segments.huge(pages(len));
+        if huge > 0 {
+            cache.arena.prefer_huge(tail.place(), huge, true);
+        }
+        let (cache, front) = (Arc::clone(cache), front as u32);
+        let mut draft = Draft { cache, segment, tail, front, counted: 0 };
+        draft.grow(self)?;
+        draft.cache.arena.room(&mut draft.tail, front as usize);
+        Ok(draft)
+    }
+
+    /// Whether there will be room for a draft of so many bytes, as far as can be told: without
+    /// eviction it must be there at once.
+    fn has_room_for(&self, len: usize) -> bool {
+        let Cache { segments, epochs, eviction, .. } = self.cache();
+        let fits = match eviction {
+            Eviction::S3Fifo => segments.could_fit(len, self.cache().floor()),
+            Eviction::None => segments.fits_large(epochs, len, self.cache().floor()),
+        };
+        if !fits {
+            // Pages may be on their way back.
+            self.want(len);
+        }
+        fits
+    }
+
+    /// Points the index at a draft whose value this is, if it is one's and the index holds what is
+    /// expected; nothing if it is none's.
+    pub(crate) fn put_draft(
+        &self,
+        (key, hash): (&[u8], KeyHash),
+        value: &[u8],
+        (head, queue): (Head, Queue),
+        expect: Expect,
+    ) -> Option<Result<bool>> {
+        let Cache { arena, segments, epochs, .. } = self.cache();
+        let (at, before) = (arena.place_of(value)?, head.value().start);
+        let segment = segments.claim((at, value.len()), before)?;
+        let place = at - before as u64;
+        // What lies before the value is for whoever claimed it.
+        let mut tail = Arena::tail(place, before as u32);
+        head.write(arena.room(&mut tail, before), key, 0);
+        segments.add_live(segment.number, head.len(), head.facts.expires_ms);
+        let stored = self.publish((key, hash), place, expect);
+        if matches!(stored, Ok(true)) {
+            let used = (at + value.len() as u64 - segments.start(segment.number)) as u32;
+            segments.enqueue(epochs, segment, used, queue);
+        } else {
+            segments.remove_live(epochs, place, head.len());
+            segments.unclaim(segment.number, at - segments.start(segment.number));
+        }
+        Some(stored)
+    }
+}

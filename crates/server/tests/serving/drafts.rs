@@ -1,0 +1,471 @@
+//! Values so long that they are received into the cache before their request is whole.
+
+use crate::served::{LOCAL, ask, at, connect_to, over_every_reactor, pass_time};
+use nuthatch_cache::{Cache, Eviction, Options as CacheOptions};
+use nuthatch_server::commands::{Server, Users};
+use nuthatch_server::{Options, Protocol, Reactors, Running};
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+over_every_reactor! {
+    the_longest_values_are_set_and_got_back
+    requests_with_long_values_may_be_cut_anywhere
+    all_options_of_set_hold_for_long_values
+    other_commands_take_long_values
+    what_comes_behind_a_long_value_is_executed
+    long_values_are_stored_by_memcached_commands
+    a_value_that_is_not_finished_gives_its_memory_back
+    a_value_longer_than_announced_is_refused
+    who_may_not_store_is_refused_and_goes_on
+    without_room_long_values_are_refused_and_the_rest_goes_on
+    many_long_values_at_once_are_stored_or_refused
+}
+
+const RESP: usize = 0;
+const MEMCACHE: usize = 1;
+
+/// Values are long from here on, in a cache of [`MEMORY`].
+const LONG: usize = 1 << 20;
+const MEMORY: u64 = 64 << 20;
+
+/// Where nothing comes any more a test fails, and does not hang.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Round trips in which something must have happened.
+const TRIES: usize = 100_000;
+
+/// Everybody may do everything.
+const ALL: &str = "user default on nopass ~* +@all";
+
+const OOM: &[u8] = b"-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+
+struct Subject {
+    cache: Arc<Cache>,
+    server: Running,
+}
+
+impl Subject {
+    fn with(eviction: Eviction, users: &str, reactors: Reactors) -> Self {
+        Self::with_threads(1, (eviction, users), reactors)
+    }
+
+    fn with_threads(
+        threads: usize,
+        (eviction, users): (Eviction, &str),
+        reactors: Reactors,
+    ) -> Self {
+        let options = CacheOptions::new().memory(MEMORY).eviction(eviction);
+        let cache = Arc::new(Cache::new(options).expect("a cache"));
+        let users = Users::parse(users).expect("users");
+        let server = Server::new(Arc::clone(&cache)).with_users(users);
+        let listeners = [(Protocol::Resp, LOCAL), (Protocol::Memcache, LOCAL)];
+        let options = Options::new(listeners.iter().map(at).collect()).reactors(reactors);
+        let options = options.threads(threads);
+        Self { cache, server: Running::serve(server, &options).expect("a server") }
+    }
+
+    fn new(reactors: Reactors) -> Self {
+        Self::with(Eviction::S3Fifo, ALL, reactors)
+    }
+
+    fn connect(&self, listener: usize) -> TcpStream {
+        let stream = connect_to(&self.server, listener);
+        stream.set_nodelay(true).expect("a socket");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        stream
+    }
+
+    /// Waits until this holds of the cache.
+    #[track_caller]
+    fn wait(&self, what: &str, holds: impl Fn(&Cache) -> bool) {
+        let mut clock = self.connect(RESP);
+        let held = (0..TRIES).any(|_| {
+            pass_time(&mut clock, 1);
+            holds(&self.cache)
+        });
+        assert!(held, "{what}: {} drafted, {:?}", self.cache.drafted(), self.cache.stats());
+    }
+
+    /// Whether no memory is left that was for long values, once all keys are gone.
+    #[track_caller]
+    fn is_empty_after_all(&self) {
+        ask(&mut self.connect(RESP), b"FLUSHALL\r\n", b"+OK\r\n");
+        self.wait("all is given back", |cache| {
+            cache.drafted() == 0 && cache.stats().memory_large == 0
+        });
+    }
+}
+
+/// Bytes that tell their number and where they are.
+fn value(number: u64, len: usize) -> Vec<u8> {
+    let word = |at: u64| (number << 32 ^ at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).to_le_bytes();
+    (0..len.div_ceil(8) as u64).flat_map(word).take(len).collect()
+}
+
+fn framed(args: &[&[u8]]) -> Vec<u8> {
+    let mut out = format!("*{}\r\n", args.len()).into_bytes();
+    for arg in args {
+        out.extend_from_slice(&bulk(arg));
+    }
+    out
+}
+
+fn bulk(value: &[u8]) -> Vec<u8> {
+    [format!("${}\r\n", value.len()).as_bytes(), value, b"\r\n"].concat()
+}
+
+/// Sends a request in pieces, so that its value begins to come before it is whole, then compares
+/// the answer.
+#[track_caller]
+fn ask_slowly(subject: &Subject, stream: &mut TcpStream, request: &[u8], expected: &[u8]) {
+    assert!(request.len() > LONG, "a long request");
+    let (first, rest) = request.split_at(300);
+    stream.write_all(first).expect("sent");
+    subject.wait("it begins", |cache| cache.drafted() > 0);
+    ask_long(stream, rest, expected);
+}
+
+/// As `ask`, for what is too long to be shown.
+#[track_caller]
+fn ask_long(stream: &mut TcpStream, request: &[u8], expected: &[u8]) {
+    stream.write_all(request).expect("sent");
+    let mut answer = vec![0; expected.len()];
+    stream.read_exact(&mut answer).expect("an answer");
+    let shown = |bytes: &[u8]| bytes[..bytes.len().min(100)].escape_ascii().to_string();
+    assert!(answer == expected, "{} is not {}", shown(&answer), shown(expected));
+}
+
+fn the_longest_values_are_set_and_got_back(reactors: Reactors) {
+    let subject = Subject::new(reactors);
+    let mut stream = subject.connect(RESP);
+    let most = subject.cache.value_most();
+    assert!(most > MEMORY as usize / 8 * 5 - 100_000);
+    for (number, len) in [(0, LONG), (1, most), (2, most - 1), (3, 3 * LONG + 7), (4, most)] {
+        let stored = value(number, len);
+        ask_slowly(&subject, &mut stream, &framed(&[b"SET", b"k", &stored]), b"+OK\r\n");
+        ask_long(&mut stream, b"GET k\r\n", &bulk(&stored));
+        let stats = subject.cache.stats();
+        assert!(stats.memory <= MEMORY, "{stats:?}");
+    }
+    ask(&mut stream, format!("*2\r\n$4\r\nECHO\r\n${}\r\n", most + 1).as_bytes(), b"-ERR Protocol");
+    subject.is_empty_after_all();
+}
+
+fn requests_with_long_values_may_be_cut_anywhere(reactors: Reactors) {
+    let subject = Subject::new(reactors);
+    let mut clock = subject.connect(RESP);
+    let stored = value(1, LONG + 5);
+    let requests = [
+        (RESP, framed(&[b"SET", b"k", &stored, b"PX", b"100000"]), &b"+OK\r\n+PONG\r\n"[..]),
+        (
+            MEMCACHE,
+            [format!("set k 7 0 {}\r\n", stored.len()).as_bytes(), &stored, b"\r\n"].concat(),
+            b"STORED\r\nMN\r\n",
+        ),
+    ];
+    for (listener, request, answer) in requests {
+        let next: &[u8] = if listener == RESP { b"PING\r\n" } else { b"mn\r\n" };
+        let all = [&request[..], next].concat();
+        let head = all.len() - stored.len();
+        let ends = (1..head).chain(all.len() - head..all.len());
+        let middle = [head + 1000, LONG / 2, LONG - 1, LONG, LONG + 10];
+        let mut stream = subject.connect(listener);
+        for cut in ends.chain(middle) {
+            // A second cut, so that the value is not begun and ended at once.
+            let mut from = 0;
+            for to in [cut.min(600_000), cut.max(600_000), all.len()] {
+                stream.write_all(&all[from..to]).expect("sent");
+                pass_time(&mut clock, 3);
+                from = to;
+            }
+            ask(&mut stream, b"", answer);
+            let mut reader = subject.connect(RESP);
+            ask_long(&mut reader, b"GETDEL k\r\n", &bulk(&stored));
+        }
+    }
+    // Byte by byte, but for most of the value.
+    let request = framed(&[b"SET", b"k", &stored, b"XX", b"KEEPTTL"]);
+    let mut stream = subject.connect(RESP);
+    for byte in &request[..60] {
+        stream.write_all(&[*byte]).expect("sent");
+        pass_time(&mut clock, 1);
+    }
+    stream.write_all(&request[60..LONG]).expect("sent");
+    for byte in &request[LONG..] {
+        stream.write_all(&[*byte]).expect("sent");
+        pass_time(&mut clock, 1);
+    }
+    ask(&mut stream, b"EXISTS k\r\n", b"$-1\r\n:0\r\n");
+    subject.is_empty_after_all();
+}
+
+fn all_options_of_set_hold_for_long_values(reactors: Reactors) {
+    let subject = Subject::new(reactors);
+    let mut stream = subject.connect(RESP);
+    let [one, two] = [1, 2].map(|number| value(number, LONG + number as usize));
+    let mut set = |stored: &[u8], options: &[&[u8]], expected: &[u8]| {
+        let request = framed(&[&[&b"SET"[..], b"k", stored], options].concat());
+        ask_slowly(&subject, &mut stream, &request, expected);
+    };
+    set(&one, &[b"XX"], b"$-1\r\n");
+    set(&one, &[b"NX", b"GET"], b"$-1\r\n");
+    set(&two, &[b"NX"], b"$-1\r\n");
+    set(&two, &[b"NX", b"GET"], &bulk(&one));
+    set(&two, &[b"GET", b"PX", b"1000000"], &bulk(&one));
+    set(&one, &[b"IFEQ", &one], b"$-1\r\n");
+    set(&two, &[b"IFEQ", &two, b"KEEPTTL"], b"+OK\r\n");
+    set(&one, &[b"KEEPTTL"], b"+OK\r\n");
+    set(&two, &[b"EX", b"0"], b"-ERR invalid expire time in 'set' command\r\n");
+    set(&two, &[b"NONE"], b"-ERR syntax error\r\n");
+    ask_long(&mut stream, b"GET k\r\n", &bulk(&one));
+    stream.write_all(b"PTTL k\r\n").expect("sent");
+    let mut answer = [0; 9];
+    stream.read_exact(&mut answer).expect("an answer");
+    assert!(answer.starts_with(b":") && answer[1].is_ascii_digit(), "it expires: {answer:?}");
+    ask_long(&mut stream, &framed(&[b"SET", b"other", &two]), b"+OK\r\n");
+    subject.is_empty_after_all();
+}
+
+fn other_commands_take_long_values(reactors: Reactors) {
+    let subject = Subject::new(reactors);
+    let mut stream = subject.connect(RESP);
+    let [one, two] = [1, 2].map(|number| value(number, LONG + number as usize));
+    let mut slowly = |args: &[&[u8]], expected: &[u8]| {
+        let request = framed(args);
+        if request.len() > LONG {
+            ask_slowly(&subject, &mut stream, &request, expected);
+        } else {
+            ask_long(&mut stream, &request, expected);
+        }
+    };
+    slowly(&[b"ECHO", &one], &bulk(&one));
+    slowly(&[b"SETEX", b"k", b"100", &one], b"+OK\r\n");
+    slowly(&[b"GETSET", b"k", &two], &bulk(&one));
+    slowly(&[b"SETNX", b"k", &one], b":0\r\n");
+    slowly(&[b"APPEND", b"k", &one], format!(":{}\r\n", one.len() + two.len()).as_bytes());
+    slowly(&[b"GET", b"k"], &bulk(&[&two[..], &one].concat()));
+    slowly(&[b"MSET", b"a", &one, b"b", &two, b"c", b"short"], b"+OK\r\n");
+    slowly(
+        &[b"MGET", b"a", b"b", b"c"],
+        &[b"*3\r\n", &bulk(&one)[..], &bulk(&two), b"$5\r\nshort\r\n"].concat(),
+    );
+    slowly(&[b"SETRANGE", b"k", b"1", &one], format!(":{}\r\n", one.len() + two.len()).as_bytes());
+    let text = "-ERR wrong number of arguments for 'get' command\r\n";
+    slowly(&[b"GET", b"k", &one], text.as_bytes());
+    slowly(&[&one], b"-ERR unknown command '");
+    let mut stream = subject.connect(RESP);
+    ask(&mut stream, b"MULTI\r\n", b"+OK\r\n");
+    ask_slowly(&subject, &mut stream, &framed(&[b"SET", b"k", &two]), b"+QUEUED\r\n");
+    ask_slowly(&subject, &mut stream, &framed(&[b"SET", b"l", &one]), b"+QUEUED\r\n");
+    ask(&mut stream, b"EXEC\r\n", b"*2\r\n+OK\r\n+OK\r\n");
+    ask_long(&mut stream, b"GET k\r\n", &bulk(&two));
+    ask_long(&mut stream, b"GET l\r\n", &bulk(&one));
+    subject.is_empty_after_all();
+}
+
+fn what_comes_behind_a_long_value_is_executed(reactors: Reactors) {
+    let subject = Subject::new(reactors);
+    let [one, two] = [1, 2].map(|number| value(number, LONG + number as usize));
+    let before = [b"PING\r\n", &framed(&[b"SET", b"k", b"short"])[..]].concat();
+    let requests = [
+        &before[..],
+        &framed(&[b"SET", b"k", &one]),
+        b"STRLEN k\r\n",
+        &framed(&[b"SET", b"l", &two]),
+        &framed(&[b"SET", b"m", b""]),
+        b"MGET k l m\r\n",
+    ];
+    let answer = format!("+PONG\r\n+OK\r\n+OK\r\n:{}\r\n+OK\r\n+OK\r\n*3\r\n", one.len());
+    let answer = [answer.as_bytes(), &bulk(&one), &bulk(&two), &bulk(b"")].concat();
+    for _ in 0..5 {
+        ask_long(&mut subject.connect(RESP), &requests.concat(), &answer);
+    }
+    let mut memcache = subject.connect(MEMCACHE);
+    let set = |key: &str, stored: &[u8]| {
+        let line = format!("set {key} 0 0 {}\r\n", stored.len());
+        [line.as_bytes(), stored, b"\r\n"].concat()
+    };
+    let noreply =
+        [format!("set b 0 0 {} noreply\r\n", two.len()).as_bytes(), &two, b"\r\n"].concat();
+    let requests = [&set("a", &one), &noreply, &set("c", b"")[..], b"get a b c\r\n"].concat();
+    let found = |key: &str, stored: &[u8]| {
+        let line = format!("VALUE {key} 0 {}\r\n", stored.len());
+        [line.as_bytes(), stored, b"\r\n"].concat()
+    };
+    let answer = [
+        b"STORED\r\nSTORED\r\n",
+        &found("a", &one)[..],
+        &found("b", &two),
+        &found("c", b""),
+        b"END\r\n",
+    ];
+    for _ in 0..5 {
+        ask_long(&mut memcache, &requests, &answer.concat());
+    }
+    subject.is_empty_after_all();
+}
+
+fn long_values_are_stored_by_memcached_commands(reactors: Reactors) {
+    let subject = Subject::new(reactors);
+    let mut stream = subject.connect(MEMCACHE);
+    let [one, two] = [1, 2].map(|number| value(number, LONG + number as usize));
+    let mut slowly = |verb: &str, stored: &[u8], more: &str, expected: &str| {
+        let line = match verb {
+            "ms" => format!("ms k {} {more}\r\n", stored.len()),
+            _ => format!("{verb} k 7 0 {}{more}\r\n", stored.len()),
+        };
+        let request = [line.as_bytes(), stored, b"\r\n"].concat();
+        ask_slowly(&subject, &mut stream, &request, expected.as_bytes());
+    };
+    slowly("replace", &one, "", "NOT_STORED\r\n");
+    slowly("append", &one, "", "NOT_STORED\r\n");
+    slowly("cas", &one, " 77", "NOT_FOUND\r\n");
+    slowly("add", &one, "", "STORED\r\n");
+    slowly("add", &two, "", "NOT_STORED\r\n");
+    slowly("cas", &two, " 77777", "EXISTS\r\n");
+    slowly("replace", &two, "", "STORED\r\n");
+    slowly("append", &one, "", "STORED\r\n");
+    slowly("ms", &one, "F9 ME", "NS\r\n");
+    slowly("ms", &two, "T1000 F5 E99", "HD\r\n");
+    slowly("ms", &one, "C98 I E100", "HD\r\n");
+    slowly("ms", &one, "C99 F5", "EX\r\n");
+    slowly("ms", &one, "C100 F5", "HD\r\n");
+    let line = format!("VALUE k 5 {}\r\n", one.len());
+    ask_long(&mut stream, b"get k\r\n", &[line.as_bytes(), &one, b"\r\nEND\r\n"].concat());
+    // A value that does not end where it was announced to.
+    let line = format!("set k 0 0 {}\r\n", two.len() - 2);
+    let request = [line.as_bytes(), &two, b"\r\nversion\r\n"].concat();
+    stream.write_all(&request).expect("sent");
+    ask(&mut stream, b"", b"CLIENT_ERROR bad data chunk\r\n");
+    subject.is_empty_after_all();
+}
+
+fn a_value_that_is_not_finished_gives_its_memory_back(reactors: Reactors) {
+    let subject = Subject::new(reactors);
+    let most = subject.cache.value_most();
+    let heads = [
+        (RESP, format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${most}\r\n")),
+        (MEMCACHE, format!("set k 0 0 {most}\r\n")),
+        (MEMCACHE, format!("ms k {most} T0\r\n")),
+    ];
+    for (listener, head) in heads {
+        for len in [0, 1, 300_000, 20 << 20, most, most + 1] {
+            let mut stream = subject.connect(listener);
+            stream.write_all(head.as_bytes()).expect("sent");
+            subject.wait("it begins", |cache| cache.drafted() > 0);
+            stream.write_all(&value(1, len)[..len.min(most)]).expect("sent");
+            if len > most {
+                stream.write_all(b"\r").expect("sent");
+            }
+            drop(stream);
+            subject.wait("it is given up", |cache| {
+                cache.drafted() == 0 && cache.stats().memory_large == 0
+            });
+        }
+    }
+    assert_eq!(subject.cache.len(), 0);
+}
+
+fn a_value_longer_than_announced_is_refused(reactors: Reactors) {
+    let subject = Subject::new(reactors);
+    let stored = value(1, LONG);
+    let request = framed(&[b"SET", b"k", &stored]);
+    let mut stream = subject.connect(RESP);
+    let end = request.len() - 2;
+    let text = b"-ERR Protocol error: expected CRLF after an argument\r\n";
+    ask_slowly(&subject, &mut stream, &[&request[..end], b"xx"].concat(), text);
+    assert_eq!(stream.read(&mut [0]).expect("the end"), 0);
+    assert_eq!(subject.cache.len(), 0);
+    subject.is_empty_after_all();
+}
+
+fn who_may_not_store_is_refused_and_goes_on(reactors: Reactors) {
+    let users = "user default on nopass ~a* +@all\nuser reader on >r ~* +get +ping +auth +flushall";
+    let subject = Subject::with(Eviction::S3Fifo, users, reactors);
+    let stored = value(1, LONG);
+    let mut stream = subject.connect(RESP);
+    let denied =
+        b"-NOPERM this user has no permissions to access one of the keys used as arguments\r\n";
+    ask_slowly(&subject, &mut stream, &framed(&[b"SET", b"k", &stored]), denied);
+    ask_slowly(&subject, &mut stream, &framed(&[b"SET", b"a", &stored]), b"+OK\r\n");
+    ask(&mut stream, b"AUTH reader r\r\n", b"+OK\r\n");
+    let denied = b"-NOPERM this user has no permissions to run the 'set' command\r\n";
+    ask_slowly(&subject, &mut stream, &framed(&[b"SET", b"a", &stored]), denied);
+    ask_long(&mut stream, b"GET a\r\n", &bulk(&stored));
+    let mut memcache = subject.connect(MEMCACHE);
+    let line = format!("set k 0 0 {}\r\n", stored.len());
+    memcache.write_all(&[line.as_bytes(), &stored, b"\r\nget k\r\n"].concat()).expect("sent");
+    let mut first = [0; 12];
+    memcache.read_exact(&mut first).expect("an answer");
+    assert_eq!(&first, b"CLIENT_ERROR");
+    subject.is_empty_after_all();
+}
+
+fn without_room_long_values_are_refused_and_the_rest_goes_on(reactors: Reactors) {
+    let subject = Subject::with(Eviction::None, ALL, reactors);
+    let mut stream = subject.connect(RESP);
+    let stored = value(1, 12 << 20);
+    let request = |key: usize| framed(&[b"SET", format!("k{key}").as_bytes(), &stored]);
+    let fits = (0..10).take_while(|key| {
+        stream.write_all(&request(*key)).expect("sent");
+        let mut first = [0; 5];
+        stream.read_exact(&mut first).expect("an answer");
+        first == *b"+OK\r\n"
+    });
+    let fits = fits.count();
+    assert!((3..5).contains(&fits), "{fits}");
+    ask(&mut stream, b"", &OOM[5..]);
+    for key in 0..fits {
+        ask_long(&mut stream, format!("GET k{key}\r\n").as_bytes(), &bulk(&stored));
+    }
+    ask(&mut stream, b"DEL k0\r\n", b":1\r\n");
+    ask_slowly(&subject, &mut stream, &request(0), b"+OK\r\n");
+    ask_long(&mut stream, b"GET k0\r\n", &bulk(&stored));
+    subject.is_empty_after_all();
+}
+
+/// Whether a value was stored. One that was not needs not be sent to its end.
+fn is_stored(mut stream: &TcpStream) -> Option<()> {
+    let mut first = [0; 5];
+    match stream.read_exact(&mut first) {
+        Ok(()) if first == *b"+OK\r\n" => return Some(()),
+        Ok(()) => assert!(first == *b"-ERR " || first == *b"-OOM ", "{first:?}"),
+        Err(error) => assert!(error.raw_os_error().is_some(), "{error}"),
+    }
+    // It is gone already, maybe.
+    let _ = stream.shutdown(Shutdown::Both);
+    None
+}
+
+/// More than fits, from clients who each wait for the others: all are answered.
+fn many_long_values_at_once_are_stored_or_refused(reactors: Reactors) {
+    for threads in [1, 2] {
+        let subject = Subject::with_threads(threads, (Eviction::S3Fifo, ALL), reactors);
+        many_long_values_at_once(&subject);
+    }
+}
+
+fn many_long_values_at_once(subject: &Subject) {
+    let stored = value(1, 18 << 20);
+    let request = framed(&[b"SET", b"k", &stored]);
+    for _ in 0..3 {
+        let streams: Vec<_> = (0..5).map(|_| subject.connect(RESP)).collect();
+        let answered = thread::scope(|scope| {
+            let answers = streams.iter().map(|stream| scope.spawn(|| is_stored(stream)));
+            let answers: Vec<_> = answers.collect();
+            for stream in &streams {
+                // Its part is to wait for the others. The server may have ended it.
+                scope.spawn(|| { &*stream }.write_all(&request));
+            }
+            answers.into_iter().filter_map(|answer| answer.join().expect("an answer")).count()
+        });
+        assert!(answered > 0, "not even one");
+        let stats = subject.cache.stats();
+        assert!(stats.memory <= MEMORY, "{stats:?}");
+        ask_long(&mut subject.connect(RESP), b"GET k\r\n", &bulk(&stored));
+    }
+    subject.is_empty_after_all();
+}
