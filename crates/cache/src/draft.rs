@@ -153,7 +153,7 @@ impl Segments {
     /// bytes of room before it; nobody else does so then.
     fn claim(&self, (place, len): (u64, usize), before: usize) -> Option<Segment> {
         let number = self.of(place);
-        let meta = self.metas.get(number as usize)?;
+        let meta = self.metas.get(number)?;
         if meta.live.load(Ordering::Relaxed) & DRAFT == 0 {
             return None;
         }

@@ -41,6 +41,7 @@ mod hash;
 mod item;
 mod large;
 mod lease;
+mod metas;
 mod put;
 mod queues;
 mod reclaim;

@@ -16,6 +16,7 @@ use crate::arena::{Arena, PAGE, Tail, prefetch_to_write};
 use crate::epoch::Epochs;
 use crate::gone::marks_len;
 use crate::large::Garbage;
+use crate::metas::Metas;
 use crate::runs::Runs;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -78,7 +79,7 @@ pub(crate) struct Meta {
     pub(crate) expires_ms: AtomicU64,
 }
 
-// For large items there are many times as many as there are segments.
+// A line, and no more.
 const _: () = assert!(size_of::<Meta>() == 64);
 
 /// One life of a segment.
@@ -146,7 +147,7 @@ pub(crate) struct Segments {
     /// Ordinary segments.
     count: u32,
     /// Of ordinary segments, and of granules for large items behind them.
-    pub(crate) metas: Box<[Meta]>,
+    pub(crate) metas: Metas,
     /// Segments that may be in use: lower than there are when memory goes elsewhere, or to large
     /// items. Changes under the lock only.
     limit: AtomicU32,
@@ -187,7 +188,7 @@ impl Segments {
             len: len as u32,
             shift: len.ilog2(),
             count,
-            metas: (0..count + granules).map(|_| Meta::default()).collect(),
+            metas: Metas::new(count, granules),
             limit: AtomicU32::new(count),
             in_use: AtomicU32::new(0),
             of_index: AtomicU32::new(0),
@@ -214,7 +215,7 @@ impl Segments {
 
     /// Granules of addresses for large items.
     pub(crate) fn large_granules(&self) -> u32 {
-        self.metas.len() as u32 - self.count
+        self.metas.granules()
     }
 
     /// Whether this segment is that of a large item.
@@ -225,7 +226,7 @@ impl Segments {
 
     /// Bytes besides the segments.
     pub(crate) fn memory(&self) -> u64 {
-        size_of_val(&*self.metas) as u64
+        self.metas.memory()
     }
 
     /// Leaves so many bytes of the budget to others.

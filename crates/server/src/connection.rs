@@ -13,10 +13,12 @@ use crate::talk::Talk;
 use crate::tls::{SESSION_LEN, Session};
 use nuthatch_cache::Turn;
 use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use std::io::{self, IoSlice};
 use std::mem::take;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 /// A client that does not read its answers gets no more of them than this, and is not read from
 /// until it has taken them. When connections take much memory, it is less.
@@ -61,6 +63,8 @@ pub(crate) struct Connection {
     pub(crate) waits: bool,
     /// Nothing more is executed; it ends once all answers are sent.
     pub(crate) closing: bool,
+    /// Bytes came that nobody wants, since it was to end.
+    pub(crate) unheard: bool,
     /// The socket was shut down: it goes once the kernel is done with it.
     pub(crate) shut: bool,
     /// It has logged in, or need not: its requests may be long.
@@ -98,6 +102,7 @@ impl Connection {
             blocked: false,
             waits: false,
             closing: false,
+            unheard: false,
             shut: false,
             counted: 0,
             seen_s: 0,
@@ -288,6 +293,15 @@ impl Connection {
         let room = self.inbox.capacity() - self.inbox.len();
         let waiting = self.inbox.len() - self.done;
         self.client.set_buffers(waiting, room, self.out.len() + self.sending);
+    }
+
+    /// The connection is about to go. A client that is still sending is told at once: otherwise its
+    /// system might wait for a minute for room in our buffers, where nobody is any more.
+    pub(crate) fn leave(&self) {
+        if self.unheard && !self.ended {
+            // It may be gone already.
+            let _ = set_socket_linger(&self.socket, Some(Duration::ZERO));
+        }
     }
 
     /// Whether the kernel has nothing to do for it.

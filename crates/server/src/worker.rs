@@ -195,7 +195,8 @@ impl<'c> Worker<'c> {
                     found.receiving = more;
                     match &bytes {
                         Ok(Some(_)) => self.idle.heard(found),
-                        Ok(None) => found.ended = true,
+                        // What we shut ends in any case.
+                        Ok(None) => found.ended |= !found.shut,
                         Err(error) if is_passing(error) => {}
                         Err(_) => (found.closing, found.shut) = (true, true),
                     }
@@ -292,8 +293,11 @@ impl<'c> Worker<'c> {
     /// Bytes came: they are executed with those of others, behind what came before.
     fn receive(&mut self, number: Number, filled: Filled) {
         let Self { reactor, connections, works, session, .. } = self;
-        let connection = connections.get(number).filter(|connection| !connection.closing);
-        let Some(connection) = connection else { return reactor.give_back(filled) };
+        let Some(connection) = connections.get(number) else { return reactor.give_back(filled) };
+        if connection.closing {
+            connection.unheard = true;
+            return reactor.give_back(filled);
+        }
         let works = &mut works[connection.talk.protocol().index()];
         if connection.tls.is_some() {
             receive_tls(connection, session, reactor.bytes(&filled), (number, works));
@@ -474,6 +478,7 @@ impl<'c> Worker<'c> {
                 // Ends what the kernel does for it. It may be gone already.
                 let _ = rustix::net::shutdown(&connection.socket, Shutdown::Both);
                 if connection.is_idle() {
+                    connection.leave();
                     self.untold -= connection.counted.cast_signed();
                     self.connections.remove(number);
                     self.listeners.resume(&mut self.reactor)?;

@@ -26,6 +26,7 @@ over_every_reactor! {
     a_slow_reader_gets_all_of_big_answers
     more_clients_than_buffers_are_read_from
     thousands_of_connections_come_and_go
+    who_is_refused_while_it_sends_is_told_at_once
     who_is_idle_takes_no_turns
     a_server_stops_with_connections_open
 }
@@ -39,6 +40,26 @@ fn values_are_set_and_got(reactors: Reactors) {
     ask(&mut stream, b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\nvalue\r\n", b"+OK\r\n");
     ask(&mut stream, b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", b"$5\r\nvalue\r\n");
     ask(&mut stream, b"get nothing\r\n\r\nping\r\n", b"$-1\r\n+PONG\r\n");
+}
+
+/// A client that sends on without an end, and reads nothing, is not left waiting for room.
+fn who_is_refused_while_it_sends_is_told_at_once(reactors: Reactors) {
+    let server = serve(reactors);
+    for _ in 0..20 {
+        let mut stream = connect(&server);
+        stream.set_write_timeout(Some(PATIENCE / 2)).expect("a timeout");
+        stream.write_all(b"PING\r\n*1\r\n:4\r\n").expect("sent");
+        let chunk = vec![b'x'; 1 << 20];
+        let error = loop {
+            if let Err(error) = stream.write_all(&chunk) {
+                break error.kind();
+            }
+        };
+        assert!([ErrorKind::ConnectionReset, ErrorKind::BrokenPipe].contains(&error), "{error:?}");
+        let mut answer = [0; 30];
+        stream.read_exact(&mut answer).expect("what was answered before");
+        assert!(answer.starts_with(b"+PONG\r\n-ERR Protocol error"));
+    }
 }
 
 fn requests_come_in_any_pieces(reactors: Reactors) {
