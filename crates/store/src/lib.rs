@@ -1,0 +1,45 @@
+//! An ordered store on LMDB: transactions, scans of ranges, acknowledged batches, a change feed.
+
+mod batch;
+mod changes;
+mod clock;
+pub mod codec;
+mod environment;
+mod error;
+mod expiry;
+mod file;
+mod gate;
+mod options;
+mod own;
+mod parallel;
+mod pool;
+mod range;
+mod read;
+mod rows;
+mod scan;
+mod stamp;
+mod stat;
+mod store;
+mod stream;
+mod table;
+mod verify;
+mod write;
+mod writer;
+
+pub use batch::{Batches, RawRow, RowBatch};
+pub use changes::{Act, Change, Start, Watch};
+pub use clock::{Clock, SystemClock};
+pub use error::{Damage, Error, FullCause, IoError, Result};
+pub use options::{Durability, Options};
+pub use parallel::{Parallel, ParallelRows};
+pub use range::Range;
+pub use read::{Entry, Read, ReadTxn, View};
+pub use rows::{Row, Rows};
+pub use scan::Scan;
+pub use stat::{Stat, TableStat};
+pub use store::Store;
+pub use stream::{BatchStream, RowStream};
+pub use table::{Kind, NAME_MOST, Table};
+pub use verify::{Verified, verify_closed};
+pub use write::{Condition, WriteTxn};
+pub use writer::{Ack, Batch, BatchOptions, BatchWriter, Failure, Submitting, Written};
