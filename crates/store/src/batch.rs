@@ -160,17 +160,17 @@ impl Batches {
         let mut rows: Vec<RawRow> = Vec::with_capacity(most.min(Scan::BATCH_ROWS));
         let (mut bytes, mut ended, mut last) = (0, true, None);
         let reading = lock(&txn);
-        for row in reading.scan(&self.table, &scan.clone().limit(most as u64))? {
-            let (key, value) = row?;
+        reading.scan(&self.table, &scan.clone().limit(most as u64))?.visit(|key, value| {
             rows.push(raw(key, value));
             bytes += key.len() + value.len();
             let full = rows.len() == most || bytes >= scan.batch_bytes;
             let look = rows.len().is_multiple_of(LOOK_EVERY);
-            if full || (look && given_up.load(Ordering::Relaxed)) {
+            let enough = full || (look && given_up.load(Ordering::Relaxed));
+            if enough {
                 (ended, last) = (false, Some(key.to_vec()));
-                break;
             }
-        }
+            !enough
+        })?;
         drop(reading);
         let left = scan.limit - rows.len() as u64;
         self.done = ended || left == 0;

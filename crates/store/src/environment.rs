@@ -24,8 +24,10 @@ pub(crate) type Bare = Database<'static, Bytes, Bytes>;
 const HEADROOM: u64 = 64 << 20;
 /// Room that every map has at least beyond the data.
 const LEAST_ROOM: u64 = 16 << 20;
-/// After the map could not be moved, it is not tried again for so long.
-const RETRY_GROWTH_AFTER: Duration = Duration::from_secs(1);
+/// For so long after the map could not be moved, whoever tries again has less patience: one
+/// transaction that stays open must not make each write wait.
+const AFTER_GROWTH_IN_VAIN: Duration = Duration::from_secs(5);
+const LESS_PATIENCE: Duration = Duration::from_millis(2);
 /// Slots of readers that died are looked for with every so many write transactions.
 const LOOK_FOR_STALE_EVERY: u64 = 256;
 
@@ -284,6 +286,26 @@ impl Environment {
         self.env.force_sync().map_err(|e| self.error("sync", e))
     }
 
+    /// Writes a copy of the state of one moment.
+    pub(crate) fn copy(&self, file: &File, compact: bool) -> Result<()> {
+        // A transaction of our own first: LMDB's would not follow a map that another process moved.
+        let (_txn, _pass) = self.read()?;
+        Self::copy_of(&self.env, &self.path, file, compact)
+    }
+
+    /// Writes a copy of what an environment has.
+    pub(crate) fn copy_of(
+        env: &Env<WithoutTls>,
+        path: &Path,
+        file: &File,
+        compact: bool,
+    ) -> Result<()> {
+        use heed::CompactionOption::{Disabled, Enabled};
+        let mut file = file.try_clone().map_err(|e| Error::io(path, "copy", e))?;
+        let copied = env.copy_to_file(&mut file, if compact { Enabled } else { Disabled });
+        copied.map_err(|e| Error::of(path, "copy", e))
+    }
+
     /// Makes the map larger before it is full, as far as it may be. Whoever has the turn calls
     /// this.
     fn make_room(&self) -> Result<()> {
@@ -300,12 +322,13 @@ impl Environment {
     fn grow(&self, map: u64, used: u64) -> Result<()> {
         let wanted = map.saturating_mul(2).max(used + LEAST_ROOM).min(Options::MOST_RESERVE);
         let wanted = self.limit.map_or(wanted, |limit| wanted.min(page_multiple(limit)));
-        let recently =
-            lock(&self.grown_in_vain).is_some_and(|when| when.elapsed() < RETRY_GROWTH_AFTER);
-        if wanted <= map || recently {
+        if wanted <= map {
             return Ok(());
         }
-        self.move_map(self.patience, wanted)
+        let in_vain = *lock(&self.grown_in_vain);
+        let recently = in_vain.is_some_and(|when| when.elapsed() < AFTER_GROWTH_IN_VAIN);
+        let patience = if recently { self.patience.min(LESS_PATIENCE) } else { self.patience };
+        self.move_map(patience, wanted)
     }
 
     /// After a transaction found the map full: whether it is larger now, so that another try pays.
@@ -409,6 +432,24 @@ fn open_mapped(path: &Path, options: &Options, used: u64) -> Result<Env<WithoutT
             Err(error) => return Err(Error::of(path, "open", error)),
         }
     }
+}
+
+/// Whether this process has the store in a folder open.
+pub(crate) fn is_open_here(folder: &Path) -> bool {
+    heed::env_closing_event(folder).is_some()
+}
+
+/// Opens a store for reading without any locks, for whoever has locked it against all others.
+pub(crate) fn open_alone(folder: &Path) -> Result<Env<WithoutTls>> {
+    let options = Options::new().read_only(true);
+    let used = check_file(folder, &options)?;
+    let mut open = EnvOpenOptions::new().read_txn_without_tls();
+    open.map_size(page_multiple(used.max(1)) as usize);
+    // SAFETY: nobody writes: the caller holds the lock that every writer takes.
+    unsafe { open.flags(EnvFlags::READ_ONLY | EnvFlags::NO_LOCK) };
+    // SAFETY: as above, and the pages that LMDB reads when it opens were checked.
+    let opened = unsafe { open.open(folder) };
+    opened.map_err(|e| Error::of(folder, "open", e))
 }
 
 fn out_of_addresses(error: &std::io::Error) -> bool {

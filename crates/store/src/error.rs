@@ -19,6 +19,8 @@ pub enum Error {
     Corrupt(Box<Damage>),
     /// This process has the store open already: clone that handle.
     AlreadyOpen(PathBuf),
+    /// Another process has the store open, and it must not.
+    InUse(PathBuf),
     /// Another process has the store open with an LMDB that keeps its locks in another way.
     OtherLocks(PathBuf),
     /// The store holds all that it may: its limit, or the addresses that this process could get.
@@ -229,6 +231,7 @@ impl Error {
             Self::NotAStore(_) => "not-a-store",
             Self::Corrupt(_) => "corrupt",
             Self::AlreadyOpen(_) => "already-open",
+            Self::InUse(_) => "in-use",
             Self::OtherLocks(_) => "other-locks",
             Self::Full { .. } => "full",
             Self::ReadersFull { .. } => "readers-full",
@@ -261,6 +264,7 @@ impl fmt::Display for Error {
             Self::AlreadyOpen(path) => {
                 write!(f, "{}: this process has it open already", path.display())
             }
+            Self::InUse(path) => write!(f, "{}: another process has it open", path.display()),
             Self::OtherLocks(path) => write!(
                 f,
                 "{}: another program has it open with an LMDB whose locks are others",
@@ -367,6 +371,7 @@ mod tests {
             Error::NotAStore(damage()),
             Error::Corrupt(damage()),
             Error::AlreadyOpen(PathBuf::new()),
+            Error::InUse(PathBuf::new()),
             Error::OtherLocks(PathBuf::new()),
             Error::Full { most: 1, cause: FullCause::Limit },
             Error::ReadersFull { most: 1 },

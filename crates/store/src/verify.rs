@@ -344,8 +344,12 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
     /// the place of a longer one.
     fn overflow(&mut self, first: u64, len: u32) -> Result<u64> {
         let size = u64::from(self.meta.page_size);
+        if first > self.meta.last_page {
+            let expected = format!("a page up to {}", self.meta.last_page);
+            return Err(corrupt(self.path, 0, expected, format!("page {first} for a long value")));
+        }
         let least = (page_layout::HEADER_LEN as u64 + u64::from(len)).div_ceil(size);
-        let page = Page::read(self.file, self.path, first.min(self.meta.last_page), size as u32)?;
+        let page = Page::read(self.file, self.path, first, size as u32)?;
         let count = u64::from(page.overflow_count());
         if page.kind != Kind::Overflow || count < least {
             let (expected, found) = (format!("{least} overflow pages"), format!("{:?}", page.kind));
@@ -357,6 +361,7 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
 
     /// The bytes of a long value.
     fn long_value(&self, first: u64, len: u32) -> Result<Vec<u8>> {
+        // Its pages were checked.
         use std::os::unix::fs::FileExt;
         let at = first * u64::from(self.meta.page_size) + page_layout::HEADER_LEN as u64;
         let end = self.file.metadata().map_err(|e| Error::io(self.path, "length", e))?.len();

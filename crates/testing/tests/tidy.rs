@@ -37,6 +37,7 @@ const UNSAFE: &[Exception] = &[
     Exception { place: "crates/store/src/batch.rs", reason: "rows lent with their transaction" },
     Exception { place: "bench/load/src/uring.rs", reason: "lends memory to the kernel" },
     Exception { place: "crates/server/src/reactor/uring.rs", reason: "lends memory to the kernel" },
+    Exception { place: "bench/harness/src/store/lmdb.rs", reason: "opens an environment of LMDB" },
     Exception { place: "bench/rivals/src/lmdb.rs", reason: "opens an environment of LMDB" },
     Exception { place: "bench/rivals/src/fst_map.rs", reason: "maps its files" },
 ];

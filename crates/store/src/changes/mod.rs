@@ -7,5 +7,7 @@ mod watch;
 
 pub(crate) use follower::Follower;
 pub(crate) use journal::Journal;
+#[cfg(test)]
+pub(crate) use record::layout;
 pub use record::{Act, Change};
 pub use watch::{Start, Watch};

@@ -204,9 +204,10 @@ fn fold_part<A>(
     mut all: A,
     step: &impl Fn(&mut A, Row<'_>),
 ) -> Result<A> {
-    for row in txn.scan(table, scan)? {
-        step(&mut all, row?);
-    }
+    txn.scan(table, scan)?.visit(|key, value| {
+        step(&mut all, (key, value));
+        true
+    })?;
     Ok(all)
 }
 

@@ -1,7 +1,7 @@
 //! Batches as a `futures::Stream`: read by the store's threads when they are asked for.
 //!
 //! A stream has a source, which is with the stream or with the thread that reads from it. Asking
-//! has the source read, one batch at a time and, with reading ahead, one more; dropping the stream
+//! has the source read, one batch at a time and, with reading ahead, two more; dropping the stream
 //! drops the source at once, or as soon as the thread has noticed.
 
 use crate::batch::{Batches, RowBatch};
@@ -11,11 +11,16 @@ use crate::scan::Scan;
 use crate::store::{Shared, Store};
 use crate::table::Table;
 use futures_core::Stream;
+use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
+
+/// Batches that are read ahead of what is asked for: two, so that the thread that reads goes on
+/// while the one that asks wakes up.
+const BATCHES_AHEAD: usize = 2;
 
 /// What batches come from. Asked on a thread of the store.
 pub(crate) trait Source: Send + 'static {
@@ -61,18 +66,20 @@ trait Asked<B>: Send {
 struct Asking<S: Source> {
     shared: Arc<Shared>,
     core: Arc<Core<S>>,
-    read_ahead: bool,
 }
 
 struct Core<S: Source> {
     state: Mutex<State<S>>,
     given_up: AtomicBool,
+    /// How many batches may be ready before they are asked for.
+    ahead: usize,
 }
 
 struct State<S: Source> {
     /// The source, unless a thread has it.
     source: Option<S>,
-    ready: Option<Result<S::Batch>>,
+    /// What was read and not taken yet, in order.
+    ready: VecDeque<Result<S::Batch>>,
     waker: Option<Waker>,
     done: bool,
 }
@@ -82,9 +89,11 @@ impl<B: Send + 'static> BatchStream<B> {
     where
         S: Source<Batch = B>,
     {
-        let state = State { source: Some(source), ready: None, waker: None, done: false };
-        let core = Core { state: Mutex::new(state), given_up: AtomicBool::new(false) };
-        Self(Box::new(Asking { shared, core: Arc::new(core), read_ahead }))
+        let (source, ready) = (Some(source), VecDeque::new());
+        let state = Mutex::new(State { source, ready, waker: None, done: false });
+        let ahead = if read_ahead { BATCHES_AHEAD } else { 0 };
+        let core = Core { state, given_up: AtomicBool::new(false), ahead };
+        Self(Box::new(Asking { shared, core: Arc::new(core) }))
     }
 }
 
@@ -105,8 +114,8 @@ impl<B> fmt::Debug for BatchStream<B> {
 impl<S: Source> Asked<S::Batch> for Asking<S> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<S::Batch>>> {
         let mut state = self.core.lock();
-        if let Some(ready) = state.ready.take() {
-            if self.read_ahead && !state.done {
+        if let Some(ready) = state.ready.pop_front() {
+            if state.ready.len() < self.core.ahead {
                 self.read(state);
             }
             return Poll::Ready(Some(ready));
@@ -129,7 +138,8 @@ impl<S: Source> Asking<S> {
         let submitted = self.shared.pool.submit(Box::new(move || core.fill(source)));
         if let Err(error) = submitted {
             let mut state = self.core.lock();
-            (state.ready, state.done) = (Some(Err(error)), true);
+            state.ready.push_back(Err(error));
+            state.done = true;
             let waker = state.waker.take();
             drop(state);
             wake(waker);
@@ -143,45 +153,51 @@ impl<S: Source> Core<S> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// On a thread of the store: reads a batch and leaves it for whoever asks.
+    /// On a thread of the store: reads what is asked for, and leaves it for whoever asks.
     fn fill(&self, mut source: S) {
-        if self.given_up.load(Ordering::Relaxed) {
-            return;
-        }
-        let next = source.next(&self.given_up);
-        let mut state = self.lock();
-        if self.given_up.load(Ordering::Relaxed) {
-            // Whoever gave up has not found the source: it goes now.
-            drop(state);
-            return;
-        }
-        let source = match next {
-            Ok(Next::Batch(batch)) => {
-                (state.ready, state.source) = (Some(Ok(batch)), Some(source));
-                None
-            }
-            Ok(Next::NotYet) => {
-                // Reading ahead, nobody waits: the next who asks has it read again.
-                if let Some(waker) = state.waker.take() {
-                    source.wake_when_more(waker);
-                }
-                state.source = Some(source);
+        loop {
+            if self.given_up.load(Ordering::Relaxed) {
                 return;
             }
-            Ok(Next::End) => {
-                state.done = true;
-                Some(source)
+            let next = source.next(&self.given_up);
+            let mut state = self.lock();
+            if self.given_up.load(Ordering::Relaxed) {
+                // Whoever gave up has not found the source: it goes now.
+                drop(state);
+                return;
             }
-            Err(error) => {
-                (state.ready, state.done) = (Some(Err(error)), true);
-                Some(source)
+            match next {
+                Ok(Next::Batch(batch)) => state.ready.push_back(Ok(batch)),
+                Ok(Next::NotYet) => {
+                    // Reading ahead, nobody waits: the next who asks has it read again.
+                    if let Some(waker) = state.waker.take() {
+                        source.wake_when_more(waker);
+                    }
+                    state.source = Some(source);
+                    return;
+                }
+                Ok(Next::End) => state.done = true,
+                Err(error) => {
+                    state.ready.push_back(Err(error));
+                    state.done = true;
+                }
             }
-        };
-        let waker = state.waker.take();
-        drop(state);
-        // Its transaction ends before anybody hears that there is no more.
-        drop(source);
-        wake(waker);
+            let waker = state.waker.take();
+            if state.done {
+                drop(state);
+                // Its transaction ends before anybody hears that there is no more.
+                drop(source);
+                return wake(waker);
+            }
+            let enough = state.ready.len() >= self.ahead.max(1);
+            if enough {
+                state.source = Some(source);
+                drop(state);
+                return wake(waker);
+            }
+            drop(state);
+            wake(waker);
+        }
     }
 }
 
@@ -195,7 +211,7 @@ impl<S: Source> Drop for Asking<S> {
     fn drop(&mut self) {
         let mut state = self.core.lock();
         self.core.given_up.store(true, Ordering::Relaxed);
-        let left = (state.source.take(), state.ready.take());
+        let left = (state.source.take(), std::mem::take(&mut state.ready));
         drop(state);
         drop(left);
     }

@@ -19,7 +19,7 @@ const WRITE_LEN: usize = 64;
 ///     .check(&users, b"user:1", Condition::Absent)
 ///     .put(&users, b"user:1", b"Ada")
 ///     .put(&users, b"name:Ada", b"user:1");
-/// # Ok::<(), nuthatch_store::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Batch {

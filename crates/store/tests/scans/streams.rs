@@ -48,7 +48,7 @@ fn dropping_a_stream_ends_its_transaction() {
 }
 
 #[test]
-fn a_stream_reads_one_batch_ahead_and_no_more() {
+fn a_stream_reads_two_batches_ahead_and_no_more() {
     let case = Case::new();
     let counted = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
     let count = std::sync::Arc::clone(&counted);
@@ -61,10 +61,10 @@ fn a_stream_reads_one_batch_ahead_and_no_more() {
     assert_eq!(read(), 0);
     let first = next(&mut stream).expect("a batch").expect("no error");
     assert_eq!(first, [11; 10]);
-    until("the next batch is read ahead", || read() == 20);
+    until("two batches are read ahead", || read() == 30);
     for batches in 2..6 {
         next(&mut stream).expect("a batch").expect("no error");
-        until("one more", || read() == 10 * (batches + 1));
+        until("one more", || read() == 10 * (batches + 2));
     }
 }
 
@@ -111,7 +111,7 @@ fn closing_fails_streams_that_run() {
     case.store.close();
     let error = loop {
         match next(&mut stream).expect("an error before the end") {
-            // At most the one that was read ahead.
+            // At most those that were read ahead.
             Ok(_) => {}
             Err(error) => break error,
         }
