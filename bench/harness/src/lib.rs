@@ -16,6 +16,7 @@ mod report;
 mod resident;
 mod rows;
 mod run;
+pub mod store;
 mod system;
 mod work;
 

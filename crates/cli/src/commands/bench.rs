@@ -2,12 +2,14 @@
 
 mod eviction;
 mod fill;
+mod store;
 
 use super::{Answer, Failure};
 use crate::bench::SnapshotBench;
 use clap::{Args, Subcommand};
 use eviction::Eviction;
 use fill::Fill;
+use store::Store;
 
 const SNAPSHOT_ABOUT: [&str; 2] = [
     "Measure building and reading snapshots, beside a hash map in the same process",
@@ -41,6 +43,7 @@ enum Engine {
     Snapshot(Snapshot),
     Eviction(Eviction),
     Fill(Fill),
+    Store(Store),
 }
 
 /// Measure building and reading snapshots, beside a hash map in the same process.
@@ -65,6 +68,7 @@ impl Bench {
             }
             Engine::Eviction(eviction) => eviction.run()?,
             Engine::Fill(fill) => fill.run()?,
+            Engine::Store(store) => store.run()?,
         }
         Ok(Answer::Whole)
     }

@@ -7,6 +7,7 @@ mod dump;
 mod get;
 mod info;
 mod serve;
+mod store;
 mod top;
 mod verify;
 
@@ -37,6 +38,12 @@ impl From<nuthatch_snapshot::Error> for Failure {
     }
 }
 
+impl From<nuthatch_store::Error> for Failure {
+    fn from(error: nuthatch_store::Error) -> Self {
+        Self::Error(error.to_string())
+    }
+}
+
 impl From<input::Error> for Failure {
     fn from(error: input::Error) -> Self {
         match error {
@@ -48,7 +55,8 @@ impl From<input::Error> for Failure {
 
 const ABOUT: &str = "\
 Nuthatch makes and reads snapshots: immutable files of typed keys and values, mapped into memory \
-by any number of processes and read in place. And it serves a cache to clients of Redis.";
+by any number of processes and read in place. It serves a cache to clients of Redis, and works on \
+ordered stores.";
 
 const NOTES: &str = "\
 Examples:
@@ -57,11 +65,12 @@ Examples:
   nuthatch dump users.nut | head              see what is in it
   nuthatch serve --memory 4GiB                a cache server for clients of Redis
   nuthatch top                                the server, watched live
+  nuthatch store scan db --prefix user:       rows of an ordered store
   nuthatch build --help                       the manual page of a command
 
 Exit status:
   0  all went well
-  1  get: a key is missing, the others are printed
+  1  a key is missing, the others are printed; or a condition does not hold
   2  the command line is wrong
   3  anything else: a file is missing, damaged, or not what it should be
 
@@ -72,7 +81,7 @@ Errors go to stderr as \"nuthatch: file:line:column: expected ..., found ...\"."
 #[command(
     name = "nuthatch",
     version,
-    about = "Typed key-value files, mapped by any number of processes, and a cache server",
+    about = "Typed key-value files, a cache server, and ordered stores",
     long_about = ABOUT,
     after_long_help = NOTES,
     arg_required_else_help = true,
@@ -93,6 +102,7 @@ enum Command {
     Verify(verify::Verify),
     Serve(serve::Serve),
     Top(top::Top),
+    Store(store::Store),
     Bench(bench::Bench),
     Completions(completions::Completions),
 }
@@ -111,6 +121,7 @@ impl Cli {
             Command::Verify(verify) => verify.run(),
             Command::Serve(serve) => serve.run(),
             Command::Top(top) => top.run(),
+            Command::Store(store) => store.run(),
             Command::Bench(bench) => bench.run(),
             Command::Completions(completions) => completions.run(),
         }

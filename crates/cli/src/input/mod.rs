@@ -11,6 +11,7 @@ mod chunks;
 mod columns;
 mod csv;
 mod dta;
+mod each;
 mod error;
 mod json;
 mod jsonl;

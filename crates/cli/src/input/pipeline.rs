@@ -108,6 +108,14 @@ impl Inputs {
         })
     }
 
+    pub(crate) fn places(&self) -> &[(Place, Format)] {
+        &self.places
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
     fn name(&self, input: u16) -> &str {
         &self.places[usize::from(input)].0.name
     }

@@ -2,7 +2,7 @@
 
 use crate::folder::Folder;
 
-const COMMANDS: [&[&str]; 13] = [
+const COMMANDS: [&[&str]; 27] = [
     &[],
     &["build"],
     &["get"],
@@ -11,10 +11,24 @@ const COMMANDS: [&[&str]; 13] = [
     &["verify"],
     &["serve"],
     &["top"],
+    &["store"],
+    &["store", "put"],
+    &["store", "get"],
+    &["store", "del"],
+    &["store", "scan"],
+    &["store", "count"],
+    &["store", "load"],
+    &["store", "dump"],
+    &["store", "stat"],
+    &["store", "backup"],
+    &["store", "compact"],
+    &["store", "verify"],
+    &["store", "watch"],
     &["bench"],
     &["bench", "snapshot"],
     &["bench", "eviction"],
     &["bench", "fill"],
+    &["bench", "store"],
     &["completions"],
 ];
 
@@ -36,8 +50,12 @@ fn every_level_has_help() {
 #[test]
 fn manual_pages_have_examples_and_exit_statuses() {
     let folder = Folder::new();
-    for command in ["build", "get", "dump", "info", "verify", "serve", "top"] {
-        let page = folder.run(&[command, "--help"]).stdout;
+    let pages = ["build", "get", "dump", "info", "verify", "serve", "top", "store"];
+    let pages = pages.map(|command| vec![command]).into_iter();
+    let of_store = COMMANDS.into_iter().filter(|command| command.first() == Some(&"store"));
+    for command in pages.chain(of_store.map(<[_]>::to_vec)) {
+        let page = folder.run(&[&command[..], &["--help"]].concat()).stdout;
+        let command = command.join(" ");
         for part in ["Examples:", "Exit status:", &format!("  nuthatch {command} ")] {
             assert!(page.contains(part), "{command} without {part}");
         }

@@ -13,4 +13,5 @@ mod read;
 mod roundtrip;
 mod serve;
 mod server;
+mod store;
 mod top;

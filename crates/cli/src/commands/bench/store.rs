@@ -1,0 +1,66 @@
+//! `nuthatch bench store`: arguments and manual page.
+
+use crate::commands::Failure;
+use clap::Args;
+use nuthatch_bench::store::{Lmdb, StoreOptions, run_stores};
+use std::path::PathBuf;
+
+const ABOUT: [&str; 2] = [
+    "Measure scans and durable writes of an ordered store, beside plain LMDB",
+    "
+
+Loads the same rows into both, in key order, scans them in all the ways there are, and writes \
+single rows durably: one at a time, and by 64 tasks at once. What is read is added up and checked.",
+];
+
+const NOTES: &str = "\
+Examples:
+  nuthatch bench store
+  nuthatch bench store --rows 200000 --value-bytes 64 --json
+
+Rows in JSON:
+  {\"work\":\"scan_stream\",\"system\":\"nuthatch\",\"per_second\":51000000.0,
+   \"against\":\"lmdb\",\"times\":0.910}
+
+The files go into a new folder below --directory, which should be on a disk: on a file system in
+memory, a durable write costs nothing. Absolute rates differ from machine to machine: compare the
+ratios.";
+
+/// Measure scans and durable writes of an ordered store, beside plain LMDB.
+#[derive(Debug, Args)]
+#[command(about = ABOUT[0], long_about = ABOUT.concat(), after_long_help = NOTES)]
+pub(super) struct Store {
+    /// Rows to load and scan
+    #[arg(long, value_name = "N", default_value = "1600000")]
+    #[arg(value_parser = clap::value_parser!(u32).range(10..=1_000_000_000))]
+    rows: u32,
+    /// Bytes of a value; keys have 16
+    #[arg(long, value_name = "N", default_value = "100")]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=1 << 20))]
+    value_bytes: u32,
+    /// Durable writes of one row each; tasks together do sixteen times as many
+    #[arg(long, value_name = "N", default_value = "300")]
+    #[arg(value_parser = clap::value_parser!(u32).range(4..=1_000_000))]
+    writes: u32,
+    /// How often each work is done
+    #[arg(long, value_name = "N", default_value = "5")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
+    rounds: u16,
+    /// Where the files go while it runs [default: the folder for temporary files]
+    #[arg(long, value_name = "PATH")]
+    directory: Option<PathBuf>,
+    /// Print an array of rows in JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Store {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        let &Self { rows, value_bytes, writes, rounds, ref directory, json } = self;
+        let directory = directory.clone().unwrap_or_else(std::env::temp_dir);
+        let (value_len, rounds) = (value_bytes as usize, usize::from(rounds));
+        let options = StoreOptions { rows, value_len, writes, rounds, json, directory };
+        run_stores::<Lmdb>(&options, false, &mut std::io::stdout().lock())
+            .map_err(|error| Failure::Error(error.to_string()))
+    }
+}

@@ -1,0 +1,170 @@
+//! `nuthatch store put` and `del`.
+
+use super::place::{Place, Tabled};
+use super::range::Ranged;
+use crate::commands::{Answer, Failure, shown};
+use crate::figures::grouped;
+use crate::streams::{Stdout, tell};
+use clap::Args;
+use nuthatch_store::{Condition, Kind, WriteTxn};
+use std::ffi::OsString;
+use std::io::Read as _;
+
+const PUT_NOTES: &str = "\
+The store and the table are made if they are not there. When the command ends the value is safe.
+
+Examples:
+  nuthatch store put db user:1 Ada
+  nuthatch store put db page:/ - < index.html
+  nuthatch store put db lock:1 me --if-absent
+  nuthatch store put db session:1 token --table sessions --expires-in-ms 60000
+
+Exit status:
+  0  the value is written
+  1  the condition does not hold, and nothing is written
+  2  the command line is wrong
+  3  anything else: the disk is full, or the table is of another kind";
+
+/// Write a value under a key
+#[derive(Debug, Args)]
+#[command(after_long_help = PUT_NOTES)]
+pub(super) struct Put {
+    #[command(flatten)]
+    place: Place,
+    /// The key, of 1 to 511 bytes
+    #[arg(value_name = "KEY")]
+    key: OsString,
+    /// The value; - is standard input
+    #[arg(value_name = "VALUE")]
+    value: OsString,
+    #[command(flatten)]
+    table: Tabled,
+    /// Write it only if the key is not there
+    #[arg(long, conflicts_with_all = ["if_present", "if_equals", "if_version"])]
+    if_absent: bool,
+    /// Write it only if the key is there
+    #[arg(long, conflicts_with_all = ["if_equals", "if_version"])]
+    if_present: bool,
+    /// Write it only if the key has this value
+    #[arg(long, value_name = "VALUE", conflicts_with = "if_version")]
+    if_equals: Option<OsString>,
+    /// Write it only if the key of a stamped table is in this version
+    #[arg(long, value_name = "N")]
+    if_version: Option<u64>,
+    /// Let it expire after so many milliseconds; the table must be stamped, and is made so
+    #[arg(long, value_name = "N", conflicts_with = "main")]
+    expires_in_ms: Option<u64>,
+    /// Make a stamped table, which keeps versions and can let rows expire
+    #[arg(long, conflicts_with = "main")]
+    stamped: bool,
+}
+
+impl Put {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let value = self.value()?;
+        let store = self.place.make()?;
+        let stamped = self.stamped || self.expires_in_ms.is_some();
+        let table = self.table.make(&store, stamped.then_some(Kind::Stamped))?;
+        let key = self.key.as_encoded_bytes();
+        let written = store.update(|txn| {
+            if let Some(condition) = self.condition()
+                && !txn.holds(&table, key, condition)?
+            {
+                return Ok(false);
+            }
+            match self.expires_in_ms {
+                Some(ms) => txn.put_for(&table, key, &value, ms)?,
+                None => txn.put(&table, key, &value)?,
+            }
+            Ok(true)
+        })?;
+        if written {
+            return Ok(Answer::Whole);
+        }
+        let path = store.path().display();
+        tell(format_args!("{path}: the condition does not hold of key {}", shown(key)));
+        Ok(Answer::KeysMissing)
+    }
+
+    fn condition(&self) -> Option<Condition<'_>> {
+        match (self.if_absent, self.if_present, &self.if_equals, self.if_version) {
+            (true, ..) => Some(Condition::Absent),
+            (_, true, ..) => Some(Condition::Present),
+            (_, _, Some(value), _) => Some(Condition::Equals(value.as_encoded_bytes())),
+            (_, _, _, Some(version)) => Some(Condition::Version(version)),
+            _ => None,
+        }
+    }
+
+    fn value(&self) -> Result<Vec<u8>, Failure> {
+        if self.value != "-" {
+            return Ok(self.value.as_encoded_bytes().to_vec());
+        }
+        let mut value = Vec::new();
+        let read = std::io::stdin().lock().read_to_end(&mut value);
+        read.map_err(|e| Failure::Error(format!("<stdin>: read: {e}")))?;
+        Ok(value)
+    }
+}
+
+const DEL_NOTES: &str = "\
+Keys, or a range of them. All go in one transaction.
+
+Examples:
+  nuthatch store del db user:1 user:2
+  nuthatch store del db --prefix session:
+
+Exit status:
+  0  all keys are gone
+  1  a key was missing, the others are gone
+  2  the command line is wrong
+  3  anything else: the store or the table is missing";
+
+/// Delete keys, or a range of them
+#[derive(Debug, Args)]
+#[command(after_long_help = DEL_NOTES)]
+pub(super) struct Del {
+    #[command(flatten)]
+    place: Place,
+    /// The keys
+    #[arg(value_name = "KEY")]
+    keys: Vec<OsString>,
+    #[command(flatten)]
+    table: Tabled,
+    #[command(flatten)]
+    range: Ranged,
+}
+
+impl Del {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        if self.keys.is_empty() != self.range.is_given() {
+            let message = "expected either keys or a range of them, such as --prefix";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        let store = self.place.change()?;
+        let table = self.table.find(&store)?;
+        if self.range.is_given() {
+            let range = self.range.range();
+            let count = store.update(|txn| txn.delete_range(&table, &range))?;
+            let mut stdout = Stdout::new();
+            stdout.put(format!("{} keys\n", grouped(count)).as_bytes())?;
+            stdout.flush()?;
+            return Ok(Answer::Whole);
+        }
+        let delete = |txn: &mut WriteTxn<'_>| {
+            let keys = self.keys.iter().map(|key| key.as_encoded_bytes());
+            let mut missing = Vec::new();
+            for key in keys {
+                if !txn.delete(&table, key)? {
+                    missing.push(key.to_vec());
+                }
+            }
+            Ok(missing)
+        };
+        let missing = store.update(delete)?;
+        for key in &missing {
+            tell(format_args!("{}: no key {}", store.path().display(), shown(key)));
+        }
+        Ok(if missing.is_empty() { Answer::Whole } else { Answer::KeysMissing })
+    }
+}

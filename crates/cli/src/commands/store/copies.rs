@@ -1,0 +1,91 @@
+//! `nuthatch store backup` and `compact`.
+
+use super::place::Place;
+use crate::commands::{Answer, Failure};
+use crate::figures::{bytes, seconds};
+use crate::streams::Stdout;
+use clap::Args;
+use nuthatch_store::compact;
+use std::path::PathBuf;
+use std::time::Instant;
+
+const BACKUP_NOTES: &str = "\
+The copy is the state of one moment and a store of its own. Others may read and write meanwhile.
+
+Examples:
+  nuthatch store backup db /backups/today
+  nuthatch store backup db /backups/small --compact
+
+Exit status:
+  0  the copy is there, whole and safe
+  2  the command line is wrong
+  3  anything else: the disk is full, or the folder has a store already";
+
+/// Copy a store while others use it
+#[derive(Debug, Args)]
+#[command(after_long_help = BACKUP_NOTES)]
+pub(super) struct Backup {
+    #[command(flatten)]
+    place: Place,
+    /// The folder of the copy; made if it is not there
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+    /// Leave free pages out; takes longer
+    #[arg(long)]
+    compact: bool,
+    /// Print nothing
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+impl Backup {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let start = Instant::now();
+        self.place.read()?.backup(&self.folder, self.compact)?;
+        if !self.quiet {
+            let (folder, time) = (self.folder.display(), seconds(start.elapsed()));
+            say(&format!("{folder}: copied, {time}\n"))?;
+        }
+        Ok(Answer::Whole)
+    }
+}
+
+const COMPACT_NOTES: &str = "\
+The file is written anew without free pages, and replaces the old one when it is whole. That needs
+as much disk again, and nobody may have the store open.
+
+Examples:
+  nuthatch store compact db
+
+Exit status:
+  0  the store is as small as it can be
+  2  the command line is wrong
+  3  anything else: somebody has the store open, the disk is full; it is as it was then";
+
+/// Make a store as small as it can be
+#[derive(Debug, Args)]
+#[command(after_long_help = COMPACT_NOTES)]
+pub(super) struct Compact {
+    #[command(flatten)]
+    place: Place,
+    /// Print nothing
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+impl Compact {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let done = compact(self.place.path()?)?;
+        if !self.quiet {
+            let (before, after) = (bytes(done.before_bytes), bytes(done.after_bytes));
+            say(&format!("{}: {before} before, {after} now\n", self.place.path()?.display()))?;
+        }
+        Ok(Answer::Whole)
+    }
+}
+
+fn say(line: &str) -> Result<(), Failure> {
+    let mut stdout = Stdout::new();
+    stdout.put(line.as_bytes())?;
+    stdout.flush()
+}

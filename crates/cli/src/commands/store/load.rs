@@ -1,0 +1,157 @@
+//! `nuthatch store load`: rows from files.
+
+use super::place::{Place, Tabled};
+use crate::commands::{Answer, Failure};
+use crate::figures::{grouped, seconds};
+use crate::progress::Display;
+use crate::streams::Stdout;
+use clap::Args;
+use nuthatch_cli::input::{Format, Inputs, Options, RowSink, Step, Type};
+use nuthatch_cli::output::json_value;
+use nuthatch_snapshot::Value;
+use nuthatch_store::{Store, Table};
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Bytes of rows that share a transaction.
+const AT_ONCE: usize = 32 << 20;
+
+const NOTES: &str = "\
+Inputs are those of \"nuthatch build\": JSON lines, TSV, CSV, Parquet and AxonCache text. Strings
+and bytes are stored as they are, other values as JSON text. A key that is there already gets its
+new value. Rows are written in transactions of some 32 MiB; when the command fails, rows before
+the one it names may be there.
+
+Rows whose keys are sorted, and above all that are there, load fastest with --append.
+
+Examples:
+  nuthatch store load db users.jsonl
+  nuthatch store load db sorted.tsv --append --table names
+  zcat dump.gz | nuthatch store load db -
+
+Exit status:
+  0  all rows are in the store, and safe
+  2  the command line is wrong
+  3  anything else: an input is wrong, the disk is full";
+
+/// Load rows from JSON lines, TSV, CSV, Parquet or AxonCache text
+#[derive(Debug, Args)]
+#[command(after_long_help = NOTES)]
+pub(super) struct Load {
+    #[command(flatten)]
+    place: Place,
+    /// The inputs, one after another; - is standard input
+    #[arg(value_name = "INPUT", required = true)]
+    inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    table: Tabled,
+    /// The format of all inputs; without it each file's name tells
+    #[arg(long, value_enum, help_heading = "Input")]
+    format: Option<Format>,
+    /// The type of values in TSV, CSV and AxonCache text
+    #[arg(long = "type", value_enum, value_name = "TYPE", help_heading = "Input")]
+    value_type: Option<Type>,
+    /// The column with the keys, in CSV and Parquet
+    #[arg(long, value_name = "COLUMN", help_heading = "Input")]
+    key: Option<String>,
+    /// The column with the values, in CSV and Parquet
+    #[arg(long, value_name = "COLUMN", help_heading = "Input")]
+    value: Option<String>,
+    /// Append rows, whose keys must be sorted and above all that are there
+    #[arg(long)]
+    append: bool,
+    /// Print neither progress nor a summary
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+impl Load {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let start = Instant::now();
+        let options = Options {
+            format: self.format,
+            value_type: self.value_type,
+            key: self.key.clone(),
+            value: self.value.clone(),
+            ..Options::default()
+        };
+        let inputs = Inputs::new(&self.inputs, options)?;
+        let store = self.place.make()?;
+        let table = self.table.make(&store, None)?;
+        let display = Display::new(self.quiet, inputs.total_bytes());
+        let mut rows = 0;
+        let mut sink = Pending::default();
+        let loaded = inputs.for_each(&mut sink, |sink, bytes| {
+            if sink.is_full() {
+                rows += self.write(&store, &table, sink)?;
+                display.reading(Step { bytes, rows });
+            }
+            Ok::<_, Failure>(())
+        });
+        let loaded = loaded.and_then(|()| self.write(&store, &table, &mut sink));
+        display.finish();
+        rows += loaded?;
+        if !self.quiet {
+            let (rows, time) = (grouped(rows), seconds(start.elapsed()));
+            let mut stdout = Stdout::new();
+            let path = store.path().display();
+            stdout.put(format!("{path}: {rows} rows, {time}\n").as_bytes())?;
+            stdout.flush()?;
+        }
+        Ok(Answer::Whole)
+    }
+
+    fn write(&self, store: &Store, table: &Table, rows: &mut Pending) -> Result<u64, Failure> {
+        store.update(|txn| {
+            rows.iter().try_for_each(|(key, value)| {
+                if self.append { txn.append(table, key, value) } else { txn.put(table, key, value) }
+            })
+        })?;
+        let count = rows.ends.len() as u64;
+        rows.bytes.clear();
+        rows.ends.clear();
+        Ok(count)
+    }
+}
+
+/// Rows that wait for their transaction: their bytes in one piece.
+#[derive(Default)]
+struct Pending {
+    bytes: Vec<u8>,
+    /// Where the key and the value of each row end.
+    ends: Vec<(usize, usize)>,
+}
+
+impl Pending {
+    fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let mut start = 0;
+        self.ends.iter().map(move |&(key, value)| {
+            let row = (&self.bytes[start..key], &self.bytes[key..value]);
+            start = value;
+            row
+        })
+    }
+}
+
+impl RowSink for Pending {
+    fn row(
+        &mut self,
+        _line: u64,
+        key: &[u8],
+        value: Value<'_>,
+    ) -> Result<(), nuthatch_snapshot::Error> {
+        self.bytes.extend_from_slice(key);
+        let key = self.bytes.len();
+        match value {
+            Value::String(text) => self.bytes.extend_from_slice(text.as_bytes()),
+            Value::Bytes(bytes) => self.bytes.extend_from_slice(bytes),
+            other => json_value(&other, &mut self.bytes),
+        }
+        self.ends.push((key, self.bytes.len()));
+        Ok(())
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes.len() >= AT_ONCE
+    }
+}

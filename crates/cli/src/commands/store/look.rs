@@ -1,0 +1,244 @@
+//! `nuthatch store get`, `scan`, `count` and `dump`.
+
+use super::place::{Place, Tabled};
+use super::range::Ranged;
+use super::rows::{Form, Lines};
+use crate::commands::{Answer, Failure, shown};
+use crate::progress::Display;
+use crate::streams::{Stdout, tell};
+use clap::Args;
+use nuthatch_cli::output::tsv_escape;
+use nuthatch_store::{Range, Read, Scan as Scanned};
+use std::ffi::OsString;
+
+const GET_NOTES: &str = "\
+Output:
+  One key: its value on a line, as it is; on a terminal with control characters escaped.
+  Several keys: a line \"key<TAB>value\" for each key that is there, in the order given, as TSV.
+  --json: a line {\"key\":...,\"value\":...} for each key, as \"nuthatch store load\" reads it.
+  --raw: the bytes of the values and nothing else.
+  Keys that are missing are named on stderr.
+
+Examples:
+  nuthatch store get db user:1
+  nuthatch store get db user:1 user:2 --json
+  nuthatch store get db page:/ --raw > index.html
+
+Exit status:
+  0  all keys are there
+  1  a key is missing, the others are printed
+  2  the command line is wrong
+  3  anything else: the store or the table is missing";
+
+/// Print the values of keys
+#[derive(Debug, Args)]
+#[command(after_long_help = GET_NOTES)]
+pub(super) struct Get {
+    #[command(flatten)]
+    place: Place,
+    /// The keys
+    #[arg(value_name = "KEY", required = true)]
+    keys: Vec<OsString>,
+    #[command(flatten)]
+    table: Tabled,
+    /// Print a JSON object for each key
+    #[arg(long)]
+    json: bool,
+    /// Print the bytes of the values and nothing else
+    #[arg(long, conflicts_with = "json")]
+    raw: bool,
+}
+
+impl Get {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let store = self.place.read()?;
+        let table = self.table.find(&store)?;
+        let txn = store.read()?;
+        let mut answer = Answer::Whole;
+        let rows = self.json || (self.keys.len() > 1 && !self.raw);
+        let mut lines = rows.then(|| Lines::new(if self.json { Form::Json } else { Form::Tsv }));
+        for key in &self.keys {
+            let key = key.as_encoded_bytes();
+            let Some(value) = txn.get(&table, key)? else {
+                // What was found before should stand before.
+                lines.as_mut().map_or(Ok(()), Lines::flush)?;
+                tell(format_args!("{}: no key {}", store.path().display(), shown(key)));
+                answer = Answer::KeysMissing;
+                continue;
+            };
+            match &mut lines {
+                Some(lines) => lines.put((key, value))?,
+                None => self.value(value)?,
+            }
+        }
+        lines.as_mut().map_or(Ok(()), Lines::flush)?;
+        Ok(answer)
+    }
+
+    /// A value by itself.
+    fn value(&self, value: &[u8]) -> Result<(), Failure> {
+        let mut stdout = Stdout::new();
+        if self.raw {
+            stdout.put(value)?;
+            return stdout.flush();
+        }
+        let mut line = Vec::new();
+        if stdout.is_terminal() {
+            tsv_escape(value, &mut line);
+        } else {
+            line.extend_from_slice(value);
+        }
+        line.push(b'\n');
+        stdout.put(&line)?;
+        stdout.flush()
+    }
+}
+
+const SCAN_NOTES: &str = "\
+Keys come in the order of their bytes. Each row is a line \"key<TAB>value\" as TSV, in which
+\\t \\n \\r \\\\ and \\xNN stand for a tab, a line feed, a carriage return, a backslash and the byte
+with that hexadecimal number. All rows are of one moment, whatever others write meanwhile.
+
+Examples:
+  nuthatch store scan db --prefix user:
+  nuthatch store scan db --from a --before b --keys-only
+  nuthatch store scan db --reverse --limit 10 --json
+  nuthatch store scan db --main                  what another program of LMDB wrote
+
+Exit status:
+  0  all went well, or the reader of the output had enough
+  2  the command line is wrong
+  3  anything else: the store or the table is missing";
+
+/// Print the rows of a range, one a line
+#[derive(Debug, Args)]
+#[command(after_long_help = SCAN_NOTES)]
+pub(super) struct Scan {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    table: Tabled,
+    #[command(flatten)]
+    keys: Ranged,
+    /// From the greatest key on
+    #[arg(long)]
+    reverse: bool,
+    /// Print so many rows at most
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// Print keys without values
+    #[arg(long)]
+    keys_only: bool,
+    /// Print a JSON object for each row
+    #[arg(long, conflicts_with = "keys_only")]
+    json: bool,
+}
+
+impl Scan {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let mut scan = Scanned::new(self.keys.range()).limit(self.limit.unwrap_or(u64::MAX));
+        if self.reverse {
+            scan = scan.reverse();
+        }
+        if self.keys_only {
+            scan = scan.keys_only();
+        }
+        let form = match (self.keys_only, self.json) {
+            (true, _) => Form::Keys,
+            (_, true) => Form::Json,
+            _ => Form::Tsv,
+        };
+        let store = self.place.read()?;
+        let table = self.table.find(&store)?;
+        let (txn, mut lines) = (store.read()?, Lines::new(form));
+        for row in txn.scan(&table, &scan)? {
+            lines.put(row?)?;
+        }
+        lines.flush()?;
+        Ok(Answer::Whole)
+    }
+}
+
+const COUNT_NOTES: &str = "\
+Examples:
+  nuthatch store count db
+  nuthatch store count db --prefix user:
+
+Exit status:
+  0  all went well
+  2  the command line is wrong
+  3  anything else: the store or the table is missing";
+
+/// Count the keys of a range
+#[derive(Debug, Args)]
+#[command(after_long_help = COUNT_NOTES)]
+pub(super) struct Count {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    table: Tabled,
+    #[command(flatten)]
+    keys: Ranged,
+}
+
+impl Count {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let store = self.place.read()?;
+        let table = self.table.find(&store)?;
+        let count = store.read()?.count(&table, &self.keys.range())?;
+        let mut stdout = Stdout::new();
+        stdout.put(format!("{count}\n").as_bytes())?;
+        stdout.flush()?;
+        Ok(Answer::Whole)
+    }
+}
+
+const DUMP_NOTES: &str = "\
+Each row is a JSON object on a line, {\"key\":...,\"value\":...}; what is not text is in base64:
+{\"$bytes\":\"AAE=\"}. \"nuthatch store load\" reads it back. Times of expiry are left out.
+
+Examples:
+  nuthatch store dump db > rows.jsonl
+  nuthatch store dump db --table users | jq -r .key
+
+Exit status:
+  0  all went well, or the reader of the output had enough
+  2  the command line is wrong
+  3  anything else: the store or the table is missing";
+
+/// Print all rows of a table as text that "load" reads back
+#[derive(Debug, Args)]
+#[command(after_long_help = DUMP_NOTES)]
+pub(super) struct Dump {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    table: Tabled,
+    /// Print no progress
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+impl Dump {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let store = self.place.read()?;
+        let table = self.table.find(&store)?;
+        let txn = store.read()?;
+        let total = store.table_stat(&table)?.entries;
+        let (display, mut lines) = (Display::new(self.quiet, None), Lines::new(Form::Json));
+        let mut done = 0_u64;
+        let scan = Scanned::new(Range::all());
+        let dumped = txn.scan(&table, &scan)?.try_for_each(|row| {
+            lines.put(row?)?;
+            done += 1;
+            if done.is_multiple_of(10_000) {
+                display.stage("dumping", done, total);
+            }
+            Ok::<_, Failure>(())
+        });
+        display.finish();
+        dumped?;
+        lines.flush()?;
+        Ok(Answer::Whole)
+    }
+}

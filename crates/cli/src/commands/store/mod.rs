@@ -1,0 +1,82 @@
+//! `nuthatch store`: ordered stores in a folder.
+
+mod change;
+mod copies;
+mod load;
+mod look;
+mod place;
+mod range;
+mod rows;
+mod state;
+mod watch;
+
+use super::{Answer, Failure};
+use clap::{Args, Subcommand};
+
+const ABOUT: [&str; 2] = [
+    "Read, write and look after an ordered store",
+    "
+
+A store is a folder with tables of ordered keys and values, which any number of processes use at \
+once. Its files are those of LMDB 0.9: mdb_stat and mdb_dump read them when nobody has them open.",
+];
+
+const NOTES: &str = "\
+Examples:
+  nuthatch store put db user:1 Ada               makes the store if there is none
+  nuthatch store get db user:1 user:2
+  nuthatch store scan db --prefix user: --limit 10
+  nuthatch store load db users.jsonl             rows as \"nuthatch build\" takes them
+  nuthatch store dump db > users.jsonl
+  nuthatch store watch db --keep 100000          changes as they are committed
+  nuthatch store backup db /backups/today        while others write
+
+Exit status:
+  0  all went well
+  1  get, del: a key is missing; put: its condition does not hold
+  2  the command line is wrong
+  3  anything else: the store is missing, damaged or full, or the table is missing";
+
+/// Read, write and look after an ordered store.
+#[derive(Debug, Args)]
+#[command(about = ABOUT[0], long_about = ABOUT.concat(), after_long_help = NOTES)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Store {
+    #[command(subcommand)]
+    act: Act,
+}
+
+#[derive(Debug, Subcommand)]
+enum Act {
+    Put(change::Put),
+    Get(look::Get),
+    Del(change::Del),
+    Scan(look::Scan),
+    Count(look::Count),
+    Load(load::Load),
+    Dump(look::Dump),
+    Stat(state::Stat),
+    Backup(copies::Backup),
+    Compact(copies::Compact),
+    Verify(state::Verify),
+    Watch(watch::Watch),
+}
+
+impl Store {
+    pub(crate) fn run(&self) -> Result<Answer, Failure> {
+        match &self.act {
+            Act::Put(put) => put.run(),
+            Act::Get(get) => get.run(),
+            Act::Del(del) => del.run(),
+            Act::Scan(scan) => scan.run(),
+            Act::Count(count) => count.run(),
+            Act::Load(load) => load.run(),
+            Act::Dump(dump) => dump.run(),
+            Act::Stat(stat) => stat.run(),
+            Act::Backup(backup) => backup.run(),
+            Act::Compact(compact) => compact.run(),
+            Act::Verify(verify) => verify.run(),
+            Act::Watch(watch) => watch.run(),
+        }
+    }
+}

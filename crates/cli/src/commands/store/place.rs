@@ -1,0 +1,90 @@
+//! Which store, and which table of it.
+
+use crate::commands::Failure;
+use clap::Args;
+use nuthatch_store::{Kind, Options, Store, Table};
+use std::path::{Path, PathBuf};
+
+/// The table that is meant unless another one is named.
+const DEFAULT: &str = "default";
+
+/// Which store.
+#[derive(Debug, Args)]
+pub(super) struct Place {
+    /// The folder of the store
+    #[arg(value_name = "PATH")]
+    path: PathBuf,
+}
+
+/// Which table.
+#[derive(Debug, Args)]
+pub(super) struct Tabled {
+    /// The table
+    #[arg(long, value_name = "NAME", default_value = DEFAULT, conflicts_with = "main")]
+    table: String,
+    /// The main table, which other programs of LMDB often keep everything in
+    #[arg(long)]
+    main: bool,
+}
+
+impl Place {
+    pub(super) fn path(&self) -> Result<&Path, Failure> {
+        match self.path.to_str() {
+            Some(path) if path.starts_with("grpc://") || path.starts_with("grpcs://") => {
+                let message = "expected the folder of a store, found an address";
+                Err(Failure::Usage(format!("{path}: {message}")))
+            }
+            _ => Ok(&self.path),
+        }
+    }
+
+    /// Opens a store that must be there, to read.
+    pub(super) fn read(&self) -> Result<Store, Failure> {
+        self.open(&Options::new().read_only(true))
+    }
+
+    /// Opens a store that must be there, to write.
+    pub(super) fn change(&self) -> Result<Store, Failure> {
+        self.open(&Options::new().create(false))
+    }
+
+    /// Opens a store to write, and makes it if there is none.
+    pub(super) fn make(&self) -> Result<Store, Failure> {
+        self.open(&Options::new())
+    }
+
+    fn open(&self, options: &Options) -> Result<Store, Failure> {
+        Ok(Store::open(self.path()?, options)?)
+    }
+}
+
+impl Tabled {
+    /// The table, which must be there.
+    pub(super) fn find(&self, store: &Store) -> Result<Table, Failure> {
+        if self.main {
+            return Ok(store.main_table());
+        }
+        if let Some(table) = store.find_table(&self.table)? {
+            return Ok(table);
+        }
+        let names = store.table_names()?;
+        let there = if names.is_empty() {
+            "none; --main is the main table".to_owned()
+        } else {
+            format!("{}; --table chooses one, --main the main one", names.join(", "))
+        };
+        let (path, table) = (store.path().display(), &self.table);
+        Err(Failure::Error(format!("{path}: expected a table \"{table}\", found {there}")))
+    }
+
+    /// The table, made if it is not there, of this kind if it matters.
+    pub(super) fn make(&self, store: &Store, kind: Option<Kind>) -> Result<Table, Failure> {
+        if self.main {
+            return Ok(store.main_table());
+        }
+        Ok(match kind {
+            Some(kind) => store.table_of(&self.table, kind)?,
+            None => store.table(&self.table)?,
+        })
+    }
+}

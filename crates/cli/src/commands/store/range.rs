@@ -1,0 +1,54 @@
+//! Ranges of keys on the command line.
+
+use clap::Args;
+use nuthatch_store::Range;
+use std::ffi::OsString;
+
+/// Which keys.
+#[derive(Debug, Args)]
+pub(super) struct Ranged {
+    /// From this key on, itself included
+    #[arg(long, value_name = "KEY", conflicts_with = "after", help_heading = "Keys")]
+    from: Option<OsString>,
+    /// After this key, itself excluded
+    #[arg(long, value_name = "KEY", help_heading = "Keys")]
+    after: Option<OsString>,
+    /// Up to this key, itself included
+    #[arg(long, value_name = "KEY", conflicts_with = "before", help_heading = "Keys")]
+    to: Option<OsString>,
+    /// Up to this key, itself excluded
+    #[arg(long, value_name = "KEY", help_heading = "Keys")]
+    before: Option<OsString>,
+    /// Keys that begin with this
+    #[arg(long, value_name = "TEXT", help_heading = "Keys")]
+    prefix: Option<OsString>,
+}
+
+impl Ranged {
+    pub(super) fn range(&self) -> Range {
+        let bytes = |text: &OsString| text.as_encoded_bytes().to_vec();
+        let mut range = Range::all();
+        if let Some(key) = &self.from {
+            range = range.from(bytes(key));
+        }
+        if let Some(key) = &self.after {
+            range = range.after(bytes(key));
+        }
+        if let Some(key) = &self.to {
+            range = range.to(bytes(key));
+        }
+        if let Some(key) = &self.before {
+            range = range.before(bytes(key));
+        }
+        match &self.prefix {
+            Some(prefix) => range.and(&Range::prefix(bytes(prefix))),
+            None => range,
+        }
+    }
+
+    /// Whether any bound was given.
+    pub(super) fn is_given(&self) -> bool {
+        let Self { from, after, to, before, prefix } = self;
+        [from, after, to, before, prefix].iter().any(|bound| bound.is_some())
+    }
+}

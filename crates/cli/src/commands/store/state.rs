@@ -1,0 +1,172 @@
+//! `nuthatch store stat` and `verify`.
+
+use super::place::Place;
+use crate::commands::{Answer, Failure};
+use crate::figures::{bytes, grouped, seconds};
+use crate::progress::Display;
+use crate::streams::Stdout;
+use clap::Args;
+use nuthatch_cli::output::json_string;
+use nuthatch_store::{Store, TableStat, verify_closed};
+use std::fmt::Write;
+use std::time::Instant;
+
+const STAT_NOTES: &str = "\
+Examples:
+  nuthatch store stat db
+  nuthatch store stat db --json | jq .used_bytes
+
+Exit status:
+  0  all went well
+  2  the command line is wrong
+  3  anything else: the store is missing or damaged";
+
+/// Tell what is in a store
+#[derive(Debug, Args)]
+#[command(after_long_help = STAT_NOTES)]
+pub(super) struct Stat {
+    #[command(flatten)]
+    place: Place,
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Stat {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let store = self.place.read()?;
+        let mut tables = vec![(String::new(), store.table_stat(&store.main_table())?)];
+        for name in store.table_names()? {
+            if let Some(table) = store.find_table(&name)? {
+                tables.push((name, store.table_stat(&table)?));
+            }
+        }
+        let text = if self.json { json(&store, &tables)? } else { self.text(&store, &tables)? };
+        let mut stdout = Stdout::new();
+        stdout.put(text.as_bytes())?;
+        stdout.flush()?;
+        Ok(Answer::Whole)
+    }
+
+    fn text(&self, store: &Store, tables: &[(String, TableStat)]) -> Result<String, Failure> {
+        let stat = store.stat()?;
+        let kept = match store.oldest_change()? {
+            Some(oldest) => format!("from {} on", grouped(oldest)),
+            None => "none".to_owned(),
+        };
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "store         {}\n\
+             file          {}\n\
+             in use        {}, of which {} can be used again\n\
+             map           {}\n\
+             transaction   {}\n\
+             readers       {} of {}\n\
+             last change   {}\n\
+             changes kept  {kept}",
+            self.place.path()?.display(),
+            bytes(stat.file_bytes),
+            bytes(stat.used_bytes),
+            bytes(stat.free_bytes),
+            bytes(stat.map_bytes),
+            grouped(stat.transaction),
+            stat.readers,
+            stat.readers_most,
+            grouped(stat.sequence),
+        );
+        for (name, table) in tables {
+            let name =
+                if name.is_empty() { "(main)".to_owned() } else { name.escape_debug().to_string() };
+            let pages = table.branch_pages + table.leaf_pages + table.overflow_pages;
+            let size = bytes(pages * stat.page_bytes);
+            let _ = writeln!(text, "table {name}: {} entries, {size}", grouped(table.entries));
+        }
+        Ok(text)
+    }
+}
+
+fn json(store: &Store, tables: &[(String, TableStat)]) -> Result<String, Failure> {
+    let stat = store.stat()?;
+    let oldest = store.oldest_change()?.map_or("null".to_owned(), |oldest| oldest.to_string());
+    let entries = tables.iter().map(|(name, table)| {
+        let mut quoted = Vec::new();
+        json_string(name, &mut quoted);
+        let name = String::from_utf8_lossy(&quoted);
+        let TableStat { entries, depth, branch_pages, leaf_pages, overflow_pages } = table;
+        format!(
+            "{{\"name\":{name},\"entries\":{entries},\"depth\":{depth},\
+             \"branch_pages\":{branch_pages},\"leaf_pages\":{leaf_pages},\
+             \"overflow_pages\":{overflow_pages}}}"
+        )
+    });
+    let tables = entries.collect::<Vec<_>>().join(",");
+    Ok(format!(
+        "{{\"file_bytes\":{},\"used_bytes\":{},\"free_bytes\":{},\"map_bytes\":{},\
+         \"page_bytes\":{},\"transaction\":{},\"readers\":{},\"readers_most\":{},\
+         \"sequence\":{},\"oldest_change\":{oldest},\"tables\":[{tables}]}}\n",
+        stat.file_bytes,
+        stat.used_bytes,
+        stat.free_bytes,
+        stat.map_bytes,
+        stat.page_bytes,
+        stat.transaction,
+        stat.readers,
+        stat.readers_most,
+        stat.sequence,
+    ))
+}
+
+const VERIFY_NOTES: &str = "\
+Checks that every page is where its parent says and belongs to one tree, that keys are in order,
+that counts are right, and that each page is in use or free. Others may use the store meanwhile.
+
+Examples:
+  nuthatch store verify db
+  nuthatch store verify /backups/today --quiet && echo whole
+
+Exit status:
+  0  the store is whole
+  2  the command line is wrong
+  3  the store is missing or damaged; the error names the place";
+
+/// Check every page of a store
+#[derive(Debug, Args)]
+#[command(after_long_help = VERIFY_NOTES)]
+pub(super) struct Verify {
+    #[command(flatten)]
+    place: Place,
+    /// Print nothing unless the store is damaged
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+impl Verify {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let start = Instant::now();
+        let display = Display::new(self.quiet, None);
+        let progress = |done, total| display.stage("verifying", done, total);
+        // What cannot be opened can still be looked at.
+        let verified = match self.place.read() {
+            Ok(store) => store.verify(progress),
+            Err(_) => verify_closed(self.place.path()?, progress),
+        };
+        display.finish();
+        let verified = verified?;
+        if !self.quiet {
+            let path = self.place.path()?.display();
+            let (entries, pages) = (grouped(verified.entries), grouped(verified.pages));
+            let (free, tables) = (grouped(verified.free_pages), verified.tables);
+            let time = seconds(start.elapsed());
+            let mut stdout = Stdout::new();
+            let line = format!(
+                "{path}: whole: {entries} entries in {tables} tables, {pages} pages of which \
+                 {free} are free, {time}\n"
+            );
+            stdout.put(line.as_bytes())?;
+            stdout.flush()?;
+        }
+        Ok(Answer::Whole)
+    }
+}

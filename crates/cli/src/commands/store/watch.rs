@@ -1,0 +1,126 @@
+//! `nuthatch store watch`: changes as they are committed.
+
+use super::place::{Place, Tabled};
+use super::range::Ranged;
+use super::rows::typed;
+use crate::commands::{Answer, Failure};
+use crate::streams::Stdout;
+use clap::Args;
+use nuthatch_cli::output::{json_row, json_string};
+use nuthatch_store::{Act, Change, Start};
+use std::time::Duration;
+
+/// What the changes that are kept may take, in bytes, for each that is kept.
+const BYTES_EACH: u64 = 4096;
+/// Without changes, whether somebody still reads the output is found out with the next one.
+const WAIT: Duration = Duration::from_hours(1);
+
+const NOTES: &str = "\
+Prints a JSON object for each change, in the order of the commits, until it is interrupted:
+  {\"sequence\":7,\"transaction\":3,\"act\":\"put\",\"table\":\"users\",\"key\":\"a\",
+   \"value\":\"b\"}
+The act is put, delete or expire; the last two have no value. Each change
+is on one line. --after-sequence continues where an earlier watch ended.
+
+A store keeps changes from when it is told to, by --keep; each is written twice then. Changes that
+are too old are let go of: a watch that wants them fails.
+
+Examples:
+  nuthatch store watch db --keep 100000          from now on
+  nuthatch store watch db --after-sequence 1234 --prefix user:
+  nuthatch store watch db --oldest --limit 10
+
+Exit status:
+  0  so many changes as --limit says were printed, or the reader of the output had enough
+  2  the command line is wrong
+  3  anything else: the store keeps no changes, or has let go of those that were asked for";
+
+/// Print changes as they are committed
+#[derive(Debug, Args)]
+#[command(after_long_help = NOTES)]
+pub(super) struct Watch {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    table: Tabled,
+    /// Changes of all tables
+    #[arg(long, conflicts_with_all = ["table", "main"])]
+    all: bool,
+    #[command(flatten)]
+    keys: Ranged,
+    /// Begin after the change of this number
+    #[arg(long = "after-sequence", value_name = "N", conflicts_with = "oldest")]
+    after_sequence: Option<u64>,
+    /// Begin with the oldest change that is kept
+    #[arg(long)]
+    oldest: bool,
+    /// Have the store keep so many changes from now on
+    #[arg(long, value_name = "N")]
+    keep: Option<u64>,
+    /// End after so many changes
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+}
+
+impl Watch {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let store = match self.keep {
+            Some(_) => self.place.make()?,
+            None => self.place.read()?,
+        };
+        if let Some(keep) = self.keep {
+            store.keep_changes(keep, keep.saturating_mul(BYTES_EACH))?;
+        }
+        let table = if self.all {
+            None
+        } else if self.keep.is_some() {
+            Some(self.table.make(&store, None)?)
+        } else {
+            Some(self.table.find(&store)?)
+        };
+        let start = match (self.after_sequence, self.oldest) {
+            (Some(sequence), _) => Start::After(sequence),
+            (None, true) => Start::Oldest,
+            (None, false) => Start::Now,
+        };
+        let mut watch = store.watch(table.as_ref(), self.keys.range(), start)?;
+        let mut left = self.limit.unwrap_or(u64::MAX);
+        let (mut stdout, mut line) = (Stdout::new(), Vec::new());
+        while left > 0 {
+            for change in watch.next_within(WAIT)?.unwrap_or_default() {
+                if left == 0 {
+                    break;
+                }
+                line.clear();
+                json(&change, &mut line);
+                stdout.put(&line)?;
+                left -= 1;
+            }
+            stdout.flush()?;
+        }
+        Ok(Answer::Whole)
+    }
+}
+
+fn json(change: &Change, line: &mut Vec<u8>) {
+    let Change { sequence, transaction, act, table, key, value, expires_at_ms } = change;
+    let head = format!(
+        "{{\"sequence\":{sequence},\"transaction\":{transaction},\"act\":\"{}\",\"table\":",
+        act.name()
+    );
+    line.extend_from_slice(head.as_bytes());
+    json_string(table, line);
+    line.push(b',');
+    // A row is an object: its fields go on here.
+    let mut row = Vec::new();
+    json_row(key, &typed(value), &mut row);
+    let fields = match act {
+        Act::Put => &row[1..row.len() - 1],
+        _ => row[1..].strip_suffix(b",\"value\":\"\"}").unwrap_or(&row[1..row.len() - 1]),
+    };
+    line.extend_from_slice(fields);
+    if let Some(at) = expires_at_ms {
+        line.extend_from_slice(format!(",\"expires_at_ms\":{at}").as_bytes());
+    }
+    line.extend_from_slice(b"}\n");
+}

@@ -1,0 +1,187 @@
+//! `nuthatch store`.
+
+use crate::folder::{Folder, lines, row};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+/// A store with some users.
+fn users() -> Folder {
+    let folder = Folder::new();
+    for (key, value) in [("user:1", "Ada"), ("user:2", "Grace"), ("zebra", "a\tb\\")] {
+        assert_eq!(run(&folder, &["put", "db", key, value]), (0, String::new(), String::new()));
+    }
+    folder
+}
+
+fn run(folder: &Folder, arguments: &[&str]) -> (i32, String, String) {
+    let run = folder.run(&[&["store"], arguments].concat());
+    (run.status.expect("an exit status"), run.stdout, run.stderr)
+}
+
+#[track_caller]
+fn prints(folder: &Folder, arguments: &[&str], expected: &str) {
+    let expected = (0, expected.to_owned(), String::new());
+    assert_eq!(run(folder, arguments), expected, "{arguments:?}");
+}
+
+#[test]
+fn what_was_put_is_got() {
+    let folder = users();
+    prints(&folder, &["get", "db", "user:1"], "Ada\n");
+    prints(&folder, &["get", "db", "zebra"], "a\tb\\\n");
+    prints(&folder, &["get", "db", "zebra", "user:1"], "zebra\ta\\tb\\\\\nuser:1\tAda\n");
+    prints(&folder, &["get", "db", "user:1", "--json"], &(row("user:1", "\"Ada\"") + "\n"));
+    prints(&folder, &["get", "db", "user:1", "zebra", "--raw"], "Adaa\tb\\");
+    let missing = run(&folder, &["get", "db", "none", "user:2"]);
+    let told = "nuthatch: db: no key \"none\"\n".to_owned();
+    assert_eq!(missing, (1, "user:2\tGrace\n".to_owned(), told));
+    let put = folder.run_with(&["store", "put", "db", "bin", "-"], b"\xff\0");
+    assert_eq!(put.status, Some(0));
+    prints(
+        &folder,
+        &["get", "db", "bin", "--json"],
+        "{\"key\":\"bin\",\"value\":{\"$bytes\":\"/wA=\"}}\n",
+    );
+}
+
+#[test]
+fn scans_take_bounds() {
+    let folder = users();
+    prints(&folder, &["scan", "db", "--prefix", "user:"], "user:1\tAda\nuser:2\tGrace\n");
+    prints(&folder, &["scan", "db", "--after", "user:1", "--keys-only"], "user:2\nzebra\n");
+    prints(&folder, &["scan", "db", "--from", "user:2", "--before", "z"], "user:2\tGrace\n");
+    prints(&folder, &["scan", "db", "--reverse", "--limit", "1"], "zebra\ta\\tb\\\\\n");
+    prints(
+        &folder,
+        &["scan", "db", "--to", "user:1", "--json"],
+        &(row("user:1", "\"Ada\"") + "\n"),
+    );
+    prints(&folder, &["scan", "db", "--from", "b", "--to", "a"], "");
+    prints(&folder, &["count", "db"], "3\n");
+    prints(&folder, &["count", "db", "--prefix", "user:"], "2\n");
+}
+
+#[test]
+fn conditions_decide_whether_a_value_is_put() {
+    let folder = users();
+    let (status, _, stderr) = run(&folder, &["put", "db", "user:1", "x", "--if-absent"]);
+    assert_eq!(status, 1);
+    assert_eq!(stderr, "nuthatch: db: the condition does not hold of key \"user:1\"\n");
+    prints(&folder, &["put", "db", "user:3", "Alan", "--if-absent"], "");
+    prints(&folder, &["put", "db", "user:3", "Kurt", "--if-equals", "Alan"], "");
+    assert_eq!(run(&folder, &["put", "db", "user:9", "x", "--if-present"]).0, 1);
+    prints(&folder, &["get", "db", "user:3"], "Kurt\n");
+    let sessions = ["put", "db", "s", "token", "--table", "sessions", "--expires-in-ms"];
+    prints(&folder, &[&sessions[..], &["3600000"]].concat(), "");
+    prints(&folder, &["get", "db", "s", "--table", "sessions"], "token\n");
+    prints(&folder, &[&sessions[..], &["0"]].concat(), "");
+    assert_eq!(run(&folder, &["get", "db", "s", "--table", "sessions"]).0, 1);
+}
+
+#[test]
+fn keys_and_ranges_are_deleted() {
+    let folder = users();
+    let (status, stdout, stderr) = run(&folder, &["del", "db", "zebra", "none"]);
+    assert_eq!((status, &stdout[..], &stderr[..]), (1, "", "nuthatch: db: no key \"none\"\n"));
+    prints(&folder, &["del", "db", "--prefix", "user:"], "2 keys\n");
+    prints(&folder, &["count", "db"], "0\n");
+    assert_eq!(run(&folder, &["del", "db"]).0, 2, "all keys are not deleted by mistake");
+    assert_eq!(run(&folder, &["del", "db", "a", "--from", "b"]).0, 2);
+}
+
+#[test]
+fn what_was_dumped_is_loaded() {
+    let folder = Folder::new();
+    let rows: Vec<_> = (0..3000).map(|n| (format!("k{n:04}"), format!("\"v{n}\""))).collect();
+    let rows: Vec<_> = rows.iter().map(|(key, value)| (&key[..], &value[..])).collect();
+    folder.file("a.jsonl", lines(&rows));
+    let (status, stdout, _) = run(&folder, &["load", "db", "a.jsonl", "--append"]);
+    assert_eq!(status, 0);
+    assert!(stdout.starts_with("db: 3,000 rows, "), "{stdout}");
+    prints(&folder, &["dump", "db", "--quiet"], &lines(&rows));
+    folder.file("b.jsonl", lines(&[("int", "7"), ("list", "[1,2]"), ("yes", "true")]));
+    prints(&folder, &["load", "db", "b.jsonl", "--quiet", "--table", "typed"], "");
+    prints(&folder, &["scan", "db", "--table", "typed"], "int\t7\nlist\t[1,2]\nyes\ttrue\n");
+    let (status, _, stderr) = run(&folder, &["load", "db", "a.jsonl", "--append", "--quiet"]);
+    assert_eq!(status, 3);
+    assert!(stderr.contains("expected a key above all others, found \"k0000\""), "{stderr}");
+    folder.file("c.jsonl", "{\"key\":\"a\"}\n");
+    let (status, _, stderr) = run(&folder, &["load", "db", "c.jsonl", "--quiet"]);
+    assert_eq!(status, 3);
+    assert!(stderr.starts_with("nuthatch: c.jsonl:1:"), "{stderr}");
+}
+
+#[test]
+fn stores_are_described_verified_copied_and_compacted() {
+    let folder = users();
+    let (_, text, _) = run(&folder, &["stat", "db"]);
+    assert!(text.contains("table default: 3 entries"), "{text}");
+    let (_, text, _) = run(&folder, &["stat", "db", "--json"]);
+    let stat: serde_json::Value = serde_json::from_str(&text).expect("a JSON object");
+    assert_eq!(stat["tables"][1]["name"], "default");
+    assert_eq!(stat["tables"][1]["entries"], 3);
+    let (status, stdout, _) = run(&folder, &["verify", "db"]);
+    assert_eq!(status, 0);
+    assert!(stdout.starts_with("db: whole: 3 entries in 2 tables"), "{stdout}");
+    prints(&folder, &["backup", "db", "copy", "--compact", "--quiet"], "");
+    prints(&folder, &["get", "copy", "user:1"], "Ada\n");
+    assert_eq!(run(&folder, &["backup", "db", "copy"]).0, 3, "it is not overwritten");
+    let (status, stdout, _) = run(&folder, &["compact", "db"]);
+    assert_eq!(status, 0);
+    assert!(stdout.ends_with(" now\n"), "{stdout}");
+    prints(&folder, &["get", "db", "user:1"], "Ada\n");
+    let mut bytes = folder.bytes("copy/data.mdb");
+    let at = bytes.windows(6).position(|window| window == b"user:2").expect("the key");
+    bytes[at] = b'a';
+    folder.file("copy/data.mdb", bytes);
+    let (status, _, stderr) = run(&folder, &["verify", "copy", "--quiet"]);
+    assert_eq!(status, 3);
+    assert!(stderr.starts_with("nuthatch: damaged store: "), "{stderr}");
+}
+
+#[test]
+fn a_watch_prints_changes_as_they_are_committed() {
+    let folder = users();
+    let mut watch = folder
+        .command(&["store", "watch", "db", "--keep", "100", "--oldest", "--limit", "3"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the command to start");
+    let mut printed = BufReader::new(watch.stdout.take().expect("its output")).lines();
+    // Whether the store keeps changes already is seen from outside.
+    while !run(&folder, &["stat", "db"]).1.contains("changes kept  from 1 on") {
+        std::thread::yield_now();
+    }
+    prints(&folder, &["put", "db", "a", "1"], "");
+    let line = printed.next().expect("a line").expect("text");
+    let change: serde_json::Value = serde_json::from_str(&line).expect("a JSON object");
+    assert_eq!(change["sequence"], 1);
+    assert_eq!((&change["act"], &change["key"]), (&"put".into(), &"a".into()));
+    assert_eq!((&change["table"], &change["value"]), (&"default".into(), &"1".into()));
+    prints(&folder, &["put", "db", "elsewhere", "1", "--table", "other"], "");
+    prints(&folder, &["del", "db", "a"], "");
+    let line = printed.next().expect("a line").expect("text");
+    let end = "\"act\":\"delete\",\"table\":\"default\",\"key\":\"a\"}";
+    assert!(line.starts_with("{\"sequence\":3,") && line.ends_with(end), "{line}");
+    prints(&folder, &["put", "db", "b", "2"], "");
+    assert!(printed.next().is_some());
+    assert!(watch.wait().expect("its end").success());
+}
+
+#[test]
+fn what_is_not_there_is_told() {
+    let folder = users();
+    let (status, _, stderr) = run(&folder, &["scan", "db", "--table", "none"]);
+    assert_eq!(status, 3);
+    let told = "nuthatch: db: expected a table \"none\", found default; --table chooses one, \
+                --main the main one\n";
+    assert_eq!(stderr, told);
+    assert_eq!(run(&folder, &["get", "nowhere", "a"]).0, 3);
+    assert_eq!(run(&folder, &["watch", "db"]).0, 3, "it keeps no changes");
+    let (status, _, stderr) = run(&folder, &["get", "grpc://localhost:1", "a"]);
+    assert_eq!(status, 2);
+    assert!(stderr.contains("expected the folder of a store"), "{stderr}");
+    let (status, _, stderr) = run(&folder, &["put", "db", "", "value"]);
+    assert_eq!(status, 3);
+    assert!(stderr.contains("key: expected 1 to 511 bytes, found 0"), "{stderr}");
+}

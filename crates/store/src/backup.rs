@@ -1,0 +1,116 @@
+//! Copies of a store: made while others write, or in its place.
+
+use crate::environment::{Environment, is_open_here, open_alone};
+use crate::error::{Error, Result};
+use crate::file::DATA;
+use crate::store::Store;
+use rustix::fs::{FlockOperation, fcntl_lock};
+use rustix::io::Errno;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// The name of LMDB's locks within a store's folder.
+const LOCKS: &str = "lock.mdb";
+/// The name of a copy that is not whole yet.
+const PARTIAL: &str = "data.mdb.partial";
+
+/// What `compact` did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compacted {
+    /// Bytes of the file before.
+    pub before_bytes: u64,
+    /// Bytes of the file now.
+    pub after_bytes: u64,
+}
+
+impl Store {
+    /// Makes a copy of the store in a folder, which is made if it is not there, while others read
+    /// and write: the state of one moment. `compact` leaves free pages out, and takes longer. The
+    /// copy is a store of its own, and appears when it is whole. A folder that has a store is
+    /// refused.
+    pub fn backup(&self, folder: impl AsRef<Path>, compact: bool) -> Result<()> {
+        let folder = folder.as_ref();
+        match fs::create_dir(folder) {
+            Ok(()) => {}
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(Error::io(folder, "create the folder", e)),
+        }
+        let target = folder.join(DATA);
+        if target.exists() {
+            let exists = std::io::ErrorKind::AlreadyExists.into();
+            return Err(Error::io(&target, "back up", exists));
+        }
+        let partial = Partial::create(folder)?;
+        self.0.environment.copy(&partial.file, compact)?;
+        partial.publish(&target)
+    }
+
+    /// Writes a copy of the store to a file, a pipe or a socket, as [`backup`](Self::backup) does.
+    pub fn backup_to(&self, file: &File, compact: bool) -> Result<()> {
+        self.0.environment.copy(file, compact)
+    }
+}
+
+/// Makes the store in a folder as small as it can be, in its place. No process may have it open,
+/// and none can open it for writing meanwhile. When this fails the store is as it was.
+pub fn compact(folder: impl AsRef<Path>) -> Result<Compacted> {
+    let folder = folder.as_ref();
+    let data = folder.join(DATA);
+    let len =
+        |act| fs::metadata(&data).map(|meta| meta.len()).map_err(|e| Error::io(&data, act, e));
+    let before_bytes = len("open")?;
+    // To close a file of locks that this process has open would undo its locks: so this comes
+    // first.
+    if is_open_here(folder) {
+        return Err(Error::AlreadyOpen(folder.to_owned()));
+    }
+    let _lock = lock(folder)?;
+    let partial = Partial::create(folder)?;
+    let environment = open_alone(folder)?;
+    Environment::copy_of(&environment, &data, &partial.file, true)?;
+    drop(environment);
+    partial.publish(&data)?;
+    Ok(Compacted { before_bytes, after_bytes: len("compact")? })
+}
+
+/// Locks a store against everybody who opens it with locks: LMDB's own are on the same file.
+fn lock(folder: &Path) -> Result<File> {
+    let path = folder.join(LOCKS);
+    let open = File::options().read(true).write(true).create(true).truncate(false).open(&path);
+    let file = open.map_err(|e| Error::io(&path, "open", e))?;
+    match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(Errno::AGAIN | Errno::ACCESS) => Err(Error::InUse(folder.to_owned())),
+        Err(e) => Err(Error::io(&path, "lock", e.into())),
+    }
+}
+
+/// A copy that is not whole yet. It goes when it is dropped.
+struct Partial {
+    path: PathBuf,
+    file: File,
+}
+
+impl Partial {
+    fn create(folder: &Path) -> Result<Self> {
+        let path = folder.join(PARTIAL);
+        let open = File::options().read(true).write(true).create(true).truncate(true).open(&path);
+        let file = open.map_err(|e| Error::io(&path, "create", e))?;
+        Ok(Self { path, file })
+    }
+
+    fn publish(self, target: &Path) -> Result<()> {
+        self.file.sync_all().map_err(|e| Error::io(&self.path, "sync", e))?;
+        fs::rename(&self.path, target).map_err(|e| Error::io(target, "rename", e))?;
+        let folder = target.parent().unwrap_or(Path::new("."));
+        let synced = File::open(folder).and_then(|folder| folder.sync_all());
+        synced.map_err(|e| Error::io(folder, "sync", e))
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // After it was published there is no such file any more.
+        let _ = fs::remove_file(&self.path);
+    }
+}

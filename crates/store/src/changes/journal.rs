@@ -1,0 +1,165 @@
+//! What a write transaction gives numbers to, and keeps for watches.
+
+use super::record::{Act, Record};
+use crate::codec::integers::{key_of, number_of};
+use crate::error::Result;
+use crate::own::{Kept, Own};
+use crate::stamp::Stamp;
+use crate::store::Shared;
+use crate::table::Table;
+use heed::{PutFlags, RwTxn};
+
+/// How many of the oldest changes a commit lets go for each that it adds, at most; and a few more,
+/// so that a smaller number of kept ones is reached in time.
+const DROPPED_FOR_EACH: u64 = 2;
+const DROPPED_MORE: u64 = 64;
+
+/// The numbers and the kept changes of a write transaction. A nested one works on a copy.
+#[derive(Clone)]
+pub(crate) struct Journal {
+    own: Option<Own>,
+    sequence: u64,
+    first: u64,
+    kept: Option<Kept>,
+}
+
+impl Journal {
+    /// What the store has at the beginning of a transaction.
+    pub(crate) fn open(own: Option<Own>, txn: &heed::RoTxn<'_>) -> Result<Self> {
+        let (sequence, kept) = match &own {
+            Some(own) => {
+                own.check_format(txn)?;
+                (own.sequence(txn)?, own.kept(txn)?)
+            }
+            None => (0, None),
+        };
+        Ok(Self { own, sequence, first: sequence, kept })
+    }
+
+    /// Whether changes are kept.
+    pub(crate) fn keeps(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    pub(crate) fn own(&self) -> Option<Own> {
+        self.own
+    }
+
+    /// The number of the last change.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Gives a number to a change.
+    pub(crate) fn next(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+
+    /// Changes what is kept from now on.
+    pub(crate) fn keep(&mut self, most: Option<(u64, u64)>) {
+        let next = self.sequence + 1;
+        let before = self.kept.unwrap_or(Kept { oldest: next, ..Kept::default() });
+        self.kept = most.map(|(most, most_bytes)| Kept { most, most_bytes, ..before });
+    }
+
+    /// Writes what is kept, and lets go of everything that was where nothing is.
+    pub(crate) fn write_kept(&mut self, shared: &Shared, txn: &mut RwTxn<'_>) -> Result<()> {
+        let Some(own) = self.own else { return Ok(()) };
+        let error = |e| shared.environment.error("settings", e);
+        if let Some(kept) = &mut self.kept {
+            trim(shared, txn, &own, kept, self.sequence, u64::MAX)?;
+            return own.put_kept(txn, *kept).map_err(error);
+        }
+        own.changes.clear(txn).map_err(error)?;
+        own.remove_kept(txn).map_err(error)
+    }
+
+    pub(crate) fn put(
+        &mut self,
+        shared: &Shared,
+        txn: &mut RwTxn<'_>,
+        table: &Table,
+        key: &[u8],
+        value: &[u8],
+        stamp: Stamp,
+    ) -> Result<()> {
+        let transaction = txn.id() as u64;
+        let (act, expiry_ms, table) = (Act::Put, stamp.expiry_ms, table.name());
+        let record = Record { act, transaction, expiry_ms, table, key, value };
+        self.add(shared, txn, stamp.version, &record)
+    }
+
+    pub(crate) fn delete(
+        &mut self,
+        shared: &Shared,
+        txn: &mut RwTxn<'_>,
+        table: &Table,
+        key: &[u8],
+        number: u64,
+        expired: bool,
+    ) -> Result<()> {
+        let transaction = txn.id() as u64;
+        let act = if expired { Act::Expire } else { Act::Delete };
+        let (expiry_ms, table) = (0, table.name());
+        let record = Record { act, transaction, expiry_ms, table, key, value: &[] };
+        self.add(shared, txn, number, &record)
+    }
+
+    fn add(
+        &mut self,
+        shared: &Shared,
+        txn: &mut RwTxn<'_>,
+        number: u64,
+        record: &Record<'_>,
+    ) -> Result<()> {
+        let (Some(own), Some(kept)) = (&self.own, &mut self.kept) else { return Ok(()) };
+        let bytes = record.bytes();
+        kept.bytes += bytes.len() as u64;
+        // The numbers only grow, so a record goes behind all others.
+        let put = own.changes.put_with_flags(txn, PutFlags::APPEND, &key_of(number), &bytes);
+        put.map_err(|e| shared.environment.error("keep a change", e))
+    }
+
+    /// Writes what the transaction leaves in the settings. The last thing before its commit.
+    pub(crate) fn close(&mut self, shared: &Shared, txn: &mut RwTxn<'_>) -> Result<()> {
+        let Some(own) = self.own.filter(|_| self.sequence > self.first) else { return Ok(()) };
+        let error = |e| shared.environment.error("settings", e);
+        if let Some(mut kept) = self.kept {
+            let most = DROPPED_FOR_EACH * (self.sequence - self.first) + DROPPED_MORE;
+            trim(shared, txn, &own, &mut kept, self.sequence, most)?;
+            own.put_kept(txn, kept).map_err(error)?;
+        }
+        own.put_sequence(txn, self.sequence).map_err(error)
+    }
+}
+
+/// Lets the oldest changes go that are beyond what is kept, some of them.
+fn trim(
+    shared: &Shared,
+    txn: &mut RwTxn<'_>,
+    own: &Own,
+    kept: &mut Kept,
+    newest: u64,
+    most: u64,
+) -> Result<()> {
+    let error = |e| shared.environment.error("let a change go", e);
+    for _ in 0..most {
+        // Numbers that were not kept leave gaps, so this is the most that there can be.
+        let count = (newest + 1).saturating_sub(kept.oldest);
+        if count <= kept.most && kept.bytes <= kept.most_bytes {
+            return Ok(());
+        }
+        let first = own.changes.first(txn).map_err(error)?;
+        let Some((key, record)) = first else {
+            (kept.oldest, kept.bytes) = (newest + 1, 0);
+            return Ok(());
+        };
+        let (number, len) = (number_of(key).unwrap_or(newest), record.len() as u64);
+        let key = key.to_vec();
+        own.changes.delete(txn, &key).map_err(error)?;
+        kept.bytes = kept.bytes.saturating_sub(len);
+        kept.oldest = number + 1;
+    }
+    Ok(())
+}

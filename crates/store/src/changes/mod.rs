@@ -1,0 +1,13 @@
+//! Changes: numbered by the transaction that makes them, kept in a table, read by watches.
+
+mod follower;
+mod journal;
+mod record;
+mod watch;
+
+pub(crate) use follower::Follower;
+pub(crate) use journal::Journal;
+#[cfg(test)]
+pub(crate) use record::layout;
+pub use record::{Act, Change};
+pub use watch::{Start, Watch};

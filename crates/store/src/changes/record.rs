@@ -1,0 +1,153 @@
+//! A change as it lies in the table of kept changes, under its number.
+
+use crate::error::{Error, Result};
+
+/// Where things lie in a record; `docs/formats/store.md` has the same.
+pub(crate) mod layout {
+    pub(crate) const KIND: usize = 0;
+    pub(crate) const NAME_LEN: usize = 1;
+    pub(crate) const KEY_LEN: usize = 2;
+    pub(crate) const TRANSACTION: usize = 4;
+    pub(crate) const EXPIRY: usize = 12;
+    pub(crate) const HEADER_LEN: usize = 20;
+
+    pub(crate) const PUT: u8 = 1;
+    pub(crate) const DELETE: u8 = 2;
+    pub(crate) const EXPIRE: u8 = 3;
+}
+
+/// What happened to a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// It has a new value.
+    Put,
+    /// It was deleted.
+    Delete,
+    /// It expired, and was taken out of the table.
+    Expire,
+}
+
+impl Act {
+    /// A name for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Put => "put",
+            Self::Delete => "delete",
+            Self::Expire => "expire",
+        }
+    }
+}
+
+/// A committed change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Its number: each change has a greater one than those before it. With it a watch goes on.
+    pub sequence: u64,
+    /// The transaction it belongs to. Changes of one transaction follow one another.
+    pub transaction: u64,
+    /// What happened.
+    pub act: Act,
+    /// The name of the table; empty for the main one.
+    pub table: String,
+    /// The key.
+    pub key: Vec<u8>,
+    /// The new value; empty unless there is one.
+    pub value: Vec<u8>,
+    /// When it expires, in milliseconds since the beginning of 1970.
+    pub expires_at_ms: Option<u64>,
+}
+
+/// A change that lies in the store.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record<'r> {
+    pub(crate) act: Act,
+    pub(crate) transaction: u64,
+    pub(crate) expiry_ms: u64,
+    pub(crate) table: &'r str,
+    pub(crate) key: &'r [u8],
+    pub(crate) value: &'r [u8],
+}
+
+impl<'r> Record<'r> {
+    /// The bytes. Names have at most 200 bytes and keys at most 511.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut header = [0; layout::HEADER_LEN];
+        header[layout::KIND] = match self.act {
+            Act::Put => layout::PUT,
+            Act::Delete => layout::DELETE,
+            Act::Expire => layout::EXPIRE,
+        };
+        header[layout::NAME_LEN] = self.table.len() as u8;
+        let key_len = (self.key.len() as u16).to_le_bytes();
+        header[layout::KEY_LEN..layout::TRANSACTION].copy_from_slice(&key_len);
+        header[layout::TRANSACTION..layout::EXPIRY]
+            .copy_from_slice(&self.transaction.to_le_bytes());
+        header[layout::EXPIRY..].copy_from_slice(&self.expiry_ms.to_le_bytes());
+        [&header, self.table.as_bytes(), self.key, self.value].concat()
+    }
+
+    pub(crate) fn read(bytes: &'r [u8]) -> Result<Self> {
+        let wrong = |found: &str| Error::decode("a kept change", found);
+        let Some((header, rest)) = bytes.split_first_chunk::<{ layout::HEADER_LEN }>() else {
+            return Err(wrong("too few bytes"));
+        };
+        let act = match header[layout::KIND] {
+            layout::PUT => Act::Put,
+            layout::DELETE => Act::Delete,
+            layout::EXPIRE => Act::Expire,
+            kind => return Err(wrong(&format!("kind {kind}"))),
+        };
+        let word = |at: usize| {
+            header[at..].first_chunk().map_or(0, |word: &[u8; 8]| u64::from_le_bytes(*word))
+        };
+        let key_len = [header[layout::KEY_LEN], header[layout::KEY_LEN + 1]];
+        let (table, rest) = rest
+            .split_at_checked(usize::from(header[layout::NAME_LEN]))
+            .ok_or_else(|| wrong("a name beyond its end"))?;
+        let (key, value) = rest
+            .split_at_checked(usize::from(u16::from_le_bytes(key_len)))
+            .ok_or_else(|| wrong("a key beyond its end"))?;
+        let table = std::str::from_utf8(table).map_err(|_| wrong("a name that is not UTF-8"))?;
+        let (transaction, expiry_ms) = (word(layout::TRANSACTION), word(layout::EXPIRY));
+        Ok(Self { act, transaction, expiry_ms, table, key, value })
+    }
+
+    pub(crate) fn to_change(self, sequence: u64) -> Change {
+        let Self { act, transaction, expiry_ms, table, key, value } = self;
+        Change {
+            sequence,
+            transaction,
+            act,
+            table: table.to_owned(),
+            key: key.to_vec(),
+            value: value.to_vec(),
+            expires_at_ms: (expiry_ms > 0).then_some(expiry_ms),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_read_back_and_a_short_one_refused() {
+        let record = Record {
+            act: Act::Put,
+            transaction: 7,
+            expiry_ms: 1 << 40,
+            table: "t",
+            key: b"key",
+            value: b"value",
+        };
+        let mut bytes = record.bytes();
+        let back = Record::read(&bytes).expect("a record").to_change(3);
+        assert_eq!(back, record.to_change(3));
+        for len in 0..layout::HEADER_LEN + 4 {
+            let error = Record::read(&bytes[..len]).expect_err("too short");
+            assert!(error.to_string().starts_with("expected a kept change"), "{error}");
+        }
+        bytes[0] = 9;
+        assert!(Record::read(&bytes).is_err());
+    }
+}

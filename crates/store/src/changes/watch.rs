@@ -1,0 +1,194 @@
+//! Watching: the changes of a range, in order, from a number on.
+
+use super::follower::Follower;
+use super::record::{Change, Record};
+use crate::codec::integers::{key_of, number_of};
+use crate::error::{Error, Result};
+use crate::range::Range;
+use crate::read::{Read, ReadTxn};
+use crate::store::{Shared, Store};
+use crate::stream::{BatchStream, Next, Source};
+use crate::table::Table;
+use std::fmt;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+/// Changes of a batch, at most, and about their bytes.
+const BATCH_CHANGES: usize = 1024;
+const BATCH_BYTES: usize = 1 << 20;
+/// Changes that are passed over before it is looked whether anybody still wants them.
+const PASS_AT_ONCE: usize = 65_536;
+
+/// Where a watch begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// With the next change that is committed.
+    Now,
+    /// With the change after the one of this number: after [`Change::sequence`], or after
+    /// [`Read::sequence`] of what was scanned.
+    After(u64),
+    /// With the oldest change that is kept.
+    Oldest,
+}
+
+/// Committed changes of one table or all of them, within a range of keys, in order. Nothing that
+/// watches slows writers down: a watch that is slower than changes are let go of ends with
+/// [`Error::FellBehind`].
+pub struct Watch {
+    shared: Arc<Shared>,
+    follower: Arc<Follower>,
+    /// What this watch is called by the follower.
+    name: u64,
+    table: Option<String>,
+    range: Range,
+    /// The number of the change that it wants next.
+    next: u64,
+    /// The last transaction that it has looked at.
+    transaction: u64,
+}
+
+impl Store {
+    /// Watches the changes of a table, or of all, within a range of keys. The store must keep
+    /// changes: [`keep_changes`](Self::keep_changes).
+    pub fn watch(&self, table: Option<&Table>, range: Range, start: Start) -> Result<Watch> {
+        let shared = &self.0;
+        let follower = shared.follower()?;
+        shared.refresh_own()?;
+        let (oldest, newest) = {
+            let txn = self.read()?;
+            let kept = kept(&txn)?;
+            (kept, txn.sequence()?)
+        };
+        let next = match start {
+            Start::Now => newest + 1,
+            Start::After(sequence) => sequence.saturating_add(1),
+            Start::Oldest => oldest,
+        };
+        let table = table.map(|table| table.name().to_owned());
+        let (shared, name) = (Arc::clone(shared), follower.name());
+        let watch = Watch { shared, follower, name, table, range, next, transaction: 0 };
+        watch.check(oldest, newest)?;
+        Ok(watch)
+    }
+}
+
+/// The oldest change that is kept.
+fn kept(txn: &ReadTxn<'_>) -> Result<u64> {
+    let view = txn.view();
+    let kept = view.shared.own()?.map(|own| own.kept(view.txn)).transpose()?;
+    kept.flatten().map(|kept| kept.oldest).ok_or(Error::NoChangesKept)
+}
+
+impl Watch {
+    /// The number of the change that it wants next. Another watch can go on from here, with
+    /// [`Start::After`] this less one.
+    pub fn next_sequence(&self) -> u64 {
+        self.next
+    }
+
+    /// The next changes, those of whole transactions or parts of long ones. Waits for them, so long
+    /// at most; `None` when there were none by then.
+    pub fn next_within(&mut self, time: Duration) -> Result<Option<Vec<Change>>> {
+        let deadline = Instant::now() + time;
+        loop {
+            let changes = self.look(&AtomicBool::new(false))?;
+            if !changes.is_empty() {
+                return Ok(Some(changes));
+            }
+            if !self.follower.wait(self.transaction, deadline) {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The changes as a stream of batches, which threads of the store read. It has no end but an
+    /// error.
+    pub fn into_stream(self) -> BatchStream<Vec<Change>> {
+        BatchStream::new(Arc::clone(&self.shared), self, false)
+    }
+
+    fn check(&self, oldest: u64, newest: u64) -> Result<()> {
+        if self.next < oldest {
+            return Err(Error::FellBehind { wanted: self.next, oldest });
+        }
+        if self.next > newest.saturating_add(1) {
+            return Err(Error::Ahead { after: self.next - 1, newest });
+        }
+        Ok(())
+    }
+
+    /// What was committed by now, or the first of it; nothing when there is nothing new.
+    fn look(&mut self, given_up: &AtomicBool) -> Result<Vec<Change>> {
+        loop {
+            let before = self.next;
+            let changes = self.look_once()?;
+            // Many changes of other tables are passed over in several transactions.
+            let passed_all = self.next == before || self.next - before < PASS_AT_ONCE as u64;
+            if !changes.is_empty() || passed_all || given_up.load(Ordering::Relaxed) {
+                return Ok(changes);
+            }
+        }
+    }
+
+    fn look_once(&mut self) -> Result<Vec<Change>> {
+        let shared = Arc::clone(&self.shared);
+        let txn = ReadTxn::borrowed(&shared)?;
+        let view = txn.view();
+        let (oldest, newest) = (kept(&txn)?, txn.sequence()?);
+        self.check(oldest, newest)?;
+        let Some(own) = shared.own()? else { return Err(Error::NoChangesKept) };
+        let error = |e| shared.environment.error("watch", e);
+        let from = key_of(self.next);
+        let bounds = (Bound::Included(&from[..]), Bound::Unbounded);
+        let (mut changes, mut bytes) = (Vec::new(), 0);
+        for (passed, entry) in own.changes.range(view.txn, &bounds).map_err(error)?.enumerate() {
+            if changes.len() == BATCH_CHANGES || bytes >= BATCH_BYTES || passed == PASS_AT_ONCE {
+                // The rest comes with the next look, which must not wait for a commit.
+                return Ok(changes);
+            }
+            let (key, record) = entry.map_err(error)?;
+            let number = number_of(key).ok_or_else(|| {
+                Error::decode("the number of a change", "a key of another length")
+            })?;
+            let found = Record::read(record)?;
+            self.next = number + 1;
+            let wanted = self.table.as_deref().is_none_or(|table| table == found.table);
+            if wanted && self.range.contains(found.key) {
+                bytes += record.len();
+                changes.push(found.to_change(number));
+            }
+        }
+        // Numbers that were not kept are behind, too.
+        self.next = self.next.max(newest + 1);
+        self.transaction = txn.id();
+        Ok(changes)
+    }
+}
+
+impl Source for Watch {
+    type Batch = Vec<Change>;
+
+    fn next(&mut self, given_up: &AtomicBool) -> Result<Next<Vec<Change>>> {
+        let changes = self.look(given_up)?;
+        Ok(if changes.is_empty() { Next::NotYet } else { Next::Batch(changes) })
+    }
+
+    fn wake_when_more(&mut self, waker: Waker) {
+        self.follower.wake_after(self.transaction, self.name, waker);
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.follower.forget(self.name);
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").field("next", &self.next).finish_non_exhaustive()
+    }
+}

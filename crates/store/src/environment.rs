@@ -1,0 +1,467 @@
+//! The environment of LMDB: opened, its map moved, its flags set. This file holds unsafe code: heed
+//! asks for it where what LMDB trusts could be broken.
+
+use crate::error::{Error, FullCause, Result};
+use crate::file::{DATA, meta};
+use crate::gate::{Gate, Place};
+use crate::options::{Durability, Options};
+use heed::types::Bytes;
+use heed::{
+    CommitOrAbort, Database, Env, EnvFlags, EnvInfo, EnvOpenOptions, FlagSetMode, MdbError, RoTxn,
+    RwTxn, WithoutTls,
+};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
+
+/// A table of bytes.
+pub(crate) type Bare = Database<'static, Bytes, Bytes>;
+
+/// A write transaction begins only with so much of the map free, or an eighth of it.
+const HEADROOM: u64 = 64 << 20;
+/// Room that every map has at least beyond the data.
+const LEAST_ROOM: u64 = 16 << 20;
+/// For so long after the map could not be moved, whoever tries again has less patience: one
+/// transaction that stays open must not make each write wait.
+const AFTER_GROWTH_IN_VAIN: Duration = Duration::from_secs(5);
+const LESS_PATIENCE: Duration = Duration::from_millis(2);
+/// Slots of readers that died are looked for with every so many write transactions.
+const LOOK_FOR_STALE_EVERY: u64 = 256;
+
+pub(crate) struct Environment {
+    env: Env<WithoutTls>,
+    path: PathBuf,
+    gate: Gate,
+    main: Bare,
+    read_only: bool,
+    limit: Option<u64>,
+    patience: Duration,
+    /// Held by the one thread of this process that writes; tells what LMDB's flags are.
+    writing: Mutex<Durability>,
+    /// Which thread that is: one that asked again would wait for itself.
+    writer: Mutex<Option<ThreadId>>,
+    writes: AtomicU64,
+    page_size: u32,
+    grown_in_vain: Mutex<Option<Instant>>,
+    /// The map could not be mapped again: nothing may touch it.
+    broken: AtomicBool,
+    closed: AtomicBool,
+}
+
+/// A transaction is open as long as this lives.
+pub(crate) struct Pass<'e> {
+    gate: &'e Gate,
+    place: Place,
+}
+
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        self.gate.leave(self.place);
+    }
+}
+
+/// The right to write, among the threads of this process.
+pub(crate) struct Turn<'e> {
+    set: MutexGuard<'e, Durability>,
+    writer: &'e Mutex<Option<ThreadId>>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *lock(self.writer) = None;
+    }
+}
+
+impl Environment {
+    pub(crate) fn open(path: &Path, options: &Options) -> Result<Self> {
+        options.validate()?;
+        make_folder(path, options)?;
+        let used = check_file(path, options)?;
+        let env = open_mapped(path, options, used)?;
+        let (env, path) = (env, path.to_owned());
+        let read = env.read_txn().map_err(|e| Error::of(&path, "begin", e))?;
+        let main = env
+            .open_databases_and_commit(read, |opener, read| {
+                opener.open_database::<Bytes, Bytes>(read, None).map(CommitOrAbort::<_, ()>::Commit)
+            })
+            .map_err(|e| Error::of(&path, "open the main table", e))?
+            .commit()
+            .flatten()
+            .ok_or_else(|| Error::table("", "the main table", "none"))?;
+        let environment = Self {
+            gate: Gate::new(),
+            main,
+            read_only: options.read_only,
+            limit: options.limit,
+            patience: options.growth_patience,
+            writing: Mutex::new(Durability::Sync),
+            writer: Mutex::new(None),
+            page_size: env.unnamed_database_stat().page_size,
+            writes: AtomicU64::new(0),
+            grown_in_vain: Mutex::new(None),
+            broken: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+            path,
+            env,
+        };
+        environment.env.clear_stale_readers().map_err(|e| environment.error("readers", e))?;
+        Ok(environment)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn main(&self) -> Bare {
+        self.main
+    }
+
+    pub(crate) fn heed(&self) -> &Env<WithoutTls> {
+        &self.env
+    }
+
+    pub(crate) fn key_most(&self) -> usize {
+        self.env.max_key_size()
+    }
+
+    #[cold]
+    pub(crate) fn error(&self, act: &'static str, error: heed::Error) -> Error {
+        match error {
+            heed::Error::Mdb(MdbError::MapFull) => {
+                Error::Full { most: self.env.info().map_size as u64, cause: self.full_cause() }
+            }
+            heed::Error::Mdb(MdbError::ReadersFull) => {
+                Error::ReadersFull { most: self.env.max_readers() }
+            }
+            error => Error::of(&self.path, act, error),
+        }
+    }
+
+    fn full_cause(&self) -> FullCause {
+        match (self.limit, lock(&self.grown_in_vain).is_some()) {
+            (Some(limit), _) if self.env.info().map_size as u64 >= limit => FullCause::Limit,
+            (_, true) => FullCause::Transactions,
+            _ => FullCause::Addresses,
+        }
+    }
+
+    /// No new transactions from now on.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(Error::Closed);
+        }
+        if self.broken.load(Ordering::Relaxed) {
+            return Err(Error::Broken);
+        }
+        Ok(())
+    }
+
+    /// Transactions of this process that are open.
+    pub(crate) fn open_transactions(&self) -> usize {
+        self.gate.inside()
+    }
+
+    /// What LMDB tells of the environment. The map stays where it is meanwhile.
+    pub(crate) fn info(&self) -> Result<EnvInfo> {
+        self.check()?;
+        let _pass = self.pass()?;
+        Ok(self.env.info())
+    }
+
+    fn pass(&self) -> Result<Pass<'_>> {
+        let pass = Pass { gate: &self.gate, place: self.gate.enter() };
+        // The map may have been lost while the gate was shut.
+        self.check()?;
+        Ok(pass)
+    }
+
+    /// Begins a transaction that reads.
+    pub(crate) fn read(&self) -> Result<(RoTxn<'_, WithoutTls>, Pass<'_>)> {
+        self.begin("begin to read", Env::read_txn)
+    }
+
+    /// Begins a transaction that reads and owns the environment.
+    pub(crate) fn read_owned(&self) -> Result<(RoTxn<'static, WithoutTls>, Place)> {
+        let (txn, pass) = self.begin("begin to read", |env| env.clone().static_read_txn())?;
+        let place = pass.place;
+        // Left by `leave`, when the transaction ends.
+        std::mem::forget(pass);
+        Ok((txn, place))
+    }
+
+    /// Ends what `read_owned` began.
+    pub(crate) fn leave(&self, place: Place) {
+        self.gate.leave(place);
+    }
+
+    /// The right to write, which this process has for one thread at a time.
+    pub(crate) fn turn(&self) -> Result<Turn<'_>> {
+        if self.read_only {
+            return Err(Error::ReadOnly);
+        }
+        self.check()?;
+        let me = std::thread::current().id();
+        if *lock(&self.writer) == Some(me) {
+            let message = "this thread has a write transaction open already".to_owned();
+            return Err(Error::Lmdb { act: "begin to write", message });
+        }
+        let turn = Turn { set: lock(&self.writing), writer: &self.writer };
+        *lock(&self.writer) = Some(me);
+        if self.writes.fetch_add(1, Ordering::Relaxed).is_multiple_of(LOOK_FOR_STALE_EVERY) {
+            self.env.clear_stale_readers().map_err(|e| self.error("readers", e))?;
+        }
+        self.make_room()?;
+        Ok(turn)
+    }
+
+    /// Begins a transaction that writes.
+    pub(crate) fn write<'e>(
+        &'e self,
+        turn: &mut Turn<'_>,
+        durability: Durability,
+    ) -> Result<(RwTxn<'e>, Pass<'e>)> {
+        self.set_durability(turn, durability)?;
+        self.begin("begin to write", Env::write_txn)
+    }
+
+    fn begin<'e, T>(
+        &'e self,
+        act: &'static str,
+        begin: impl Fn(&'e Env<WithoutTls>) -> heed::Result<T>,
+    ) -> Result<(T, Pass<'e>)> {
+        const TRIES: usize = 8;
+        for last in (0..TRIES).map(|n| n + 1 == TRIES) {
+            self.check()?;
+            let pass = self.pass()?;
+            match begin(&self.env) {
+                Ok(txn) => return Ok((txn, pass)),
+                Err(heed::Error::Mdb(MdbError::MapResized)) if !last => {
+                    drop(pass);
+                    self.follow()?;
+                }
+                Err(heed::Error::Mdb(MdbError::ReadersFull)) if !last => {
+                    let cleared = self.env.clear_stale_readers();
+                    if cleared.map_err(|e| self.error("readers", e))? == 0 {
+                        return Err(Error::ReadersFull { most: self.env.max_readers() });
+                    }
+                }
+                Err(error) => return Err(self.error(act, error)),
+            }
+        }
+        Err(Error::Lmdb { act, message: "the map kept growing elsewhere".to_owned() })
+    }
+
+    /// Sets what commits wait for. Whoever has the turn calls this, so no commit is under way.
+    fn set_durability(&self, turn: &mut Turn<'_>, durability: Durability) -> Result<()> {
+        if *turn.set == durability {
+            return Ok(());
+        }
+        let set = |flag: EnvFlags, on: bool| {
+            let mode = if on { FlagSetMode::Enable } else { FlagSetMode::Disable };
+            // SAFETY: only commits look at these two flags, and whoever commits has the turn, so
+            // one thread at a time calls this. What `Durability` says of crashes is what the flags
+            // do.
+            unsafe { self.env.set_flags(flag, mode) }.map_err(|e| self.error("durability", e))
+        };
+        set(EnvFlags::NO_META_SYNC, durability == Durability::Group)?;
+        set(EnvFlags::NO_SYNC, durability == Durability::None)?;
+        *turn.set = durability;
+        Ok(())
+    }
+
+    /// Makes everything that was committed safe.
+    pub(crate) fn sync(&self) -> Result<()> {
+        if self.read_only {
+            return Err(Error::ReadOnly);
+        }
+        self.check()?;
+        let _pass = self.pass()?;
+        self.env.force_sync().map_err(|e| self.error("sync", e))
+    }
+
+    /// Writes a copy of the state of one moment.
+    pub(crate) fn copy(&self, file: &File, compact: bool) -> Result<()> {
+        // A transaction of our own first: LMDB's would not follow a map that another process moved.
+        let (_txn, _pass) = self.read()?;
+        Self::copy_of(&self.env, &self.path, file, compact)
+    }
+
+    /// Writes a copy of what an environment has.
+    pub(crate) fn copy_of(
+        env: &Env<WithoutTls>,
+        path: &Path,
+        file: &File,
+        compact: bool,
+    ) -> Result<()> {
+        use heed::CompactionOption::{Disabled, Enabled};
+        let mut file = file.try_clone().map_err(|e| Error::io(path, "copy", e))?;
+        let copied = env.copy_to_file(&mut file, if compact { Enabled } else { Disabled });
+        copied.map_err(|e| Error::of(path, "copy", e))
+    }
+
+    /// Makes the map larger before it is full, as far as it may be. Whoever has the turn calls
+    /// this.
+    fn make_room(&self) -> Result<()> {
+        let info = self.info()?;
+        let (used, map) = (self.used(&info), info.map_size as u64);
+        if map.saturating_sub(used) >= HEADROOM.min(map / 8) {
+            return Ok(());
+        }
+        self.grow(map, used)
+    }
+
+    /// Makes the map twice as large, as far as it may be. Nothing happens where it cannot be: the
+    /// transaction may still fit.
+    fn grow(&self, map: u64, used: u64) -> Result<()> {
+        let wanted = map.saturating_mul(2).max(used + LEAST_ROOM).min(Options::MOST_RESERVE);
+        let wanted = self.limit.map_or(wanted, |limit| wanted.min(page_multiple(limit)));
+        if wanted <= map {
+            return Ok(());
+        }
+        let in_vain = *lock(&self.grown_in_vain);
+        let recently = in_vain.is_some_and(|when| when.elapsed() < AFTER_GROWTH_IN_VAIN);
+        let patience = if recently { self.patience.min(LESS_PATIENCE) } else { self.patience };
+        self.move_map(patience, wanted)
+    }
+
+    /// After a transaction found the map full: whether it is larger now, so that another try pays.
+    pub(crate) fn grow_after_full(&self) -> Result<bool> {
+        let info = self.info()?;
+        let before = info.map_size as u64;
+        self.grow(before, self.used(&info))?;
+        Ok(self.info()?.map_size as u64 > before)
+    }
+
+    /// Takes over the size that another process gave the map.
+    fn follow(&self) -> Result<()> {
+        self.move_map(self.patience, 0)
+    }
+
+    fn move_map(&self, patience: Duration, size: u64) -> Result<()> {
+        let moved = self.gate.alone(patience, || {
+            // SAFETY: no transaction of this process is open: the gate is shut and all have left.
+            let moved = unsafe { self.env.resize(size as usize) };
+            if moved.is_err() {
+                // LMDB gave the old map up before it asked for the new one.
+                self.broken.store(true, Ordering::SeqCst);
+            }
+            moved
+        });
+        match moved {
+            Some(moved) => {
+                *lock(&self.grown_in_vain) = None;
+                moved.map_err(|e| self.error("move the map", e))
+            }
+            None if size == 0 => {
+                let most = self.env.info().map_size as u64;
+                Err(Error::Full { most, cause: FullCause::Transactions })
+            }
+            None => {
+                *lock(&self.grown_in_vain) = Some(Instant::now());
+                Ok(())
+            }
+        }
+    }
+
+    fn used(&self, info: &EnvInfo) -> u64 {
+        (info.last_page_number as u64 + 1) * u64::from(self.page_size)
+    }
+
+    pub(crate) fn page_size(&self) -> u32 {
+        self.page_size
+    }
+}
+
+fn make_folder(path: &Path, options: &Options) -> Result<()> {
+    if options.read_only || !options.create {
+        return Ok(());
+    }
+    match std::fs::create_dir(path) {
+        Ok(()) => Ok(()),
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(e) => Err(Error::io(path, "create the folder", e)),
+    }
+}
+
+/// Checks the pages that LMDB trusts when it opens a file. Answers how many bytes are in use.
+fn check_file(folder: &Path, options: &Options) -> Result<u64> {
+    let path = folder.join(DATA);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(e)
+            if e.kind() == std::io::ErrorKind::NotFound
+                && options.create
+                && !options.read_only
+                && folder.is_dir() =>
+        {
+            return Ok(0);
+        }
+        Err(e) => return Err(Error::io(&path, "open", e)),
+    };
+    let found = meta::read(&file, &path, None)?;
+    Ok(found.map_or(0, |meta| (meta.last_page + 1) * u64::from(meta.page_size)))
+}
+
+/// Opens with as many addresses as are asked for, or as many as the system gives.
+fn open_mapped(path: &Path, options: &Options, used: u64) -> Result<Env<WithoutTls>> {
+    // A limit below what is there already keeps it from growing, and nothing else.
+    let least = page_multiple(used + if options.limit.is_some() { 0 } else { LEAST_ROOM });
+    let mut size = page_multiple(options.first_map()).max(page_multiple(used));
+    loop {
+        let mut open = EnvOpenOptions::new().read_txn_without_tls();
+        open.map_size(size as usize).max_readers(options.readers).max_dbs(options.tables + 4);
+        if options.read_only {
+            // SAFETY: a map that is not written to asks for nothing.
+            unsafe { open.flags(EnvFlags::READ_ONLY) };
+        }
+        // SAFETY: the two pages that LMDB reads when it opens were checked. Other processes change
+        // the file through LMDB alone, as the documentation of `Store` asks for.
+        let opened = unsafe { open.open(path) };
+        match opened {
+            Ok(env) => return Ok(env),
+            Err(heed::Error::Io(e)) if out_of_addresses(&e) && size / 2 >= least => {
+                size = page_multiple(size / 2);
+            }
+            Err(error) => return Err(Error::of(path, "open", error)),
+        }
+    }
+}
+
+/// Whether this process has the store in a folder open.
+pub(crate) fn is_open_here(folder: &Path) -> bool {
+    heed::env_closing_event(folder).is_some()
+}
+
+/// Opens a store for reading without any locks, for whoever has locked it against all others.
+pub(crate) fn open_alone(folder: &Path) -> Result<Env<WithoutTls>> {
+    let options = Options::new().read_only(true);
+    let used = check_file(folder, &options)?;
+    let mut open = EnvOpenOptions::new().read_txn_without_tls();
+    open.map_size(page_multiple(used.max(1)) as usize);
+    // SAFETY: nobody writes: the caller holds the lock that every writer takes.
+    unsafe { open.flags(EnvFlags::READ_ONLY | EnvFlags::NO_LOCK) };
+    // SAFETY: as above, and the pages that LMDB reads when it opens were checked.
+    let opened = unsafe { open.open(folder) };
+    opened.map_err(|e| Error::of(folder, "open", e))
+}
+
+fn out_of_addresses(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::OutOfMemory
+}
+
+/// Maps have whole pages, whatever their size.
+fn page_multiple(bytes: u64) -> u64 {
+    bytes.next_multiple_of(64 << 10)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is behind these locks is whole after each statement.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

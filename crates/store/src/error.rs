@@ -1,0 +1,419 @@
+//! What can go wrong, told with the place, what was expected and what was found.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The result of this crate's operations.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error of this crate. A missing key is not one: lookups answer `None`.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused: the folder is missing, the disk is full, and so on.
+    Io(Box<IoError>),
+    /// The file is not LMDB's, or of a version that this build does not read.
+    NotAStore(Box<Damage>),
+    /// The file is LMDB's, and its bytes contradict the format.
+    Corrupt(Box<Damage>),
+    /// This process has the store open already: clone that handle.
+    AlreadyOpen(PathBuf),
+    /// Another process has the store open, and it must not.
+    InUse(PathBuf),
+    /// Another process has the store open with an LMDB that keeps its locks in another way.
+    OtherLocks(PathBuf),
+    /// The store holds all that it may: its limit, or the addresses that this process could get.
+    Full {
+        /// Bytes that the store may have at present.
+        most: u64,
+        /// Why it has no more.
+        cause: FullCause,
+    },
+    /// As many read transactions are open, in all processes, as there can be.
+    ReadersFull {
+        /// How many there can be.
+        most: u32,
+    },
+    /// One transaction wrote more pages than LMDB keeps track of.
+    TransactionFull,
+    /// An option is out of its range.
+    Options {
+        /// The option's name.
+        option: &'static str,
+        /// What it may be.
+        expected: String,
+        /// What it was.
+        found: String,
+    },
+    /// A key, a name or a value is longer or shorter than it may be.
+    Length {
+        /// `key`, `table name` or `value`.
+        what: &'static str,
+        /// The least length in bytes.
+        least: u64,
+        /// The greatest length in bytes.
+        most: u64,
+        /// Its length in bytes.
+        found: u64,
+    },
+    /// A table cannot be used as it was asked for.
+    Table {
+        /// Its name.
+        name: String,
+        /// What was expected of it.
+        expected: &'static str,
+        /// What was found.
+        found: String,
+    },
+    /// The store was opened for reading only.
+    ReadOnly,
+    /// The store was closed.
+    Closed,
+    /// A write to the disk failed in such a way that the store must be opened anew.
+    Broken,
+    /// A key was appended that is not above all keys of its table.
+    Unordered {
+        /// The key.
+        key: Vec<u8>,
+    },
+    /// A watch asked for changes that are no longer kept: it fell behind.
+    FellBehind {
+        /// The change it wanted next.
+        wanted: u64,
+        /// The oldest change that is kept.
+        oldest: u64,
+    },
+    /// A watch asked for changes after one that this store never made.
+    Ahead {
+        /// The change after which it wanted to go on.
+        after: u64,
+        /// The newest change of the store.
+        newest: u64,
+    },
+    /// The store keeps no changes: see [`Store::keep_changes`](crate::Store::keep_changes).
+    NoChangesKept,
+    /// A condition of a write did not hold, so nothing of its batch was written.
+    ConditionUnmet {
+        /// Which write of the batch, counted from zero.
+        write: usize,
+    },
+    /// The group that a batch was written with was not committed, for this reason.
+    Group(Arc<Error>),
+    /// The queue of a batch writer has no room at present.
+    QueueFull,
+    /// Bytes are not what a codec expects.
+    Decode {
+        /// What the codec expects.
+        expected: &'static str,
+        /// What was found.
+        found: String,
+    },
+    /// LMDB refused for another reason.
+    Lmdb {
+        /// What was being done.
+        act: &'static str,
+        /// What LMDB said.
+        message: String,
+    },
+}
+
+/// Why a store holds no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FullCause {
+    /// [`Options::limit`](crate::Options::limit).
+    Limit,
+    /// A transaction of this process was open for longer than
+    /// [`Options::growth_patience`](crate::Options::growth_patience), and the map cannot move while
+    /// one is.
+    Transactions,
+    /// The system gave no more addresses.
+    Addresses,
+}
+
+/// An operating-system error with the file and the act it hit.
+#[derive(Debug)]
+pub struct IoError {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What was being done, such as `open` or `commit`.
+    pub act: &'static str,
+    /// What the system said.
+    pub source: std::io::Error,
+}
+
+/// A place in a file whose bytes are not what they must be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// The file.
+    pub path: PathBuf,
+    /// Where in the file, in bytes from its start.
+    pub offset: u64,
+    /// What the format asks for.
+    pub expected: String,
+    /// What is there.
+    pub found: String,
+}
+
+impl Error {
+    #[cold]
+    pub(crate) fn io(path: &Path, act: &'static str, source: std::io::Error) -> Self {
+        Self::Io(Box::new(IoError { path: path.to_owned(), act, source }))
+    }
+
+    #[cold]
+    pub(crate) fn table(name: &str, expected: &'static str, found: impl Into<String>) -> Self {
+        Self::Table { name: name.to_owned(), expected, found: found.into() }
+    }
+
+    #[cold]
+    pub(crate) fn decode(expected: &'static str, found: impl Into<String>) -> Self {
+        Self::Decode { expected, found: found.into() }
+    }
+
+    /// What heed and LMDB say, in the words of this crate.
+    #[cold]
+    pub(crate) fn of(path: &Path, act: &'static str, error: heed::Error) -> Self {
+        use heed::MdbError as Mdb;
+        let corrupt = |expected: &str, found: &str| {
+            let (expected, found) = (expected.to_owned(), found.to_owned());
+            Self::Corrupt(Box::new(Damage { path: path.to_owned(), offset: 0, expected, found }))
+        };
+        match error {
+            heed::Error::Io(source) => Self::io(path, act, source),
+            heed::Error::EnvAlreadyOpened => Self::AlreadyOpen(path.to_owned()),
+            heed::Error::Mdb(Mdb::Panic) => Self::Broken,
+            heed::Error::Mdb(Mdb::VersionMismatch) => Self::OtherLocks(path.to_owned()),
+            heed::Error::Mdb(Mdb::TxnFull) => Self::TransactionFull,
+            heed::Error::Mdb(Mdb::Corrupted) => corrupt("a page of its kind", "another one"),
+            heed::Error::Mdb(Mdb::PageNotFound) => corrupt("a page within the file", "none"),
+            error => Self::Lmdb { act, message: error.to_string() },
+        }
+    }
+
+    /// The same error once more, for a second one who must hear of it.
+    pub(crate) fn copy(&self) -> Self {
+        match self {
+            Self::Io(e) => {
+                let code = e.source.raw_os_error();
+                let source = code.map_or_else(
+                    || std::io::Error::new(e.source.kind(), e.source.to_string()),
+                    std::io::Error::from_raw_os_error,
+                );
+                Self::io(&e.path, e.act, source)
+            }
+            Self::NotAStore(damage) => Self::NotAStore(damage.clone()),
+            Self::Corrupt(damage) => Self::Corrupt(damage.clone()),
+            Self::Full { most, cause } => Self::Full { most: *most, cause: *cause },
+            Self::TransactionFull => Self::TransactionFull,
+            Self::Length { what, least, most, found } => {
+                Self::Length { what, least: *least, most: *most, found: *found }
+            }
+            Self::Table { name, expected, found } => {
+                Self::Table { name: name.clone(), expected, found: found.clone() }
+            }
+            Self::ReadOnly => Self::ReadOnly,
+            Self::Closed => Self::Closed,
+            Self::Broken => Self::Broken,
+            Self::ConditionUnmet { write } => Self::ConditionUnmet { write: *write },
+            Self::Group(cause) => Self::Group(Arc::clone(cause)),
+            Self::Decode { expected, found } => Self::decode(expected, found.clone()),
+            // No write of a batch fails with these.
+            other => Self::Lmdb { act: "write", message: other.to_string() },
+        }
+    }
+
+    /// A short name that stays the same between versions, for programs;
+    /// `testdata/store/errors.csv` lists them for all languages.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Io(_) => "io",
+            Self::NotAStore(_) => "not-a-store",
+            Self::Corrupt(_) => "corrupt",
+            Self::AlreadyOpen(_) => "already-open",
+            Self::InUse(_) => "in-use",
+            Self::OtherLocks(_) => "other-locks",
+            Self::Full { .. } => "full",
+            Self::ReadersFull { .. } => "readers-full",
+            Self::TransactionFull => "transaction-full",
+            Self::Options { .. } => "options",
+            Self::Length { .. } => "length",
+            Self::Table { .. } => "table",
+            Self::ReadOnly => "read-only",
+            Self::Closed => "closed",
+            Self::Broken => "broken",
+            Self::Unordered { .. } => "unordered",
+            Self::FellBehind { .. } => "fell-behind",
+            Self::Ahead { .. } => "ahead",
+            Self::NoChangesKept => "no-changes-kept",
+            Self::ConditionUnmet { .. } => "condition-unmet",
+            Self::Group(_) => "group",
+            Self::QueueFull => "queue-full",
+            Self::Decode { .. } => "decode",
+            Self::Lmdb { .. } => "lmdb",
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(e) => write!(f, "{}: {}: {}", e.path.display(), e.act, e.source),
+            Self::NotAStore(d) => write!(f, "not a store: {d}"),
+            Self::Corrupt(d) => write!(f, "damaged store: {d}"),
+            Self::AlreadyOpen(path) => {
+                write!(f, "{}: this process has it open already", path.display())
+            }
+            Self::InUse(path) => write!(f, "{}: another process has it open", path.display()),
+            Self::OtherLocks(path) => write!(
+                f,
+                "{}: another program has it open with an LMDB whose locks are others",
+                path.display()
+            ),
+            Self::Full { most, cause } => write!(f, "the store is full at {most} bytes: {cause}"),
+            Self::ReadersFull { most } => {
+                write!(f, "read transactions: at most {most} at a time, and all are open")
+            }
+            Self::TransactionFull => {
+                f.write_str("the transaction wrote too many pages: split it into several")
+            }
+            Self::Options { option, expected, found } => {
+                write!(f, "{option}: expected {expected}, found {found}")
+            }
+            Self::Length { what, least, most, found } => {
+                write!(f, "{what}: expected {least} to {most} bytes, found {found}")
+            }
+            Self::Table { name, expected, found } => {
+                write!(f, "table \"{}\": expected {expected}, found {found}", name.escape_debug())
+            }
+            Self::Group(cause) => write!(f, "the group was not committed: {cause}"),
+            Self::Decode { expected, found } => write!(f, "expected {expected}, found {found}"),
+            Self::Lmdb { act, message } => write!(f, "{act}: {message}"),
+            other => other.fmt_state(f),
+        }
+    }
+}
+
+impl Error {
+    /// Errors that tell of the state of a store, a watch or a queue.
+    fn fmt_state(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ReadOnly => f.write_str("the store is open for reading only"),
+            Self::Closed => f.write_str("the store is closed"),
+            Self::Broken => {
+                f.write_str("a write to the disk failed: close the store, open it again")
+            }
+            Self::Unordered { key } => write!(
+                f,
+                "append: expected a key above all others, found \"{}\"",
+                key.escape_ascii()
+            ),
+            Self::FellBehind { wanted, oldest } => write!(
+                f,
+                "the watch fell behind: it wants change {wanted}, and {oldest} is the oldest kept"
+            ),
+            Self::Ahead { after, newest } => write!(
+                f,
+                "expected a change of this store to go on after, found {after}; the newest is \
+                 {newest}"
+            ),
+            Self::NoChangesKept => f.write_str("the store keeps no changes to watch"),
+            Self::ConditionUnmet { write } => {
+                write!(f, "the condition of write {write} of the batch does not hold")
+            }
+            Self::QueueFull => f.write_str("the queue of writes is full"),
+            // The others are told by `fmt`.
+            _ => f.write_str(self.code()),
+        }
+    }
+}
+
+impl fmt::Display for FullCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Limit => "that is its limit",
+            Self::Transactions => "it cannot grow while transactions stay open",
+            Self::Addresses => "the system gives no more addresses",
+        })
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, offset, expected, found } = self;
+        write!(f, "{}: at byte {offset}: expected {expected}, found {found}", path.display())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io(e) => Some(&e.source),
+            Self::Group(cause) => Some(cause),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = include_str!("../../../testdata/store/errors.csv");
+
+    fn one_of_each() -> Vec<Error> {
+        let damage = || {
+            let (expected, found) = (String::new(), String::new());
+            Box::new(Damage { path: PathBuf::new(), offset: 0, expected, found })
+        };
+        vec![
+            Error::io(Path::new("a"), "open", std::io::ErrorKind::NotFound.into()),
+            Error::NotAStore(damage()),
+            Error::Corrupt(damage()),
+            Error::AlreadyOpen(PathBuf::new()),
+            Error::InUse(PathBuf::new()),
+            Error::OtherLocks(PathBuf::new()),
+            Error::Full { most: 1, cause: FullCause::Limit },
+            Error::ReadersFull { most: 1 },
+            Error::TransactionFull,
+            Error::Options { option: "limit", expected: String::new(), found: String::new() },
+            Error::Length { what: "key", least: 1, most: 511, found: 0 },
+            Error::table("a", "a table", "none"),
+            Error::ReadOnly,
+            Error::Closed,
+            Error::Broken,
+            Error::Unordered { key: Vec::new() },
+            Error::FellBehind { wanted: 1, oldest: 2 },
+            Error::Ahead { after: 2, newest: 1 },
+            Error::NoChangesKept,
+            Error::ConditionUnmet { write: 0 },
+            Error::Group(Arc::new(Error::TransactionFull)),
+            Error::QueueFull,
+            Error::decode("an integer", "nothing"),
+            Error::Lmdb { act: "get", message: "no reason".to_owned() },
+        ]
+    }
+
+    #[test]
+    fn the_table_for_all_languages_has_every_code() {
+        let mut lines = TABLE.lines();
+        assert_eq!(lines.next(), Some("code,meaning,what to do"));
+        let rows: Vec<_> =
+            lines.map(|line| line.split_once(",\"").expect("three columns")).collect();
+        let listed: Vec<_> = rows.iter().map(|(code, _)| *code).collect();
+        let codes: Vec<_> = one_of_each().iter().map(Error::code).collect();
+        assert_eq!(listed, codes);
+        for (code, rest) in rows {
+            let (meaning, action) = rest.split_once("\",\"").expect("three columns");
+            assert!(!meaning.is_empty() && action.len() > 1, "{code}");
+        }
+    }
+
+    #[test]
+    fn every_error_has_a_text_of_its_own() {
+        for error in one_of_each() {
+            assert_ne!(error.to_string(), error.code());
+            assert!(error.to_string().len() > 5, "{error}");
+        }
+    }
+}

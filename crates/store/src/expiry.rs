@@ -1,0 +1,103 @@
+//! Rows that expire: found by their time, and taken out a few at a time.
+//!
+//! A row that has expired is not seen any more at once, by anybody. Its room comes back when it is
+//! swept: each commit sweeps a few, and [`Store::sweep`](crate::Store::sweep) as many as it is
+//! told.
+
+use crate::codec::integers::{key_of, number_of};
+use crate::error::{Error, Result};
+use crate::read::Read;
+use crate::stamp::Stamp;
+use crate::table::Table;
+use crate::write::WriteTxn;
+
+/// Rows that a commit sweeps, at most.
+pub(crate) const SWEEP_AT_COMMIT: u64 = 64;
+
+/// Where things lie in an entry of the table of times; `docs/formats/store.md` has the same.
+pub(crate) mod layout {
+    pub(crate) const TIME: usize = 0;
+    pub(crate) const VERSION: usize = 8;
+    pub(crate) const KEY_LEN: usize = 16;
+    pub(crate) const NAME_LEN: usize = 0;
+    pub(crate) const NAME: usize = 1;
+}
+
+/// Notes when a row expires, if it does.
+pub(crate) fn note(txn: &mut WriteTxn<'_>, table: &Table, key: &[u8], stamp: Stamp) -> Result<()> {
+    if stamp.expiry_ms == 0 {
+        return Ok(());
+    }
+    let (shared, heed, journal) = txn.parts();
+    let Some(own) = journal.own() else {
+        let expected = "a store with settings, since the table is stamped";
+        return Err(Error::table(table.name(), expected, "none"));
+    };
+    let time = [key_of(stamp.expiry_ms), key_of(stamp.version)].concat();
+    // Names have at most 200 bytes.
+    let place = [&[table.name().len() as u8][..], table.name().as_bytes(), key].concat();
+    let put = own.expiry.put(heed, &time, &place);
+    put.map_err(|e| shared.environment.error("note a time of expiry", e))
+}
+
+/// An entry of the table of times whose time has come.
+struct Due {
+    entry: Vec<u8>,
+    version: u64,
+    table: String,
+    key: Vec<u8>,
+}
+
+/// Takes rows out that have expired, at most so many entries of the table of times. Answers how
+/// many entries there were.
+pub(crate) fn sweep(txn: &mut WriteTxn<'_>, limit: u64) -> Result<u64> {
+    let due = due(txn, limit)?;
+    for entry in &due {
+        let (shared, heed, journal) = txn.parts();
+        let Some(own) = journal.own() else { break };
+        let Some(table) = shared.opened(&entry.table) else {
+            // Another process made the table: it is opened before the next transaction.
+            shared.tables_missing();
+            continue;
+        };
+        let deleted = own.expiry.delete(heed, &entry.entry);
+        deleted.map_err(|e| shared.environment.error("sweep", e))?;
+        let row = txn.view().raw(&table, &entry.key)?;
+        // The row may have been written again since, with another time or none.
+        let same = row.map(Stamp::split).transpose()?;
+        if same.is_some_and(|(stamp, _)| stamp.version == entry.version) {
+            txn.delete_row(&table, &entry.key)?;
+            txn.journal_delete(&table, &entry.key, true)?;
+        }
+    }
+    Ok(due.len() as u64)
+}
+
+fn due(txn: &mut WriteTxn<'_>, limit: u64) -> Result<Vec<Due>> {
+    let (shared, heed, journal) = txn.parts();
+    let Some(own) = journal.own() else { return Ok(Vec::new()) };
+    let error = |e| shared.environment.error("sweep", e);
+    if own.expiry.is_empty(heed).map_err(error)? {
+        return Ok(Vec::new());
+    }
+    let now_ms = shared.clock.now_ms();
+    let mut due = Vec::new();
+    for entry in own.expiry.iter(heed).map_err(error)? {
+        let (time, place) = entry.map_err(error)?;
+        let wrong = || Error::decode("a time of expiry", time.escape_ascii().to_string());
+        let (at, version) = time.split_at_checked(layout::VERSION).ok_or_else(wrong)?;
+        let at_ms = number_of(at).ok_or_else(wrong)?;
+        if at_ms > now_ms || due.len() as u64 >= limit {
+            break;
+        }
+        let (name_len, rest) = place.split_first().ok_or_else(wrong)?;
+        let (name, key) = rest.split_at_checked(usize::from(*name_len)).ok_or_else(wrong)?;
+        let table = std::str::from_utf8(name).map_err(|_| wrong())?.to_owned();
+        let version = number_of(version).ok_or_else(wrong)?;
+        due.push(Due { entry: time.to_vec(), version, table, key: key.to_vec() });
+    }
+    Ok(due)
+}
+
+const _: () = assert!(layout::KEY_LEN == layout::VERSION + 8 && layout::TIME == 0);
+const _: () = assert!(layout::NAME == layout::NAME_LEN + 1);

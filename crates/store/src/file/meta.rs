@@ -1,0 +1,115 @@
+//! The two meta pages that a file begins with, checked before LMDB opens it.
+
+use super::layout::{MAGIC, META_PAGES, NO_PAGE, PAGE_SIZES, VERSION, meta as at, page};
+use super::tree::RawTree;
+use super::{corrupt, damage, u16_at, u32_at, u64_at};
+use crate::error::{Error, Result};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// A meta page whose fields agree with each other and with the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Meta {
+    pub(crate) page_size: u32,
+    pub(crate) map_size: u64,
+    pub(crate) free: RawTree,
+    pub(crate) main: RawTree,
+    pub(crate) last_page: u64,
+    pub(crate) transaction: u64,
+}
+
+/// The meta page of this transaction, or the newest one. `None` when the file has no bytes yet.
+pub(crate) fn read(file: &File, path: &Path, transaction: Option<u64>) -> Result<Option<Meta>> {
+    let len = file.metadata().map_err(|e| Error::io(path, "length", e))?.len();
+    if len == 0 {
+        return Ok(None);
+    }
+    let first = read_at(file, path, 0)?;
+    let size = u32_at(&first, at::FREE_TREE);
+    check_kind(path, 0, &first)?;
+    if !PAGE_SIZES.contains(&size) || !size.is_power_of_two() {
+        let expected = "a size of pages that is a power of two from 256 to 65536";
+        return Err(corrupt(path, at::FREE_TREE as u64, expected, size.to_string()));
+    }
+    let second = read_at(file, path, u64::from(size))?;
+    check_kind(path, u64::from(size), &second)?;
+    let both = [(0, &first), (u64::from(size), &second)];
+    let parsed = both.map(|(offset, bytes)| parse(path, offset, bytes, size, len));
+    choose(path, parsed, transaction).map(Some)
+}
+
+fn choose(path: &Path, both: [Result<Meta>; 2], transaction: Option<u64>) -> Result<Meta> {
+    if let Some(wanted) = transaction {
+        // A page that was being written while it was read is the other transaction's.
+        let found = both.into_iter().flatten().find(|meta| meta.transaction == wanted);
+        return found.ok_or_else(|| {
+            corrupt(path, 0, format!("a root of transaction {wanted}"), "those of others")
+        });
+    }
+    let [first, second] = both;
+    let (first, second) = (first?, second?);
+    Ok(if second.transaction > first.transaction { second } else { first })
+}
+
+fn read_at(file: &File, path: &Path, offset: u64) -> Result<[u8; at::LEN]> {
+    let mut bytes = [0; at::LEN];
+    file.read_exact_at(&mut bytes, offset).map_err(|error| match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => {
+            let expected = format!("{} bytes of a meta page", at::LEN);
+            Error::NotAStore(Box::new(damage(path, offset, expected, "the end of the file")))
+        }
+        _ => Error::io(path, "read", error),
+    })?;
+    Ok(bytes)
+}
+
+fn check_kind(path: &Path, offset: u64, bytes: &[u8]) -> Result<()> {
+    let (magic, version) = (u32_at(bytes, at::MAGIC), u32_at(bytes, at::VERSION));
+    if magic != MAGIC {
+        let (expected, found) = (format!("{MAGIC:#010x}"), format!("{magic:#010x}"));
+        let damage = damage(path, offset + at::MAGIC as u64, expected, found);
+        return Err(Error::NotAStore(Box::new(damage)));
+    }
+    if version != VERSION {
+        let (expected, found) = (format!("version {VERSION}"), format!("version {version}"));
+        let damage = damage(path, offset + at::VERSION as u64, expected, found);
+        return Err(Error::NotAStore(Box::new(damage)));
+    }
+    Ok(())
+}
+
+fn parse(path: &Path, offset: u64, bytes: &[u8], page_size: u32, len: u64) -> Result<Meta> {
+    let tree = |at: usize| {
+        let range = bytes.get(at..at + super::layout::tree::LEN);
+        range
+            .and_then(RawTree::read)
+            .ok_or_else(|| corrupt(path, offset, "a tree", "too few bytes"))
+    };
+    let meta = Meta {
+        page_size,
+        map_size: u64_at(bytes, at::MAP_SIZE),
+        free: tree(at::FREE_TREE)?,
+        main: tree(at::MAIN_TREE)?,
+        last_page: u64_at(bytes, at::LAST_PAGE),
+        transaction: u64_at(bytes, at::TRANSACTION),
+    };
+    if u16_at(bytes, page::FLAGS) & page::META == 0 {
+        let found = format!("flags {:#x}", u16_at(bytes, page::FLAGS));
+        return Err(corrupt(path, offset + page::FLAGS as u64, "the flag of a meta page", found));
+    }
+    if meta.last_page < META_PAGES - 1 || meta.last_page >= 1 << 47 {
+        let (place, found) = (offset + at::LAST_PAGE as u64, meta.last_page.to_string());
+        return Err(corrupt(path, place, "the number of the last page, from 1 to 2^47", found));
+    }
+    for (root, place) in [(meta.free.root, at::FREE_TREE), (meta.main.root, at::MAIN_TREE)] {
+        // Pages at the end of a file may never have been written when they are free; roots are.
+        let inside = (META_PAGES..=meta.last_page).contains(&root)
+            && (root + 1) * u64::from(page_size) <= len.next_multiple_of(u64::from(page_size));
+        if root != NO_PAGE && !inside {
+            let place = offset + (place + super::layout::tree::ROOT) as u64;
+            return Err(corrupt(path, place, "a page within the file", format!("page {root}")));
+        }
+    }
+    Ok(meta)
+}

@@ -1,0 +1,52 @@
+//! The file of a store, read as bytes and not through LMDB, which trusts what it finds.
+//!
+//! `layout` has the offsets, `meta` the two pages that a file begins with, `tree` what is known of
+//! a tree, and `page` the entries of one page. Everything is checked before it is used.
+
+pub(crate) mod layout;
+pub(crate) mod meta;
+pub(crate) mod page;
+pub(crate) mod tree;
+
+use crate::error::{Damage, Error};
+use std::path::Path;
+
+/// The name of the data within a store's folder.
+pub(crate) const DATA: &str = "data.mdb";
+
+/// Two bytes at an offset; zero beyond the end, which no caller asks for.
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |chunk| u16::from_le_bytes(*chunk))
+}
+
+/// Four bytes at an offset; zero beyond the end.
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |chunk| u32::from_le_bytes(*chunk))
+}
+
+/// Eight bytes at an offset; zero beyond the end.
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |chunk| u64::from_le_bytes(*chunk))
+}
+
+/// What is wrong at an offset of a file.
+#[cold]
+pub(crate) fn damage(
+    path: &Path,
+    offset: u64,
+    expected: impl Into<String>,
+    found: impl Into<String>,
+) -> Damage {
+    let (expected, found) = (expected.into(), found.into());
+    Damage { path: path.to_owned(), offset, expected, found }
+}
+
+#[cold]
+pub(crate) fn corrupt(
+    path: &Path,
+    offset: u64,
+    expected: impl Into<String>,
+    found: impl Into<String>,
+) -> Error {
+    Error::Corrupt(Box::new(damage(path, offset, expected, found)))
+}

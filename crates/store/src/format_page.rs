@@ -1,0 +1,72 @@
+//! `docs/formats/store.md` and the code, compared.
+
+use crate::changes::layout as change;
+use crate::expiry::layout as expiry;
+use crate::own::layout as own;
+use crate::stamp::layout as stamp;
+use std::collections::BTreeMap;
+
+const PAGE: &str = include_str!("../../../docs/formats/store.md");
+
+/// The rows of the table under a heading.
+fn rows(heading: &str) -> Vec<Vec<String>> {
+    let (_, rest) = PAGE.split_once(&format!("## {heading}\n")).expect("the heading");
+    let section = rest.split("\n## ").next().unwrap_or(rest);
+    let lines = section.lines().filter(|line| line.starts_with("| "));
+    let cells =
+        |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
+    lines.skip(1).map(cells).collect()
+}
+
+/// The offsets of fields under a heading.
+fn offsets(heading: &str) -> BTreeMap<String, usize> {
+    let rows = rows(heading);
+    let offset = |row: &Vec<String>| (row[2].clone(), row[0].parse().expect("an offset"));
+    rows.iter().map(offset).collect()
+}
+
+fn expect(found: &BTreeMap<String, usize>, expected: &[(&str, usize)]) {
+    let expected = expected.iter().map(|(name, offset)| ((*name).to_owned(), *offset));
+    assert_eq!(*found, expected.collect());
+}
+
+#[test]
+fn rows_and_records_lie_where_the_page_says() {
+    expect(
+        &offsets("A row of a stamped table"),
+        &[("version", stamp::VERSION), ("expiry", stamp::EXPIRY), ("value", stamp::LEN)],
+    );
+    expect(
+        &offsets("A change"),
+        &[
+            ("kind", change::KIND),
+            ("name_len", change::NAME_LEN),
+            ("key_len", change::KEY_LEN),
+            ("transaction", change::TRANSACTION),
+            ("expiry", change::EXPIRY),
+            ("name, key, value", change::HEADER_LEN),
+        ],
+    );
+    expect(
+        &offsets("A time of expiry"),
+        &[("name_len", expiry::NAME_LEN), ("name, key", expiry::NAME)],
+    );
+}
+
+#[test]
+fn names_and_kinds_are_those_of_the_page() {
+    let first = |heading: &str| -> Vec<String> {
+        rows(heading).into_iter().map(|row| row[0].trim_matches('`').to_owned()).collect()
+    };
+    assert_eq!(first("Tables of the store"), [own::SETTINGS, own::CHANGES, own::EXPIRY]);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let settings = [own::FORMAT_KEY, own::SEQUENCE_KEY, own::KEEP_KEY].map(text);
+    let table = text(own::TABLE_PREFIX) + "NAME";
+    assert_eq!(first("Settings"), [&settings[..], &[table]].concat());
+    let kinds =
+        format!("{} put, {} delete, {} expire", change::PUT, change::DELETE, change::EXPIRE);
+    assert_eq!(rows("A change")[0][3], kinds);
+    assert!(rows("Settings")[0][1].starts_with(&format!("{}:", own::FORMAT)));
+    assert!(rows("Settings")[3][1].contains(&format!("; {}: its rows", own::STAMPED)));
+    assert!(PAGE.contains(&format!("Names have 1 to {} bytes", crate::NAME_MOST)));
+}

@@ -1,0 +1,89 @@
+//! An ordered store on LMDB: transactions, scans of ranges, acknowledged batches, a change feed.
+//!
+//! ```
+//! use nuthatch_store::{Batch, BatchOptions, Options, Range, Read, Scan, Store};
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("users");
+//!
+//! let store = Store::open(&path, &Options::new())?;
+//! let users = store.table("users")?;
+//! store.update(|txn| {
+//!     txn.put(&users, b"user:1", b"Ada")?;
+//!     txn.put(&users, b"user:2", b"Grace")
+//! })?;
+//!
+//! // One state of the store, read where it lies.
+//! let txn = store.read()?;
+//! assert_eq!(txn.get(&users, b"user:1")?, Some(&b"Ada"[..]));
+//! for row in txn.scan(&users, &Scan::new(Range::prefix("user:")).reverse())? {
+//!     let (key, value) = row?;
+//!     assert!(key.starts_with(b"user:") && !value.is_empty());
+//! }
+//!
+//! // Writes of many tasks share commits; each is acknowledged when it is safe.
+//! let writer = store.batch_writer(&BatchOptions::new())?;
+//! let ack = writer.submit(Batch::new().put(&users, b"user:3", b"Alan"))?;
+//! assert!(ack.wait()?.transaction > 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A [`Store`] is shared by all threads of a process; several processes open the same folder. Reads
+//! go through a [`ReadTxn`], or, by the batch, through [`Store::batches`], [`Store::stream`] and
+//! [`Store::scan_parallel`]. Writes go through a [`WriteTxn`], which belongs to its thread, or a
+//! [`BatchWriter`], which belongs to nobody. [`Store::watch`] tells what was committed, by any
+//! process, in order and resumable.
+//!
+//! For other languages: handles are `Send` and `Sync` but for transactions (a [`ReadTxn`] is
+//! `Send`; a [`WriteTxn`] stays with its thread); [`RowBatch::raw`] gives addresses and lengths
+//! that are valid as long as the batch lives; [`Error::code`] gives names that stay.
+//!
+//! A missing key is no error: lookups answer `None`. The files are described in
+//! `docs/formats/store.md`, and why things are as they are in `docs/decisions/0013-store.md`.
+
+mod backup;
+mod batch;
+mod changes;
+mod clock;
+pub mod codec;
+mod environment;
+mod error;
+mod expiry;
+mod file;
+#[cfg(test)]
+mod format_page;
+mod gate;
+mod options;
+mod own;
+mod parallel;
+mod pool;
+mod range;
+mod read;
+mod rows;
+mod scan;
+mod stamp;
+mod stat;
+mod store;
+mod stream;
+mod table;
+mod verify;
+mod write;
+mod writer;
+
+pub use backup::{Compacted, compact};
+pub use batch::{Batches, RawRow, RowBatch};
+pub use changes::{Act, Change, Start, Watch};
+pub use clock::{Clock, SystemClock};
+pub use error::{Damage, Error, FullCause, IoError, Result};
+pub use options::{Durability, Options};
+pub use parallel::{Parallel, ParallelRows};
+pub use range::Range;
+pub use read::{Entry, Read, ReadTxn, View};
+pub use rows::{Row, Rows};
+pub use scan::Scan;
+pub use stat::{Stat, TableStat};
+pub use store::Store;
+pub use stream::{BatchStream, RowStream};
+pub use table::{Kind, NAME_MOST, Table};
+pub use verify::{Verified, verify_closed};
+pub use write::{Condition, WriteTxn};
+pub use writer::{Ack, Batch, BatchOptions, BatchWriter, Failure, Submitting, Written};

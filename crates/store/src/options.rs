@@ -1,0 +1,192 @@
+//! How a store is opened.
+
+use crate::clock::{Clock, SystemClock};
+use crate::error::{Error, Result};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a commit waits for, told by what a crash may lose. A process that is killed loses nothing
+/// that was committed, whatever is chosen: the system has it. What follows is about machines that
+/// lose power, and kernels that stop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Durability {
+    /// Nothing that was committed is lost. Each commit waits for the disk twice: for its pages, and
+    /// for the root that makes them count.
+    #[default]
+    Sync,
+    /// The last commit may be lost, none before it, and the store is whole. Each commit waits for
+    /// its pages; its root reaches the disk with the next commit, or [`sync`](crate::Store::sync).
+    Group,
+    /// Any number of the last commits may be lost, and the store may be damaged, unless the file
+    /// system keeps the order of writes. No commit waits for the disk. A later commit that does, or
+    /// [`sync`](crate::Store::sync), makes all before it safe. For data that can be made again.
+    None,
+}
+
+/// Options of a [`Store`](crate::Store).
+#[derive(Clone)]
+pub struct Options {
+    pub(crate) create: bool,
+    pub(crate) read_only: bool,
+    pub(crate) durability: Durability,
+    pub(crate) reserve: u64,
+    pub(crate) limit: Option<u64>,
+    pub(crate) growth_patience: Duration,
+    pub(crate) tables: u32,
+    pub(crate) readers: u32,
+    pub(crate) threads: usize,
+    pub(crate) read_ahead: bool,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl Options {
+    /// The least of [`reserve`](Self::reserve) and [`limit`](Self::limit): 64 KiB.
+    pub const LEAST_RESERVE: u64 = 64 << 10;
+    /// The greatest of [`reserve`](Self::reserve) and [`limit`](Self::limit): 64 TiB.
+    pub const MOST_RESERVE: u64 = 64 << 40;
+
+    /// A store that is made where there is none, with durable commits and no limit.
+    pub fn new() -> Self {
+        Self {
+            create: true,
+            read_only: false,
+            durability: Durability::default(),
+            reserve: 1 << 40,
+            limit: None,
+            growth_patience: Duration::from_secs(5),
+            tables: 256,
+            readers: 1022,
+            threads: std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 16),
+            read_ahead: true,
+            clock: Arc::new(SystemClock),
+        }
+    }
+
+    /// Whether a store is made where there is none. The folder above must be there.
+    #[must_use]
+    pub fn create(mut self, create: bool) -> Self {
+        self.create = create;
+        self
+    }
+
+    /// Opens for reading only: nothing of the data changes, and writes fail.
+    #[must_use]
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
+        self
+    }
+
+    /// What commits wait for, unless a transaction says otherwise.
+    #[must_use]
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Addresses for the map, in bytes; 1 TiB by default. They cost nothing until there is data:
+    /// the file is as long as what is in it. Where the system gives fewer, the store takes what it
+    /// gets; where data outgrows them, the map moves while no transaction of the process is open.
+    #[must_use]
+    pub fn reserve(mut self, bytes: u64) -> Self {
+        self.reserve = bytes;
+        self
+    }
+
+    /// The most that the file may grow to, in bytes. Writes fail with [`Error::Full`] beyond.
+    #[must_use]
+    pub fn limit(mut self, bytes: u64) -> Self {
+        self.limit = Some(bytes);
+        self
+    }
+
+    /// How long a map that must move waits for transactions to end; 5 seconds by default. After
+    /// that writes fail with [`Error::Full`], and everything else goes on.
+    #[must_use]
+    pub fn growth_patience(mut self, patience: Duration) -> Self {
+        self.growth_patience = patience;
+        self
+    }
+
+    /// How many tables can be open; 256 by default.
+    #[must_use]
+    pub fn tables(mut self, most: u32) -> Self {
+        self.tables = most;
+        self
+    }
+
+    /// How many read transactions can be open in all processes; 1022 by default. Whoever opens a
+    /// store that nobody has open decides.
+    #[must_use]
+    pub fn readers(mut self, most: u32) -> Self {
+        self.readers = most;
+        self
+    }
+
+    /// How many threads read for streams and parallel scans; one for each core by default, at least
+    /// two. They start when they are needed and go when they are not.
+    #[must_use]
+    pub fn threads(mut self, most: usize) -> Self {
+        self.threads = most.clamp(1, 1024);
+        self
+    }
+
+    /// Whether streams read a few batches ahead of what is asked for; they do by default.
+    #[must_use]
+    pub fn read_ahead(mut self, ahead: bool) -> Self {
+        self.read_ahead = ahead;
+        self
+    }
+
+    /// Where the time comes from that expiry follows.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Bytes of addresses to begin with.
+    pub(crate) fn first_map(&self) -> u64 {
+        self.limit.map_or(self.reserve, |limit| limit.min(self.reserve))
+    }
+
+    pub(crate) fn validate(&self) -> Result<()> {
+        let range = Self::LEAST_RESERVE..=Self::MOST_RESERVE;
+        let wrong = |option, expected: &str, found: String| {
+            Err(Error::Options { option, expected: expected.to_owned(), found })
+        };
+        for (option, value) in [("reserve", Some(self.reserve)), ("limit", self.limit)] {
+            match value {
+                Some(bytes) if !range.contains(&bytes) => {
+                    return wrong(option, "from 64 KiB to 64 TiB", format!("{bytes} bytes"));
+                }
+                _ => {}
+            }
+        }
+        if !(1..=100_000).contains(&self.tables) {
+            return wrong("tables", "from 1 to 100000", self.tables.to_string());
+        }
+        if !(1..=100_000).contains(&self.readers) {
+            return wrong("readers", "from 1 to 100000", self.readers.to_string());
+        }
+        Ok(())
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("create", &self.create)
+            .field("read_only", &self.read_only)
+            .field("durability", &self.durability)
+            .field("reserve", &self.reserve)
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,115 @@
+//! The store's own tables: settings, kept changes, and times of expiry. They are made when
+//! something first needs them; a store of plain tables has none.
+
+use crate::environment::Bare;
+use crate::error::{Error, Result};
+use crate::table::Kind;
+use heed::RwTxn;
+
+/// Names and keys; `docs/formats/store.md` has the same.
+pub(crate) mod layout {
+    pub(crate) const SETTINGS: &str = "nuthatch.settings";
+    pub(crate) const CHANGES: &str = "nuthatch.changes";
+    pub(crate) const EXPIRY: &str = "nuthatch.expiry";
+
+    pub(crate) const FORMAT_KEY: &[u8] = b"format";
+    pub(crate) const SEQUENCE_KEY: &[u8] = b"sequence";
+    pub(crate) const KEEP_KEY: &[u8] = b"keep";
+    pub(crate) const TABLE_PREFIX: &[u8] = b"table:";
+
+    /// The version of what is described there.
+    pub(crate) const FORMAT: u64 = 1;
+    /// A flag of a table's record: its rows have stamps.
+    pub(crate) const STAMPED: u64 = 1;
+    /// The words of the record of kept changes.
+    pub(crate) const KEEP_WORDS: usize = 4;
+}
+
+/// The store's own tables.
+#[derive(Clone, Copy)]
+pub(crate) struct Own {
+    pub(crate) settings: Bare,
+    pub(crate) changes: Bare,
+    pub(crate) expiry: Bare,
+}
+
+/// How many changes are kept, and which there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub(crate) most: u64,
+    pub(crate) most_bytes: u64,
+    /// The oldest that is kept, or the next one where there is none.
+    pub(crate) oldest: u64,
+    /// Bytes of those that are kept.
+    pub(crate) bytes: u64,
+}
+
+impl Own {
+    pub(crate) fn sequence(&self, txn: &heed::RoTxn<'_>) -> Result<u64> {
+        Ok(self.words::<1>(txn, layout::SEQUENCE_KEY)?.map_or(0, |[sequence]| sequence))
+    }
+
+    pub(crate) fn put_sequence(&self, txn: &mut RwTxn<'_>, sequence: u64) -> heed::Result<()> {
+        self.settings.put(txn, layout::SEQUENCE_KEY, &sequence.to_le_bytes())
+    }
+
+    /// How many changes are kept; `None` when none are.
+    pub(crate) fn kept(&self, txn: &heed::RoTxn<'_>) -> Result<Option<Kept>> {
+        let words = self.words::<{ layout::KEEP_WORDS }>(txn, layout::KEEP_KEY)?;
+        Ok(words.map(|[most, most_bytes, oldest, bytes]| Kept { most, most_bytes, oldest, bytes }))
+    }
+
+    pub(crate) fn put_kept(&self, txn: &mut RwTxn<'_>, kept: Kept) -> heed::Result<()> {
+        let Kept { most, most_bytes, oldest, bytes } = kept;
+        let words = [most, most_bytes, oldest, bytes].map(u64::to_le_bytes);
+        self.settings.put(txn, layout::KEEP_KEY, words.as_flattened())
+    }
+
+    pub(crate) fn remove_kept(&self, txn: &mut RwTxn<'_>) -> heed::Result<()> {
+        self.settings.delete(txn, layout::KEEP_KEY).map(|_| ())
+    }
+
+    pub(crate) fn kind(&self, txn: &heed::RoTxn<'_>, table: &str) -> Result<Kind> {
+        let flags = self.words::<1>(txn, &table_key(table))?.map_or(0, |[flags]| flags);
+        Ok(if flags & layout::STAMPED == 0 { Kind::Plain } else { Kind::Stamped })
+    }
+
+    pub(crate) fn put_kind(
+        &self,
+        txn: &mut RwTxn<'_>,
+        table: &str,
+        kind: Kind,
+    ) -> heed::Result<()> {
+        let flags = if kind == Kind::Stamped { layout::STAMPED } else { 0 };
+        self.settings.put(txn, &table_key(table), &flags.to_le_bytes())
+    }
+
+    /// Fails when a later version wrote the settings.
+    pub(crate) fn check_format(&self, txn: &heed::RoTxn<'_>) -> Result<()> {
+        match self.words::<1>(txn, layout::FORMAT_KEY)? {
+            Some([found]) if found != layout::FORMAT => {
+                Err(Error::decode("settings of format 1", format!("format {found}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A record of so many words; `None` when it is not there.
+    fn words<const N: usize>(&self, txn: &heed::RoTxn<'_>, key: &[u8]) -> Result<Option<[u64; N]>> {
+        let record = self.settings.get(txn, key);
+        let record = record.map_err(|e| Error::Lmdb { act: "settings", message: e.to_string() })?;
+        let Some(record) = record else { return Ok(None) };
+        let (words, rest) = record.as_chunks::<8>();
+        match <[[u8; 8]; N]>::try_from(words) {
+            Ok(words) if rest.is_empty() => Ok(Some(words.map(u64::from_le_bytes))),
+            _ => {
+                let found = format!("{} bytes in {}", record.len(), key.escape_ascii());
+                Err(Error::decode("whole words in the store's settings", found))
+            }
+        }
+    }
+}
+
+fn table_key(table: &str) -> Vec<u8> {
+    [layout::TABLE_PREFIX, table.as_bytes()].concat()
+}

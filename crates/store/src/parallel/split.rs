@@ -1,0 +1,116 @@
+//! Cuts a range into parts of about the same size, at keys that the upper pages of the tree have.
+
+use crate::error::Result;
+use crate::file::layout::NO_PAGE;
+use crate::file::meta;
+use crate::file::page::{Kind, Page};
+use crate::file::tree::RawTree;
+use crate::range::Range;
+use crate::read::View;
+use crate::table::Table;
+use std::ops::Bound;
+
+/// The most pages that are looked at: those above a hundred million rows are fewer.
+const MOST_PAGES: usize = 4096;
+
+/// Parts of a range, in order, that have all of it and share nothing; at most so many.
+pub(crate) fn split(
+    view: View<'_>,
+    table: &Table,
+    range: &Range,
+    parts: usize,
+) -> Result<Vec<Range>> {
+    let whole = || Ok(vec![range.clone()]);
+    if parts < 2 || range.bounds().is_none() {
+        return whole();
+    }
+    let Some(root) = root_of(view, table)? else { return whole() };
+    let keys = separators(view, range, root, parts)?;
+    let mut ranges = Vec::with_capacity(parts);
+    let mut rest = range.clone();
+    let cuts = (parts - 1).min(keys.len());
+    for cut in 0..cuts {
+        // The cuts lie as evenly among the keys as whole numbers can.
+        let key = &keys[(cut + 1) * keys.len() / (cuts + 1)];
+        ranges.push(rest.clone().before(&key[..]));
+        rest = rest.from(&key[..]);
+    }
+    ranges.push(rest);
+    Ok(ranges)
+}
+
+/// The first page of a table, as the transaction sees it.
+fn root_of(view: View<'_>, table: &Table) -> Result<Option<u64>> {
+    let environment = &view.shared.environment;
+    let tree = if table.name().is_empty() {
+        let (file, path) = view.shared.data();
+        let transaction = Some(view.txn.id() as u64);
+        // Two commits on, another root lies there: the range stays whole then.
+        meta::read(file, path, transaction).ok().flatten().map(|meta| meta.main)
+    } else {
+        let record = environment.main().get(view.txn, table.name().as_bytes());
+        let record = record.map_err(|e| view.shared.table_error(table, "split", e))?;
+        record.and_then(RawTree::read)
+    };
+    Ok(tree.map(|tree| tree.root).filter(|root| *root != NO_PAGE))
+}
+
+/// A page and the least key that can be below it; none for the leftmost one.
+type Below = (Option<Vec<u8>>, u64);
+
+/// Keys within the range at which pages begin: of the highest level that has enough of them.
+fn separators(view: View<'_>, range: &Range, root: u64, parts: usize) -> Result<Vec<Vec<u8>>> {
+    let mut level: Vec<Below> = vec![(None, root)];
+    let mut read = 0;
+    loop {
+        let keys: Vec<_> = level.iter().filter_map(|(from, _)| from.clone()).collect();
+        let keys: Vec<_> = keys.into_iter().filter(|key| range.contains(key)).collect();
+        if keys.len() + 1 >= parts || read + level.len() > MOST_PAGES {
+            return Ok(keys);
+        }
+        read += level.len();
+        match next_level(view, &level)? {
+            Some(below) => level = within(below, range),
+            None => return Ok(keys),
+        }
+    }
+}
+
+/// The pages below those of a level; `None` when these are leaves.
+fn next_level(view: View<'_>, level: &[Below]) -> Result<Option<Vec<Below>>> {
+    let (file, path) = view.shared.data();
+    let size = view.shared.environment.page_size();
+    let mut below = Vec::new();
+    for (from, number) in level {
+        let page = Page::read(file, path, *number, size)?;
+        if page.kind != Kind::Branch {
+            return Ok(None);
+        }
+        for index in 0..page.len() {
+            let entry = page.branch(index)?;
+            // The first key of a branch page is not compared, and may be empty.
+            let from = if index == 0 { from.clone() } else { Some(entry.key.to_vec()) };
+            below.push((from, entry.page));
+        }
+    }
+    Ok(Some(below))
+}
+
+/// Those that may have keys of the range.
+fn within(level: Vec<Below>, range: &Range) -> Vec<Below> {
+    let starts_after = |key: &[u8]| match range.start() {
+        Bound::Included(start) | Bound::Excluded(start) => key <= start,
+        Bound::Unbounded => false,
+    };
+    let ends_before = |key: &[u8]| match range.end() {
+        Bound::Included(end) | Bound::Excluded(end) => key > end,
+        Bound::Unbounded => false,
+    };
+    let ends: Vec<_> = level.iter().skip(1).map(|(from, _)| from.clone()).chain([None]).collect();
+    let pages = level.into_iter().zip(ends).filter(|((from, _), end)| {
+        let before = end.as_deref().is_some_and(starts_after);
+        let after = from.as_deref().is_some_and(ends_before);
+        !before && !after
+    });
+    pages.map(|(page, _)| page).collect()
+}

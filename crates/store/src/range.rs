@@ -1,0 +1,159 @@
+//! Which keys a scan, a count or a watch is about.
+
+use std::ops::Bound;
+
+/// A range of keys, with each bound included, excluded or absent.
+///
+/// ```
+/// use nuthatch_store::Range;
+/// let range = Range::all().from(b"b").before(b"d");
+/// assert!(range.contains(b"b") && range.contains(b"c") && !range.contains(b"d"));
+/// assert!(Range::prefix(b"user:").contains(b"user:1"));
+/// ```
+///
+/// A range whose start is above its end has no keys. So has one that ends at the empty key, since
+/// keys have at least one byte. `testdata/store/ranges.csv` has all combinations.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Range {
+    start: Bound<Vec<u8>>,
+    end: Bound<Vec<u8>>,
+}
+
+/// A range in the form that cursors take: the bounds are keys that there can be.
+pub(crate) type Bounds<'r> = (Bound<&'r [u8]>, Bound<&'r [u8]>);
+
+impl Range {
+    /// All keys.
+    pub fn all() -> Self {
+        Self { start: Bound::Unbounded, end: Bound::Unbounded }
+    }
+
+    /// All keys that begin with these bytes.
+    pub fn prefix(prefix: impl AsRef<[u8]>) -> Self {
+        let prefix = prefix.as_ref();
+        let end = after_prefix(prefix).map_or(Bound::Unbounded, Bound::Excluded);
+        Self { start: Bound::Included(prefix.to_vec()), end }
+    }
+
+    /// The keys between two bounds.
+    pub fn new(start: Bound<Vec<u8>>, end: Bound<Vec<u8>>) -> Self {
+        Self { start, end }
+    }
+
+    /// From this key on, itself included.
+    #[must_use]
+    pub fn from(self, key: impl Into<Vec<u8>>) -> Self {
+        Self { start: Bound::Included(key.into()), ..self }
+    }
+
+    /// After this key, itself excluded.
+    #[must_use]
+    pub fn after(self, key: impl Into<Vec<u8>>) -> Self {
+        Self { start: Bound::Excluded(key.into()), ..self }
+    }
+
+    /// Up to this key, itself included.
+    #[must_use]
+    pub fn to(self, key: impl Into<Vec<u8>>) -> Self {
+        Self { end: Bound::Included(key.into()), ..self }
+    }
+
+    /// Up to this key, itself excluded.
+    #[must_use]
+    pub fn before(self, key: impl Into<Vec<u8>>) -> Self {
+        Self { end: Bound::Excluded(key.into()), ..self }
+    }
+
+    /// The keys that are in both ranges.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        let start = tighter(&self.start, &other.start, |a, b| a > b);
+        let end = tighter(&self.end, &other.end, |a, b| a < b);
+        Self { start, end }
+    }
+
+    /// The lower bound.
+    pub fn start(&self) -> Bound<&[u8]> {
+        self.start.as_ref().map(Vec::as_slice)
+    }
+
+    /// The upper bound.
+    pub fn end(&self) -> Bound<&[u8]> {
+        self.end.as_ref().map(Vec::as_slice)
+    }
+
+    /// Whether a key is in the range.
+    pub fn contains(&self, key: &[u8]) -> bool {
+        let from = match self.start() {
+            Bound::Included(start) => key >= start,
+            Bound::Excluded(start) => key > start,
+            Bound::Unbounded => true,
+        };
+        from && match self.end() {
+            Bound::Included(end) => key <= end,
+            Bound::Excluded(end) => key < end,
+            Bound::Unbounded => true,
+        }
+    }
+
+    /// What is left of the range after a key, in the order of a scan.
+    pub(crate) fn rest(&self, key: &[u8], reverse: bool) -> Self {
+        if reverse { self.clone().before(key) } else { self.clone().after(key) }
+    }
+
+    /// The bounds for a cursor; `None` when no key can be between them.
+    pub(crate) fn bounds(&self) -> Option<Bounds<'_>> {
+        let start = match self.start() {
+            // There is no empty key: LMDB refuses to look for it, and all keys are above.
+            Bound::Included([]) | Bound::Excluded([]) => Bound::Unbounded,
+            start => start,
+        };
+        let end = self.end();
+        let some = match (start, end) {
+            (_, Bound::Included([]) | Bound::Excluded([])) => false,
+            (Bound::Included(start), Bound::Included(end)) => start <= end,
+            (
+                Bound::Included(start) | Bound::Excluded(start),
+                Bound::Included(end) | Bound::Excluded(end),
+            ) => start < end,
+            _ => true,
+        };
+        some.then_some((start, end))
+    }
+
+    /// Whether there are no bounds.
+    pub(crate) fn is_all(&self) -> bool {
+        matches!(self.bounds(), Some((Bound::Unbounded, Bound::Unbounded)))
+    }
+}
+
+impl Default for Range {
+    fn default() -> Self {
+        Self::all()
+    }
+}
+
+/// The least key above all that begin with these bytes; `None` when there is none.
+fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
+    let mut after = prefix[..=last].to_vec();
+    after[last] += 1;
+    Some(after)
+}
+
+fn tighter(
+    one: &Bound<Vec<u8>>,
+    other: &Bound<Vec<u8>>,
+    is_tighter: fn(&[u8], &[u8]) -> bool,
+) -> Bound<Vec<u8>> {
+    use Bound::{Excluded, Included, Unbounded};
+    let first = match (one, other) {
+        (Unbounded, _) => false,
+        (_, Unbounded) => true,
+        (Included(a) | Excluded(a), Included(b) | Excluded(b)) if a == b => {
+            matches!(one, Excluded(_))
+        }
+        (Included(a) | Excluded(a), Included(b) | Excluded(b)) => is_tighter(a, b),
+    };
+    if first { one.clone() } else { other.clone() }
+}

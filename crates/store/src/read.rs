@@ -1,0 +1,208 @@
+//! Reading: transactions that see one state of the store, and lookups in any transaction.
+
+use crate::environment::Pass;
+use crate::error::Result;
+use crate::gate::Place;
+use crate::range::Range;
+use crate::rows::Rows;
+use crate::scan::Scan;
+use crate::stamp::Stamp;
+use crate::store::Shared;
+use crate::table::Table;
+use heed::{AnyTls, RoTxn, WithoutTls};
+use std::cell::Cell;
+use std::fmt;
+use std::sync::Arc;
+
+/// A transaction that reads one state of the store, whatever is written meanwhile.
+///
+/// It keeps pages from being used again, so the file grows while others write: end it soon. It can
+/// move to another thread, and is used by one at a time.
+pub struct ReadTxn<'s> {
+    // Ends before the gate is left: fields go in this order.
+    txn: RoTxn<'s, WithoutTls>,
+    shared: Held<'s>,
+    now: Cell<Option<u64>>,
+}
+
+/// The store, and the place at its gate.
+enum Held<'s> {
+    Borrowed(&'s Shared, #[expect(dead_code, reason = "leaves the gate")] Pass<'s>),
+    Owned(OwnedPass),
+}
+
+struct OwnedPass {
+    shared: Arc<Shared>,
+    place: Place,
+}
+
+impl Drop for OwnedPass {
+    fn drop(&mut self) {
+        self.shared.environment.leave(self.place);
+    }
+}
+
+impl<'s> ReadTxn<'s> {
+    pub(crate) fn borrowed(shared: &'s Shared) -> Result<Self> {
+        let (txn, pass) = shared.environment.read()?;
+        Ok(Self { txn, shared: Held::Borrowed(shared, pass), now: Cell::new(None) })
+    }
+
+    pub(crate) fn owned(shared: &Arc<Shared>) -> Result<ReadTxn<'static>> {
+        let (txn, place) = shared.environment.read_owned()?;
+        let pass = OwnedPass { shared: Arc::clone(shared), place };
+        Ok(ReadTxn { txn, shared: Held::Owned(pass), now: Cell::new(None) })
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        match &self.shared {
+            Held::Borrowed(shared, _) => shared,
+            Held::Owned(pass) => &pass.shared,
+        }
+    }
+
+    /// The number of the last transaction that this one sees.
+    pub fn id(&self) -> u64 {
+        self.txn.id() as u64
+    }
+}
+
+impl fmt::Debug for ReadTxn<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadTxn").field("id", &self.id()).finish_non_exhaustive()
+    }
+}
+
+/// What a transaction sees, for lookups.
+#[derive(Clone, Copy)]
+pub struct View<'t> {
+    pub(crate) txn: &'t RoTxn<'t, AnyTls>,
+    pub(crate) shared: &'t Shared,
+    now: &'t Cell<Option<u64>>,
+}
+
+impl fmt::Debug for View<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("View").finish_non_exhaustive()
+    }
+}
+
+impl<'t> View<'t> {
+    pub(crate) fn new(
+        txn: &'t RoTxn<'t, AnyTls>,
+        shared: &'t Shared,
+        now: &'t Cell<Option<u64>>,
+    ) -> Self {
+        Self { txn, shared, now }
+    }
+
+    /// The time that this transaction goes by, taken when it is first asked for.
+    pub(crate) fn now_ms(&self) -> u64 {
+        let now = self.now.get().unwrap_or_else(|| self.shared.clock.now_ms());
+        self.now.set(Some(now));
+        now
+    }
+
+    /// The row as it lies in the table.
+    #[inline]
+    pub(crate) fn raw(&self, table: &Table, key: &[u8]) -> Result<Option<&'t [u8]>> {
+        let bare = table.bare(self.shared.id)?;
+        if key.is_empty() {
+            // LMDB takes no empty keys, so there is none.
+            return Ok(None);
+        }
+        bare.get(self.txn, key).map_err(|e| self.shared.table_error(table, "get", e))
+    }
+
+    pub(crate) fn get(&self, table: &Table, key: &[u8]) -> Result<Option<&'t [u8]>> {
+        if table.is_stamped() {
+            return Ok(self.entry(table, key)?.map(|entry| entry.value));
+        }
+        self.raw(table, key)
+    }
+
+    pub(crate) fn entry(&self, table: &Table, key: &[u8]) -> Result<Option<Entry<'t>>> {
+        let Some(row) = self.raw(table, key)? else { return Ok(None) };
+        if !table.is_stamped() {
+            return Ok(Some(Entry { value: row, version: None, expires_at_ms: None }));
+        }
+        let (stamp, value) = Stamp::split(row)?;
+        Ok(stamp.lives(self.now_ms()).then(|| Entry {
+            value,
+            version: Some(stamp.version),
+            expires_at_ms: (stamp.expiry_ms > 0).then_some(stamp.expiry_ms),
+        }))
+    }
+
+    pub(crate) fn count(&self, table: &Table, range: &Range) -> Result<u64> {
+        if range.is_all() && !table.is_stamped() {
+            let len = table.bare(self.shared.id)?.len(self.txn);
+            return len.map_err(|e| self.shared.table_error(table, "count", e));
+        }
+        let mut rows = Rows::new(*self, table, &Scan::new(range.clone()).keys_only())?;
+        rows.try_fold(0, |count, row| row.map(|_| count + 1))
+    }
+}
+
+/// A value with what a stamped table keeps about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'t> {
+    /// The value.
+    pub value: &'t [u8],
+    /// The number of the change that wrote it; `None` in a plain table.
+    pub version: Option<u64>,
+    /// When it expires, in milliseconds since the beginning of 1970; `None` for never.
+    pub expires_at_ms: Option<u64>,
+}
+
+/// Lookups, in transactions that read and in those that write. What they answer lies in the store
+/// and is lent as long as the transaction is not written to and does not end.
+pub trait Read {
+    /// What this transaction sees.
+    fn view(&self) -> View<'_>;
+
+    /// The value of a key.
+    fn get(&self, table: &Table, key: &[u8]) -> Result<Option<&[u8]>> {
+        self.view().get(table, key)
+    }
+
+    /// The value of a key, with its version and the time it expires.
+    fn entry(&self, table: &Table, key: &[u8]) -> Result<Option<Entry<'_>>> {
+        self.view().entry(table, key)
+    }
+
+    /// The values of many keys, in the order of the keys.
+    fn get_many<K: AsRef<[u8]>>(&self, table: &Table, keys: &[K]) -> Result<Vec<Option<&[u8]>>> {
+        let view = self.view();
+        keys.iter().map(|key| view.get(table, key.as_ref())).collect()
+    }
+
+    /// Whether a key is there.
+    fn contains(&self, table: &Table, key: &[u8]) -> Result<bool> {
+        Ok(self.get(table, key)?.is_some())
+    }
+
+    /// How many keys of a range are there. All of a plain table are counted at once; for anything
+    /// else the keys are passed over.
+    fn count(&self, table: &Table, range: &Range) -> Result<u64> {
+        self.view().count(table, range)
+    }
+
+    /// The rows of a scan, one after the other, where they lie.
+    fn scan(&self, table: &Table, scan: &Scan) -> Result<Rows<'_>> {
+        Rows::new(self.view(), table, scan)
+    }
+
+    /// The number of the last change that this transaction sees: where a watch goes on after what
+    /// was read here.
+    fn sequence(&self) -> Result<u64> {
+        let view = self.view();
+        view.shared.own()?.map_or(Ok(0), |own| own.sequence(view.txn))
+    }
+}
+
+impl Read for ReadTxn<'_> {
+    fn view(&self) -> View<'_> {
+        View::new(&self.txn, self.shared(), &self.now)
+    }
+}

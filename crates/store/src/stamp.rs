@@ -1,0 +1,52 @@
+//! What a stamped table keeps before each value: its version and when it expires.
+
+use crate::error::{Error, Result};
+
+/// Where things lie in a row of a stamped table; `docs/formats/store.md` has the same.
+pub(crate) mod layout {
+    pub(crate) const VERSION: usize = 0;
+    pub(crate) const EXPIRY: usize = 8;
+    pub(crate) const LEN: usize = 16;
+}
+
+/// The stamp of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    /// The number of the change that wrote the row.
+    pub(crate) version: u64,
+    /// Milliseconds since the beginning of 1970; zero for never.
+    pub(crate) expiry_ms: u64,
+}
+
+impl Stamp {
+    pub(crate) fn bytes(self) -> [u8; layout::LEN] {
+        let mut bytes = [0; layout::LEN];
+        bytes[layout::VERSION..layout::EXPIRY].copy_from_slice(&self.version.to_le_bytes());
+        bytes[layout::EXPIRY..].copy_from_slice(&self.expiry_ms.to_le_bytes());
+        bytes
+    }
+
+    /// The stamp and the value of a row.
+    #[inline]
+    pub(crate) fn split(row: &[u8]) -> Result<(Self, &[u8])> {
+        let Some((stamp, value)) = row.split_first_chunk::<{ layout::LEN }>() else {
+            return Err(too_short(row.len()));
+        };
+        let [version, expiry_ms] = [layout::VERSION, layout::EXPIRY].map(|at| {
+            let word = stamp[at..].first_chunk().copied();
+            u64::from_le_bytes(word.unwrap_or_default())
+        });
+        Ok((Self { version, expiry_ms }, value))
+    }
+
+    /// Whether the row is still there at this time.
+    #[inline]
+    pub(crate) fn lives(self, now_ms: u64) -> bool {
+        self.expiry_ms == 0 || self.expiry_ms > now_ms
+    }
+}
+
+#[cold]
+fn too_short(len: usize) -> Error {
+    Error::decode("a row of 16 bytes or more, as stamped tables have", format!("{len} bytes"))
+}

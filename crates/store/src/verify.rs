@@ -1,0 +1,430 @@
+//! Checks all pages of a store, read as bytes and not through LMDB: every page is where its parent
+//! says and belongs to one tree, keys are in order and within what their parents say, counts are
+//! right, and each page is either used or free.
+
+use crate::error::{Error, Result};
+use crate::file::layout::{META_PAGES, NO_PAGE, page as page_layout, tree as tree_layout};
+use crate::file::meta::{self, Meta};
+use crate::file::page::{Kind, LeafValue, Nested, Page};
+use crate::file::tree::RawTree;
+use crate::file::{DATA, corrupt};
+use crate::read::{Read, View};
+use crate::store::Store;
+use std::fs::File;
+use std::path::Path;
+
+/// Levels of a tree, at most: LMDB has no more.
+const MOST_LEVELS: u16 = 32;
+/// Tables within tables, which LMDB does not make.
+const MOST_NESTED: u32 = 2;
+/// Progress is told about once for so many pages.
+const TELL_EVERY: u64 = 1024;
+
+/// What a verified store has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// The number of the transaction whose state was verified.
+    pub transaction: u64,
+    /// Pages of the file, the two meta pages among them.
+    pub pages: u64,
+    /// Pages that can be used again.
+    pub free_pages: u64,
+    /// Pages that are neither in use nor free: lost room, and no damage. `compact` gains it back.
+    pub lost_pages: u64,
+    /// Tables, the main one among them.
+    pub tables: u64,
+    /// Rows of all tables.
+    pub entries: u64,
+}
+
+impl Store {
+    /// Checks all pages, as one transaction sees them; others write meanwhile. `progress` is told
+    /// how many of how many pages are done.
+    pub fn verify(&self, progress: impl FnMut(u64, u64)) -> Result<Verified> {
+        let txn = self.read()?;
+        let (file, path) = self.0.data();
+        let meta = meta_of(file, path, &txn.view())?;
+        Walk::new(file, path, meta, progress).verify()
+    }
+}
+
+/// Checks all pages of the store in a folder without opening it. Nobody may write to it meanwhile.
+/// For stores that are too damaged to be opened, and for backups.
+pub fn verify_closed(folder: &Path, progress: impl FnMut(u64, u64)) -> Result<Verified> {
+    let path = if folder.is_dir() { folder.join(DATA) } else { folder.to_owned() };
+    let file = File::open(&path).map_err(|e| Error::io(&path, "open", e))?;
+    match meta::read(&file, &path, None)? {
+        Some(meta) => Walk::new(&file, &path, meta, progress).verify(),
+        None => Ok(Verified::default()),
+    }
+}
+
+/// The pages on the list of free ones, as a transaction sees them.
+pub(crate) fn free_pages(view: View<'_>) -> Result<u64> {
+    let (file, path) = view.shared.data();
+    let meta = meta_of(file, path, &view)?;
+    let mut walk = Walk::new(file, path, meta, |_, _| ());
+    walk.free_list()?;
+    Ok(walk.verified.free_pages)
+}
+
+/// The root that a transaction has.
+fn meta_of(file: &File, path: &Path, view: &View<'_>) -> Result<Meta> {
+    let transaction = view.txn.id() as u64;
+    let found = meta::read(file, path, Some(transaction))?;
+    found.ok_or_else(|| corrupt(path, 0, "two meta pages", "an empty file"))
+}
+
+/// A walk over all pages.
+struct Walk<'f, P> {
+    file: &'f File,
+    path: &'f Path,
+    meta: Meta,
+    /// Which pages belong to something: a bit for each.
+    seen: Vec<u64>,
+    done: u64,
+    verified: Verified,
+    progress: P,
+}
+
+/// What a walk over a tree counted.
+#[derive(Default)]
+struct Counted {
+    branch_pages: u64,
+    leaf_pages: u64,
+    overflow_pages: u64,
+    entries: u64,
+}
+
+/// The keys that may be below a page.
+#[derive(Clone, Copy)]
+struct Limits<'k> {
+    from: Option<&'k [u8]>,
+    before: Option<&'k [u8]>,
+}
+
+impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
+    fn new(file: &'f File, path: &'f Path, meta: Meta, progress: P) -> Self {
+        let pages = meta.last_page + 1;
+        let verified = Verified { transaction: meta.transaction, pages, ..Verified::default() };
+        Self { file, path, meta, seen: Vec::new(), done: 0, verified, progress }
+    }
+
+    fn verify(mut self) -> Result<Verified> {
+        // One bit for each page that the file can have; the file bounds what a damaged number asks.
+        let len = self.file.metadata().map_err(|e| Error::io(self.path, "length", e))?.len();
+        let pages = self.verified.pages;
+        let most = len / u64::from(self.meta.page_size) + (1 << 24);
+        if pages > most {
+            let expected = format!("at most {most} pages in a file of {len} bytes");
+            return Err(corrupt(self.path, 0, expected, pages.to_string()));
+        }
+        self.seen = vec![0; pages.div_ceil(64) as usize];
+        for page in 0..META_PAGES {
+            self.take(page, 1, 0)?;
+        }
+        self.free_list()?;
+        let main = self.meta.main;
+        self.table(main, 0)?;
+        let seen: u64 = self.seen.iter().map(|word| u64::from(word.count_ones())).sum();
+        self.verified.lost_pages = pages - seen;
+        (self.progress)(pages, pages);
+        Ok(self.verified)
+    }
+
+    /// Marks pages as belonging to something; they must belong to nothing yet.
+    fn take(&mut self, first: u64, count: u64, parent: u64) -> Result<()> {
+        let place = parent * u64::from(self.meta.page_size);
+        for page in first..first.saturating_add(count) {
+            if page > self.meta.last_page {
+                let expected = format!("a page up to {}", self.meta.last_page);
+                return Err(corrupt(self.path, place, expected, format!("page {page}")));
+            }
+            let (word, bit) = ((page / 64) as usize, 1 << (page % 64));
+            // Without a map of pages only counts are wanted.
+            let Some(word) = self.seen.get_mut(word) else { continue };
+            if *word & bit != 0 {
+                let found = format!("page {page}, which belongs to something else as well");
+                return Err(corrupt(self.path, place, "a page of its own", found));
+            }
+            *word |= bit;
+            self.done += 1;
+            if self.done.is_multiple_of(TELL_EVERY) {
+                (self.progress)(self.done, self.verified.pages);
+            }
+        }
+        Ok(())
+    }
+
+    /// The tree of free pages: transactions, and the pages that each let go of.
+    fn free_list(&mut self) -> Result<()> {
+        let tree = self.meta.free;
+        let mut lists = Vec::new();
+        // Its keys are numbers in the machine's order.
+        self.tree(tree, true, &mut |walk, page, leaf, index| {
+            let list = match leaf.value {
+                LeafValue::Here(bytes) => bytes.to_vec(),
+                LeafValue::Overflow { page: first, len } => walk.long_value(first, len)?,
+                _ => return Err(page.wrong(index, "a list of pages", "a tree")),
+            };
+            lists.push(list);
+            Ok(())
+        })?;
+        for list in lists {
+            self.free_record(&list)?;
+        }
+        Ok(())
+    }
+
+    /// A record of free pages: how many, then their numbers, the greatest first.
+    fn free_record(&mut self, list: &[u8]) -> Result<()> {
+        let (words, _) = list.as_chunks::<8>();
+        let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
+        let count = words.next().unwrap_or(0);
+        if count as usize > words.len() {
+            let expected = format!("a list of {count} free pages");
+            return Err(corrupt(self.path, 0, expected, format!("{} of them", words.len())));
+        }
+        for page in words.take(count as usize) {
+            self.take(page, 1, 0)?;
+            self.verified.free_pages += 1;
+        }
+        Ok(())
+    }
+
+    /// A table, with the tables within it.
+    fn table(&mut self, tree: RawTree, nesting: u32) -> Result<()> {
+        self.verified.tables += 1;
+        let integers = tree.flags & tree_layout::INTEGER_KEYS != 0;
+        let reverse = tree.flags & tree_layout::REVERSE_KEYS != 0;
+        let mut within = Vec::new();
+        let mut duplicates = 0;
+        let counted = self.tree(tree, integers || reverse, &mut |walk, page, leaf, index| {
+            match leaf.value {
+                LeafValue::Tree(tree, Nested::Table) => within.push(tree),
+                LeafValue::Tree(tree, Nested::Duplicates) => {
+                    // Values of one size lie in pages without headers of their own.
+                    duplicates += walk.duplicates(tree)?.saturating_sub(1);
+                }
+                LeafValue::Duplicates(inner) => duplicates += inner_entries(inner)?.max(1) - 1,
+                LeafValue::Overflow { .. } | LeafValue::Here(_) => {}
+            }
+            if nesting >= MOST_NESTED && !within.is_empty() {
+                return Err(page.wrong(index, "a row", "a table within a table"));
+            }
+            Ok(())
+        })?;
+        let entries = counted.entries + duplicates;
+        self.check_count("entries", tree.entries, entries)?;
+        self.verified.entries += entries - within.len() as u64;
+        for tree in within {
+            self.table(tree, nesting + 1)?;
+        }
+        Ok(())
+    }
+
+    /// The values of one key, in a tree of their own.
+    fn duplicates(&mut self, tree: RawTree) -> Result<u64> {
+        let counted = self.tree(tree, true, &mut |_, _, _, _| Ok(()))?;
+        self.check_count("duplicates", tree.entries, counted.entries)?;
+        Ok(counted.entries)
+    }
+
+    /// All pages of a tree. `each` sees the entries of its leaves.
+    fn tree(
+        &mut self,
+        tree: RawTree,
+        other_order: bool,
+        each: &mut Each<'_, 'f, P>,
+    ) -> Result<Counted> {
+        let mut counted = Counted::default();
+        if tree.root == NO_PAGE {
+            self.check_count("entries of a tree without pages", tree.entries, 0)?;
+            return Ok(counted);
+        }
+        if tree.depth == 0 || tree.depth > MOST_LEVELS {
+            let expected = format!("1 to {MOST_LEVELS} levels of a tree");
+            return Err(corrupt(self.path, 0, expected, tree.depth.to_string()));
+        }
+        let limits = Limits { from: None, before: None };
+        let way = Way { depth: tree.depth, other_order, padding: tree.padding };
+        self.page((tree.root, 0), way, limits, &mut counted, each)?;
+        self.check_count("branch pages", tree.branch_pages, counted.branch_pages)?;
+        self.check_count("leaf pages", tree.leaf_pages, counted.leaf_pages)?;
+        // What belongs to trees of duplicates is not counted with the table.
+        if !other_order {
+            self.check_count("overflow pages", tree.overflow_pages, counted.overflow_pages)?;
+        }
+        Ok(counted)
+    }
+
+    fn page(
+        &mut self,
+        (number, parent): (u64, u64),
+        way: Way,
+        limits: Limits<'_>,
+        counted: &mut Counted,
+        each: &mut Each<'_, 'f, P>,
+    ) -> Result<()> {
+        self.take(number, 1, parent)?;
+        let page = Page::read(self.file, self.path, number, self.meta.page_size)?;
+        match (page.kind, way.depth) {
+            (Kind::Branch, 2..) => self.branch(&page, number, way, limits, counted, each),
+            (Kind::Leaf, 1) => self.leaf(&page, way, limits, counted, each),
+            (Kind::Leaf2, 1) => {
+                counted.leaf_pages += 1;
+                counted.entries += page.len() as u64;
+                Ok(())
+            }
+            (kind, depth) => {
+                let expected = if depth == 1 { "a leaf" } else { "a branch" };
+                let place = number * u64::from(self.meta.page_size) + page_layout::FLAGS as u64;
+                Err(corrupt(self.path, place, expected, format!("{kind:?}")))
+            }
+        }
+    }
+
+    fn branch(
+        &mut self,
+        page: &Page<'_>,
+        number: u64,
+        way: Way,
+        limits: Limits<'_>,
+        counted: &mut Counted,
+        each: &mut Each<'_, 'f, P>,
+    ) -> Result<()> {
+        counted.branch_pages += 1;
+        if page.len() < 2 {
+            return Err(page.wrong(0, "a branch of two pages or more", page.len().to_string()));
+        }
+        let mut before: Option<&[u8]> = None;
+        for index in 0..page.len() {
+            let entry = page.branch(index)?;
+            let next =
+                if index + 1 < page.len() { Some(page.branch(index + 1)?.key) } else { None };
+            // The first key stands for all that are below the second, and is not compared.
+            let from = if index == 0 { limits.from } else { Some(entry.key) };
+            if index > 0 && !way.other_order {
+                check_key(page, index, entry.key, before, limits)?;
+                before = Some(entry.key);
+            }
+            let limits = Limits { from, before: next.or(limits.before) };
+            let way = Way { depth: way.depth - 1, ..way };
+            self.page((entry.page, number), way, limits, counted, each)?;
+        }
+        Ok(())
+    }
+
+    fn leaf(
+        &mut self,
+        page: &Page<'_>,
+        way: Way,
+        limits: Limits<'_>,
+        counted: &mut Counted,
+        each: &mut Each<'_, 'f, P>,
+    ) -> Result<()> {
+        counted.leaf_pages += 1;
+        let mut before: Option<Vec<u8>> = None;
+        for index in 0..page.len() {
+            let leaf = page.leaf(index)?;
+            if !way.other_order {
+                check_key(page, index, leaf.key, before.as_deref(), limits)?;
+                before = Some(leaf.key.to_vec());
+            }
+            if let LeafValue::Overflow { page: first, len } = leaf.value {
+                counted.overflow_pages += self.overflow(first, len)?;
+            }
+            counted.entries += 1;
+            each(self, page, leaf, index)?;
+        }
+        Ok(())
+    }
+
+    /// Checks the pages of a long value. Answers how many there are: a shorter value may have taken
+    /// the place of a longer one.
+    fn overflow(&mut self, first: u64, len: u32) -> Result<u64> {
+        let size = u64::from(self.meta.page_size);
+        if first > self.meta.last_page {
+            let expected = format!("a page up to {}", self.meta.last_page);
+            return Err(corrupt(self.path, 0, expected, format!("page {first} for a long value")));
+        }
+        let least = (page_layout::HEADER_LEN as u64 + u64::from(len)).div_ceil(size);
+        let page = Page::read(self.file, self.path, first, size as u32)?;
+        let count = u64::from(page.overflow_count());
+        if page.kind != Kind::Overflow || count < least {
+            let (expected, found) = (format!("{least} overflow pages"), format!("{:?}", page.kind));
+            return Err(corrupt(self.path, first * size, expected, format!("{found} of {count}")));
+        }
+        self.take(first, count, first)?;
+        Ok(count)
+    }
+
+    /// The bytes of a long value.
+    fn long_value(&self, first: u64, len: u32) -> Result<Vec<u8>> {
+        // Its pages were checked.
+        use std::os::unix::fs::FileExt;
+        let at = first * u64::from(self.meta.page_size) + page_layout::HEADER_LEN as u64;
+        let end = self.file.metadata().map_err(|e| Error::io(self.path, "length", e))?.len();
+        if at + u64::from(len) > end {
+            let expected = format!("{len} bytes");
+            return Err(corrupt(self.path, at, expected, "the end of the file"));
+        }
+        let mut bytes = vec![0; len as usize];
+        let read = self.file.read_exact_at(&mut bytes, at);
+        read.map_err(|e| Error::io(self.path, "read", e))?;
+        Ok(bytes)
+    }
+
+    fn check_count(&self, what: &str, expected: u64, found: u64) -> Result<()> {
+        if expected == found {
+            return Ok(());
+        }
+        Err(corrupt(self.path, 0, format!("{expected} {what}"), found.to_string()))
+    }
+}
+
+/// What sees the entries of leaves.
+type Each<'e, 'f, P> =
+    dyn FnMut(&mut Walk<'f, P>, &Page<'_>, crate::file::page::Leaf<'_>, usize) -> Result<()> + 'e;
+
+/// How a tree is walked.
+#[derive(Clone, Copy)]
+struct Way {
+    /// Levels below and with this page.
+    depth: u16,
+    /// Keys are not in the order of their bytes.
+    other_order: bool,
+    #[expect(dead_code, reason = "the size of values in leaves of duplicates of one size")]
+    padding: u32,
+}
+
+fn check_key(
+    page: &Page<'_>,
+    index: usize,
+    key: &[u8],
+    before: Option<&[u8]>,
+    limits: Limits<'_>,
+) -> Result<()> {
+    let shown = |key: &[u8]| format!("\"{}\"", key.escape_ascii());
+    if let Some(before) = before.filter(|before| *before >= key) {
+        let expected = format!("a key above {}", shown(before));
+        return Err(page.wrong(index, expected, shown(key)));
+    }
+    if let Some(from) = limits.from.filter(|from| *from > key) {
+        let expected = format!("a key from {} on, as its parent has it", shown(from));
+        return Err(page.wrong(index, expected, shown(key)));
+    }
+    if let Some(end) = limits.before.filter(|end| *end <= key) {
+        let expected = format!("a key below {}, as its parent has it", shown(end));
+        return Err(page.wrong(index, expected, shown(key)));
+    }
+    Ok(())
+}
+
+/// The entries of a page of duplicates within a leaf.
+fn inner_entries(page: &[u8]) -> Result<u64> {
+    let lower = page.get(page_layout::LOWER..).and_then(<[u8]>::first_chunk::<2>);
+    let lower = lower.map_or(0, |bytes| u64::from(u16::from_le_bytes(*bytes)));
+    let entries = lower.checked_sub(page_layout::HEADER_LEN as u64).map(|bytes| bytes / 2);
+    entries.ok_or_else(|| Error::decode("a page of duplicates", "bounds within its header"))
+}

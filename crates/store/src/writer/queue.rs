@@ -1,0 +1,161 @@
+//! Batches that wait to be written: a bounded number of bytes.
+
+use super::ack::{Ack, Slot};
+use super::batch::Batch;
+use crate::error::Error;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+/// A batch and where its answer goes.
+pub(super) struct Item {
+    pub(super) batch: Batch,
+    pub(super) slot: Arc<Slot>,
+}
+
+/// How much of what waits is taken at once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Group {
+    pub(super) batches: usize,
+    pub(super) bytes: usize,
+    pub(super) linger: Duration,
+}
+
+pub(super) struct Queue {
+    state: Mutex<State>,
+    /// There is something to write, or the end.
+    work: Condvar,
+    /// There is room.
+    room: Condvar,
+    most_bytes: usize,
+}
+
+#[derive(Default)]
+struct State {
+    items: VecDeque<Item>,
+    bytes: usize,
+    /// Threads that wait for room.
+    waiting: usize,
+    /// Tasks that wait for room.
+    wakers: Vec<Waker>,
+    /// Nobody submits any more.
+    closed: bool,
+    /// The thread that writes is gone.
+    ended: bool,
+}
+
+impl Queue {
+    pub(super) fn new(most_bytes: usize) -> Self {
+        let (work, room) = (Condvar::new(), Condvar::new());
+        Self { state: Mutex::new(State::default()), work, room, most_bytes }
+    }
+
+    /// Takes a batch in, or gives it back.
+    pub(super) fn offer(&self, batch: Batch) -> Result<Ack, (Batch, Error)> {
+        self.push(self.lock(), batch)
+    }
+
+    /// Takes a batch in when there is room.
+    pub(super) fn push_when_room(&self, batch: Batch) -> Result<Ack, Error> {
+        let mut state = self.lock();
+        while !self.fits(&state, &batch) && !state.ended {
+            state.waiting += 1;
+            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
+        }
+        self.push(state, batch).map_err(|(_, error)| error)
+    }
+
+    /// Takes a batch in, or gives it back and wakes this task when there may be room.
+    pub(super) fn offer_or_wake(&self, batch: Batch, waker: &Waker) -> Result<Ack, (Batch, Error)> {
+        let mut state = self.lock();
+        if !self.fits(&state, &batch) && !state.ended {
+            state.wakers.push(waker.clone());
+            return Err((batch, Error::QueueFull));
+        }
+        self.push(state, batch)
+    }
+
+    /// Whether there is room. There is for one batch, however long it is.
+    fn fits(&self, state: &State, batch: &Batch) -> bool {
+        state.items.is_empty() || state.bytes + batch.bytes() <= self.most_bytes
+    }
+
+    fn push(&self, mut state: MutexGuard<'_, State>, batch: Batch) -> Result<Ack, (Batch, Error)> {
+        if state.ended {
+            return Err((batch, Error::Closed));
+        }
+        if !self.fits(&state, &batch) {
+            return Err((batch, Error::QueueFull));
+        }
+        let (ack, slot) = Ack::new();
+        state.bytes += batch.bytes();
+        state.items.push_back(Item { batch, slot });
+        // The thread that writes sleeps only when nothing waits, or lingers for more.
+        drop(state);
+        self.work.notify_one();
+        Ok(ack)
+    }
+
+    /// The next batches to write together; `None` when there are none and none will come.
+    pub(super) fn take(&self, group: Group) -> Option<Vec<Item>> {
+        let mut state = self.lock();
+        while state.items.is_empty() {
+            if state.closed {
+                return None;
+            }
+            state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let deadline = Instant::now() + group.linger;
+        while state.items.len() < group.batches && state.bytes < group.bytes && !state.closed {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let waited = self.work.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let (mut items, mut bytes) = (Vec::new(), 0);
+        while let Some(item) = state.items.front() {
+            let full = items.len() >= group.batches || bytes + item.batch.bytes() > group.bytes;
+            if full && !items.is_empty() {
+                break;
+            }
+            bytes += item.batch.bytes();
+            items.extend(state.items.pop_front());
+        }
+        state.bytes -= bytes;
+        let (wakers, waiting) = (std::mem::take(&mut state.wakers), state.waiting > 0);
+        drop(state);
+        if waiting {
+            self.room.notify_all();
+        }
+        wakers.into_iter().for_each(Waker::wake);
+        Some(items)
+    }
+
+    /// Nobody submits any more: what waits is written, then the thread goes.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.work.notify_all();
+    }
+
+    /// The thread that writes is gone: what waits gets an answer all the same.
+    pub(super) fn end(&self) {
+        let mut state = self.lock();
+        state.ended = true;
+        let (items, wakers) = (std::mem::take(&mut state.items), std::mem::take(&mut state.wakers));
+        drop(state);
+        self.room.notify_all();
+        wakers.into_iter().for_each(Waker::wake);
+        for item in items {
+            item.slot.answer(Err(Error::Closed));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // What is behind the lock is whole after each statement.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

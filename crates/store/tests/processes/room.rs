@@ -1,0 +1,113 @@
+//! Room that runs out: a limit, a map that cannot move, a disk that is full, a reader that stays.
+
+use crate::Place;
+use crate::child::Other;
+use nuthatch_store::{Durability, Error, FullCause, Options, Range, Read};
+use std::time::Duration;
+
+#[test]
+fn a_store_grows_up_to_its_limit_and_says_so() {
+    let place = Place::new();
+    let store = place.open(&Options::new().limit(2 << 20));
+    let table = store.table("rows").expect("a table");
+    let mut rows = 0_u32;
+    let error = loop {
+        match store.put(&table, &rows.to_le_bytes(), &[1; 1000]) {
+            Ok(()) => rows += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, Error::Full { cause: FullCause::Limit, .. }), "{error}");
+    assert!(rows > 500, "{rows} rows in two megabytes");
+    assert!(store.stat().expect("figures").file_bytes <= 2 << 20);
+    let txn = store.read().expect("a transaction");
+    assert_eq!(txn.count(&table, &Range::all()).expect("a count"), u64::from(rows));
+    drop(txn);
+    let all = store.update(|txn| txn.delete_range(&table, &Range::all()));
+    assert_eq!(all.expect("room to delete"), u64::from(rows));
+    store.put(&table, b"key", &[1; 1000]).expect("room again");
+}
+
+#[test]
+fn a_small_map_grows_under_writes() {
+    let place = Place::new();
+    let options = Options::new().reserve(64 << 10).durability(Durability::None);
+    let store = place.open(&options);
+    let table = store.table("rows").expect("a table");
+    for n in 0..200_u8 {
+        store.put(&table, &[n + 1], &vec![n; 100_000]).expect("the map grows");
+    }
+    // One transaction that needs more than there is: it is done again with more.
+    store
+        .update(|txn| (0..200_u8).try_for_each(|n| txn.put(&table, &[n + 1, 0], &vec![n; 400_000])))
+        .expect("the map grows");
+    let stat = store.stat().expect("figures");
+    assert!(stat.map_bytes >= stat.used_bytes && stat.used_bytes > 100_000_000, "{stat:?}");
+}
+
+#[test]
+fn a_reader_that_never_ends_does_not_make_growth_hang() {
+    let place = Place::new();
+    let patience = Duration::from_millis(5);
+    let options = Options::new().reserve(1 << 20).growth_patience(patience);
+    let store = place.open(&options.durability(Durability::None));
+    let table = store.table("rows").expect("a table");
+    store.put(&table, b"first", b"value").expect("a put");
+    let reader = store.snapshot().expect("a transaction");
+    let mut rows = 0_u32;
+    let error = loop {
+        match store.put(&table, &rows.to_le_bytes(), &[1; 10_000]) {
+            Ok(()) => rows += 1,
+            Err(error) => break error,
+        }
+        assert!(rows < 10_000, "the map moved under a reader");
+    };
+    assert!(matches!(error, Error::Full { cause: FullCause::Transactions, .. }), "{error}");
+    assert_eq!(reader.get(&table, b"first").expect("a get"), Some(&b"value"[..]));
+    assert_eq!(reader.count(&table, &Range::all()).expect("a count"), 1);
+    assert!(store.read().is_ok(), "others read as well");
+    drop(reader);
+    for n in rows..rows + 500 {
+        store.put(&table, &n.to_le_bytes(), &[1; 10_000]).expect("the map grows");
+    }
+}
+
+#[test]
+fn pages_come_back_when_a_long_reader_has_ended() {
+    let place = Place::new();
+    let store = place.open(&Options::new().durability(Durability::None));
+    let table = store.table("rows").expect("a table");
+    let overwrite = |times: u32| {
+        for n in 0..times {
+            store.put(&table, b"key", &vec![n as u8; 100_000]).expect("a put");
+        }
+    };
+    overwrite(10);
+    let small = store.stat().expect("figures").file_bytes;
+    let reader = store.snapshot().expect("a transaction");
+    overwrite(200);
+    let large = store.stat().expect("figures").file_bytes;
+    assert!(large > small + 10_000_000, "pages that a reader may see stay: {small} to {large}");
+    drop(reader);
+    overwrite(500);
+    let after = store.stat().expect("figures").file_bytes;
+    assert!(after < large + 1_000_000, "pages are used again: {large} to {after}");
+}
+
+#[test]
+fn a_full_disk_fails_writes_and_nothing_else() {
+    let place = Place::new();
+    let mut other = Other::start_with_short_files("fill disk", &place.path(), 8 << 11);
+    let rows = other.hear_number().expect("what it wrote");
+    other.wait();
+    let store = place.open(&Options::new());
+    let table = store.find_table("rows").expect("no error").expect("the table");
+    store.verify(|_, _| ()).expect("no damage");
+    let txn = store.read().expect("a transaction");
+    let left = txn.count(&table, &Range::all()).expect("a count");
+    assert_eq!(left, rows - rows / 2 + 1);
+    drop(txn);
+    for n in 0..1000_u32 {
+        store.update(|txn| txn.put(&table, &n.to_le_bytes(), &[9; 10_000])).expect("room again");
+    }
+}
