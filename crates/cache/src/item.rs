@@ -245,6 +245,8 @@ pub struct Item<'t> {
     pub(crate) bytes: &'t [u8],
     pub(crate) head: Head,
     pub(crate) frequency: u32,
+    /// The number of the session in whose turn it was read; none's if it is a lease's.
+    pub(crate) session: u64,
 }
 
 impl<'t> Item<'t> {

@@ -2,7 +2,7 @@
 
 use crate::cache::Cache;
 use crate::item::{Head, Item};
-use crate::session::Turn;
+use crate::session::{NO_SESSION, Turn};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,7 +26,7 @@ impl Lease {
     #[inline]
     pub fn item(&self) -> Item<'_> {
         let bytes = self.cache.arena.leased(self, self.place, self.head.len());
-        Item { bytes, head: self.head, frequency: self.frequency }
+        Item { bytes, head: self.head, frequency: self.frequency, session: NO_SESSION }
     }
 
     /// The value.

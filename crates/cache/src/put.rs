@@ -101,13 +101,15 @@ impl Turn<'_> {
         Some((place, head.len()))
     }
 
-    /// Takes back an item that the index never pointed at.
+    /// Takes back an item that the index never pointed at. It is not marked as gone: the next one
+    /// begins where it did.
     fn forget(&self, open: &mut Open, queue: Queue, facts: Facts, (place, len): (u64, usize)) {
         let class = self.class(facts.expires_ms);
         if let Some((_, tail)) = &mut open.tails[queue as usize][class] {
             Arena::take_back(tail, len);
         }
-        self.note_gone(place, len);
+        let Cache { segments, epochs, .. } = self.cache();
+        segments.remove_live(epochs, place, len);
     }
 
     /// An item of so many bytes is not in the index, or no longer.

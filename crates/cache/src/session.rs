@@ -22,6 +22,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// How often room is looked for before a write fails.
 const RELIEF_TRIES: usize = 10_000;
 
+/// A number that no session has.
+pub(crate) const NO_SESSION: u64 = u64::MAX;
+
 /// Sessions of all caches that there have been.
 static SESSIONS: AtomicU64 = AtomicU64::new(0);
 
@@ -56,7 +59,7 @@ pub struct Session<'c> {
     pub(crate) wanted: Cell<usize>,
     now_ms: Cell<u64>,
     /// What no other session of any cache has.
-    number: u64,
+    pub(crate) number: u64,
     /// Turns so far.
     turns: Cell<u64>,
     cas: Cell<Range<u64>>,
@@ -273,7 +276,7 @@ impl Turn<'_> {
             || segments.epoch_ms(segments.of(place)),
         );
         let bytes = arena.read(&self.pin, place, head.len());
-        Item { bytes, head, frequency }
+        Item { bytes, head, frequency, session: self.session.number }
     }
 
     /// Bytes of the item that a slot points at, if it has this key.

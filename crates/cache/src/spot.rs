@@ -26,9 +26,12 @@ impl Turn<'_> {
     ///
     /// # Panics
     ///
-    /// If the item is another cache's.
+    /// If the item was not read in this turn, but in another session's or through a lease: then
+    /// this turn might not keep it.
     #[inline]
     pub fn spot(&self, item: &Item<'_>) -> Spot {
+        // While there is an item, the turn that it was read in is its session's turn.
+        assert_eq!(item.session, self.session.number, "an item of this turn");
         let value = item.value();
         let place = self.cache().arena.place_of(value).expect("an item of this cache");
         Spot { turn: self.session.turn_number(), place, len: value.len() as u32 }
@@ -45,6 +48,30 @@ impl Turn<'_> {
 #[cfg(test)]
 mod tests {
     use crate::{Cache, Options, Write};
+    use std::sync::Arc;
+
+    /// It may have been gone before this turn began, which does not keep it then.
+    #[test]
+    #[should_panic(expected = "an item of this turn")]
+    fn an_item_of_another_session_has_no_spot() {
+        let cache = Cache::new(Options::new().memory(16 << 20)).expect("a cache");
+        let [mut one, mut other] = [(); 2].map(|()| cache.session().expect("room"));
+        let turn = one.turn();
+        turn.set(b"key", b"value", &Write::new()).map(drop).expect("room");
+        let item = turn.get(b"key").expect("there");
+        other.turn().spot(&item);
+    }
+
+    #[test]
+    #[should_panic(expected = "an item of this turn")]
+    fn an_item_of_a_lease_has_no_spot() {
+        let cache = Arc::new(Cache::new(Options::new().memory(16 << 20)).expect("a cache"));
+        let mut session = cache.session().expect("room");
+        let turn = session.turn();
+        turn.set(b"key", b"value", &Write::new()).map(drop).expect("room");
+        let lease = turn.lease(&cache, &turn.get(b"key").expect("there"));
+        turn.spot(&lease.item());
+    }
 
     #[test]
     fn a_spot_tells_nothing_in_another_turn() {

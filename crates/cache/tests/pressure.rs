@@ -260,3 +260,30 @@ fn a_segment_that_is_over_is_reclaimed_no_further() {
         }
     }
 }
+
+/// A write that somebody else's comes before is written anew, where it was at first: it is there,
+/// and goes when room is short as others do.
+#[test]
+fn what_was_written_twice_to_one_place_is_evicted_in_its_turn() {
+    let cache = cache(Eviction::S3Fifo);
+    let mut session = cache.session().expect("a session");
+    let keys = 0..200_u64;
+    in_turns(&mut session, keys.clone(), |turn, number| {
+        let key = number.to_le_bytes();
+        let mut tries = 0;
+        let stored = turn.set_by(&key, &value(number, 5000), |_| {
+            tries += 1;
+            if tries == 1 {
+                turn.set(&key, b"faster", &Write::new()).map(drop).expect("room");
+            }
+            (Some(Write::new()), ())
+        });
+        stored.expect("room");
+        assert_eq!(tries, 2);
+    });
+    in_turns(&mut session, 1000..100_000, |turn, number| {
+        assert!(turn.set(&number.to_le_bytes(), &value(number, 1000), &Write::new()).is_ok());
+    });
+    let turn = session.turn();
+    assert_eq!(keys.filter(|number| turn.peek(&number.to_le_bytes()).is_some()).count(), 0);
+}
