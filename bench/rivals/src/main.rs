@@ -4,9 +4,12 @@ mod cdb;
 mod fst_map;
 mod lmdb;
 mod options;
+mod redb_store;
 mod redb_table;
 
+use nuthatch_bench::store::run_stores;
 use nuthatch_bench::{Entrants, Result, entrant, own_systems, run_with};
+use redb_store::RedbStore;
 use std::io::stdout;
 use std::process::ExitCode;
 
@@ -21,7 +24,15 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<()> {
-    let Some(options) = options::from(std::env::args().skip(1))? else {
+    let mut arguments: Vec<_> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|first| first == "store") {
+        let Some(options) = options::from_store(arguments.drain(1..))? else {
+            println!("{}", options::STORE_USAGE);
+            return Ok(());
+        };
+        return run_stores::<RedbStore>(&options, true, &mut stdout());
+    }
+    let Some(options) = options::from(arguments.into_iter())? else {
         println!("{}", options::USAGE);
         return Ok(());
     };
@@ -41,6 +52,19 @@ fn all_systems() -> Entrants {
 mod tests {
     use super::*;
     use nuthatch_bench::Options;
+    use nuthatch_bench::store::StoreOptions;
+
+    #[test]
+    fn every_ordered_store_does_every_work() {
+        let directory = std::env::temp_dir();
+        let (rows, value_len, writes, rounds, json) = (2000, 50, 4, 1, true);
+        let options = StoreOptions { rows, value_len, writes, rounds, json, directory };
+        let mut out = Vec::new();
+        run_stores::<RedbStore>(&options, true, &mut out).expect("a run");
+        let text = String::from_utf8(out).expect("text");
+        // load, two kinds of scans, writes
+        assert_eq!(text.matches("\"system\":\"redb\"").count(), 4, "{text}");
+    }
 
     /// The run itself fails when a system finds too few keys or too many.
     #[test]

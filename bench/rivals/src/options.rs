@@ -1,10 +1,12 @@
 //! The arguments of the command line.
 
+use nuthatch_bench::store::StoreOptions;
 use nuthatch_bench::{Options, Result};
 use std::str::FromStr;
 
 pub(crate) const USAGE: &str = "\
 usage: rivals [--keys N[,N...]] [--vectors N] [--rounds N] [--directory PATH] [--json]
+       rivals store [OPTION...]    ordered stores; rivals store --help tells more
 
   --keys N[,N...]   numbers of short texts, each measured for itself [1000000,20000000]
   --vectors N       number of vectors, 0 for none [100000]
@@ -12,6 +14,38 @@ usage: rivals [--keys N[,N...]] [--vectors N] [--rounds N] [--directory PATH] [-
   --directory PATH  where the files go while it runs, on a disk and not in memory [the system's
                     folder for temporary files]
   --json            rows for programs rather than tables";
+
+pub(crate) const STORE_USAGE: &str = "\
+usage: rivals store [--rows N] [--value-bytes N] [--writes N] [--rounds N] [--directory PATH]
+                    [--json]
+
+  --rows N          rows to load and scan [1600000]
+  --value-bytes N   bytes of a value [100]
+  --writes N        durable writes of one row each [300]
+  --rounds N        how often each system does each work [5]
+  --directory PATH  where the files go while it runs, on a disk and not in memory
+  --json            rows for programs rather than a table";
+
+/// The options of ordered stores that these arguments ask for; none when they ask for help.
+pub(crate) fn from_store(
+    mut arguments: impl Iterator<Item = String>,
+) -> Result<Option<StoreOptions>> {
+    let mut options = StoreOptions::default();
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+        match &argument[..] {
+            "--rows" => options.rows = number(&value()?)?,
+            "--value-bytes" => options.value_len = number(&value()?)?,
+            "--writes" => options.writes = number(&value()?)?,
+            "--rounds" => options.rounds = number(&value()?)?,
+            "--directory" => options.directory = value()?.into(),
+            "--json" => options.json = true,
+            "--help" | "-h" => return Ok(None),
+            _ => return Err(format!("no option {argument}\n{STORE_USAGE}").into()),
+        }
+    }
+    Ok(Some(options))
+}
 
 /// The options that these arguments ask for; none when they ask for help.
 pub(crate) fn from(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options>> {

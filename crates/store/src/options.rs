@@ -131,7 +131,7 @@ impl Options {
         self
     }
 
-    /// Whether streams read two batches ahead of what is asked for; they do by default.
+    /// Whether streams read a few batches ahead of what is asked for; they do by default.
     #[must_use]
     pub fn read_ahead(mut self, ahead: bool) -> Self {
         self.read_ahead = ahead;

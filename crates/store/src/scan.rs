@@ -20,7 +20,7 @@ pub struct Scan {
 
 impl Scan {
     /// The rows of a batch, at most, unless told otherwise.
-    pub const BATCH_ROWS: usize = 2048;
+    pub const BATCH_ROWS: usize = 4096;
     /// The bytes of keys and values of a batch, about, unless told otherwise.
     pub const BATCH_BYTES: usize = 4 << 20;
 

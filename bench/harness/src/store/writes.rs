@@ -3,7 +3,7 @@
 use super::{Lmdb, Ordered, Store, StoreFigure, StoreOptions, key, median};
 use crate::Result;
 use nuthatch_store::Batch;
-use std::thread;
+use std::collections::VecDeque;
 use std::time::Instant;
 
 /// Tasks that write at once.
@@ -67,32 +67,27 @@ impl Samples {
         Ok(())
     }
 
+    /// As many tasks as there are wait at any time, each for its own acknowledgement; one thread
+    /// takes these in turn, as an executor would.
     fn together(&mut self, each: u32, own: &Store, value: &[u8]) -> Result<()> {
         let (writer, table) = own.writer()?;
+        let submit = |n: u32| -> Result<_> {
+            let batch = Batch::new().put(&table, key(n), value);
+            Ok((Instant::now(), writer.submit(batch)?))
+        };
         let start = Instant::now();
-        let times = thread::scope(|scope| {
-            let tasks: Vec<_> = (0..TASKS)
-                .map(|task| {
-                    let (writer, table) = (&writer, &table);
-                    scope.spawn(move || -> Result<Vec<f64>> {
-                        let mut times = Vec::with_capacity(each as usize);
-                        for n in 0..each {
-                            let began = Instant::now();
-                            let batch = Batch::new().put(table, key(task * each + n), value);
-                            writer.submit(batch)?.wait()?;
-                            times.push(began.elapsed().as_secs_f64() * 1e6);
-                        }
-                        Ok(times)
-                    })
-                })
-                .collect();
-            let joined =
-                tasks.into_iter().map(|task| task.join().map_err(|_| "a task panicked")?);
-            joined.collect::<Result<Vec<_>>>()
-        })?;
+        let mut waiting: VecDeque<_> = (0..TASKS).map(submit).collect::<Result<_>>()?;
+        let mut next = TASKS;
+        while let Some((began, ack)) = waiting.pop_front() {
+            ack.wait()?;
+            self.times_us.push(began.elapsed().as_secs_f64() * 1e6);
+            if next < TASKS * each {
+                waiting.push_back(submit(next)?);
+                next += 1;
+            }
+        }
         let time = start.elapsed().as_secs_f64();
-        self.rates.push(f64::from(TASKS * each) / time);
-        self.times_us.extend(times.into_iter().flatten());
+        self.rates.push(f64::from(next) / time);
         Ok(())
     }
 }

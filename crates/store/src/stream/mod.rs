@@ -1,8 +1,8 @@
 //! Batches as a `futures::Stream`: read by the store's threads when they are asked for.
 //!
 //! A stream has a source, which is with the stream or with the thread that reads from it. Asking
-//! has the source read, one batch at a time and, with reading ahead, two more; dropping the stream
-//! drops the source at once, or as soon as the thread has noticed.
+//! has the source read, one batch at a time and, with reading ahead, a few more; dropping the
+//! stream drops the source at once, or as soon as the thread has noticed.
 
 use crate::batch::{Batches, RowBatch};
 use crate::error::Result;
@@ -18,9 +18,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// Batches that are read ahead of what is asked for: two, so that the thread that reads goes on
-/// while the one that asks wakes up.
-const BATCHES_AHEAD: usize = 2;
+/// Batches that are read ahead of what is asked for: so many that the thread that reads does not
+/// stop while the one that asks wakes up.
+const BATCHES_AHEAD: usize = 4;
 
 /// What batches come from. Asked on a thread of the store.
 pub(crate) trait Source: Send + 'static {

@@ -108,7 +108,8 @@ impl Load {
             })
         })?;
         let count = rows.ends.len() as u64;
-        (rows.bytes.clear(), rows.ends.clear());
+        rows.bytes.clear();
+        rows.ends.clear();
         Ok(count)
     }
 }
