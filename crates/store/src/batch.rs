@@ -86,6 +86,11 @@ impl RowBatch {
         lock(&self.txn).id()
     }
 
+    /// The number of the last change that the scan sees: see [`Read::sequence`].
+    pub fn sequence(&self) -> Result<u64> {
+        lock(&self.txn).sequence()
+    }
+
     #[inline]
     fn row<'b>(&'b self, row: &RawRow) -> Row<'b> {
         debug_assert!(self.rows.as_ptr_range().contains(&std::ptr::from_ref(row)));

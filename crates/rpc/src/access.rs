@@ -1,0 +1,163 @@
+//! Who may call: the tokens of a file.
+//!
+//! A line is `token NAME read|write SECRET`, and empty lines and those that begin with `#` say
+//! nothing. The secret is `>TEXT`, which clients send as it is, or `#` and the 64 hexadecimal
+//! digits of the text's SHA-256. A name may have several lines, for the time in which a secret
+//! changes.
+
+use sha2::{Digest, Sha256};
+use std::fmt;
+use std::sync::Arc;
+use subtle::{Choice, ConstantTimeEq};
+
+type Hash = [u8; 32];
+
+/// What a caller may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Right {
+    Read,
+    Write,
+}
+
+/// The tokens that a server knows. Secrets are kept as hashes and shown to nobody.
+#[derive(Clone, Default)]
+pub struct Tokens(Arc<Vec<Token>>);
+
+#[derive(Clone)]
+struct Token {
+    name: String,
+    right: Right,
+    hash: Hash,
+}
+
+/// What is wrong with a file of tokens. It quotes nothing, since that may be a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokensError {
+    /// The line, the first being 1; 0 for the file as a whole.
+    pub line: usize,
+    /// What is wrong.
+    pub problem: &'static str,
+}
+
+impl fmt::Display for TokensError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}", self.problem),
+            line => write!(f, "line {line} of the tokens: {}", self.problem),
+        }
+    }
+}
+
+impl std::error::Error for TokensError {}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|token| &token.name)).finish()
+    }
+}
+
+impl Tokens {
+    /// The tokens in a text. There must be one at least.
+    pub fn parse(text: &str) -> Result<Self, TokensError> {
+        let mut tokens = Vec::new();
+        for (at, line) in text.lines().enumerate() {
+            if line.trim().is_empty() || line.trim_start().starts_with('#') {
+                continue;
+            }
+            let token =
+                Self::line(line).map_err(|problem| TokensError { line: at + 1, problem })?;
+            tokens.push(token);
+        }
+        if tokens.is_empty() {
+            return Err(TokensError { line: 0, problem: "expected a token, found none" });
+        }
+        Ok(Self(Arc::new(tokens)))
+    }
+
+    fn line(line: &str) -> Result<Token, &'static str> {
+        let words: Vec<_> = line.split_ascii_whitespace().collect();
+        let ["token", name, right, secret] = words[..] else {
+            return Err("expected `token NAME read|write SECRET`");
+        };
+        let right = match right {
+            "read" => Right::Read,
+            "write" => Right::Write,
+            _ => return Err("expected `read` or `write` as the third word"),
+        };
+        let hash = match secret.split_at_checked(1) {
+            Some((">", text)) if !text.is_empty() => Sha256::digest(text.as_bytes()).into(),
+            Some(("#", digits)) => {
+                parse_hash(digits).ok_or("expected 64 hexadecimal digits after #")?
+            }
+            _ => return Err("expected a secret that begins with > or #"),
+        };
+        Ok(Token { name: name.to_owned(), right, hash })
+    }
+
+    /// What somebody may do who shows this token; `None` when it is unknown.
+    pub(crate) fn right(&self, token: &[u8]) -> Option<Right> {
+        let hash: Hash = Sha256::digest(token).into();
+        // All are compared, each in the same time, so that the time tells nothing.
+        let mut found = (Choice::from(0), Choice::from(0));
+        for token in self.0.iter() {
+            let equal = token.hash.ct_eq(&hash);
+            found.0 |= equal;
+            found.1 |= equal & Choice::from(u8::from(token.right == Right::Write));
+        }
+        match (bool::from(found.0), bool::from(found.1)) {
+            (_, true) => Some(Right::Write),
+            (true, false) => Some(Right::Read),
+            (false, false) => None,
+        }
+    }
+}
+
+fn parse_hash(digits: &str) -> Option<Hash> {
+    let mut hash = Hash::default();
+    if digits.len() != 2 * hash.len() || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    for (at, byte) in hash.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok()?;
+    }
+    Some(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_known_by_their_secret_or_its_hash() {
+        let hash = Sha256::digest(b"wren");
+        let hash: Vec<_> = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = hash.concat();
+        let text = format!("# two\n\ntoken app write >robin\n token page read #{hash}\n");
+        let tokens = Tokens::parse(&text).expect("tokens");
+        assert_eq!(tokens.right(b"robin"), Some(Right::Write));
+        assert_eq!(tokens.right(b"wren"), Some(Right::Read));
+        for unknown in [&b""[..], b"robi", b"robin ", hash.as_bytes()] {
+            assert_eq!(tokens.right(unknown), None);
+        }
+        assert_eq!(format!("{tokens:?}"), r#"["app", "page"]"#);
+    }
+
+    #[test]
+    fn a_line_that_is_wrong_is_named_and_not_quoted() {
+        for (text, line, problem) in [
+            ("", 0, "expected a token, found none"),
+            ("# nothing\n", 0, "expected a token, found none"),
+            ("token a write", 1, "expected `token NAME read|write SECRET`"),
+            ("\nuser a write >s", 2, "expected `token NAME read|write SECRET`"),
+            ("token a write >s more", 1, "expected `token NAME read|write SECRET`"),
+            ("token a all >s", 1, "expected `read` or `write` as the third word"),
+            ("token a read secret", 1, "expected a secret that begins with > or #"),
+            ("token a read >", 1, "expected a secret that begins with > or #"),
+            ("token a read #12", 1, "expected 64 hexadecimal digits after #"),
+        ] {
+            let error = Tokens::parse(text).expect_err(text);
+            assert_eq!((error.line, error.problem), (line, problem), "{text}");
+            assert!(!error.to_string().contains("secret,"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Backups.
+
+use super::Client;
+use crate::error::Result;
+use crate::proto;
+use bytes::Bytes;
+use std::fmt;
+use tonic::Streaming;
+
+/// The bytes of a copy of a store. It is whole when [`next`](Self::next) answers `None`.
+pub struct BackupStream(Streaming<proto::BackupResponse>);
+
+impl BackupStream {
+    pub(super) async fn start(client: &Client, compact: bool) -> Result<Self> {
+        let request = proto::BackupRequest { compact };
+        Ok(Self(client.calls.clone().backup(request).await?.into_inner()))
+    }
+
+    /// The next bytes; `None` after the last.
+    pub async fn next(&mut self) -> Option<Result<Bytes>> {
+        match self.0.message().await {
+            Ok(part) => part.map(|part| Ok(part.data)),
+            Err(status) => Some(Err(status.into())),
+        }
+    }
+}
+
+impl fmt::Debug for BackupStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BackupStream").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,291 @@
+//! The client: the names of the store, for a store on another machine.
+
+mod backup;
+mod batch;
+mod connect;
+mod resume;
+mod scan;
+mod stat;
+mod txn;
+mod watch;
+mod writer;
+
+pub use backup::BackupStream;
+pub use batch::Batch;
+pub use connect::{ClientOptions, DEFAULT_PORT};
+pub use scan::{RowStream, Scan};
+pub use stat::{StoreStat, TableInfo};
+pub use txn::Txn;
+pub use watch::WatchStream;
+pub use writer::{Ack, BatchWriter, BatchWriterOptions};
+
+use crate::convert::{self, told};
+use crate::error::{Error, Result};
+use crate::proto;
+use bytes::Bytes;
+use connect::{Calls, never_sent};
+use nuthatch_store::{Condition, Kind, Range, Start, Written};
+use resume::pause;
+use std::fmt;
+use tonic::{Request, Response, Status};
+
+/// A store on another machine. Can be cloned: all clones share a connection, which is made when it
+/// is needed and made again when it is lost.
+///
+/// Reads are tried again while the server cannot be reached, as often as the options say. A write
+/// is only where it was never sent: whether another one happened is not known when the connection
+/// is lost.
+///
+/// Tables are named with each call; the empty name is the main table.
+#[derive(Clone)]
+pub struct Client {
+    calls: Calls,
+    options: ClientOptions,
+}
+
+/// A value that was there, with what a stamped table keeps about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The value.
+    pub value: Bytes,
+    /// The number of the change that wrote it; `None` in a plain table.
+    pub version: Option<u64>,
+    /// When it expires, in milliseconds since the beginning of 1970; `None` for never.
+    pub expires_at_ms: Option<u64>,
+}
+
+impl Client {
+    /// A store at `grpc://host:port`.
+    pub async fn connect(address: &str) -> Result<Self> {
+        Self::connect_with(address, &ClientOptions::new()).await
+    }
+
+    /// A store at `grpc://host:port`, or `grpcs://host:port` with TLS. Without a port it is
+    /// [`DEFAULT_PORT`]. Waits until there is a connection.
+    pub async fn connect_with(address: &str, options: &ClientOptions) -> Result<Self> {
+        let calls = connect::connect(address, options).await?;
+        Ok(Self { calls, options: options.clone() })
+    }
+
+    /// A copy of a key's value.
+    pub async fn get(&self, table: &str, key: &[u8]) -> Result<Option<Bytes>> {
+        Ok(self.entry(table, key).await?.map(|found| found.value))
+    }
+
+    /// The value of a key, with its version and the time it expires.
+    pub async fn entry(&self, table: &str, key: &[u8]) -> Result<Option<Found>> {
+        let (table, key) = (table.to_owned(), Bytes::copy_from_slice(key));
+        let request = proto::GetRequest { table, key };
+        let answer = self.read(request, async |calls, request| calls.get(request).await).await?;
+        Ok(answer.entry.map(Found::from))
+    }
+
+    /// The values of many keys, in the order of the keys, all from one state of the store.
+    pub async fn get_many<K: AsRef<[u8]>>(
+        &self,
+        table: &str,
+        keys: &[K],
+    ) -> Result<Vec<Option<Bytes>>> {
+        let request = get_many_request(table, keys);
+        let answer = self.read(request, async |calls, request| calls.get_many(request).await);
+        Ok(answer.await?.lookups.into_iter().map(|found| Some(found.entry?.value)).collect())
+    }
+
+    /// How many keys of a range are there.
+    pub async fn count(&self, table: &str, range: &Range) -> Result<u64> {
+        let (table, range) = (table.to_owned(), Some(convert::range_message(range)));
+        let request = proto::CountRequest { table, range };
+        let answer = self.read(request, async |calls, request| calls.count(request).await);
+        Ok(answer.await?.count)
+    }
+
+    /// Writes a value under a key, in place of one that is there.
+    pub async fn put(&self, table: &str, key: &[u8], value: &[u8]) -> Result<Written> {
+        self.put_any(table, key, value, None).await
+    }
+
+    /// Writes a value that expires at a time, in milliseconds since the beginning of 1970. The
+    /// table must be stamped.
+    pub async fn put_until(
+        &self,
+        table: &str,
+        key: &[u8],
+        value: &[u8],
+        expires_at_ms: u64,
+    ) -> Result<Written> {
+        self.put_any(table, key, value, Some(expires_at_ms)).await
+    }
+
+    async fn put_any(
+        &self,
+        table: &str,
+        key: &[u8],
+        value: &[u8],
+        expires_at_ms: Option<u64>,
+    ) -> Result<Written> {
+        let (key, value) = (Bytes::copy_from_slice(key), Bytes::copy_from_slice(value));
+        let request = proto::PutRequest { table: table.to_owned(), key, value, expires_at_ms };
+        let answer = self.write(request, async |calls, request| calls.put(request).await);
+        written(answer.await?)
+    }
+
+    /// Writes a value if a condition holds of its key. `None` where it does not, and nothing was
+    /// written.
+    pub async fn put_if(
+        &self,
+        table: &str,
+        key: &[u8],
+        value: &[u8],
+        condition: Condition<'_>,
+    ) -> Result<Option<Written>> {
+        let (key, value) = (Bytes::copy_from_slice(key), Bytes::copy_from_slice(value));
+        let (table, condition) = (table.to_owned(), Some(convert::condition_message(condition)));
+        let expires_at_ms = None;
+        let request = proto::PutIfRequest { table, key, value, expires_at_ms, condition };
+        let answer = self.write(request, async |calls, request| calls.put_if(request).await);
+        Ok(answer.await?.written.map(convert::written))
+    }
+
+    /// Deletes one key, and answers whether it was there.
+    pub async fn delete(&self, table: &str, key: &[u8]) -> Result<bool> {
+        let (table, key) = (table.to_owned(), Bytes::copy_from_slice(key));
+        let request = proto::DeleteRequest { table, key };
+        let answer = self.write(request, async |calls, request| calls.delete(request).await);
+        Ok(written(answer.await?)?.deleted > 0)
+    }
+
+    /// Deletes all keys of a range, and answers how many there were.
+    pub async fn delete_range(&self, table: &str, range: &Range) -> Result<u64> {
+        let (table, range) = (table.to_owned(), Some(convert::range_message(range)));
+        let request = proto::DeleteRangeRequest { table, range };
+        let answer = self.write(request, async |calls, request| calls.delete_range(request).await);
+        Ok(written(answer.await?)?.deleted)
+    }
+
+    /// Writes a batch as a whole or not at all. Fails with code `condition-unmet` where one of its
+    /// conditions does not hold. For many of them, [`batch_writer`](Self::batch_writer).
+    pub async fn write_batch(&self, batch: Batch) -> Result<Written> {
+        self.txn().await?.commit(batch).await
+    }
+
+    /// A scan as a stream of batches: a message each, sent only as fast as they are taken. Nothing
+    /// is asked for before the first of them is.
+    pub fn scan(&self, table: &str, scan: &Scan) -> RowStream {
+        RowStream::new(self.clone(), table, scan.clone())
+    }
+
+    /// A stream of batches, each acknowledged when it is durable.
+    pub async fn batch_writer(&self, options: &BatchWriterOptions) -> Result<BatchWriter> {
+        BatchWriter::start(self.clone(), *options).await
+    }
+
+    /// The changes of a table, or of all, within a range of keys. What is committed after this is
+    /// answered will come.
+    pub async fn watch(
+        &self,
+        table: Option<&str>,
+        range: &Range,
+        start: Start,
+    ) -> Result<WatchStream> {
+        WatchStream::start(self.clone(), table, range, start).await
+    }
+
+    /// A transaction: reads from one state of the store, then a commit if wanted.
+    pub async fn txn(&self) -> Result<Txn> {
+        Txn::start(self.clone()).await
+    }
+
+    /// What the store tells of itself and of its tables.
+    pub async fn stat(&self) -> Result<StoreStat> {
+        let request = proto::StatRequest {};
+        let answer = self.read(request, async |calls, request| calls.stat(request).await).await?;
+        StoreStat::of(answer)
+    }
+
+    /// The tables by name, without the main one.
+    pub async fn tables(&self) -> Result<Vec<(String, Kind)>> {
+        let request = proto::TablesRequest {};
+        let answer = self.read(request, async |calls, request| calls.tables(request).await);
+        let tables = answer.await?.tables.into_iter();
+        tables.map(|table| Ok((table.name, told(convert::kind(table.kind)?)?))).collect()
+    }
+
+    /// Makes a table if it is not there: plain unless a kind is wanted, which one that is there
+    /// must have then. Answers its kind.
+    pub async fn create_table(&self, name: &str, kind: Option<Kind>) -> Result<Kind> {
+        let (name, kind) = (name.to_owned(), convert::kind_number(kind));
+        let request = proto::CreateTableRequest { name, kind };
+        // Made twice, it is there all the same.
+        let answer = self.read(request, async |calls, request| calls.create_table(request).await);
+        told(convert::kind(answer.await?.kind)?)
+    }
+
+    /// A copy of the whole store: the bytes of its file.
+    pub async fn backup(&self, compact: bool) -> Result<BackupStream> {
+        BackupStream::start(self, compact).await
+    }
+
+    /// Calls, again and again while the server cannot be reached.
+    async fn read<Q: Clone, A, F>(&self, request: Q, call: F) -> Result<A>
+    where
+        F: AsyncFn(&mut Calls, Request<Q>) -> Result<Response<A>, Status>,
+    {
+        self.again_if(request, call, |status| Error::from(status.clone()).is_passing()).await
+    }
+
+    /// Calls, again and again while it could not be sent.
+    async fn write<Q: Clone, A, F>(&self, request: Q, call: F) -> Result<A>
+    where
+        F: AsyncFn(&mut Calls, Request<Q>) -> Result<Response<A>, Status>,
+    {
+        self.again_if(request, call, never_sent).await
+    }
+
+    async fn again_if<Q: Clone, A, F>(
+        &self,
+        request: Q,
+        call: F,
+        again: impl Fn(&Status) -> bool,
+    ) -> Result<A>
+    where
+        F: AsyncFn(&mut Calls, Request<Q>) -> Result<Response<A>, Status>,
+    {
+        let mut failures = 0;
+        loop {
+            let mut asked = Request::new(request.clone());
+            if let Some(timeout) = self.options.timeout {
+                asked.set_timeout(timeout);
+            }
+            match call(&mut self.calls.clone(), asked).await {
+                Ok(answer) => return Ok(answer.into_inner()),
+                Err(status) if failures < self.options.retries && again(&status) => {
+                    failures += 1;
+                    tokio::time::sleep(pause(failures)).await;
+                }
+                Err(status) => return Err(status.into()),
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").finish_non_exhaustive()
+    }
+}
+
+impl From<proto::Entry> for Found {
+    fn from(entry: proto::Entry) -> Self {
+        let proto::Entry { value, version, expires_at_ms } = entry;
+        Self { value, version, expires_at_ms }
+    }
+}
+
+fn get_many_request<K: AsRef<[u8]>>(table: &str, keys: &[K]) -> proto::GetManyRequest {
+    let keys = keys.iter().map(|key| Bytes::copy_from_slice(key.as_ref())).collect();
+    proto::GetManyRequest { table: table.to_owned(), keys }
+}
+
+fn written(answer: proto::WriteResponse) -> Result<Written> {
+    Ok(convert::written(told(answer.written)?))
+}

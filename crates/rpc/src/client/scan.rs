@@ -1,0 +1,188 @@
+//! Scans.
+
+use super::Client;
+use super::resume::{Opening, Resuming};
+use crate::convert;
+use crate::error::Result;
+use crate::proto;
+use crate::rows::RowBatch;
+use futures_core::Stream;
+use nuthatch_store::Range;
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tonic::Request;
+
+/// What a scan reads, and in which way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scan {
+    range: Range,
+    reverse: bool,
+    limit: u64,
+    keys_only: bool,
+    batch_bytes: u64,
+    across_snapshots: bool,
+    timeout: Option<Duration>,
+}
+
+impl Scan {
+    /// All rows of a range, from the least key on.
+    pub fn new(range: Range) -> Self {
+        Self {
+            range,
+            reverse: false,
+            limit: u64::MAX,
+            keys_only: false,
+            batch_bytes: 0,
+            across_snapshots: false,
+            timeout: None,
+        }
+    }
+
+    /// All rows of a table.
+    pub fn all() -> Self {
+        Self::new(Range::all())
+    }
+
+    /// From the greatest key on.
+    #[must_use]
+    pub fn reverse(mut self) -> Self {
+        self.reverse = true;
+        self
+    }
+
+    /// So many rows at most.
+    #[must_use]
+    pub fn limit(mut self, rows: u64) -> Self {
+        self.limit = rows;
+        self
+    }
+
+    /// Keys without values: these are empty.
+    #[must_use]
+    pub fn keys_only(mut self) -> Self {
+        self.keys_only = true;
+        self
+    }
+
+    /// After how many bytes of keys and values a batch ends, if the server agrees. It has one row
+    /// at least.
+    #[must_use]
+    pub fn batch_bytes(mut self, bytes: u64) -> Self {
+        self.batch_bytes = bytes.max(1);
+        self
+    }
+
+    /// Goes on in a later state of the store where the server ends the transaction, which it does
+    /// when nobody takes rows for long, and where the connection is lost.
+    #[must_use]
+    pub fn across_snapshots(mut self) -> Self {
+        self.across_snapshots = true;
+        self
+    }
+
+    /// How long all of it may take; without a limit by default.
+    #[must_use]
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.timeout = Some(limit);
+        self
+    }
+
+    /// The message for it.
+    pub(super) fn request(&self, table: &str) -> proto::ScanRequest {
+        let Self { range, reverse, limit, keys_only, batch_bytes, .. } = self;
+        proto::ScanRequest {
+            table: table.to_owned(),
+            range: Some(convert::range_message(range)),
+            reverse: *reverse,
+            limit: (*limit < u64::MAX).then_some(*limit),
+            keys_only: *keys_only,
+            batch_bytes: *batch_bytes,
+            across_snapshots: self.across_snapshots,
+        }
+    }
+
+    /// What is left of it after these rows.
+    #[must_use]
+    pub fn after(self, rows: &RowBatch) -> Self {
+        let Some((last, _)) = rows.iter().next_back() else { return self };
+        let limit = match self.limit {
+            u64::MAX => u64::MAX,
+            limit => limit.saturating_sub(rows.len() as u64),
+        };
+        let Self { range, reverse, .. } = self;
+        let range = if reverse { range.before(last) } else { range.after(last) };
+        Self { range, limit, ..self }
+    }
+}
+
+impl From<Range> for Scan {
+    fn from(range: Range) -> Self {
+        Self::new(range)
+    }
+}
+
+/// The rows of a scan: a [`Stream`] of batches. Dropping it ends the scan on the server at once.
+pub struct RowStream {
+    client: Client,
+    table: String,
+    /// What is left.
+    scan: Scan,
+    /// Whether any rows came: then all others must be from the same state, unless told otherwise.
+    came: bool,
+    stream: Resuming<RowBatch>,
+}
+
+impl RowStream {
+    pub(super) fn new(client: Client, table: &str, scan: Scan) -> Self {
+        let stream = Resuming::new(client.options.retries);
+        Self { client, table: table.to_owned(), scan, came: false, stream }
+    }
+
+    /// The next batch; `None` after the last.
+    pub async fn next(&mut self) -> Option<Result<RowBatch>> {
+        poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
+    }
+
+    /// What is left after the batches that came: what to ask for after an error, from a later state
+    /// of the store.
+    pub fn rest(&self) -> Scan {
+        self.scan.clone()
+    }
+}
+
+fn open(client: &Client, table: &str, scan: &Scan, after: Duration) -> Opening<RowBatch> {
+    let mut calls = client.calls.clone();
+    let mut request = Request::new(scan.request(table));
+    if let Some(timeout) = scan.timeout {
+        request.set_timeout(timeout);
+    }
+    Box::pin(async move {
+        tokio::time::sleep(after).await;
+        Ok(calls.scan(request).await?.into_inner())
+    })
+}
+
+impl Stream for RowStream {
+    type Item = Result<RowBatch>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        let Self { client, table, scan, came, stream } = this;
+        let resumes = scan.across_snapshots || !*came;
+        let polled = stream.poll(context, resumes, |after| open(client, table, scan, after));
+        if let Poll::Ready(Some(Ok(rows))) = &polled {
+            *came = true;
+            *scan = scan.clone().after(rows);
+        }
+        polled
+    }
+}
+
+impl fmt::Debug for RowStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RowStream").field("rest", &self.scan).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,100 @@
+//! Transactions.
+
+use super::{Batch, Client, Found, Scan, get_many_request};
+use crate::convert::{self, told};
+use crate::error::{Error, Result};
+use crate::proto;
+use crate::proto::committed::Outcome;
+use crate::proto::txn_request::Act;
+use crate::proto::txn_response::Answer;
+use crate::rows::RowBatch;
+use bytes::Bytes;
+use nuthatch_store::Written;
+use std::fmt;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Code, Streaming};
+
+/// A transaction: reads from one state of the store, that of the first read, and then writes if
+/// conditions hold. The server ends it when nothing is asked for too long. Dropping it leaves
+/// nothing of it.
+pub struct Txn {
+    sender: mpsc::Sender<proto::TxnRequest>,
+    answers: Streaming<proto::TxnResponse>,
+}
+
+impl Txn {
+    pub(super) async fn start(client: Client) -> Result<Self> {
+        let (sender, receiver) = mpsc::channel(1);
+        let mut calls = client.calls.clone();
+        let answers = calls.txn(ReceiverStream::new(receiver)).await?.into_inner();
+        Ok(Self { sender, answers })
+    }
+
+    /// A copy of a key's value.
+    pub async fn get(&mut self, table: &str, key: &[u8]) -> Result<Option<Bytes>> {
+        Ok(self.entry(table, key).await?.map(|found| found.value))
+    }
+
+    /// The value of a key, with its version and the time it expires.
+    pub async fn entry(&mut self, table: &str, key: &[u8]) -> Result<Option<Found>> {
+        let (table, key) = (table.to_owned(), Bytes::copy_from_slice(key));
+        match self.ask(Act::Get(proto::GetRequest { table, key })).await? {
+            Answer::Get(get) => Ok(get.entry.map(Found::from)),
+            _ => told(None),
+        }
+    }
+
+    /// The values of many keys, in the order of the keys.
+    pub async fn get_many<K: AsRef<[u8]>>(
+        &mut self,
+        table: &str,
+        keys: &[K],
+    ) -> Result<Vec<Option<Bytes>>> {
+        match self.ask(Act::GetMany(get_many_request(table, keys))).await? {
+            Answer::GetMany(many) => {
+                Ok(many.lookups.into_iter().map(|found| Some(found.entry?.value)).collect())
+            }
+            _ => told(None),
+        }
+    }
+
+    /// The first rows of a scan, as many as fit in a message; none where there are no more. The
+    /// others are those of [`Scan::after`] these.
+    pub async fn scan(&mut self, table: &str, scan: &Scan) -> Result<RowBatch> {
+        match self.ask(Act::Scan(scan.request(table))).await? {
+            Answer::Scan(rows) => Ok(rows),
+            _ => told(None),
+        }
+    }
+
+    /// Writes a batch, as a whole or not at all, and ends the transaction. Its checks say what must
+    /// still hold of what was read; where one does not, this fails with code `condition-unmet`.
+    pub async fn commit(mut self, batch: Batch) -> Result<Written> {
+        let Answer::Commit(committed) =
+            self.ask(Act::Commit(proto::Commit { writes: batch.0 })).await?
+        else {
+            return told(None);
+        };
+        match told(committed.outcome)? {
+            Outcome::Written(written) => Ok(convert::written(written)),
+            Outcome::Unmet(write) => {
+                let code = "condition-unmet".to_owned();
+                let message = format!("the condition of write {write} of the batch does not hold");
+                Err(Error::told(Code::Aborted as i32, code, message, Some(write)))
+            }
+        }
+    }
+
+    async fn ask(&mut self, act: Act) -> Result<Answer> {
+        // Where the stream has ended, the answer tells why.
+        let _ = self.sender.send(proto::TxnRequest { act: Some(act) }).await;
+        told(told(self.answers.message().await?)?.answer)
+    }
+}
+
+impl fmt::Debug for Txn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Txn").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,99 @@
+//! Watches.
+
+use super::Client;
+use super::resume::{Opening, Resuming};
+use crate::convert::{self, told};
+use crate::error::Result;
+use crate::proto;
+use crate::proto::watch_request::Start as Wanted;
+use futures_core::Stream;
+use nuthatch_store::{Change, Range, Start};
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// Committed changes, in order: a [`Stream`] of batches without an end but an error. When the
+/// connection is lost it goes on after the last change that came.
+pub struct WatchStream {
+    client: Client,
+    request: proto::WatchRequest,
+    sequence: u64,
+    stream: Resuming<proto::WatchResponse>,
+}
+
+impl WatchStream {
+    pub(super) async fn start(
+        client: Client,
+        table: Option<&str>,
+        range: &Range,
+        start: Start,
+    ) -> Result<Self> {
+        let start = match start {
+            Start::Now => None,
+            Start::After(sequence) => Some(Wanted::After(sequence)),
+            Start::Oldest => Some(Wanted::Oldest(true)),
+        };
+        let (table, range) = (table.map(str::to_owned), Some(convert::range_message(range)));
+        let request = proto::WatchRequest { table, range, start };
+        let mut stream = client.calls.clone().watch(request.clone()).await?.into_inner();
+        let sequence = told(stream.message().await?)?.sequence;
+        let stream = Resuming::begun(stream, client.options.retries);
+        Ok(Self { client, request, sequence, stream })
+    }
+
+    /// The number of the last change that came, or after which it began: another watch goes on from
+    /// here with [`Start::After`] it.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// The next changes.
+    pub async fn next(&mut self) -> Option<Result<Vec<Change>>> {
+        poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
+    }
+}
+
+fn open(
+    client: &Client,
+    request: proto::WatchRequest,
+    after: Duration,
+) -> Opening<proto::WatchResponse> {
+    let mut calls = client.calls.clone();
+    Box::pin(async move {
+        tokio::time::sleep(after).await;
+        Ok(calls.watch(request).await?.into_inner())
+    })
+}
+
+impl Stream for WatchStream {
+    type Item = Result<Vec<Change>>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Self { client, request, sequence, stream } = self.get_mut();
+        loop {
+            let again =
+                proto::WatchRequest { start: Some(Wanted::After(*sequence)), ..request.clone() };
+            let polled = stream.poll(context, true, |after| open(client, again.clone(), after));
+            match ready!(polled) {
+                Some(Ok(proto::WatchResponse { changes, sequence: last })) => {
+                    *sequence = last;
+                    // The first message of each stream has none.
+                    if !changes.is_empty() {
+                        let changes = changes.into_iter().map(convert::change).collect();
+                        return Poll::Ready(Some(changes));
+                    }
+                }
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+}
+
+impl fmt::Debug for WatchStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WatchStream").field("sequence", &self.sequence).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,327 @@
+//! What can go wrong, the same on both sides: a status of gRPC, and a short name that stays.
+
+use nuthatch_store::Error as StoreError;
+use std::borrow::Cow;
+use std::fmt;
+use tonic::metadata::AsciiMetadataValue;
+use tonic::{Code, Status, TimeoutExpired};
+
+/// The result of this crate's operations.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The name of the trailer with the short name.
+const CODE_KEY: &str = "nuthatch-code";
+/// The name of the trailer with the number of a write whose condition did not hold.
+const WRITE_KEY: &str = "nuthatch-write";
+
+/// Why a call failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Inner {
+    status: Code,
+    code: Cow<'static, str>,
+    message: String,
+    write: Option<u64>,
+}
+
+impl Error {
+    pub(crate) fn new(status: Code, code: &'static str, message: impl Into<String>) -> Self {
+        let (code, message) = (Cow::Borrowed(code), message.into());
+        Self(Box::new(Inner { status, code, message, write: None }))
+    }
+
+    /// A field that contradicts another one or its description.
+    pub(crate) fn argument(message: impl Into<String>) -> Self {
+        Self::new(Code::InvalidArgument, "argument", message)
+    }
+
+    pub(crate) fn no_table(name: &str) -> Self {
+        let name = name.escape_debug();
+        Self::new(Code::NotFound, "no-table", format!("expected a table \"{name}\", found none"))
+    }
+
+    pub(crate) fn memory(bytes: u64, held: u64, most: u64) -> Self {
+        let message = format!("{bytes} bytes more than {held} would be beyond the limit of {most}");
+        Self::new(Code::ResourceExhausted, "memory", message)
+    }
+
+    pub(crate) fn too_long(bytes: usize, most: usize) -> Self {
+        let message = format!("expected a message of at most {most} bytes, found {bytes}");
+        Self::new(Code::OutOfRange, "too-long", message)
+    }
+
+    pub(crate) fn expired() -> Self {
+        let message = "the transaction was open for too long and was ended: begin again after the \
+                       last row";
+        Self::new(Code::Aborted, "expired", message)
+    }
+
+    pub(crate) fn deadline() -> Self {
+        Self::new(Code::DeadlineExceeded, "deadline", "the deadline of the call has passed")
+    }
+
+    pub(crate) fn draining() -> Self {
+        Self::new(Code::Unavailable, "draining", "the server stops")
+    }
+
+    /// A mistake of this crate, such as a thread that panicked.
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(Code::Internal, "internal", message)
+    }
+
+    /// A server could not be reached, or what it said was no answer.
+    pub(crate) fn transport(error: &dyn std::error::Error) -> Self {
+        Self::new(Code::Unavailable, "transport", with_causes(error))
+    }
+
+    /// A failure that an answer tells of.
+    pub(crate) fn told(status: i32, code: String, message: String, write: Option<u64>) -> Self {
+        let (status, code) = (Code::from_i32(status), Cow::Owned(code));
+        Self(Box::new(Inner { status, code, message, write }))
+    }
+
+    /// A short name that stays the same between versions, for programs: one of
+    /// `testdata/store/statuses.csv`, `transport` where no server answered, `status` where one did
+    /// that did not say more than [`status`](Self::status).
+    pub fn code(&self) -> &str {
+        &self.0.code
+    }
+
+    /// The number of the status of gRPC.
+    pub fn status(&self) -> i32 {
+        self.0.status as i32
+    }
+
+    /// With code `condition-unmet`, which write of a batch it was, counted from zero.
+    pub fn write(&self) -> Option<u64> {
+        self.0.write
+    }
+
+    /// A text for people.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Whether the same call may well succeed soon, here or at another server.
+    pub fn is_passing(&self) -> bool {
+        self.0.status == Code::Unavailable
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// An error with those that caused it.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let (mut text, mut cause) = (error.to_string(), error.source());
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// The status for an error of the store; `testdata/store/statuses.csv` has the same.
+fn status_of(error: &StoreError) -> Code {
+    match error {
+        StoreError::Io(e) if e.source.kind() == std::io::ErrorKind::StorageFull => {
+            Code::ResourceExhausted
+        }
+        StoreError::NotAStore(_) | StoreError::Corrupt(_) => Code::DataLoss,
+        StoreError::AlreadyOpen(_)
+        | StoreError::InUse(_)
+        | StoreError::OtherLocks(_)
+        | StoreError::Table { .. }
+        | StoreError::ReadOnly
+        | StoreError::Unordered { .. }
+        | StoreError::NoChangesKept => Code::FailedPrecondition,
+        StoreError::Full { .. }
+        | StoreError::ReadersFull { .. }
+        | StoreError::TransactionFull
+        | StoreError::QueueFull => Code::ResourceExhausted,
+        StoreError::Options { .. } | StoreError::Length { .. } => Code::InvalidArgument,
+        StoreError::Closed => Code::Unavailable,
+        StoreError::FellBehind { .. } | StoreError::Ahead { .. } => Code::OutOfRange,
+        StoreError::ConditionUnmet { .. } => Code::Aborted,
+        // The disk, LMDB, or bytes that are not what they should be.
+        _ => Code::Internal,
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        if let StoreError::Group(cause) = &error {
+            // Whoever wrote knows of no group: what they can act on is its cause.
+            let (status, code) = (status_of(cause), cause.code());
+            return Self::new(status, code, error.to_string());
+        }
+        let write = match &error {
+            StoreError::ConditionUnmet { write } => Some(*write as u64),
+            _ => None,
+        };
+        let (status, code, message) = (status_of(&error), error.code().into(), error.to_string());
+        Self(Box::new(Inner { status, code, message, write }))
+    }
+}
+
+impl From<Error> for Status {
+    fn from(error: Error) -> Self {
+        let Inner { status, code, message, write } = *error.0;
+        let mut status = Self::new(status, message);
+        let metadata = status.metadata_mut();
+        if let Ok(code) = AsciiMetadataValue::try_from(code.as_ref()) {
+            metadata.insert(CODE_KEY, code);
+        }
+        if let Some(write) = write {
+            metadata.insert(WRITE_KEY, write.into());
+        }
+        status
+    }
+}
+
+impl From<Status> for Error {
+    fn from(status: Status) -> Self {
+        let text = |key| status.metadata().get(key).and_then(|value| value.to_str().ok());
+        let write = text(WRITE_KEY).and_then(|write| write.parse().ok());
+        let message = match status.message() {
+            "" => status.code().description().to_owned(),
+            message => message.to_owned(),
+        };
+        match (text(CODE_KEY), std::error::Error::source(&status)) {
+            (Some(code), _) => Self::told(status.code() as i32, code.to_owned(), message, write),
+            // The time was up here before the server had said so.
+            (None, Some(cause)) if is_timeout(cause) => Self::deadline(),
+            // The connection was lost, or never there.
+            (None, Some(cause)) => {
+                let cause = with_causes(cause);
+                let known = message.contains(&cause);
+                let message = if known { message } else { format!("{message}: {cause}") };
+                Self::new(Code::Unavailable, "transport", message)
+            }
+            (None, None) => Self::told(status.code() as i32, "status".to_owned(), message, write),
+        }
+    }
+}
+
+fn is_timeout(error: &(dyn std::error::Error + 'static)) -> bool {
+    error.is::<TimeoutExpired>() || error.source().is_some_and(is_timeout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nuthatch_store::{Damage, FullCause, IoError};
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    /// One of each of the store, in the order of `testdata/store/errors.csv`.
+    fn of_the_store() -> Vec<StoreError> {
+        let damage = || {
+            let (expected, found) = (String::new(), String::new());
+            Box::new(Damage { path: PathBuf::new(), offset: 0, expected, found })
+        };
+        let text = String::new;
+        vec![
+            io(std::io::ErrorKind::NotFound),
+            StoreError::NotAStore(damage()),
+            StoreError::Corrupt(damage()),
+            StoreError::AlreadyOpen(PathBuf::new()),
+            StoreError::InUse(PathBuf::new()),
+            StoreError::OtherLocks(PathBuf::new()),
+            StoreError::Full { most: 1, cause: FullCause::Limit },
+            StoreError::ReadersFull { most: 1 },
+            StoreError::TransactionFull,
+            StoreError::Options { option: "limit", expected: text(), found: text() },
+            StoreError::Length { what: "key", least: 1, most: 511, found: 0 },
+            StoreError::Table { name: text(), expected: "a table", found: text() },
+            StoreError::ReadOnly,
+            StoreError::Closed,
+            StoreError::Broken,
+            StoreError::Unordered { key: Vec::new() },
+            StoreError::FellBehind { wanted: 1, oldest: 2 },
+            StoreError::Ahead { after: 2, newest: 1 },
+            StoreError::NoChangesKept,
+            StoreError::ConditionUnmet { write: 3 },
+            StoreError::QueueFull,
+            StoreError::Decode { expected: "an integer", found: text() },
+            StoreError::Lmdb { act: "get", message: text() },
+        ]
+    }
+
+    fn io(kind: std::io::ErrorKind) -> StoreError {
+        StoreError::Io(Box::new(IoError { path: PathBuf::new(), act: "open", source: kind.into() }))
+    }
+
+    /// Those of this crate that a server tells.
+    fn of_the_server() -> Vec<Error> {
+        vec![
+            Error::new(Code::Unauthenticated, "unauthenticated", ""),
+            Error::new(Code::PermissionDenied, "forbidden", ""),
+            Error::argument(""),
+            Error::no_table("a"),
+            Error::too_long(2, 1),
+            Error::memory(1, 2, 3),
+            Error::expired(),
+            Error::deadline(),
+            Error::draining(),
+            Error::internal(""),
+        ]
+    }
+
+    #[test]
+    fn the_table_for_all_languages_has_every_code_and_its_status() {
+        let listed: Vec<_> = include_str!("../../../testdata/store/statuses.csv").lines().collect();
+        let store = of_the_store().into_iter().map(Error::from);
+        let all = store.chain(of_the_server()).map(|error| {
+            let status = format!("{:?}", Code::from_i32(error.status()));
+            format!("{},{},{}", error.code(), error.status(), status)
+        });
+        let header = std::iter::once("code,number,status".to_owned());
+        assert_eq!(listed, header.chain(all).collect::<Vec<_>>());
+        let errors = include_str!("../../../testdata/store/errors.csv").lines();
+        let codes = errors.skip(1).filter_map(|error| error.split(',').next());
+        // A group is told by its cause.
+        let codes: Vec<_> = codes.filter(|code| *code != "group").collect();
+        let told = listed[1..=codes.len()].iter().filter_map(|line| line.split(',').next());
+        assert_eq!(told.collect::<Vec<_>>(), codes);
+    }
+
+    #[test]
+    fn a_full_disk_is_told_as_such() {
+        let full = Error::from(io(std::io::ErrorKind::StorageFull));
+        assert_eq!((full.code(), full.status()), ("io", Code::ResourceExhausted as i32));
+    }
+
+    #[test]
+    fn a_group_that_failed_is_told_by_its_cause() {
+        let group = Error::from(StoreError::Group(Arc::new(StoreError::ReadOnly)));
+        assert_eq!((group.code(), group.status()), ("read-only", Code::FailedPrecondition as i32));
+        assert!(group.message().starts_with("the group was not committed: "), "{group}");
+    }
+
+    #[test]
+    fn an_error_is_the_same_on_both_sides() {
+        for error in of_the_store().into_iter().map(Error::from).chain(of_the_server()) {
+            let back = Error::from(Status::from(error.clone()));
+            assert_eq!((back.code(), back.status()), (error.code(), error.status()));
+            assert_eq!(back.write(), error.write());
+            if !error.message().is_empty() {
+                assert_eq!(back.to_string(), error.to_string());
+            }
+        }
+        let unmet = Error::from(StoreError::ConditionUnmet { write: 3 });
+        assert_eq!(unmet.write(), Some(3));
+        let bare = Error::from(Status::new(Code::NotFound, ""));
+        assert_eq!((bare.code(), bare.to_string().is_empty()), ("status", false));
+    }
+}

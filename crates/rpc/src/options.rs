@@ -1,0 +1,192 @@
+//! How a store is served.
+
+use crate::access::Tokens;
+use crate::tls::ServerTls;
+use nuthatch_store::Durability;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Options of a [`Server`](crate::Server).
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub(crate) addresses: Vec<SocketAddr>,
+    pub(crate) tls: Option<ServerTls>,
+    pub(crate) tokens: Option<Tokens>,
+    pub(crate) insecure: bool,
+    pub(crate) threads: usize,
+    pub(crate) readers: usize,
+    pub(crate) connections: usize,
+    pub(crate) streams: u32,
+    pub(crate) message_bytes: usize,
+    pub(crate) memory: u64,
+    pub(crate) batch_bytes: usize,
+    pub(crate) batches_in_flight: usize,
+    pub(crate) durability: Durability,
+    pub(crate) idle: Duration,
+    pub(crate) longest: Duration,
+    pub(crate) drain: Duration,
+}
+
+impl Options {
+    /// The bytes of rows in a message of a scan, about, unless told otherwise.
+    pub const BATCH_BYTES: usize = 256 << 10;
+    /// The longest message, in bytes, unless told otherwise.
+    pub const MESSAGE_BYTES: usize = 16 << 20;
+    /// The least that a longest message may be: room for a key, a name and what is around them.
+    pub const LEAST_MESSAGE_BYTES: usize = 4 << 10;
+
+    /// A server at these addresses, without TLS and tokens. Port 0 is any free port.
+    pub fn new(addresses: Vec<SocketAddr>) -> Self {
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        Self {
+            addresses,
+            tls: None,
+            tokens: None,
+            insecure: false,
+            threads: cores.clamp(1, 8),
+            readers: (cores * 4).clamp(8, 128),
+            connections: 1024,
+            streams: 128,
+            message_bytes: Self::MESSAGE_BYTES,
+            memory: 256 << 20,
+            batch_bytes: Self::BATCH_BYTES,
+            batches_in_flight: 1024,
+            durability: Durability::Sync,
+            idle: Duration::from_secs(10),
+            longest: Duration::from_mins(10),
+            drain: Duration::from_secs(10),
+        }
+    }
+
+    /// Speaks TLS at all addresses.
+    #[must_use]
+    pub fn tls(mut self, tls: ServerTls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// Answers only those who show one of these tokens.
+    #[must_use]
+    pub fn tokens(mut self, tokens: Tokens) -> Self {
+        self.tokens = Some(tokens);
+        self
+    }
+
+    /// Serves at addresses that others than this machine can reach though anybody could read and
+    /// write there, or tokens could be read on their way.
+    #[must_use]
+    pub fn insecure(mut self, insecure: bool) -> Self {
+        self.insecure = insecure;
+        self
+    }
+
+    /// Threads that move bytes; one for each core by default, up to 8.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads.clamp(1, 1024);
+        self
+    }
+
+    /// Threads that read the store, at most; four for each core by default, at least 8. They start
+    /// when they are needed and go when they are not.
+    #[must_use]
+    pub fn readers(mut self, readers: usize) -> Self {
+        self.readers = readers.clamp(1, 1024);
+        self
+    }
+
+    /// How many connections there can be; 1024 by default. More have to wait.
+    #[must_use]
+    pub fn connections(mut self, most: usize) -> Self {
+        self.connections = most.clamp(1, 1 << 20);
+        self
+    }
+
+    /// How many calls a connection can have at a time; 128 by default. More wait at the client.
+    #[must_use]
+    pub fn streams(mut self, most: u32) -> Self {
+        self.streams = most.max(1);
+        self
+    }
+
+    /// How long a message may be, in bytes; 16 MiB by default, at least 4 KiB. That also limits
+    /// the values that can be read and written.
+    #[must_use]
+    pub fn message_bytes(mut self, most: usize) -> Self {
+        self.message_bytes = most.clamp(Self::LEAST_MESSAGE_BYTES, 1 << 30);
+        self
+    }
+
+    /// The memory, in bytes, that requests and answers of all clients may take; 256 MiB by
+    /// default. What would take more is refused.
+    #[must_use]
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    /// After how many bytes of rows a message of a scan ends, unless the client wants less.
+    #[must_use]
+    pub fn batch_bytes(mut self, bytes: usize) -> Self {
+        self.batch_bytes = bytes.max(1);
+        self
+    }
+
+    /// How many batches of a stream can wait for their acknowledgement; 1024 by default.
+    #[must_use]
+    pub fn batches_in_flight(mut self, most: usize) -> Self {
+        self.batches_in_flight = most.clamp(1, 1 << 20);
+        self
+    }
+
+    /// What commits wait for, and so what an answer to a write says.
+    #[must_use]
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// How long a transaction stays open while its client takes and sends nothing; 10 seconds by
+    /// default.
+    #[must_use]
+    pub fn idle(mut self, limit: Duration) -> Self {
+        self.idle = limit;
+        self
+    }
+
+    /// How long a transaction stays open at most; 10 minutes by default. Backups are not ended by
+    /// this.
+    #[must_use]
+    pub fn longest(mut self, limit: Duration) -> Self {
+        self.longest = limit;
+        self
+    }
+
+    /// How long calls may go on after the server was told to stop; 10 seconds by default.
+    #[must_use]
+    pub fn drain(mut self, limit: Duration) -> Self {
+        self.drain = limit;
+        self
+    }
+
+    /// What is wrong with them, if something is: an address where anybody could do anything.
+    pub(crate) fn problem(&self) -> Option<String> {
+        if self.addresses.is_empty() {
+            return Some("expected an address to listen at, found none".to_owned());
+        }
+        let address = self.addresses.iter().find(|address| !address.ip().is_loopback())?;
+        if self.insecure {
+            return None;
+        }
+        let asks_for_certificate = self.tls.as_ref().is_some_and(ServerTls::asks_for_certificate);
+        let problem = match (&self.tls, &self.tokens) {
+            (None, _) => "what goes over the network could be read by anybody; expected TLS",
+            (Some(_), None) if !asks_for_certificate => {
+                "anybody who reaches it could read and write all there is; expected tokens, or \
+                 certificates of clients"
+            }
+            _ => return None,
+        };
+        Some(format!("{address}: {problem}, found none"))
+    }
+}

@@ -1,0 +1,282 @@
+//! Rows of a scan, as one message: `ScanResponse` of `store.proto`, written and read without a
+//! piece of memory for each row.
+
+use bytes::{Buf, BufMut, Bytes};
+use nuthatch_store::Row;
+use prost::encoding::{
+    DecodeContext, WireType, check_wire_type, decode_key, decode_varint, encode_key, encode_varint,
+    encoded_len_varint, skip_field, uint64,
+};
+use prost::{DecodeError, Message};
+use std::fmt;
+
+/// Numbers of the fields of `ScanResponse` and `Row`.
+mod field {
+    pub(super) const ROWS: u32 = 1;
+    pub(super) const SNAPSHOT: u32 = 2;
+    pub(super) const SEQUENCE: u32 = 3;
+    pub(super) const KEY: u32 = 1;
+    pub(super) const VALUE: u32 = 2;
+}
+
+/// Rows of a scan, copied: all in one piece of memory.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct RowBatch {
+    /// Keys and values, one after the other.
+    data: Vec<u8>,
+    /// Where the rows lie.
+    rows: Vec<Place>,
+    snapshot: u64,
+    sequence: u64,
+}
+
+/// The message by its name in generated code.
+pub(crate) type Rows = RowBatch;
+
+/// A row: its key, and behind it its value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Place {
+    key: usize,
+    key_len: u32,
+    value_len: u32,
+}
+
+impl RowBatch {
+    /// Room for so many rows and bytes.
+    pub(crate) fn with_capacity(rows: usize, bytes: usize) -> Self {
+        let (data, rows) = (Vec::with_capacity(bytes), Vec::with_capacity(rows));
+        Self { data, rows, snapshot: 0, sequence: 0 }
+    }
+
+    /// Names the state that the rows are from.
+    pub(crate) fn seen_at(mut self, snapshot: u64, sequence: u64) -> Self {
+        (self.snapshot, self.sequence) = (snapshot, sequence);
+        self
+    }
+
+    /// Adds a row. The store has none that are longer than these numbers hold.
+    pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) {
+        let (key_len, value_len) = (key.len() as u32, value.len() as u32);
+        self.rows.push(Place { key: self.data.len(), key_len, value_len });
+        self.data.extend_from_slice(key);
+        self.data.extend_from_slice(value);
+    }
+
+    /// The bytes that a row takes in a message.
+    pub(crate) fn row_len(key: usize, value: usize) -> usize {
+        let body = body_len(key, value);
+        1 + encoded_len_varint(body as u64) + body
+    }
+
+    /// The memory that rows take.
+    pub(crate) fn memory(rows: usize, bytes: usize) -> u64 {
+        (bytes + rows * size_of::<Place>()) as u64
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are none. A scan gives no such batch.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// A row.
+    pub fn get(&self, index: usize) -> Option<Row<'_>> {
+        self.rows.get(index).map(|place| self.row(*place))
+    }
+
+    /// The rows in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Row<'_>> + DoubleEndedIterator {
+        self.rows.iter().map(|place| self.row(*place))
+    }
+
+    /// The rows, copied.
+    pub fn to_vec(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        self.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
+    }
+
+    /// The number of the last transaction that the rows are from.
+    pub fn snapshot_id(&self) -> u64 {
+        self.snapshot
+    }
+
+    /// The number of the last change in that state: where a watch goes on.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    fn row(&self, place: Place) -> Row<'_> {
+        let row = self.data.get(place.key..).unwrap_or_default();
+        let (key, rest) = row.split_at_checked(place.key_len as usize).unwrap_or_default();
+        (key, rest.get(..place.value_len as usize).unwrap_or_default())
+    }
+
+    /// Takes a row in as it lies in a message.
+    fn merge_row(&mut self, mut body: Bytes) -> Result<(), DecodeError> {
+        let (mut key, mut value) = (Bytes::new(), Bytes::new());
+        while body.has_remaining() {
+            let (tag, wire_type) = decode_key(&mut body)?;
+            match tag {
+                field::KEY => key = take(wire_type, &mut body)?,
+                field::VALUE => value = take(wire_type, &mut body)?,
+                _ => skip_field(wire_type, tag, &mut body, DecodeContext::default())?,
+            }
+        }
+        self.push(&key, &value);
+        Ok(())
+    }
+}
+
+/// The bytes of a field of bytes, or of a message.
+fn take(wire_type: WireType, buffer: &mut impl Buf) -> Result<Bytes, DecodeError> {
+    check_wire_type(WireType::LengthDelimited, wire_type)?;
+    let len = decode_varint(buffer)?;
+    if len > buffer.remaining() as u64 {
+        // The error that such a field has in any other message.
+        return Bytes::decode_length_delimited(&[0x80][..]);
+    }
+    Ok(buffer.copy_to_bytes(len as usize))
+}
+
+fn field_len(len: usize) -> usize {
+    if len == 0 { 0 } else { 1 + encoded_len_varint(len as u64) + len }
+}
+
+fn body_len(key: usize, value: usize) -> usize {
+    field_len(key) + field_len(value)
+}
+
+fn put_field(tag: u32, bytes: &[u8], buffer: &mut impl BufMut) {
+    if !bytes.is_empty() {
+        encode_key(tag, WireType::LengthDelimited, buffer);
+        encode_varint(bytes.len() as u64, buffer);
+        buffer.put_slice(bytes);
+    }
+}
+
+impl Message for RowBatch {
+    fn encode_raw(&self, buffer: &mut impl BufMut) {
+        for (key, value) in self.iter() {
+            encode_key(field::ROWS, WireType::LengthDelimited, buffer);
+            encode_varint(body_len(key.len(), value.len()) as u64, buffer);
+            put_field(field::KEY, key, buffer);
+            put_field(field::VALUE, value, buffer);
+        }
+        for (tag, number) in [(field::SNAPSHOT, self.snapshot), (field::SEQUENCE, self.sequence)] {
+            if number != 0 {
+                uint64::encode(tag, &number, buffer);
+            }
+        }
+    }
+
+    fn merge_field(
+        &mut self,
+        tag: u32,
+        wire_type: WireType,
+        buffer: &mut impl Buf,
+        context: DecodeContext,
+    ) -> Result<(), DecodeError> {
+        match tag {
+            field::ROWS => {
+                let body = take(wire_type, buffer)?;
+                self.merge_row(body)
+            }
+            field::SNAPSHOT => uint64::merge(wire_type, &mut self.snapshot, buffer, context),
+            field::SEQUENCE => uint64::merge(wire_type, &mut self.sequence, buffer, context),
+            _ => skip_field(wire_type, tag, buffer, context),
+        }
+    }
+
+    fn encoded_len(&self) -> usize {
+        let rows = self.rows.iter();
+        let rows = rows.map(|row| Self::row_len(row.key_len as usize, row.value_len as usize));
+        let numbers = [(field::SNAPSHOT, self.snapshot), (field::SEQUENCE, self.sequence)];
+        let numbers = numbers.iter().filter(|(_, number)| *number != 0);
+        rows.sum::<usize>() + numbers.map(|(tag, n)| uint64::encoded_len(*tag, n)).sum::<usize>()
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl fmt::Debug for RowBatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RowBatch").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `ScanResponse` as any other compiler of protocol buffers makes it.
+    #[derive(Clone, PartialEq, Message)]
+    struct Plain {
+        #[prost(message, repeated, tag = "1")]
+        rows: Vec<PlainRow>,
+        #[prost(uint64, tag = "2")]
+        snapshot: u64,
+        #[prost(uint64, tag = "3")]
+        sequence: u64,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    struct PlainRow {
+        #[prost(bytes = "vec", tag = "1")]
+        key: Vec<u8>,
+        #[prost(bytes = "vec", tag = "2")]
+        value: Vec<u8>,
+    }
+
+    fn both() -> (RowBatch, Plain) {
+        let long = vec![7; 70_000];
+        let rows: [(&[u8], &[u8]); 4] =
+            [(b"a", b"1"), (b"empty", b""), (b"long", &long), (&long[..511], &long[..128])];
+        let mut batch = RowBatch::with_capacity(0, 0);
+        for (key, value) in rows {
+            batch.push(key, value);
+        }
+        let rows =
+            rows.iter().map(|(key, value)| PlainRow { key: key.to_vec(), value: value.to_vec() });
+        let plain = Plain { rows: rows.collect(), snapshot: 300, sequence: 1 << 40 };
+        (batch.seen_at(300, 1 << 40), plain)
+    }
+
+    #[test]
+    fn a_batch_is_the_message_of_the_definition() {
+        let (batch, plain) = both();
+        let bytes = batch.encode_to_vec();
+        assert_eq!(bytes.len(), batch.encoded_len());
+        assert_eq!(Plain::decode(&bytes[..]).expect("a message"), plain);
+        assert_eq!(bytes, plain.encode_to_vec());
+        let back = RowBatch::decode(&bytes[..]).expect("a message");
+        assert_eq!((back.clone(), back.to_vec()), (batch.clone(), batch.to_vec()));
+        assert_eq!((back.snapshot_id(), back.sequence()), (300, 1 << 40));
+        assert_eq!(RowBatch::default().encode_to_vec(), Plain::default().encode_to_vec());
+    }
+
+    #[test]
+    fn a_message_that_is_cut_short_or_of_other_types_is_refused() {
+        let bytes = both().0.encode_to_vec();
+        for len in 0..400 {
+            let whole = RowBatch::decode(&bytes[..len]);
+            let plain = Plain::decode(&bytes[..len]);
+            assert_eq!(whole.is_ok(), plain.is_ok(), "{len} bytes");
+        }
+        // A row that is a number, a row whose key is one, and one longer than the message.
+        for wrong in [&[0x08, 1][..], &[0x0a, 2, 0x08, 1], &[0x0a, 0xff, 0xff, 0xff, 0xff, 15]] {
+            assert!(RowBatch::decode(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn fields_of_later_versions_are_passed_over() {
+        let bytes = [0x0a, 5, 0x0a, 1, b'k', 0x18, 9, 0x20, 7];
+        let batch = RowBatch::decode(&bytes[..]).expect("a message");
+        assert_eq!(batch.to_vec(), [(b"k".to_vec(), Vec::new())]);
+    }
+}

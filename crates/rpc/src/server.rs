@@ -1,0 +1,247 @@
+//! A running server, from the first to listen to the last to stop.
+
+use crate::budget::Budget;
+use crate::connections::{accept, listen};
+use crate::drain::{self, Drain, Phase};
+use crate::figures::Figures;
+use crate::gate::{Gate, Rules};
+use crate::options::Options;
+use crate::proto::store_server::StoreServer;
+use crate::service::{Limits, Service, Shared};
+use crate::tables::Tables;
+use nuthatch_store::{BatchOptions, Store};
+use std::fmt::{self, Write};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::service::Routes;
+use tonic::transport::Server as Transport;
+use tracing::info;
+
+/// A client that does not answer to a sign of life for so long, twice, is gone.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(20);
+/// Bytes that a client may send before the server has looked at them: for a call, and for all
+/// calls of a connection.
+const CALL_WINDOW: u32 = 1 << 20;
+const CONNECTION_WINDOW: u32 = 4 << 20;
+/// Bytes of headers that a call may have.
+const HEADERS_MOST: u32 = 16 << 10;
+/// How long clients have to hear that their calls have ended, and threads to finish what they read.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// A server of a store that runs. It stops when this is dropped.
+pub struct Server {
+    addresses: Vec<SocketAddr>,
+    phase: Arc<watch::Sender<Phase>>,
+    figures: Arc<Figures>,
+    budget: Arc<Budget>,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+/// Stops a server.
+#[derive(Clone, Debug)]
+pub struct Stopper(Arc<watch::Sender<Phase>>);
+
+impl Stopper {
+    /// Asks the server to stop: nothing new begins, and what goes on may do so for as long as the
+    /// options say.
+    pub fn stop(&self) {
+        let moved = self.0.send_if_modified(|phase| {
+            let serves = *phase == Phase::Serving;
+            *phase = (*phase).max(Phase::Draining);
+            serves
+        });
+        if moved {
+            info!(target: "nuthatch::rpc", "stopping");
+        }
+    }
+}
+
+impl Server {
+    /// Starts to serve a store. Fails where it cannot listen, and with
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) where anybody could do anything, or the
+    /// certificate and the key do not belong together.
+    pub fn start(store: Store, options: &Options) -> io::Result<Self> {
+        if let Some(problem) = options.problem() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+        }
+        let (phase, drain) = drain::channel();
+        let (figures, budget) = (Figures::new(), Budget::new(options.memory));
+        let rules = Rules {
+            tokens: options.tokens.clone(),
+            budget: Arc::clone(&budget),
+            message_bytes: options.message_bytes,
+            figures: Arc::clone(&figures),
+            drain: drain.clone(),
+        };
+        let durable = BatchOptions::new().durability(options.durability);
+        let writer = store.batch_writer(&durable).map_err(io::Error::other)?;
+        let tables = Tables::new(store.clone());
+        let limits = Limits::of(options);
+        let shared = Shared { store, tables, writer, budget: Arc::clone(&budget), limits };
+        let transport = transport(options)?.layer(Gate::new(rules));
+        let bound = options.addresses.iter().map(|address| listen(*address));
+        let bound = bound.collect::<io::Result<Vec<_>>>()?;
+        let (listeners, addresses): (Vec<_>, Vec<_>) = bound.into_iter().unzip();
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(options.threads)
+            .max_blocking_threads(options.readers)
+            .thread_name("nuthatch-rpc")
+            .enable_all()
+            .build()?;
+        let phase = Arc::new(phase);
+        let service =
+            StoreServer::new(Service::new(shared)).max_decoding_message_size(options.message_bytes);
+        let serving = Serving {
+            connections: options.connections,
+            patience: options.drain,
+            phase: Arc::clone(&phase),
+            drain,
+        };
+        let thread = thread::Builder::new().name("nuthatch-serve".to_owned());
+        let thread = thread.spawn(move || serving.run(runtime, transport, service, listeners))?;
+        info!(target: "nuthatch::rpc", ?addresses, "started");
+        Ok(Self { addresses, phase, figures, budget, thread: Some(thread) })
+    }
+
+    /// Where it listens, with the ports that were free.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// What stops this server, from any thread.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(Arc::clone(&self.phase))
+    }
+
+    /// Bytes that requests and answers take at present.
+    pub fn held_bytes(&self) -> u64 {
+        self.budget.held()
+    }
+
+    /// Calls that are under way.
+    pub fn open_calls(&self) -> u64 {
+        self.figures.open()
+    }
+
+    /// What it counts, in Prometheus's text.
+    pub fn exposition(&self) -> String {
+        let mut text = self.figures.exposition();
+        let name = "nuthatch_rpc_held_bytes";
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "# HELP {name} Bytes that requests and answers take.");
+        let _ = writeln!(text, "# TYPE {name} gauge\n{name} {}", self.held_bytes());
+        text
+    }
+
+    /// Waits until the server has stopped.
+    pub fn wait(mut self) -> io::Result<()> {
+        self.join()
+    }
+
+    fn join(&mut self) -> io::Result<()> {
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        let ended = thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread died")));
+        info!(target: "nuthatch::rpc", "stopped");
+        ended
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stopper().stop();
+        // Whoever wants to know calls `wait`.
+        let _ = self.join();
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("addresses", &self.addresses).finish_non_exhaustive()
+    }
+}
+
+/// HTTP/2 with its limits.
+fn transport(options: &Options) -> io::Result<Transport> {
+    let transport = Transport::builder()
+        .max_concurrent_streams(options.streams)
+        .initial_stream_window_size(CALL_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .http2_keepalive_interval(Some(SIGN_OF_LIFE))
+        .http2_keepalive_timeout(Some(SIGN_OF_LIFE))
+        .http2_max_header_list_size(HEADERS_MOST);
+    let Some(tls) = &options.tls else { return Ok(transport) };
+    transport.tls_config(tls.config()).map_err(|error| {
+        let mut text = error.to_string();
+        if let Some(cause) = std::error::Error::source(&error) {
+            text = format!("{text}: {cause}");
+        }
+        io::Error::new(io::ErrorKind::InvalidInput, format!("certificate and key: {text}"))
+    })
+}
+
+/// What the thread that serves needs.
+struct Serving {
+    connections: usize,
+    patience: Duration,
+    phase: Arc<watch::Sender<Phase>>,
+    drain: Drain,
+}
+
+type Layered = Transport<tower_layer::Stack<Gate, tower_layer::Identity>>;
+
+impl Serving {
+    fn run(
+        self,
+        runtime: Runtime,
+        transport: Layered,
+        service: StoreServer<Service>,
+        listeners: Vec<TcpListener>,
+    ) -> io::Result<()> {
+        let served = runtime.block_on(self.serve(transport, service, listeners));
+        runtime.shutdown_timeout(FAREWELL);
+        served
+    }
+
+    async fn serve(
+        self,
+        mut transport: Layered,
+        service: StoreServer<Service>,
+        listeners: Vec<TcpListener>,
+    ) -> io::Result<()> {
+        let listeners = listeners.into_iter().map(tokio::net::TcpListener::from_std);
+        let listeners = listeners.collect::<io::Result<Vec<_>>>()?;
+        let connections = ReceiverStream::new(accept(listeners, self.connections));
+        let (reporter, health) = tonic_health::server::health_reporter();
+        reporter.set_serving::<StoreServer<Service>>().await;
+        let reflection = tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(crate::proto::DESCRIPTOR)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+            .build_v1()
+            .map_err(io::Error::other)?;
+        let routes = Routes::new(service).add_service(health).add_service(reflection);
+        let begun = self.drain.clone().begun();
+        let stop = async {
+            begun.await;
+            // Whoever balances load over several servers is told first.
+            reporter.set_not_serving::<StoreServer<Service>>().await;
+        };
+        let served = transport.add_routes(routes).serve_with_incoming_shutdown(connections, stop);
+        let over = async {
+            self.drain.begun().await;
+            tokio::time::sleep(self.patience).await;
+            self.phase.send_replace(Phase::Ended);
+            // Streams have told their clients by then.
+            tokio::time::sleep(FAREWELL).await;
+        };
+        tokio::select! {
+            served = served => served.map_err(io::Error::other),
+            () = over => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `Backup`: a copy of the store, through a pipe.
+
+use super::Shared;
+use super::answers::{Answers, Outlet};
+use crate::error::{Error, Result};
+use crate::gate::Call;
+use crate::proto;
+use bytes::{Bytes, BytesMut};
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+/// Bytes of a message.
+const PART: usize = 64 << 10;
+
+pub(super) fn start(
+    shared: Arc<Shared>,
+    call: Call,
+    compact: bool,
+) -> Result<Answers<proto::BackupResponse>> {
+    let failed = |act: &str, error: std::io::Error| Error::internal(format!("{act}: {error}"));
+    let (reader, writer) = std::io::pipe().map_err(|e| failed("make a pipe", e))?;
+    let reader = Receiver::from_owned_fd(OwnedFd::from(reader));
+    let reader = reader.map_err(|e| failed("make a pipe", e))?;
+    let (done, ended) = oneshot::channel();
+    let (store, writer) = (shared.store.clone(), File::from(OwnedFd::from(writer)));
+    // A thread of its own, since it takes as long as the client does. It fails, and ends, when
+    // nobody reads the pipe any more.
+    let thread = std::thread::Builder::new().name("nuthatch-backup".to_owned());
+    let copying = thread.spawn(move || {
+        let copied = store.backup_to(&writer, compact);
+        drop(writer);
+        // Nobody may want to know any more.
+        let _ = done.send(copied);
+    });
+    copying.map_err(|e| failed("start a thread", e))?;
+    let idle = shared.limits.idle;
+    Ok(Answers::start(call, move |outlet| async move {
+        pass_on(&shared, reader, &outlet, idle).await?;
+        match ended.await {
+            Ok(copied) => Ok(copied?),
+            Err(_) => Err(Error::internal("the thread that copies died")),
+        }
+    }))
+}
+
+/// Sends what comes through the pipe, until its end.
+async fn pass_on(
+    shared: &Shared,
+    mut pipe: Receiver,
+    outlet: &Outlet<proto::BackupResponse>,
+    idle: Duration,
+) -> Result<()> {
+    loop {
+        let charge = shared.budget.charge(PART as u64)?;
+        let mut part = BytesMut::with_capacity(PART);
+        while part.len() < PART {
+            let read = pipe.read_buf(&mut part).await;
+            if read.map_err(|e| Error::internal(format!("read a pipe: {e}")))? == 0 {
+                break;
+            }
+        }
+        if part.is_empty() {
+            return Ok(());
+        }
+        let data: Bytes = part.freeze();
+        let sent = outlet.send(proto::BackupResponse { data }, Some(charge));
+        // The copy is made in a transaction, which ends when the pipe is closed here.
+        timeout(idle, sent).await.map_err(|_| Error::expired())?;
+    }
+}

@@ -1,0 +1,83 @@
+//! `Batch`: many batches in flight, acknowledged in order.
+
+use super::answers::{Answers, Outlet};
+use super::{Shared, writes};
+use crate::budget::Charge;
+use crate::convert;
+use crate::error::{Error, Result};
+use crate::gate::Call;
+use crate::proto;
+use crate::proto::batch_response::Outcome;
+use nuthatch_store::Ack;
+use prost::Message;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tonic::Streaming;
+
+/// A batch that was read, and what became of it so far.
+struct Pending {
+    id: u64,
+    submitted: Result<Ack>,
+    /// For the memory it takes until it is written.
+    charge: Option<Charge>,
+}
+
+pub(super) fn start(
+    shared: Arc<Shared>,
+    call: Call,
+    requests: Streaming<proto::BatchRequest>,
+) -> Answers<proto::BatchResponse> {
+    let (pending, submitted) = mpsc::channel(shared.limits.batches_in_flight);
+    let drain = call.drain.clone();
+    Answers::start(call, move |outlet| async move {
+        let take = async move {
+            tokio::select! {
+                // What was submitted by then is acknowledged.
+                () = drain.begun() => Err(Error::draining()),
+                taken = take(&shared, requests, pending) => taken,
+            }
+        };
+        let (taken, ()) = tokio::join!(take, acknowledge(submitted, outlet));
+        taken
+    })
+}
+
+/// Reads batches and submits them, until the client has no more.
+async fn take(
+    shared: &Arc<Shared>,
+    mut requests: Streaming<proto::BatchRequest>,
+    pending: mpsc::Sender<Pending>,
+) -> Result<()> {
+    loop {
+        // Room first: a batch that was submitted is never forgotten.
+        let Ok(room) = pending.reserve().await else { return Ok(()) };
+        let Some(request) = requests.message().await? else { return Ok(()) };
+        let (id, charge) = (request.id, shared.budget.charge(request.encoded_len() as u64));
+        let (submitted, charge) = match charge {
+            Ok(charge) => (submit(shared, request).await, Some(charge)),
+            Err(error) => (Err(error), None),
+        };
+        room.send(Pending { id, submitted, charge });
+    }
+}
+
+async fn submit(shared: &Arc<Shared>, request: proto::BatchRequest) -> Result<Ack> {
+    let batch = writes::batch(shared, request.writes).await?;
+    Ok(writes::submit(shared, batch).await?)
+}
+
+/// Answers each batch when it is written. The store writes them in their order.
+async fn acknowledge(mut submitted: mpsc::Receiver<Pending>, outlet: Outlet<proto::BatchResponse>) {
+    while let Some(Pending { id, submitted, charge }) = submitted.recv().await {
+        let written = match submitted {
+            Ok(ack) => ack.await.map_err(Error::from),
+            Err(error) => Err(error),
+        };
+        let outcome = match written {
+            Ok(written) => Outcome::Written(convert::written_message(written)),
+            Err(error) => Outcome::Problem(convert::problem_message(&error)),
+        };
+        drop(charge);
+        outlet.send(proto::BatchResponse { id, outcome: Some(outcome) }, None).await;
+    }
+}

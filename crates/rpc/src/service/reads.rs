@@ -1,0 +1,73 @@
+//! Lookups, in a transaction of their own or in one that is there.
+
+use super::Shared;
+use crate::budget::Charge;
+use crate::convert;
+use crate::error::{Error, Result};
+use crate::proto;
+use bytes::Bytes;
+use nuthatch_store::{Entry, Read, ReadTxn};
+
+/// What a message has beyond the values in it, at most: for each value, and once.
+const AROUND: usize = 64;
+
+pub(super) fn get(shared: &Shared, request: &proto::GetRequest) -> Result<proto::GetResponse> {
+    // Before the transaction, which would not see a table that is opened later.
+    shared.tables.find(&request.table)?;
+    get_in(shared, &shared.store.snapshot()?, request)
+}
+
+pub(super) fn get_in(
+    shared: &Shared,
+    txn: &ReadTxn<'static>,
+    request: &proto::GetRequest,
+) -> Result<proto::GetResponse> {
+    let table = shared.tables.find(&request.table)?;
+    let found = txn.entry(&table, &request.key)?;
+    let _charge = room(shared, found.map_or(0, |entry| entry.value.len()), 1)?;
+    Ok(proto::GetResponse { entry: found.map(entry), snapshot: txn.id() })
+}
+
+pub(super) fn get_many(
+    shared: &Shared,
+    request: &proto::GetManyRequest,
+) -> Result<proto::GetManyResponse> {
+    shared.tables.find(&request.table)?;
+    get_many_in(shared, &shared.store.snapshot()?, request)
+}
+
+pub(super) fn get_many_in(
+    shared: &Shared,
+    txn: &ReadTxn<'static>,
+    request: &proto::GetManyRequest,
+) -> Result<proto::GetManyResponse> {
+    let table = shared.tables.find(&request.table)?;
+    let found = request.keys.iter().map(|key| txn.entry(&table, key));
+    let found = found.collect::<Result<Vec<_>, _>>()?;
+    let bytes = found.iter().flatten().map(|entry| entry.value.len()).sum();
+    let _charge = room(shared, bytes, found.len())?;
+    let lookups = found.into_iter().map(|found| proto::Lookup { entry: found.map(entry) });
+    Ok(proto::GetManyResponse { lookups: lookups.collect(), snapshot: txn.id() })
+}
+
+pub(super) fn count(shared: &Shared, request: proto::CountRequest) -> Result<proto::CountResponse> {
+    let table = shared.tables.find(&request.table)?;
+    let txn = shared.store.read()?;
+    let count = txn.count(&table, &convert::range(request.range))?;
+    Ok(proto::CountResponse { count, snapshot: txn.id() })
+}
+
+/// Holds the memory of an answer with so many values of so many bytes together.
+fn room(shared: &Shared, bytes: usize, values: usize) -> Result<Charge> {
+    let len = bytes + AROUND * (values + 1);
+    let most = shared.limits.message_bytes + AROUND * (values + 1);
+    if len > most {
+        return Err(Error::too_long(len, shared.limits.message_bytes));
+    }
+    shared.budget.charge(len as u64)
+}
+
+fn entry(entry: Entry<'_>) -> proto::Entry {
+    let Entry { value, version, expires_at_ms } = entry;
+    proto::Entry { value: Bytes::copy_from_slice(value), version, expires_at_ms }
+}

@@ -1,0 +1,131 @@
+//! `Txn`: reads from one state of the store, then writes that happen if conditions hold.
+
+use super::answers::{Answers, Outlet};
+use super::{Shared, on_thread, reads, scan, writes};
+use crate::convert;
+use crate::error::{Error, Result};
+use crate::gate::{Call, until};
+use crate::proto;
+use crate::proto::committed::Outcome;
+use crate::proto::txn_request::Act;
+use crate::proto::txn_response::Answer;
+use crate::rows::Rows;
+use nuthatch_store::{Error as StoreError, Read, ReadTxn};
+use prost::Message;
+use std::sync::Arc;
+use tokio::time::Instant;
+use tonic::Streaming;
+
+/// A transaction that is open.
+struct Open {
+    txn: ReadTxn<'static>,
+    since: Instant,
+}
+
+pub(super) fn start(
+    shared: Arc<Shared>,
+    call: Call,
+    requests: Streaming<proto::TxnRequest>,
+) -> Answers<proto::TxnResponse> {
+    let allowed = call.clone();
+    Answers::start(call, move |outlet| run(shared, allowed, requests, outlet))
+}
+
+async fn run(
+    shared: Arc<Shared>,
+    call: Call,
+    mut requests: Streaming<proto::TxnRequest>,
+    outlet: Outlet<proto::TxnResponse>,
+) -> Result<()> {
+    let mut open: Option<Open> = None;
+    loop {
+        let request = tokio::select! {
+            request = requests.message() => request?,
+            () = until(limit(&shared, open.as_ref())) => return Err(Error::expired()),
+        };
+        let Some(request) = request else { return Ok(()) };
+        let charge = shared.budget.charge(request.encoded_len() as u64)?;
+        let answer = match request.act {
+            None => return Err(Error::argument("act: expected one, found none")),
+            Some(Act::Commit(commit)) => {
+                call.check_write()?;
+                // What is written could not be reclaimed, nor the map moved, while it is open.
+                drop(open);
+                let commit = Answer::Commit(commit_all(&shared, commit).await?);
+                outlet.send(proto::TxnResponse { answer: Some(commit) }, None).await;
+                return Ok(());
+            }
+            Some(act) => {
+                let with = Arc::clone(&shared);
+                let (txn, answer) = on_thread(move || read(&with, open, act)).await?;
+                open = Some(txn);
+                answer
+            }
+        };
+        drop(charge);
+        let message = proto::TxnResponse { answer: Some(answer) };
+        let charge = shared.budget.charge(message.encoded_len() as u64)?;
+        tokio::select! {
+            () = outlet.send(message, Some(charge)) => {}
+            () = until(limit(&shared, open.as_ref())) => return Err(Error::expired()),
+        }
+    }
+}
+
+/// Until when something must happen for the transaction to stay.
+fn limit(shared: &Shared, open: Option<&Open>) -> Option<Instant> {
+    let limits = &shared.limits;
+    open.map(|open| (open.since + limits.longest).min(Instant::now() + limits.idle))
+}
+
+/// Reads in the transaction, which begins with the first read.
+fn read(shared: &Shared, open: Option<Open>, act: Act) -> Result<(Open, Answer)> {
+    let name = match &act {
+        Act::Get(get) => &get.table,
+        Act::GetMany(get) => &get.table,
+        Act::Scan(scan) => &scan.table,
+        Act::Commit(_) => return Err(Error::internal("a commit is no read")),
+    };
+    // A transaction does not see a table that is opened after it began.
+    shared.tables.find(name)?;
+    let open = match open {
+        Some(open) => open,
+        None => Open { txn: shared.store.snapshot()?, since: Instant::now() },
+    };
+    let answer = match act {
+        Act::Get(get) => Answer::Get(reads::get_in(shared, &open.txn, &get)?),
+        Act::GetMany(get) => Answer::GetMany(reads::get_many_in(shared, &open.txn, &get)?),
+        Act::Scan(scan) => Answer::Scan(rows(shared, &open.txn, &scan)?),
+        Act::Commit(_) => return Err(Error::internal("a commit is no read")),
+    };
+    Ok((open, answer))
+}
+
+/// Rows that fit in one message.
+fn rows(shared: &Shared, txn: &ReadTxn<'static>, request: &proto::ScanRequest) -> Result<Rows> {
+    if request.across_snapshots {
+        return Err(Error::argument("across_snapshots: expected false in a transaction"));
+    }
+    let table = shared.tables.find(&request.table)?;
+    let wanted = scan::wanted(shared, request);
+    let mut rows = Rows::default().seen_at(txn.id(), txn.sequence()?);
+    let mut room = scan::Room::new(shared, request);
+    for row in txn.scan(&table, &wanted)? {
+        let (key, value) = row?;
+        if !room.take(key, value)? {
+            break;
+        }
+        rows.push(key, value);
+    }
+    Ok(rows)
+}
+
+async fn commit_all(shared: &Arc<Shared>, commit: proto::Commit) -> Result<proto::Committed> {
+    let batch = writes::batch(shared, commit.writes).await?;
+    let outcome = match writes::submit(shared, batch).await?.await {
+        Ok(written) => Outcome::Written(convert::written_message(written)),
+        Err(StoreError::ConditionUnmet { write }) => Outcome::Unmet(write as u64),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(proto::Committed { outcome: Some(outcome) })
+}

@@ -1,0 +1,120 @@
+//! What clients that take nothing make a server hold: a little memory, and no transaction for long.
+
+use super::served::{Served, TABLE, key, options, served_to};
+use nuthatch_rpc::{ClientOptions, Options, Scan};
+use std::time::Duration;
+
+const ROWS: u32 = 12_000;
+const BATCH: usize = 64 << 10;
+const HOURS: Duration = Duration::from_hours(9);
+
+/// A server of 12 MB of rows, and a client that takes 64 KiB on its own account.
+fn many_rows(options: &Options) -> Served {
+    let client = ClientOptions::new().window_bytes(64 << 10);
+    let served = served_to(&options.clone().batch_bytes(BATCH), &client);
+    served.fill(ROWS, 1000);
+    served
+}
+
+#[test]
+fn a_scan_that_nobody_takes_holds_little_and_its_transaction_ends() {
+    let served = many_rows(&options().idle(Duration::from_millis(20)));
+    let mut stream = served.client.scan(TABLE, &Scan::all());
+    let first = served.wait(stream.next()).expect("a batch").expect("rows");
+    served.until(|served| served.open_transactions() == 0);
+    // What is with the network, what waits, and what was made for after that.
+    let held = served.server.held_bytes();
+    assert!(held > 0 && held <= 4 * (BATCH as u64 + 3000), "{held}");
+    let mut came = first.len();
+    let error = loop {
+        match served.wait(stream.next()).expect("an error before the end") {
+            Ok(batch) => came += batch.len(),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!((error.code(), error.status()), ("expired", 10));
+    assert!(came < ROWS as usize, "{came}");
+    // It goes on after the last row that came.
+    let mut rest = served.client.scan(TABLE, &stream.rest());
+    let next = served.wait(rest.next()).expect("a batch").expect("rows");
+    assert_eq!(next.get(0).expect("a row").0, key(came as u32));
+}
+
+#[test]
+fn a_scan_across_snapshots_goes_on_in_a_later_one() {
+    let served = many_rows(&options().idle(Duration::from_millis(20)));
+    let mut stream = served.client.scan(TABLE, &Scan::all().across_snapshots());
+    let first = served.wait(stream.next()).expect("a batch").expect("rows");
+    served.until(|served| served.open_transactions() == 0);
+    served.store.delete(&served.table, &key(ROWS - 1)).expect("deleted");
+    let (mut came, mut last) = (first.len(), first.snapshot_id());
+    while let Some(batch) = served.wait(stream.next()) {
+        let batch = batch.expect("rows");
+        assert_eq!(batch.get(0).expect("a row").0, key(came as u32));
+        came += batch.len();
+        assert!(batch.snapshot_id() >= last);
+        last = batch.snapshot_id();
+    }
+    assert_eq!(came, ROWS as usize - 1);
+    assert!(last > first.snapshot_id());
+}
+
+#[test]
+fn a_scan_that_takes_too_long_altogether_loses_its_transaction() {
+    let served = many_rows(&options().idle(HOURS).longest(Duration::from_millis(20)));
+    let mut stream = served.client.scan(TABLE, &Scan::all());
+    served.wait(stream.next()).expect("a batch").expect("rows");
+    served.until(|served| served.open_transactions() == 0);
+    let error = loop {
+        if let Err(error) = served.wait(stream.next()).expect("an error before the end") {
+            break error;
+        }
+    };
+    assert_eq!(error.code(), "expired");
+}
+
+#[test]
+fn a_scan_that_is_given_up_ends_at_once() {
+    let served = many_rows(&options().idle(HOURS).longest(HOURS));
+    let mut stream = served.client.scan(TABLE, &Scan::all());
+    served.wait(stream.next()).expect("a batch").expect("rows");
+    served.until(|served| served.open_transactions() == 1);
+    drop(stream);
+    served.until(|served| served.open_transactions() == 0);
+    served.until(|served| served.server.open_calls() == 0 && served.server.held_bytes() == 0);
+}
+
+#[test]
+fn a_client_that_vanishes_leaves_nothing_behind() {
+    let Served { server, client, store, .. } = many_rows(&options().idle(HOURS).longest(HOURS));
+    // The runtime is gone, and with it the connection.
+    drop(client);
+    while store.stat().expect("a store").open_transactions > 0 || server.open_calls() > 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(server.held_bytes(), 0);
+}
+
+#[test]
+fn a_backup_that_nobody_takes_ends() {
+    let served = many_rows(&options().idle(Duration::from_millis(20)));
+    let mut backup = served.wait(served.client.backup(false)).expect("a stream");
+    served.wait(backup.next()).expect("bytes").expect("bytes");
+    served.until(|served| served.open_transactions() == 0);
+    let error = loop {
+        if let Err(error) = served.wait(backup.next()).expect("an error before the end") {
+            break error;
+        }
+    };
+    assert_eq!(error.code(), "expired");
+}
+
+#[test]
+fn a_transaction_that_nobody_uses_ends() {
+    let served = many_rows(&options().idle(Duration::from_millis(20)));
+    let mut txn = served.wait(served.client.txn()).expect("a transaction");
+    served.wait(txn.get(TABLE, &key(1))).expect("read");
+    served.until(|served| served.open_transactions() == 0);
+    let error = served.wait(txn.get(TABLE, &key(1))).expect_err("it has ended");
+    assert_eq!(error.code(), "expired");
+}

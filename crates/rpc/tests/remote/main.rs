@@ -1,0 +1,12 @@
+//! A store on the other side of a socket: every call, and what happens when something goes wrong.
+
+mod batches;
+mod calls;
+mod deadlines;
+mod draining;
+mod held;
+mod scans;
+mod security;
+mod served;
+mod txns;
+mod watches;

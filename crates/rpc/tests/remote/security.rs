@@ -1,0 +1,234 @@
+//! Who may call, and over what.
+
+use super::served::{TABLE, code, is, options};
+use nuthatch_rpc::{
+    Batch, BatchWriterOptions, Client, ClientOptions, ClientTls, Options, Server, ServerTls, Tokens,
+};
+use nuthatch_store::{Options as StoreOptions, Store};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use std::path::PathBuf;
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+use tonic::transport::Channel;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
+use tonic_reflection::pb::v1::ServerReflectionRequest;
+use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
+use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
+use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
+
+type Issuer = CertifiedIssuer<'static, KeyPair>;
+
+fn issuer() -> Issuer {
+    let mut params = CertificateParams::new(Vec::new()).expect("a name");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("an issuer")
+}
+
+/// A folder with files in PEM.
+struct Files(TempDir);
+
+impl Files {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        path
+    }
+
+    /// A certificate for this machine and its key.
+    fn identity(&self, name: &str, issuer: &Issuer) -> (PathBuf, PathBuf) {
+        let key = KeyPair::generate().expect("a key");
+        let params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+        let cert = params.signed_by(&key, issuer).expect("a certificate");
+        let key = self.write(&format!("{name}.key"), &key.serialize_pem());
+        (self.write(&format!("{name}.pem"), &cert.pem()), key)
+    }
+}
+
+struct Secured {
+    server: Server,
+    runtime: Runtime,
+    folder: TempDir,
+}
+
+fn secured(options: &Options) -> Secured {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Store::open(folder.path().join("store"), &StoreOptions::new()).expect("a store");
+    store.table(TABLE).expect("a table");
+    let server = Server::start(store, options).expect("a server");
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    Secured { server, runtime, folder }
+}
+
+impl Secured {
+    fn connect(&self, scheme: &str, options: &ClientOptions) -> nuthatch_rpc::Result<Client> {
+        let port = self.server.addresses()[0].port();
+        let address = format!("{scheme}://localhost:{port}");
+        let options = options.clone().retries(0);
+        self.runtime.block_on(Client::connect_with(&address, &options))
+    }
+
+    fn put(&self, client: &Client) -> nuthatch_rpc::Result<()> {
+        self.runtime.block_on(client.put(TABLE, b"a", b"1")).map(|_| ())
+    }
+}
+
+#[test]
+fn tls_protects_those_who_expect_it() {
+    let (files, issuer, stranger) = (Files::new(), issuer(), issuer());
+    let (cert, key) = files.identity("server", &issuer);
+    let tls = ServerTls::open(&cert, &key).expect("files");
+    let secured = secured(&options().tls(tls));
+    let ca = |issuer: &Issuer| {
+        let path = files.write("ca.pem", &issuer.pem());
+        ClientOptions::new().tls(ClientTls::open(&path).expect("a file"))
+    };
+    let client = secured.connect("grpcs", &ca(&issuer)).expect("a client");
+    secured.put(&client).expect("written");
+    let error = secured.connect("grpcs", &ca(&stranger)).expect_err("another issuer");
+    assert_eq!(error.code(), "transport");
+    // One that speaks no TLS may connect, and gets no further.
+    let plain = secured.connect("grpc", &ClientOptions::new());
+    let refused = plain.and_then(|client| secured.put(&client)).expect_err("no TLS");
+    assert_eq!(refused.code(), "transport");
+    let files_left = secured.folder.path().join("store");
+    assert!(files_left.exists());
+}
+
+#[test]
+fn clients_need_a_certificate_where_the_server_asks_for_one() {
+    let (files, issuer, stranger) = (Files::new(), issuer(), issuer());
+    let ca = files.write("ca.pem", &issuer.pem());
+    let (cert, key) = files.identity("server", &issuer);
+    let tls = ServerTls::open(&cert, &key).expect("files").client_ca(&ca).expect("a file");
+    let secured = secured(&options().tls(tls));
+    let with = |issuer: &Issuer| {
+        let (cert, key) = files.identity("client", issuer);
+        let tls = ClientTls::open(&ca).expect("a file").identity(&cert, &key).expect("files");
+        ClientOptions::new().tls(tls)
+    };
+    let client = secured.connect("grpcs", &with(&issuer)).expect("a client");
+    secured.put(&client).expect("written");
+    let without = ClientOptions::new().tls(ClientTls::open(&ca).expect("a file"));
+    for options in [without, with(&stranger)] {
+        let refused = secured.connect("grpcs", &options);
+        let refused = refused.and_then(|client| secured.put(&client)).expect_err("no certificate");
+        assert_eq!(refused.code(), "transport");
+    }
+}
+
+#[test]
+fn files_that_are_wrong_are_named() {
+    let (files, issuer) = (Files::new(), issuer());
+    let (cert, key) = files.identity("server", &issuer);
+    let (_, other) = files.identity("other", &issuer);
+    let empty = files.write("empty.pem", "nothing");
+    let missing = empty.with_file_name("missing.pem");
+    for (cert, key, problem) in [
+        (&missing, &key, "missing.pem: No such file"),
+        (&empty, &key, "empty.pem: expected certificates in PEM, found none"),
+        (&cert, &empty, "empty.pem: expected a private key in PEM, found none"),
+    ] {
+        let error = ServerTls::open(cert, key).expect_err(problem).to_string();
+        assert!(error.contains(problem), "{error}");
+    }
+    let tls = ServerTls::open(&cert, &other).expect("files that do not belong together");
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Store::open(folder.path().join("store"), &StoreOptions::new()).expect("a store");
+    let error = Server::start(store, &options().tls(tls)).expect_err("a key of another");
+    assert!(error.to_string().starts_with("certificate and key: "), "{error}");
+}
+
+#[test]
+fn tokens_allow_reading_or_writing() {
+    let tokens = Tokens::parse("token app write >robin\ntoken page read >wren\n").expect("tokens");
+    let secured = secured(&options().tokens(tokens));
+    let connect = |token: Option<&str>| {
+        let options = ClientOptions::new();
+        let options = token.map_or(options.clone(), |token| options.token(token));
+        secured.connect("grpc", &options).expect("a client")
+    };
+    secured.put(&connect(Some("robin"))).expect("written");
+    let reader = connect(Some("wren"));
+    let (runtime, forbidden) = (&secured.runtime, is("forbidden", 7));
+    assert!(runtime.block_on(reader.get(TABLE, b"a")).expect("read").is_some());
+    assert_eq!(code(secured.put(&reader)), forbidden);
+    let writer = runtime.block_on(reader.batch_writer(&BatchWriterOptions::new()));
+    assert_eq!(code(writer), forbidden);
+    let batch = runtime.block_on(reader.write_batch(Batch::new().delete(TABLE, b"a")));
+    assert_eq!(code(batch), forbidden);
+    for token in [None, Some("robi"), Some("eagle")] {
+        let stranger = connect(token);
+        let got = runtime.block_on(stranger.get(TABLE, b"a"));
+        assert_eq!(code(got), is("unauthenticated", 16), "{token:?}");
+    }
+    assert!(runtime.block_on(reader.get(TABLE, b"a")).expect("read").is_some());
+}
+
+#[test]
+fn health_and_reflection_need_no_token() {
+    let tokens = Tokens::parse("token app write >robin").expect("tokens");
+    let secured = secured(&options().tokens(tokens));
+    let uri = format!("http://{}", secured.server.addresses()[0]);
+    secured.runtime.block_on(async {
+        let channel = Channel::from_shared(uri).expect("an address").connect().await;
+        let channel = channel.expect("a server");
+        let service = "nuthatch.store.v1.Store".to_owned();
+        let mut health = HealthClient::new(channel.clone());
+        for service in ["", &service] {
+            let request = HealthCheckRequest { service: service.to_owned() };
+            let answer = health.check(request).await.expect("an answer");
+            assert_eq!(answer.into_inner().status, 1, "{service} serves");
+        }
+        let request = ServerReflectionRequest {
+            host: String::new(),
+            message_request: Some(MessageRequest::FileContainingSymbol(service)),
+        };
+        let mut reflection = ServerReflectionClient::new(channel);
+        let answers = reflection.server_reflection_info(tokio_stream::iter([request])).await;
+        let answer = answers.expect("an answer").into_inner().message().await;
+        match answer.expect("an answer").expect("an answer").message_response {
+            Some(MessageResponse::FileDescriptorResponse(found)) => {
+                let file = found.file_descriptor_proto.concat();
+                let comment = b"The value of a key.";
+                let told = file.windows(comment.len()).any(|part| part == comment);
+                assert!(told, "with its comments");
+            }
+            other => panic!("expected a file, found {other:?}"),
+        }
+    });
+}
+
+#[test]
+fn addresses_that_others_reach_need_tls_and_tokens_or_certificates() {
+    let (files, issuer) = (Files::new(), issuer());
+    let ca = files.write("ca.pem", &issuer.pem());
+    let (cert, key) = files.identity("server", &issuer);
+    let tls = || ServerTls::open(&cert, &key).expect("files");
+    let tokens = || Tokens::parse("token app write >robin").expect("tokens");
+    let open = || Options::new(vec!["0.0.0.0:0".parse().expect("an address")]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Store::open(folder.path().join("store"), &StoreOptions::new()).expect("a store");
+    let start = |options: &Options| Server::start(store.clone(), options);
+    for (options, problem) in [
+        (open(), "expected TLS, found none"),
+        (open().tokens(tokens()), "expected TLS, found none"),
+        (open().tls(tls()), "expected tokens, or certificates of clients, found none"),
+        (Options::new(Vec::new()), "expected an address to listen at, found none"),
+    ] {
+        let error = start(&options).expect_err(problem).to_string();
+        assert!(error.ends_with(problem), "{error}");
+    }
+    for options in [
+        open().tls(tls()).tokens(tokens()),
+        open().tls(tls().client_ca(&ca).expect("a file")),
+        open().insecure(true),
+    ] {
+        start(&options).expect("a server");
+    }
+}

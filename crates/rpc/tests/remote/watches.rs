@@ -1,0 +1,76 @@
+//! Watches.
+
+use super::served::{Served, TABLE, code, is, served};
+use nuthatch_rpc::WatchStream;
+use nuthatch_store::{Act, Change, Range, Start};
+
+fn next(served: &Served, watch: &mut WatchStream) -> Vec<Change> {
+    served.wait(watch.next()).expect("no end").expect("changes")
+}
+
+fn told(changes: &[Change]) -> Vec<(Act, String, &[u8], &[u8])> {
+    changes.iter().map(|c| (c.act, c.table.clone(), &c.key[..], &c.value[..])).collect()
+}
+
+#[test]
+fn changes_come_in_order_and_a_watch_goes_on_after_any_of_them() {
+    let served = served();
+    served.store.keep_changes(1000, 1 << 20).expect("kept");
+    let mut all = served.watch(Start::Now).expect("a watch");
+    let users = Range::prefix("user:");
+    let watch = served.client.watch(Some(TABLE), &users, Start::Now);
+    let mut some = served.wait(watch).expect("a watch");
+    assert_eq!(all.sequence(), some.sequence());
+    let begun = all.sequence();
+    let batch = nuthatch_rpc::Batch::new()
+        .put(TABLE, b"user:1", b"")
+        .put("", b"elsewhere", b"x")
+        .delete(TABLE, b"user:1");
+    let written = served.wait(served.client.write_batch(batch)).expect("written");
+    let changes = next(&served, &mut all);
+    let birds = TABLE.to_owned();
+    let expected = [
+        (Act::Put, birds.clone(), &b"user:1"[..], &b""[..]),
+        (Act::Put, String::new(), b"elsewhere", b"x"),
+        (Act::Delete, birds, b"user:1", b""),
+    ];
+    assert_eq!(told(&changes), expected);
+    assert!(changes.iter().all(|change| change.transaction == written.transaction));
+    assert_eq!((all.sequence(), changes[2].sequence), (written.sequence, written.sequence));
+    assert_eq!(next(&served, &mut some), [changes[0].clone(), changes[2].clone()]);
+    for (start, skipped) in [(Start::After(begun), 0), (Start::After(begun + 1), 1)] {
+        let again = served.watch(start);
+        let mut again = again.expect("a watch");
+        assert_eq!(next(&served, &mut again), changes[skipped..]);
+    }
+}
+
+#[test]
+fn a_watch_that_fell_behind_is_told() {
+    let served = served();
+    let none = served.watch(Start::Oldest);
+    assert_eq!(code(none), is("no-changes-kept", 9));
+    served.store.keep_changes(2, 1 << 20).expect("kept");
+    for _ in 0..10 {
+        served.store.put(&served.table, b"a", b"1").expect("written");
+    }
+    let behind = served.watch(Start::After(1));
+    assert_eq!(code(behind), is("fell-behind", 11));
+    let ahead = served.watch(Start::After(1 << 40));
+    assert_eq!(code(ahead), is("ahead", 11));
+    let oldest = served.watch(Start::Oldest);
+    let mut oldest = oldest.expect("a watch");
+    assert_eq!(next(&served, &mut oldest).len(), 2);
+}
+
+#[test]
+fn a_watch_that_waits_holds_no_transaction() {
+    let served = served();
+    served.store.keep_changes(10, 1 << 20).expect("kept");
+    let watch = served.watch(Start::Now);
+    let watch = watch.expect("a watch");
+    served.until(|served| served.open_transactions() == 0);
+    assert_eq!(served.server.open_calls(), 1);
+    drop(watch);
+    served.until(|served| served.server.open_calls() == 0);
+}
