@@ -248,7 +248,7 @@ impl Batch {
         for Queued { work, end, request } in queued {
             let number = works[*work].connection;
             if *shared && D::is_exclusive(request) {
-                send_shown(&mut self.shown, connections, &turn);
+                send_shown(&mut self.shown, connections, server, &turn);
                 turn.be_alone();
             }
             let Some(mut connection) = connections.get(number).filter(|it| it.is_open()) else {
@@ -259,7 +259,7 @@ impl Batch {
             let spans = &self.spans;
             let mut stage = Stage { turn: &turn, connection, server, memcache, spans };
             if D::execute(request, &mut stage).is_err() {
-                send_shown(&mut self.shown, connections, &turn);
+                send_shown(&mut self.shown, connections, server, &turn);
                 let relieved = turn.renew();
                 memcache.flush_if_due(&turn);
                 let Some(found) = connections.get(number) else { continue };
@@ -284,24 +284,32 @@ impl Batch {
                 }
             }
             connection.note_output(*short_of_memory);
-            if connection.blocked {
+            if connection.blocked || connection.takes_more() {
                 // Long answers count before the turn ends, or many would come at once.
                 server.hold(connection.count_memory());
                 *short_of_memory = server.is_short_of_memory();
             }
         }
         self.answer_len = answers_len / queued.len();
-        send_shown(&mut self.shown, connections, &turn);
+        send_shown(&mut self.shown, connections, server, &turn);
     }
 }
 
 /// Sends the values that these connections show, since the turn is about to end.
-fn send_shown(shown: &mut Vec<Number>, connections: &mut Connections, turn: &Turn<'_>) {
+fn send_shown(
+    shown: &mut Vec<Number>,
+    connections: &mut Connections,
+    server: &Server,
+    turn: &Turn<'_>,
+) {
     for number in shown.drain(..) {
         if let Some(connection) = connections.get(number)
             && connection.client.lent.is_shown()
         {
             connection.send_shown(turn);
+            if connection.takes_more() {
+                server.hold(connection.count_memory());
+            }
         }
     }
 }

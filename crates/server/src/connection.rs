@@ -32,6 +32,9 @@ const INPUT_MOST_WHEN_SHORT: usize = 64 << 10;
 /// One that has so much waiting for its turn is not received from before some of that is done.
 const AHEAD_MOST: usize = 64 << 10;
 
+/// What its answers take is counted before the turn ends from so many bytes more on.
+const COUNTED_FROM: usize = 64 << 10;
+
 /// Capacity that an empty buffer of a connection keeps.
 pub(crate) const KEPT: usize = 16 << 10;
 
@@ -260,6 +263,12 @@ impl Connection {
         let more = held.cast_signed() - self.counted.cast_signed();
         self.counted = held;
         more
+    }
+
+    /// Whether its answers take much memory that was not counted.
+    #[inline]
+    pub(crate) fn takes_more(&self) -> bool {
+        self.out.capacity() + self.sending > self.counted + COUNTED_FROM
     }
 
     /// Whether it takes more memory than there is for requests now.

@@ -1,9 +1,9 @@
 //! Turns of a worker, one by one.
 
 use super::*;
-use nuthatch_cache::{Cache, Options as CacheOptions};
+use nuthatch_cache::{Cache, Options as CacheOptions, Write};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use std::io::{Read, Write};
+use std::io::{Read, Write as _};
 use std::os::unix::net::UnixStream;
 
 /// For each reactor a module with a test of each name.
@@ -21,6 +21,7 @@ macro_rules! over_every_reactor {
 over_every_reactor! {
     buffers_of_unknown_connections_come_back
     memory_that_nobody_uses_goes_back_while_there_is_little
+    answers_to_many_who_do_not_read_count_before_the_turn_ends
     a_long_pipeline_leaves_turns_to_others
     many_long_pipelines_leave_turns_to_each_other
     a_long_pipeline_is_executed_although_its_client_sends_no_more
@@ -97,6 +98,28 @@ fn buffers_of_unknown_connections_come_back(kind: Kind) {
             assert!(received, "round {round}: {event:?}");
             worker.take(event).expect("taken");
         }
+    }
+}
+
+/// None of the answers is so long that its client must read first, and together they are longer
+/// than the budget.
+fn answers_to_many_who_do_not_read_count_before_the_turn_ends(kind: Kind) {
+    const MEMORY: u64 = 64 << 20;
+    let common = common(MEMORY, kind);
+    let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
+    let stored = worker.session.turn().set(b"k", &vec![7; 100 << 10], &Write::new()).map(drop);
+    stored.expect("room");
+    let mut clients: Vec<_> = (0..200).map(|_| connect(&mut worker)).collect();
+    for (number, (client, connection)) in clients.iter_mut().enumerate() {
+        if number % 2 == 0 {
+            worker.connections.get(*connection).expect("it is there").client.lent.allow();
+        }
+        client.write_all(&b"GET k\r\n".repeat(9)).expect("sent");
+    }
+    for _ in 0..10 {
+        turn(&mut worker);
+        let held = common.server.held();
+        assert!(held < MEMORY, "{held} bytes are held");
     }
 }
 
