@@ -118,7 +118,8 @@ impl Lent {
     pub fn take_back(&mut self, out: &mut Vec<u8>, start: usize) {
         let is_long = out.len().saturating_sub(start) > KEPT;
         out.truncate(start);
-        if is_long {
+        // Behind long answers that stay, it is not: those would be moved each time.
+        if is_long && start <= KEPT {
             out.shrink_to(KEPT);
         }
         while let Some((_, lease)) = self.leased.pop_back_if(|(at, _)| *at >= start) {
