@@ -169,8 +169,9 @@ impl Options {
         self
     }
 
-    /// What is wrong with them, if something is: an address where anybody could do anything.
-    pub(crate) fn problem(&self) -> Option<String> {
+    /// What is wrong with where it listens, if something is: an address where anybody could do
+    /// anything, or none at all. [`insecure`](Self::insecure) allows the first.
+    pub fn problem(&self) -> Option<String> {
         if self.addresses.is_empty() {
             return Some("expected an address to listen at, found none".to_owned());
         }

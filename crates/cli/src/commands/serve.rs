@@ -37,6 +37,7 @@ use nuthatch_server::admin::Unavailable;
 use nuthatch_server::commands::{Debugging, Server};
 use nuthatch_server::protocol::mrcache::Framing;
 use nuthatch_server::{Address, Listener, Options, Protocol, Reactors, Running};
+pub(crate) use reading::{open_to_all, read_text};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fmt::Write;

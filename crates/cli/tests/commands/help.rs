@@ -2,7 +2,7 @@
 
 use crate::folder::Folder;
 
-const COMMANDS: [&[&str]; 27] = [
+const COMMANDS: [&[&str]; 28] = [
     &[],
     &["build"],
     &["get"],
@@ -24,6 +24,7 @@ const COMMANDS: [&[&str]; 27] = [
     &["store", "compact"],
     &["store", "verify"],
     &["store", "watch"],
+    &["store", "serve"],
     &["bench"],
     &["bench", "snapshot"],
     &["bench", "eviction"],

@@ -14,4 +14,5 @@ mod roundtrip;
 mod serve;
 mod server;
 mod store;
+mod store_remote;
 mod top;

@@ -179,8 +179,8 @@ fn what_is_not_there_is_told() {
     assert_eq!(run(&folder, &["get", "nowhere", "a"]).0, 3);
     assert_eq!(run(&folder, &["watch", "db"]).0, 3, "it keeps no changes");
     let (status, _, stderr) = run(&folder, &["get", "grpc://localhost:1", "a"]);
-    assert_eq!(status, 2);
-    assert!(stderr.contains("expected the folder of a store"), "{stderr}");
+    assert_eq!(status, 3);
+    assert!(stderr.contains("grpc://localhost:1: "), "{stderr}");
     let (status, _, stderr) = run(&folder, &["put", "db", "", "value"]);
     assert_eq!(status, 3);
     assert!(stderr.contains("key: expected 1 to 511 bytes, found 0"), "{stderr}");

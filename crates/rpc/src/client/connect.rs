@@ -17,6 +17,8 @@ pub const DEFAULT_PORT: u16 = 7380;
 /// Bytes that a server may send before the client has looked at them: for a call, and for all.
 const CALL_WINDOW: u32 = 2 << 20;
 const CONNECTION_WINDOW: u32 = 8 << 20;
+/// Bytes of a frame: one message of a scan should not be many.
+const FRAME: u32 = 256 << 10;
 /// A server that does not answer to a sign of life for so long is gone.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(20);
 
@@ -186,6 +188,7 @@ fn endpoint(address: &str, options: &ClientOptions) -> Result<Endpoint> {
         .tcp_nodelay(true)
         .initial_stream_window_size(options.window)
         .initial_connection_window_size(CONNECTION_WINDOW.max(options.window))
+        .max_frame_size(FRAME)
         .http2_keep_alive_interval(SIGN_OF_LIFE)
         .keep_alive_timeout(SIGN_OF_LIFE);
     match (&options.tls, tls) {

@@ -152,7 +152,7 @@ impl Rules {
             (Some(right), _) if right >= needed => return Ok(right),
             (Some(_), _) => return Err(forbidden()),
             (None, Some(_)) => "expected a token that the server knows, found another one",
-            (None, None) => "expected `authorization: Bearer TOKEN`, found none",
+            (None, None) => "expected a token, as `authorization: Bearer TOKEN`, found none",
         };
         Err(Error::new(Code::Unauthenticated, "unauthenticated", message))
     }

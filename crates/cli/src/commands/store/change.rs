@@ -2,11 +2,13 @@
 
 use super::place::{Place, Tabled};
 use super::range::Ranged;
+use super::remote::Remote;
 use crate::commands::{Answer, Failure, shown};
 use crate::figures::grouped;
 use crate::streams::{Stdout, tell};
 use clap::Args;
-use nuthatch_store::{Condition, Kind, WriteTxn};
+use nuthatch_rpc::Batch;
+use nuthatch_store::{Clock as _, Condition, Kind, SystemClock, WriteTxn};
 use std::ffi::OsString;
 use std::io::Read as _;
 
@@ -62,10 +64,15 @@ pub(super) struct Put {
 impl Put {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
         let value = self.value()?;
-        let store = self.place.make()?;
         let stamped = self.stamped || self.expires_in_ms.is_some();
-        let table = self.table.make(&store, stamped.then_some(Kind::Stamped))?;
+        let kind = stamped.then_some(Kind::Stamped);
         let key = self.key.as_encoded_bytes();
+        if let Some(remote) = self.place.remote()? {
+            self.table.make_at(&remote, kind)?;
+            return self.put_at(&remote, key, &value);
+        }
+        let store = self.place.make()?;
+        let table = self.table.make(&store, kind)?;
         let written = store.update(|txn| {
             if let Some(condition) = self.condition()
                 && !txn.holds(&table, key, condition)?
@@ -78,12 +85,37 @@ impl Put {
             }
             Ok(true)
         })?;
-        if written {
-            return Ok(Answer::Whole);
+        Ok(self.answer(written, &store.path().display().to_string()))
+    }
+
+    /// Has a server write it.
+    fn put_at(&self, remote: &Remote, key: &[u8], value: &[u8]) -> Result<Answer, Failure> {
+        let (table, mut batch) = (self.table.name(), Batch::new());
+        if let Some(condition) = self.condition() {
+            batch = batch.check(table, key, condition);
         }
-        let path = store.path().display();
-        tell(format_args!("{path}: the condition does not hold of key {}", shown(key)));
-        Ok(Answer::KeysMissing)
+        batch = match self.expires_in_ms {
+            Some(ms) => {
+                // The server has a clock of its own: both should be right.
+                batch.put_until(table, key, value, SystemClock.now_ms().saturating_add(ms))
+            }
+            None => batch.put(table, key, value),
+        };
+        let written = match remote.wait(remote.client.write_batch(batch)) {
+            Ok(_) => true,
+            Err(error) if error.code() == "condition-unmet" => false,
+            Err(error) => return Err(remote.failure(&error)),
+        };
+        Ok(self.answer(written, &remote.address))
+    }
+
+    fn answer(&self, written: bool, place: &str) -> Answer {
+        if written {
+            return Answer::Whole;
+        }
+        let key = shown(self.key.as_encoded_bytes());
+        tell(format_args!("{place}: the condition does not hold of key {key}"));
+        Answer::KeysMissing
     }
 
     fn condition(&self) -> Option<Condition<'_>> {
@@ -141,15 +173,14 @@ impl Del {
             let message = "expected either keys or a range of them, such as --prefix";
             return Err(Failure::Usage(message.to_owned()));
         }
+        if let Some(remote) = self.place.remote()? {
+            return self.delete_at(&remote);
+        }
         let store = self.place.change()?;
         let table = self.table.find(&store)?;
         if self.range.is_given() {
             let range = self.range.range();
-            let count = store.update(|txn| txn.delete_range(&table, &range))?;
-            let mut stdout = Stdout::new();
-            stdout.put(format!("{} keys\n", grouped(count)).as_bytes())?;
-            stdout.flush()?;
-            return Ok(Answer::Whole);
+            return counted(store.update(|txn| txn.delete_range(&table, &range))?);
         }
         let delete = |txn: &mut WriteTxn<'_>| {
             let keys = self.keys.iter().map(|key| key.as_encoded_bytes());
@@ -162,9 +193,35 @@ impl Del {
             Ok(missing)
         };
         let missing = store.update(delete)?;
-        for key in &missing {
-            tell(format_args!("{}: no key {}", store.path().display(), shown(key)));
-        }
-        Ok(if missing.is_empty() { Answer::Whole } else { Answer::KeysMissing })
+        Ok(told_missing(&missing, &store.path().display().to_string()))
     }
+
+    /// Has a server delete them.
+    fn delete_at(&self, remote: &Remote) -> Result<Answer, Failure> {
+        let (table, client) = (self.table.name(), &remote.client);
+        if self.range.is_given() {
+            return counted(remote.ask(client.delete_range(table, &self.range.range()))?);
+        }
+        let keys: Vec<_> = self.keys.iter().map(|key| key.as_encoded_bytes()).collect();
+        let found = remote.ask(client.get_many(table, &keys))?;
+        let batch = keys.iter().fold(Batch::new(), |batch, key| batch.delete(table, key));
+        remote.ask(client.write_batch(batch))?;
+        let missing = keys.iter().zip(found).filter(|(_, found)| found.is_none());
+        let missing: Vec<_> = missing.map(|(key, _)| key.to_vec()).collect();
+        Ok(told_missing(&missing, &remote.address))
+    }
+}
+
+fn counted(count: u64) -> Result<Answer, Failure> {
+    let mut stdout = Stdout::new();
+    stdout.put(format!("{} keys\n", grouped(count)).as_bytes())?;
+    stdout.flush()?;
+    Ok(Answer::Whole)
+}
+
+fn told_missing(missing: &[Vec<u8>], place: &str) -> Answer {
+    for key in missing {
+        tell(format_args!("{place}: no key {}", shown(key)));
+    }
+    if missing.is_empty() { Answer::Whole } else { Answer::KeysMissing }
 }

@@ -1,12 +1,15 @@
 //! `nuthatch store backup` and `compact`.
 
-use super::place::Place;
+use super::place::{Folder, Place};
+use super::remote::Remote;
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, seconds};
 use crate::streams::Stdout;
 use clap::Args;
 use nuthatch_store::compact;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 const BACKUP_NOTES: &str = "\
@@ -15,6 +18,7 @@ The copy is the state of one moment and a store of its own. Others may read and 
 Examples:
   nuthatch store backup db /backups/today
   nuthatch store backup db /backups/small --compact
+  nuthatch store backup grpc://db:7380 /backups/today
 
 Exit status:
   0  the copy is there, whole and safe
@@ -41,12 +45,49 @@ pub(super) struct Backup {
 impl Backup {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
         let start = Instant::now();
-        self.place.read()?.backup(&self.folder, self.compact)?;
+        match self.place.remote()? {
+            Some(remote) => self.fetch(&remote)?,
+            None => self.place.read()?.backup(&self.folder, self.compact)?,
+        }
         if !self.quiet {
             let (folder, time) = (self.folder.display(), seconds(start.elapsed()));
             say(&format!("{folder}: copied, {time}\n"))?;
         }
         Ok(Answer::Whole)
+    }
+}
+
+impl Backup {
+    /// Has a server send a copy, which appears when it is whole.
+    fn fetch(&self, remote: &Remote) -> Result<(), Failure> {
+        let wrong = |path: &Path| {
+            let path = path.display().to_string();
+            move |error: io::Error| Failure::Error(format!("{path}: {error}"))
+        };
+        let target = self.folder.join("data.mdb");
+        if target.exists() {
+            return Err(wrong(&target)(io::ErrorKind::AlreadyExists.into()));
+        }
+        if !self.folder.is_dir() {
+            fs::create_dir(&self.folder).map_err(wrong(&self.folder))?;
+        }
+        let partial = self.folder.join("data.mdb.partial");
+        let mut file = File::create(&partial).map_err(wrong(&partial))?;
+        let fetched = remote.ask(remote.client.backup(self.compact)).and_then(|mut parts| {
+            while let Some(part) = remote.wait(parts.next()) {
+                let part = part.map_err(|error| remote.failure(&error))?;
+                file.write_all(&part).map_err(wrong(&partial))?;
+            }
+            file.sync_all().map_err(wrong(&partial))?;
+            fs::rename(&partial, &target).map_err(wrong(&target))?;
+            let synced = File::open(&self.folder).and_then(|folder| folder.sync_all());
+            synced.map_err(wrong(&self.folder))
+        });
+        if fetched.is_err() {
+            // It may not be there any more.
+            let _ = fs::remove_file(&partial);
+        }
+        fetched
     }
 }
 
@@ -67,7 +108,7 @@ Exit status:
 #[command(after_long_help = COMPACT_NOTES)]
 pub(super) struct Compact {
     #[command(flatten)]
-    place: Place,
+    place: Folder,
     /// Print nothing
     #[arg(short, long)]
     quiet: bool,

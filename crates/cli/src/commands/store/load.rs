@@ -1,6 +1,7 @@
 //! `nuthatch store load`: rows from files.
 
 use super::place::{Place, Tabled};
+use super::remote::Remote;
 use crate::commands::{Answer, Failure};
 use crate::figures::{grouped, seconds};
 use crate::progress::Display;
@@ -8,6 +9,7 @@ use crate::streams::Stdout;
 use clap::Args;
 use nuthatch_cli::input::{Format, Inputs, Options, RowSink, Step, Type};
 use nuthatch_cli::output::json_value;
+use nuthatch_rpc::{Batch, BatchWriter, BatchWriterOptions};
 use nuthatch_snapshot::Value;
 use nuthatch_store::{Store, Table};
 use std::path::PathBuf;
@@ -15,12 +17,15 @@ use std::time::Instant;
 
 /// Bytes of rows that share a transaction.
 const AT_ONCE: usize = 32 << 20;
+/// Bytes and rows of a batch that is sent to a server.
+const SENT_AT_ONCE: usize = 1 << 20;
+const ROWS_AT_ONCE: usize = 10_000;
 
 const NOTES: &str = "\
 Inputs are those of \"nuthatch build\": JSON lines, TSV, CSV, Parquet and AxonCache text. Strings
 and bytes are stored as they are, other values as JSON text. A key that is there already gets its
 new value. Rows are written in transactions of some 32 MiB; when the command fails, rows before
-the one it names may be there.
+the one it names may be there. A server gets batches of a MiB, and has written all at the end.
 
 Rows whose keys are sorted, and above all that are there, load fastest with --append.
 
@@ -76,42 +81,100 @@ impl Load {
             ..Options::default()
         };
         let inputs = Inputs::new(&self.inputs, options)?;
-        let store = self.place.make()?;
-        let table = self.table.make(&store, None)?;
+        let target = self.target()?;
         let display = Display::new(self.quiet, inputs.total_bytes());
         let mut rows = 0;
         let mut sink = Pending::default();
         let loaded = inputs.for_each(&mut sink, |sink, bytes| {
             if sink.is_full() {
-                rows += self.write(&store, &table, sink)?;
+                rows += self.write(&target, sink)?;
                 display.reading(Step { bytes, rows });
             }
             Ok::<_, Failure>(())
         });
-        let loaded = loaded.and_then(|()| self.write(&store, &table, &mut sink));
+        let loaded = loaded.and_then(|()| self.write(&target, &mut sink));
         display.finish();
         rows += loaded?;
         if !self.quiet {
             let (rows, time) = (grouped(rows), seconds(start.elapsed()));
             let mut stdout = Stdout::new();
-            let path = store.path().display();
-            stdout.put(format!("{path}: {rows} rows, {time}\n").as_bytes())?;
+            let place = target.place();
+            stdout.put(format!("{place}: {rows} rows, {time}\n").as_bytes())?;
             stdout.flush()?;
         }
         Ok(Answer::Whole)
     }
 
-    fn write(&self, store: &Store, table: &Table, rows: &mut Pending) -> Result<u64, Failure> {
-        store.update(|txn| {
-            rows.iter().try_for_each(|(key, value)| {
-                if self.append { txn.append(table, key, value) } else { txn.put(table, key, value) }
-            })
-        })?;
+    /// Where rows go: the table is made if it is not there.
+    fn target(&self) -> Result<Target, Failure> {
+        if let Some(remote) = self.place.remote()? {
+            if self.append {
+                let message = "--append needs the folder of the store, found an address";
+                return Err(Failure::Usage(format!("{}: {message}", remote.address)));
+            }
+            self.table.make_at(&remote, None)?;
+            let options = BatchWriterOptions::new();
+            let writer = remote.ask(remote.client.batch_writer(&options))?;
+            return Ok(Target::Remote(Box::new(remote), writer));
+        }
+        let store = self.place.make()?;
+        let table = self.table.make(&store, None)?;
+        Ok(Target::Local(store, table))
+    }
+
+    fn write(&self, target: &Target, rows: &mut Pending) -> Result<u64, Failure> {
+        match target {
+            Target::Local(store, table) => store.update(|txn| {
+                rows.iter().try_for_each(|(key, value)| {
+                    if self.append {
+                        txn.append(table, key, value)
+                    } else {
+                        txn.put(table, key, value)
+                    }
+                })
+            })?,
+            Target::Remote(remote, writer) => {
+                remote.ask(send(writer, self.table.name(), rows))?;
+            }
+        }
         let count = rows.ends.len() as u64;
         rows.bytes.clear();
         rows.ends.clear();
         Ok(count)
     }
+}
+
+/// Where rows go.
+enum Target {
+    Local(Store, Table),
+    Remote(Box<Remote>, BatchWriter),
+}
+
+impl Target {
+    fn place(&self) -> String {
+        match self {
+            Self::Local(store, _) => store.path().display().to_string(),
+            Self::Remote(remote, _) => remote.address.clone(),
+        }
+    }
+}
+
+/// Sends rows in batches, and waits until all are durable.
+async fn send(writer: &BatchWriter, table: &str, rows: &Pending) -> nuthatch_rpc::Result<()> {
+    let (mut batch, mut bytes, mut acks) = (Batch::new(), 0, Vec::new());
+    for (key, value) in rows.iter() {
+        batch = batch.put(table, key, value);
+        bytes += key.len() + value.len();
+        if bytes >= SENT_AT_ONCE || batch.len() >= ROWS_AT_ONCE {
+            acks.push(writer.submit(std::mem::take(&mut batch)).await?);
+            bytes = 0;
+        }
+    }
+    acks.push(writer.submit(batch).await?);
+    for ack in acks {
+        ack.await?;
+    }
+    Ok(())
 }
 
 /// Rows that wait for their transaction: their bytes in one piece.

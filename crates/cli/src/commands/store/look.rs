@@ -2,12 +2,14 @@
 
 use super::place::{Place, Tabled};
 use super::range::Ranged;
+use super::remote::Remote;
 use super::rows::{Form, Lines};
 use crate::commands::{Answer, Failure, shown};
 use crate::progress::Display;
 use crate::streams::{Stdout, tell};
 use clap::Args;
 use nuthatch_cli::output::tsv_escape;
+use nuthatch_rpc::Scan as RemoteScan;
 use nuthatch_store::{Range, Read, Scan as Scanned};
 use std::ffi::OsString;
 
@@ -51,18 +53,33 @@ pub(super) struct Get {
 
 impl Get {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
+        if let Some(remote) = self.place.remote()? {
+            let keys: Vec<_> = self.keys.iter().map(|key| key.as_encoded_bytes()).collect();
+            let found = remote.ask(remote.client.get_many(self.table.name(), &keys))?;
+            return self.print(&remote.address, found.iter().map(|value| Ok(value.as_deref())));
+        }
         let store = self.place.read()?;
         let table = self.table.find(&store)?;
         let txn = store.read()?;
+        let values = self.keys.iter().map(|key| Ok(txn.get(&table, key.as_encoded_bytes())?));
+        self.print(&store.path().display().to_string(), values)
+    }
+
+    /// Prints the values of the keys, in their order.
+    fn print<'v>(
+        &self,
+        place: &str,
+        values: impl Iterator<Item = Result<Option<&'v [u8]>, Failure>>,
+    ) -> Result<Answer, Failure> {
         let mut answer = Answer::Whole;
         let rows = self.json || (self.keys.len() > 1 && !self.raw);
         let mut lines = rows.then(|| Lines::new(if self.json { Form::Json } else { Form::Tsv }));
-        for key in &self.keys {
+        for (key, value) in self.keys.iter().zip(values) {
             let key = key.as_encoded_bytes();
-            let Some(value) = txn.get(&table, key)? else {
+            let Some(value) = value? else {
                 // What was found before should stand before.
                 lines.as_mut().map_or(Ok(()), Lines::flush)?;
-                tell(format_args!("{}: no key {}", store.path().display(), shown(key)));
+                tell(format_args!("{place}: no key {}", shown(key)));
                 answer = Answer::KeysMissing;
                 continue;
             };
@@ -103,6 +120,7 @@ Examples:
   nuthatch store scan db --prefix user:
   nuthatch store scan db --from a --before b --keys-only
   nuthatch store scan db --reverse --limit 10 --json
+  nuthatch store scan grpc://db:7380 --limit 10
   nuthatch store scan db --main                  what another program of LMDB wrote
 
 Exit status:
@@ -136,26 +154,41 @@ pub(super) struct Scan {
 
 impl Scan {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
-        let mut scan = Scanned::new(self.keys.range()).limit(self.limit.unwrap_or(u64::MAX));
-        if self.reverse {
-            scan = scan.reverse();
-        }
-        if self.keys_only {
-            scan = scan.keys_only();
-        }
         let form = match (self.keys_only, self.json) {
             (true, _) => Form::Keys,
             (_, true) => Form::Json,
             _ => Form::Tsv,
         };
-        let store = self.place.read()?;
-        let table = self.table.find(&store)?;
-        let (txn, mut lines) = (store.read()?, Lines::new(form));
-        for row in txn.scan(&table, &scan)? {
-            lines.put(row?)?;
+        let mut lines = Lines::new(form);
+        if let Some(remote) = self.place.remote()? {
+            remote.rows(self.table.name(), &self.wanted_of(), |row, _| lines.put(row))?;
+        } else {
+            let store = self.place.read()?;
+            let table = self.table.find(&store)?;
+            let txn = store.read()?;
+            for row in txn.scan(&table, &self.wanted())? {
+                lines.put(row?)?;
+            }
         }
         lines.flush()?;
         Ok(Answer::Whole)
+    }
+
+    fn wanted(&self) -> Scanned {
+        let mut scan = Scanned::new(self.keys.range()).limit(self.limit.unwrap_or(u64::MAX));
+        if self.reverse {
+            scan = scan.reverse();
+        }
+        if self.keys_only { scan.keys_only() } else { scan }
+    }
+
+    /// The same, of a server.
+    fn wanted_of(&self) -> RemoteScan {
+        let mut scan = RemoteScan::new(self.keys.range()).limit(self.limit.unwrap_or(u64::MAX));
+        if self.reverse {
+            scan = scan.reverse();
+        }
+        if self.keys_only { scan.keys_only() } else { scan }
     }
 }
 
@@ -183,9 +216,14 @@ pub(super) struct Count {
 
 impl Count {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
-        let store = self.place.read()?;
-        let table = self.table.find(&store)?;
-        let count = store.read()?.count(&table, &self.keys.range())?;
+        let range = self.keys.range();
+        let count = if let Some(remote) = self.place.remote()? {
+            remote.ask(remote.client.count(self.table.name(), &range))?
+        } else {
+            let store = self.place.read()?;
+            let table = self.table.find(&store)?;
+            store.read()?.count(&table, &range)?
+        };
         let mut stdout = Stdout::new();
         stdout.put(format!("{count}\n").as_bytes())?;
         stdout.flush()?;
@@ -221,6 +259,9 @@ pub(super) struct Dump {
 
 impl Dump {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
+        if let Some(remote) = self.place.remote()? {
+            return self.dump_from(&remote);
+        }
         let store = self.place.read()?;
         let table = self.table.find(&store)?;
         let txn = store.read()?;
@@ -235,6 +276,23 @@ impl Dump {
                 display.stage("dumping", done, total);
             }
             Ok::<_, Failure>(())
+        });
+        display.finish();
+        dumped?;
+        lines.flush()?;
+        Ok(Answer::Whole)
+    }
+
+    /// The same, from a server.
+    fn dump_from(&self, remote: &Remote) -> Result<Answer, Failure> {
+        let table = self.table.name();
+        let total = remote.ask(remote.client.count(table, &Range::all()))?;
+        let (display, mut lines) = (Display::new(self.quiet, None), Lines::new(Form::Json));
+        let dumped = remote.rows(table, &RemoteScan::all(), |row, done| {
+            if done.is_multiple_of(10_000) {
+                display.stage("dumping", done, total);
+            }
+            lines.put(row)
         });
         display.finish();
         dumped?;

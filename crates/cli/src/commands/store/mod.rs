@@ -6,7 +6,9 @@ mod load;
 mod look;
 mod place;
 mod range;
+mod remote;
 mod rows;
+mod serve;
 mod state;
 mod watch;
 
@@ -30,6 +32,7 @@ Examples:
   nuthatch store dump db > users.jsonl
   nuthatch store watch db --keep 100000          changes as they are committed
   nuthatch store backup db /backups/today        while others write
+  nuthatch store serve db                        over gRPC; then grpc://HOST:PORT works as PATH
 
 Exit status:
   0  all went well
@@ -60,6 +63,7 @@ enum Act {
     Compact(copies::Compact),
     Verify(state::Verify),
     Watch(watch::Watch),
+    Serve(serve::Serve),
 }
 
 impl Store {
@@ -77,6 +81,7 @@ impl Store {
             Act::Compact(compact) => compact.run(),
             Act::Verify(verify) => verify.run(),
             Act::Watch(watch) => watch.run(),
+            Act::Serve(serve) => serve.run(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Which store, and which table of it.
 
+use super::remote::{Reach, Remote};
 use crate::commands::Failure;
 use clap::Args;
 use nuthatch_store::{Kind, Options, Store, Table};
@@ -8,9 +9,19 @@ use std::path::{Path, PathBuf};
 /// The table that is meant unless another one is named.
 const DEFAULT: &str = "default";
 
-/// Which store.
+/// Which store: in a folder, or behind a server.
 #[derive(Debug, Args)]
 pub(super) struct Place {
+    /// The folder of the store, or grpc://HOST:PORT of a server
+    #[arg(value_name = "PATH")]
+    path: PathBuf,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// Which store, for what needs its files.
+#[derive(Debug, Args)]
+pub(super) struct Folder {
     /// The folder of the store
     #[arg(value_name = "PATH")]
     path: PathBuf,
@@ -27,15 +38,34 @@ pub(super) struct Tabled {
     main: bool,
 }
 
-impl Place {
+/// The address of a server, if it is one.
+fn address(path: &Path) -> Option<&str> {
+    let is_address = |path: &&str| path.starts_with("grpc://") || path.starts_with("grpcs://");
+    path.to_str().filter(is_address)
+}
+
+impl Folder {
     pub(super) fn path(&self) -> Result<&Path, Failure> {
-        match self.path.to_str() {
-            Some(path) if path.starts_with("grpc://") || path.starts_with("grpcs://") => {
+        match address(&self.path) {
+            Some(path) => {
                 let message = "expected the folder of a store, found an address";
                 Err(Failure::Usage(format!("{path}: {message}")))
             }
-            _ => Ok(&self.path),
+            None => Ok(&self.path),
         }
+    }
+
+    /// Opens a store that must be there, to read.
+    pub(super) fn read(&self) -> Result<Store, Failure> {
+        Ok(Store::open(self.path()?, &Options::new().read_only(true))?)
+    }
+}
+
+impl Place {
+    /// Connects to the store, if it is behind a server: commands begin with this, and go on in the
+    /// folder where there is none.
+    pub(super) fn remote(&self) -> Result<Option<Remote>, Failure> {
+        address(&self.path).map(|address| Remote::connect(address, &self.reach)).transpose()
     }
 
     /// Opens a store that must be there, to read.
@@ -54,11 +84,24 @@ impl Place {
     }
 
     fn open(&self, options: &Options) -> Result<Store, Failure> {
-        Ok(Store::open(self.path()?, options)?)
+        Ok(Store::open(&self.path, options)?)
     }
 }
 
 impl Tabled {
+    /// The name for a server; empty for the main table.
+    pub(super) fn name(&self) -> &str {
+        if self.main { "" } else { &self.table }
+    }
+
+    /// Has a server make the table if it is not there, of this kind if it matters.
+    pub(super) fn make_at(&self, remote: &Remote, kind: Option<Kind>) -> Result<(), Failure> {
+        if !self.main {
+            remote.ask(remote.client.create_table(&self.table, kind))?;
+        }
+        Ok(())
+    }
+
     /// The table, which must be there.
     pub(super) fn find(&self, store: &Store) -> Result<Table, Failure> {
         if self.main {

@@ -1,13 +1,14 @@
 //! `nuthatch store stat` and `verify`.
 
-use super::place::Place;
+use super::place::{Folder, Place};
+use super::remote::Remote;
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, grouped, seconds};
 use crate::progress::Display;
 use crate::streams::Stdout;
 use clap::Args;
 use nuthatch_cli::output::json_string;
-use nuthatch_store::{Store, TableStat, verify_closed};
+use nuthatch_store::{Stat as StoreStat, Store, TableStat, verify_closed};
 use std::fmt::Write;
 use std::time::Instant;
 
@@ -34,23 +35,48 @@ pub(super) struct Stat {
 
 impl Stat {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
-        let store = self.place.read()?;
+        let told = match self.place.remote()? {
+            Some(remote) => Told::by(&remote)?,
+            None => Told::of(&self.place.read()?)?,
+        };
+        let text = if self.json { told.json() } else { told.text() };
+        let mut stdout = Stdout::new();
+        stdout.put(text.as_bytes())?;
+        stdout.flush()?;
+        Ok(Answer::Whole)
+    }
+}
+
+/// What a store told of itself.
+struct Told {
+    place: String,
+    stat: StoreStat,
+    oldest: Option<u64>,
+    tables: Vec<(String, TableStat)>,
+}
+
+impl Told {
+    fn of(store: &Store) -> Result<Self, Failure> {
         let mut tables = vec![(String::new(), store.table_stat(&store.main_table())?)];
         for name in store.table_names()? {
             if let Some(table) = store.find_table(&name)? {
                 tables.push((name, store.table_stat(&table)?));
             }
         }
-        let text = if self.json { json(&store, &tables)? } else { self.text(&store, &tables)? };
-        let mut stdout = Stdout::new();
-        stdout.put(text.as_bytes())?;
-        stdout.flush()?;
-        Ok(Answer::Whole)
+        let place = store.path().display().to_string();
+        Ok(Self { place, stat: store.stat()?, oldest: store.oldest_change()?, tables })
     }
 
-    fn text(&self, store: &Store, tables: &[(String, TableStat)]) -> Result<String, Failure> {
-        let stat = store.stat()?;
-        let kept = match store.oldest_change()? {
+    fn by(remote: &Remote) -> Result<Self, Failure> {
+        let told = remote.ask(remote.client.stat())?;
+        let tables = told.tables.into_iter().map(|table| (table.name, table.stat)).collect();
+        let (stat, oldest) = (told.store, told.oldest_change);
+        Ok(Self { place: remote.address.clone(), stat, oldest, tables })
+    }
+
+    fn text(&self) -> String {
+        let Self { place, stat, oldest, tables } = self;
+        let kept = match *oldest {
             Some(oldest) => format!("from {} on", grouped(oldest)),
             None => "none".to_owned(),
         };
@@ -66,7 +92,7 @@ impl Stat {
              readers       {} of {}\n\
              last change   {}\n\
              changes kept  {kept}",
-            self.place.path()?.display(),
+            place,
             bytes(stat.file_bytes),
             bytes(stat.used_bytes),
             bytes(stat.free_bytes),
@@ -83,39 +109,39 @@ impl Stat {
             let size = bytes(pages * stat.page_bytes);
             let _ = writeln!(text, "table {name}: {} entries, {size}", grouped(table.entries));
         }
-        Ok(text)
+        text
     }
-}
 
-fn json(store: &Store, tables: &[(String, TableStat)]) -> Result<String, Failure> {
-    let stat = store.stat()?;
-    let oldest = store.oldest_change()?.map_or("null".to_owned(), |oldest| oldest.to_string());
-    let entries = tables.iter().map(|(name, table)| {
-        let mut quoted = Vec::new();
-        json_string(name, &mut quoted);
-        let name = String::from_utf8_lossy(&quoted);
-        let TableStat { entries, depth, branch_pages, leaf_pages, overflow_pages } = table;
-        format!(
-            "{{\"name\":{name},\"entries\":{entries},\"depth\":{depth},\
+    fn json(&self) -> String {
+        let Self { stat, oldest, tables, .. } = self;
+        let oldest = oldest.map_or("null".to_owned(), |oldest| oldest.to_string());
+        let entries = tables.iter().map(|(name, table)| {
+            let mut quoted = Vec::new();
+            json_string(name, &mut quoted);
+            let name = String::from_utf8_lossy(&quoted);
+            let TableStat { entries, depth, branch_pages, leaf_pages, overflow_pages } = table;
+            format!(
+                "{{\"name\":{name},\"entries\":{entries},\"depth\":{depth},\
              \"branch_pages\":{branch_pages},\"leaf_pages\":{leaf_pages},\
              \"overflow_pages\":{overflow_pages}}}"
-        )
-    });
-    let tables = entries.collect::<Vec<_>>().join(",");
-    Ok(format!(
-        "{{\"file_bytes\":{},\"used_bytes\":{},\"free_bytes\":{},\"map_bytes\":{},\
+            )
+        });
+        let tables = entries.collect::<Vec<_>>().join(",");
+        format!(
+            "{{\"file_bytes\":{},\"used_bytes\":{},\"free_bytes\":{},\"map_bytes\":{},\
          \"page_bytes\":{},\"transaction\":{},\"readers\":{},\"readers_most\":{},\
          \"sequence\":{},\"oldest_change\":{oldest},\"tables\":[{tables}]}}\n",
-        stat.file_bytes,
-        stat.used_bytes,
-        stat.free_bytes,
-        stat.map_bytes,
-        stat.page_bytes,
-        stat.transaction,
-        stat.readers,
-        stat.readers_most,
-        stat.sequence,
-    ))
+            stat.file_bytes,
+            stat.used_bytes,
+            stat.free_bytes,
+            stat.map_bytes,
+            stat.page_bytes,
+            stat.transaction,
+            stat.readers,
+            stat.readers_most,
+            stat.sequence,
+        )
+    }
 }
 
 const VERIFY_NOTES: &str = "\
@@ -136,7 +162,7 @@ Exit status:
 #[command(after_long_help = VERIFY_NOTES)]
 pub(super) struct Verify {
     #[command(flatten)]
-    place: Place,
+    place: Folder,
     /// Print nothing unless the store is damaged
     #[arg(short, long)]
     quiet: bool,

@@ -2,6 +2,7 @@
 
 use super::place::{Place, Tabled};
 use super::range::Ranged;
+use super::remote::Remote;
 use super::rows::typed;
 use crate::commands::{Answer, Failure};
 use crate::streams::Stdout;
@@ -64,6 +65,18 @@ pub(super) struct Watch {
 
 impl Watch {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let start = match (self.after_sequence, self.oldest) {
+            (Some(sequence), _) => Start::After(sequence),
+            (None, true) => Start::Oldest,
+            (None, false) => Start::Now,
+        };
+        match self.place.remote()? {
+            Some(remote) => self.watch_at(&remote, start),
+            None => self.watch(start),
+        }
+    }
+
+    fn watch(&self, start: Start) -> Result<Answer, Failure> {
         let store = match self.keep {
             Some(_) => self.place.make()?,
             None => self.place.read()?,
@@ -78,16 +91,32 @@ impl Watch {
         } else {
             Some(self.table.find(&store)?)
         };
-        let start = match (self.after_sequence, self.oldest) {
-            (Some(sequence), _) => Start::After(sequence),
-            (None, true) => Start::Oldest,
-            (None, false) => Start::Now,
-        };
         let mut watch = store.watch(table.as_ref(), self.keys.range(), start)?;
+        self.print(|| Ok(watch.next_within(WAIT)?.unwrap_or_default()))
+    }
+
+    fn watch_at(&self, remote: &Remote, start: Start) -> Result<Answer, Failure> {
+        if self.keep.is_some() {
+            let message = "--keep needs the folder of the store; a server has --keep-changes";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        let table = (!self.all).then(|| self.table.name());
+        let mut watch = remote.ask(remote.client.watch(table, &self.keys.range(), start))?;
+        self.print(|| match remote.wait(watch.next()) {
+            Some(changes) => changes.map_err(|error| remote.failure(&error)),
+            None => Err(Failure::Error(format!("{}: the watch has ended", remote.address))),
+        })
+    }
+
+    /// Prints changes until there were as many as wanted.
+    fn print(
+        &self,
+        mut next: impl FnMut() -> Result<Vec<Change>, Failure>,
+    ) -> Result<Answer, Failure> {
         let mut left = self.limit.unwrap_or(u64::MAX);
         let (mut stdout, mut line) = (Stdout::new(), Vec::new());
         while left > 0 {
-            for change in watch.next_within(WAIT)?.unwrap_or_default() {
+            for change in next()? {
                 if left == 0 {
                     break;
                 }

@@ -1,0 +1,117 @@
+//! A store on the other side of a socket, for commands that wait for each answer.
+
+use crate::commands::Failure;
+use crate::commands::serve::read_text;
+use clap::Args;
+use nuthatch_rpc::{Client, ClientOptions, ClientTls, Scan};
+use nuthatch_store::Row;
+use std::future::Future;
+use std::path::PathBuf;
+use tokio::runtime::{Builder, Runtime};
+
+/// Bytes that a file with a token may have.
+const TOKEN_LONGEST: u64 = 64 << 10;
+
+/// What it takes to reach a store at `grpc://` or `grpcs://`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Stores at grpc://HOST:PORT")]
+pub(super) struct Reach {
+    /// A file whose one line is the token to show
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<String>,
+    /// Certificates in PEM that the server's must lead to, for grpcs://HOST:PORT
+    #[arg(long, value_name = "FILE")]
+    tls_ca: Option<PathBuf>,
+    /// A certificate to show, in PEM
+    #[arg(long, value_name = "FILE", requires_all = ["tls_ca", "tls_key"])]
+    tls_cert: Option<PathBuf>,
+    /// Its private key, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+}
+
+/// A connection, and what runs it.
+pub(super) struct Remote {
+    pub(super) address: String,
+    pub(super) client: Client,
+    runtime: Runtime,
+}
+
+impl Remote {
+    pub(super) fn connect(address: &str, reach: &Reach) -> Result<Self, Failure> {
+        let options = reach.options()?;
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.map_err(|error| Failure::Error(error.to_string()))?;
+        let client = runtime.block_on(Client::connect_with(address, &options));
+        Ok(Self { address: address.to_owned(), client: client.map_err(Failure::from)?, runtime })
+    }
+
+    /// Waits for an answer.
+    pub(super) fn wait<T>(&self, call: impl Future<Output = T>) -> T {
+        self.runtime.block_on(call)
+    }
+
+    /// Waits for an answer, which must be no error.
+    pub(super) fn ask<T>(
+        &self,
+        call: impl Future<Output = nuthatch_rpc::Result<T>>,
+    ) -> Result<T, Failure> {
+        self.wait(call).map_err(|error| self.failure(&error))
+    }
+
+    /// An error with where it came from.
+    pub(super) fn failure(&self, error: &nuthatch_rpc::Error) -> Failure {
+        Failure::Error(format!("{}: {error}", self.address))
+    }
+
+    /// All rows of a scan, one after the other. Answers how many there were.
+    pub(super) fn rows(
+        &self,
+        table: &str,
+        scan: &Scan,
+        mut act: impl FnMut(Row<'_>, u64) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let (mut rows, mut done) = (self.client.scan(table, scan), 0);
+        while let Some(batch) = self.wait(rows.next()) {
+            for row in batch.map_err(|error| self.failure(&error))?.iter() {
+                done += 1;
+                act(row, done)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Reach {
+    fn options(&self) -> Result<ClientOptions, Failure> {
+        let failed = |error: nuthatch_rpc::TlsError| Failure::Error(error.to_string());
+        let mut options = ClientOptions::new();
+        if let Some(file) = &self.token_file {
+            let text = read_text(file, TOKEN_LONGEST)?;
+            let token = text.trim_end_matches(['\n', '\r']);
+            if token.is_empty() || token.contains('\n') {
+                let found = if token.is_empty() { "nothing" } else { "several lines" };
+                let message = format!("{file}: expected one line with a token, found {found}");
+                return Err(Failure::Error(message));
+            }
+            options = options.token(token);
+        }
+        if let Some(ca) = &self.tls_ca {
+            let mut tls = ClientTls::open(ca).map_err(failed)?;
+            if let (Some(cert), Some(key)) = (&self.tls_cert, &self.tls_key) {
+                tls = tls.identity(cert, key).map_err(failed)?;
+            }
+            options = options.tls(tls);
+        }
+        Ok(options)
+    }
+}
+
+impl From<nuthatch_rpc::Error> for Failure {
+    fn from(error: nuthatch_rpc::Error) -> Self {
+        match error.code() {
+            "argument" => Self::Usage(error.to_string()),
+            _ => Self::Error(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! `nuthatch store serve`: a store for clients of gRPC.
+
+use crate::commands::serve::{open_to_all, read_text};
+use crate::commands::{Answer, Failure};
+use crate::figures::{bytes, parse_size};
+use crate::logs;
+use crate::streams::{Stdout, tell};
+use clap::{Args, ValueEnum};
+use nuthatch_rpc::{Options, Server, ServerTls, Tokens};
+use nuthatch_store::{Durability, Options as StoreOptions, Store};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::fmt::Write;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+/// Bytes that a file of tokens may have.
+const TOKENS_LONGEST: u64 = 16 << 20;
+/// What the changes that are kept may take, in bytes, for each that is kept.
+const BYTES_EACH: u64 = 4096;
+
+const NOTES: &str = "\
+Clients speak gRPC as crates/rpc/proto/store.proto describes it; the server tells it by reflection,
+and has the standard health checks. Other processes may use the folder at the same time. The other
+commands of \"nuthatch store\" work with grpc://HOST:PORT in place of a folder.
+
+Addresses that other machines reach are refused without TLS, and without tokens or certificates of
+clients. A file of tokens has lines \"token NAME read|write SECRET\"; the secret is >TEXT, which
+clients send as \"authorization: Bearer TEXT\", or # and the hexadecimal SHA-256 of TEXT.
+
+Examples:
+  nuthatch store serve db                          at 127.0.0.1:7380
+  nuthatch store serve db --listen 127.0.0.1:7000 --keep-changes 100000
+  nuthatch store serve db --listen 0.0.0.0:7380 --tls-cert c.pem --tls-key k.pem --tokens tokens
+  nuthatch store scan grpc://127.0.0.1:7380 --prefix user:
+
+Exit status:
+  0  it was asked to stop by SIGTERM or SIGINT (Ctrl-C), and did
+  2  the command line is wrong, or anybody could read and write there
+  3  anything else: the store is missing, a file is not what it should be, an address is taken";
+
+/// Serve a store to clients of gRPC
+#[derive(Debug, Args)]
+#[command(after_long_help = NOTES)]
+pub(super) struct Serve {
+    /// The folder of the store
+    #[arg(value_name = "PATH")]
+    path: PathBuf,
+    /// Make the store if there is none
+    #[arg(long)]
+    create: bool,
+    /// Open the store for reading only, and refuse writes
+    #[arg(long, conflicts_with_all = ["create", "keep_changes"])]
+    read_only: bool,
+    /// What writes wait for before they are answered
+    #[arg(long, value_enum, value_name = "LEVEL", default_value = "sync")]
+    durability: Level,
+    /// Have the store keep so many changes for watches from now on
+    #[arg(long, value_name = "N")]
+    keep_changes: Option<u64>,
+    #[command(flatten)]
+    access: Access,
+    #[command(flatten)]
+    limits: Limits,
+    /// What is logged to standard error: error, warn, info, debug, trace or off
+    #[arg(long, value_name = "FILTER", default_value = "warn", help_heading = "Logs")]
+    log: String,
+    /// Log one JSON object a line
+    #[arg(long, help_heading = "Logs")]
+    log_json: bool,
+}
+
+/// What a commit waits for.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Level {
+    /// The disk: nothing is lost
+    Sync,
+    /// The disk, but for the last commit
+    Group,
+    /// Nothing: a crash of the machine may lose or damage what was written
+    None,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Access")]
+struct Access {
+    /// Where to listen, as host:port; port 0 is any free one. Can be given several times
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7380", value_parser = address)]
+    listen: Vec<SocketAddr>,
+    /// The server's certificate in PEM, with those that lead to one that clients trust
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Its private key in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Certificates of whoever signs those of clients, which must have one then
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_client_ca: Option<PathBuf>,
+    /// A file with the tokens that clients must show
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<String>,
+    /// Listen where others can reach it, though anybody could read or write there
+    #[arg(long)]
+    insecure: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Limits")]
+struct Limits {
+    /// Memory that requests and answers of all clients may take
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = parse_size)]
+    memory: u64,
+    /// The longest message, and so the longest value
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = parse_size)]
+    message: u64,
+    /// Connections
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    connections: u32,
+    /// Calls of one connection at a time
+    #[arg(long, value_name = "N", default_value_t = 128)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    streams: u32,
+    /// Threads that move bytes; one for each core, up to 8, without it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Milliseconds that a transaction stays open while its client takes and sends nothing
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    idle_ms: u64,
+    /// Milliseconds that a transaction stays open at most
+    #[arg(long, value_name = "N", default_value_t = 600_000)]
+    longest_ms: u64,
+    /// Milliseconds that calls may go on after the server was asked to stop
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    drain_ms: u64,
+}
+
+impl Serve {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let options = self.options()?;
+        if let Some(problem) = options.problem() {
+            return Err(Failure::Usage(format!("--listen {problem}; --insecure allows it")));
+        }
+        let format = if self.log_json { logs::Format::Json } else { logs::Format::Text };
+        let _logs = logs::start(&self.log, format)?;
+        let store = StoreOptions::new().create(self.create).read_only(self.read_only);
+        let store = Store::open(&self.path, &store.durability(self.durability.into()))?;
+        if let Some(keep) = self.keep_changes {
+            store.keep_changes(keep, keep.saturating_mul(BYTES_EACH))?;
+        }
+        // Before anybody can connect, so that no signal finds us unprepared.
+        let signals = Signals::new([SIGINT, SIGTERM]);
+        let mut signals = signals.map_err(|error| Failure::Error(error.to_string()))?;
+        let server = Server::start(store, &options).map_err(not_started)?;
+        self.greet(&server)?;
+        let stopper = server.stopper();
+        thread::spawn(move || {
+            if signals.forever().next().is_some() {
+                stopper.stop();
+            }
+        });
+        server.wait().map_err(not_started)?;
+        Ok(Answer::Whole)
+    }
+
+    fn options(&self) -> Result<Options, Failure> {
+        let Access { listen, tls_cert, tls_key, tls_client_ca, tokens, insecure } = &self.access;
+        let Limits { memory, message, connections, streams, threads, .. } = &self.limits;
+        let Limits { idle_ms, longest_ms, drain_ms, .. } = &self.limits;
+        let mut options = Options::new(listen.clone())
+            .insecure(*insecure)
+            .durability(self.durability.into())
+            .memory(*memory)
+            .message_bytes(usize::try_from(*message).unwrap_or(usize::MAX))
+            .connections(*connections as usize)
+            .streams(*streams)
+            .idle(Duration::from_millis(*idle_ms))
+            .longest(Duration::from_millis(*longest_ms))
+            .drain(Duration::from_millis(*drain_ms));
+        if let Some(threads) = threads {
+            options = options.threads(usize::from(*threads));
+        }
+        let failed = |error: nuthatch_rpc::TlsError| Failure::Error(error.to_string());
+        if let (Some(cert), Some(key)) = (tls_cert, tls_key) {
+            let mut tls = ServerTls::open(cert, key).map_err(failed)?;
+            if let Some(ca) = tls_client_ca {
+                tls = tls.client_ca(ca).map_err(failed)?;
+            }
+            options = options.tls(tls);
+            warn_if_open(key);
+        }
+        if let Some(file) = tokens {
+            let text = read_text(file, TOKENS_LONGEST)?;
+            let tokens = Tokens::parse(&text);
+            let tokens = tokens.map_err(|error| Failure::Error(format!("{file}: {error}")))?;
+            options = options.tokens(tokens);
+            warn_if_open(file.as_ref());
+        }
+        Ok(options)
+    }
+
+    fn greet(&self, server: &Server) -> Result<(), Failure> {
+        let scheme = if self.access.tls_cert.is_some() { "grpcs" } else { "grpc" };
+        let mut text = String::new();
+        for address in server.addresses() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "listening at {scheme}://{address}");
+        }
+        let _ = writeln!(text, "{}: {} of memory", self.path.display(), bytes(self.limits.memory));
+        let mut stdout = Stdout::new();
+        stdout.put(text.as_bytes())?;
+        stdout.flush()
+    }
+}
+
+impl From<Level> for Durability {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Sync => Self::Sync,
+            Level::Group => Self::Group,
+            Level::None => Self::None,
+        }
+    }
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let expected = "expected host:port";
+    let mut found = text.to_socket_addrs().map_err(|error| format!("{expected}: {error}"))?;
+    found.next().ok_or_else(|| expected.to_owned())
+}
+
+fn warn_if_open(secret: &Path) {
+    if let Some(warning) = open_to_all(secret) {
+        tell(format_args!("warning: {warning}"));
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
+fn not_started(error: std::io::Error) -> Failure {
+    Failure::Error(error.to_string())
+}
