@@ -5,6 +5,7 @@ use crate::error::{Error, FullCause, Result};
 use crate::file::{DATA, meta};
 use crate::gate::{Gate, Place};
 use crate::options::{Durability, Options};
+use crate::table::check_kind;
 use heed::types::Bytes;
 use heed::{
     CommitOrAbort, Database, Env, EnvFlags, EnvInfo, EnvOpenOptions, FlagSetMode, MdbError, RoTxn,
@@ -406,6 +407,8 @@ fn check_file(folder: &Path, options: &Options) -> Result<u64> {
         Err(e) => return Err(Error::io(&path, "open", e)),
     };
     let found = meta::read(&file, &path, None)?;
+    // Tables are looked up by name in the main one, in the order that it says.
+    found.as_ref().map_or(Ok(()), |meta| check_kind("", &meta.main))?;
     Ok(found.map_or(0, |meta| (meta.last_page + 1) * u64::from(meta.page_size)))
 }
 

@@ -2,7 +2,6 @@
 
 use crate::environment::Bare;
 use crate::error::{Error, Result};
-use crate::file::layout::tree;
 use crate::file::tree::RawTree;
 use std::fmt;
 use std::sync::Arc;
@@ -103,14 +102,13 @@ pub(crate) fn check_record(name: &str, record: &[u8]) -> Result<()> {
     let Some(found) = RawTree::read(record) else {
         return Err(Error::table(name, "a table", "a value in the main table"));
     };
-    for (flag, what) in [
-        (tree::DUPLICATES, "a table with several values for a key"),
-        (tree::INTEGER_KEYS, "a table of integers in the machine's order"),
-        (tree::REVERSE_KEYS, "a table whose keys are compared from their end"),
-    ] {
-        if found.flags & flag != 0 {
-            return Err(Error::table(name, "a table of ordered keys and values", what));
-        }
+    check_kind(name, &found)
+}
+
+/// Whether this crate can use a table: one value for each key, in the order of the keys' bytes.
+pub(crate) fn check_kind(name: &str, tree: &RawTree) -> Result<()> {
+    match tree.other_kind() {
+        Some(found) => Err(Error::table(name, "a table of ordered keys and values", found)),
+        None => Ok(()),
     }
-    Ok(())
 }

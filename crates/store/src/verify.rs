@@ -3,13 +3,14 @@
 //! right, and each page is either used or free.
 
 use crate::error::{Error, Result};
-use crate::file::layout::{META_PAGES, NO_PAGE, page as page_layout, tree as tree_layout};
+use crate::file::layout::{META_PAGES, NO_PAGE, page as page_layout};
 use crate::file::meta::{self, Meta};
 use crate::file::page::{Kind, LeafValue, Nested, Page};
-use crate::file::tree::RawTree;
+use crate::file::tree::{Order, RawTree};
 use crate::file::{DATA, corrupt};
 use crate::read::{Read, View};
 use crate::store::Store;
+use std::cmp::Ordering;
 use std::fs::File;
 use std::path::Path;
 
@@ -160,8 +161,8 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
     fn free_list(&mut self) -> Result<()> {
         let tree = self.meta.free;
         let mut lists = Vec::new();
-        // Its keys are numbers in the machine's order.
-        self.tree(tree, true, &mut |walk, page, leaf, index| {
+        // Its keys are numbers of transactions, whatever its flags say.
+        self.tree(tree, Order::Integers(&[8]), &mut |walk, page, leaf, index| {
             let list = match leaf.value {
                 LeafValue::Here(bytes) => bytes.to_vec(),
                 LeafValue::Overflow { page: first, len } => walk.long_value(first, len)?,
@@ -195,11 +196,9 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
     /// A table, with the tables within it.
     fn table(&mut self, tree: RawTree, nesting: u32) -> Result<()> {
         self.verified.tables += 1;
-        let integers = tree.flags & tree_layout::INTEGER_KEYS != 0;
-        let reverse = tree.flags & tree_layout::REVERSE_KEYS != 0;
         let mut within = Vec::new();
         let mut duplicates = 0;
-        let counted = self.tree(tree, integers || reverse, &mut |walk, page, leaf, index| {
+        let counted = self.tree(tree, tree.order(), &mut |walk, page, leaf, index| {
             match leaf.value {
                 LeafValue::Tree(tree, Nested::Table) => within.push(tree),
                 LeafValue::Tree(tree, Nested::Duplicates) => {
@@ -225,18 +224,13 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
 
     /// The values of one key, in a tree of their own.
     fn duplicates(&mut self, tree: RawTree) -> Result<u64> {
-        let counted = self.tree(tree, true, &mut |_, _, _, _| Ok(()))?;
+        let counted = self.tree(tree, Order::Unknown, &mut |_, _, _, _| Ok(()))?;
         self.check_count("duplicates", tree.entries, counted.entries)?;
         Ok(counted.entries)
     }
 
     /// All pages of a tree. `each` sees the entries of its leaves.
-    fn tree(
-        &mut self,
-        tree: RawTree,
-        other_order: bool,
-        each: &mut Each<'_, 'f, P>,
-    ) -> Result<Counted> {
+    fn tree(&mut self, tree: RawTree, order: Order, each: &mut Each<'_, 'f, P>) -> Result<Counted> {
         let mut counted = Counted::default();
         if tree.root == NO_PAGE {
             self.check_count("entries of a tree without pages", tree.entries, 0)?;
@@ -247,12 +241,12 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
             return Err(corrupt(self.path, 0, expected, tree.depth.to_string()));
         }
         let limits = Limits { from: None, before: None };
-        let way = Way { depth: tree.depth, other_order, padding: tree.padding };
+        let way = Way { depth: tree.depth, order, duplicates: tree.has_duplicates() };
         self.page((tree.root, 0), way, limits, &mut counted, each)?;
         self.check_count("branch pages", tree.branch_pages, counted.branch_pages)?;
         self.check_count("leaf pages", tree.leaf_pages, counted.leaf_pages)?;
         // What belongs to trees of duplicates is not counted with the table.
-        if !other_order {
+        if order != Order::Unknown {
             self.check_count("overflow pages", tree.overflow_pages, counted.overflow_pages)?;
         }
         Ok(counted)
@@ -271,7 +265,7 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
         match (page.kind, way.depth) {
             (Kind::Branch, 2..) => self.branch(&page, number, way, limits, counted, each),
             (Kind::Leaf, 1) => self.leaf(&page, way, limits, counted, each),
-            (Kind::Leaf2, 1) => {
+            (Kind::Leaf2, 1) if way.order == Order::Unknown => {
                 counted.leaf_pages += 1;
                 counted.entries += page.len() as u64;
                 Ok(())
@@ -304,8 +298,8 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
                 if index + 1 < page.len() { Some(page.branch(index + 1)?.key) } else { None };
             // The first key stands for all that are below the second, and is not compared.
             let from = if index == 0 { limits.from } else { Some(entry.key) };
-            if index > 0 && !way.other_order {
-                check_key(page, index, entry.key, before, limits)?;
+            if index > 0 {
+                check_key(page, index, entry.key, before, (limits, way.order))?;
                 before = Some(entry.key);
             }
             let limits = Limits { from, before: next.or(limits.before) };
@@ -327,12 +321,18 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
         let mut before: Option<Vec<u8>> = None;
         for index in 0..page.len() {
             let leaf = page.leaf(index)?;
-            if !way.other_order {
-                check_key(page, index, leaf.key, before.as_deref(), limits)?;
-                before = Some(leaf.key.to_vec());
-            }
-            if let LeafValue::Overflow { page: first, len } = leaf.value {
-                counted.overflow_pages += self.overflow(first, len)?;
+            check_key(page, index, leaf.key, before.as_deref(), (limits, way.order))?;
+            before = Some(leaf.key.to_vec());
+            match leaf.value {
+                LeafValue::Overflow { page: first, len } => {
+                    counted.overflow_pages += self.overflow(first, len)?;
+                }
+                LeafValue::Duplicates(_) | LeafValue::Tree(_, Nested::Duplicates)
+                    if !way.duplicates =>
+                {
+                    return Err(page.wrong(index, "one value for a key", "several values"));
+                }
+                _ => {}
             }
             counted.entries += 1;
             each(self, page, leaf, index)?;
@@ -356,19 +356,19 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
             return Err(corrupt(self.path, first * size, expected, format!("{found} of {count}")));
         }
         self.take(first, count, first)?;
+        let end = self.file.metadata().map_err(|e| Error::io(self.path, "length", e))?.len();
+        if (first + least) * size > end {
+            let expected = format!("{least} pages of a long value");
+            return Err(corrupt(self.path, first * size, expected, "the end of the file"));
+        }
         Ok(count)
     }
 
     /// The bytes of a long value.
     fn long_value(&self, first: u64, len: u32) -> Result<Vec<u8>> {
-        // Its pages were checked.
+        // Its pages were checked, and that the file has them.
         use std::os::unix::fs::FileExt;
         let at = first * u64::from(self.meta.page_size) + page_layout::HEADER_LEN as u64;
-        let end = self.file.metadata().map_err(|e| Error::io(self.path, "length", e))?.len();
-        if at + u64::from(len) > end {
-            let expected = format!("{len} bytes");
-            return Err(corrupt(self.path, at, expected, "the end of the file"));
-        }
         let mut bytes = vec![0; len as usize];
         let read = self.file.read_exact_at(&mut bytes, at);
         read.map_err(|e| Error::io(self.path, "read", e))?;
@@ -392,33 +392,53 @@ type Each<'e, 'f, P> =
 struct Way {
     /// Levels below and with this page.
     depth: u16,
-    /// Keys are not in the order of their bytes.
-    other_order: bool,
-    #[expect(dead_code, reason = "the size of values in leaves of duplicates of one size")]
-    padding: u32,
+    order: Order,
+    /// Whether keys may have several values.
+    duplicates: bool,
 }
 
+/// Checks that a key is above the one before it and within what its parents say.
 fn check_key(
     page: &Page<'_>,
     index: usize,
     key: &[u8],
     before: Option<&[u8]>,
-    limits: Limits<'_>,
+    (limits, order): (Limits<'_>, Order),
 ) -> Result<()> {
+    if order == Order::Unknown {
+        return Ok(());
+    }
     let shown = |key: &[u8]| format!("\"{}\"", key.escape_ascii());
-    if let Some(before) = before.filter(|before| *before >= key) {
+    if let Order::Integers(lengths) = order
+        && !lengths.contains(&key.len())
+    {
+        let expected = format!("an integer, of {lengths:?} bytes");
+        return Err(page.wrong(index, expected, shown(key)));
+    }
+    let is_below = |one: &[u8], other: &[u8]| compare(order, one, other) == Ordering::Less;
+    if let Some(before) = before.filter(|before| !is_below(before, key)) {
         let expected = format!("a key above {}", shown(before));
         return Err(page.wrong(index, expected, shown(key)));
     }
-    if let Some(from) = limits.from.filter(|from| *from > key) {
+    if let Some(from) = limits.from.filter(|from| is_below(key, from)) {
         let expected = format!("a key from {} on, as its parent has it", shown(from));
         return Err(page.wrong(index, expected, shown(key)));
     }
-    if let Some(end) = limits.before.filter(|end| *end <= key) {
+    if let Some(end) = limits.before.filter(|end| !is_below(key, end)) {
         let expected = format!("a key below {}, as its parent has it", shown(end));
         return Err(page.wrong(index, expected, shown(key)));
     }
     Ok(())
+}
+
+fn compare(order: Order, one: &[u8], other: &[u8]) -> Ordering {
+    match order {
+        Order::Bytes | Order::Unknown => one.cmp(other),
+        // All keys of such a table have one length; another one is out of order.
+        Order::Integers(_) if one.len() != other.len() => Ordering::Equal,
+        // Integers are little-endian, as the file.
+        Order::Reverse | Order::Integers(_) => one.iter().rev().cmp(other.iter().rev()),
+    }
 }
 
 /// The entries of a page of duplicates within a leaf.

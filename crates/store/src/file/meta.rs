@@ -1,12 +1,17 @@
 //! The two meta pages that a file begins with, checked before LMDB opens it.
 
-use super::layout::{MAGIC, META_PAGES, NO_PAGE, PAGE_SIZES, VERSION, meta as at, page};
+use super::layout::{
+    MAGIC, META_PAGES, NO_PAGE, PAGE_SIZES, VERSION, meta as at, page, tree as tree_layout,
+};
 use super::tree::RawTree;
 use super::{corrupt, damage, u16_at, u32_at, u64_at};
 use crate::error::{Error, Result};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+
+/// More than any store will ever have.
+const MOST_TRANSACTIONS: u64 = 1 << 62;
 
 /// A meta page whose fields agree with each other and with the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +31,7 @@ pub(crate) fn read(file: &File, path: &Path, transaction: Option<u64>) -> Result
         return Ok(None);
     }
     let first = read_at(file, path, 0)?;
-    let size = u32_at(&first, at::FREE_TREE);
+    let size = u32_at(&first, at::FREE_TREE + tree_layout::PADDING);
     check_kind(path, 0, &first)?;
     if !PAGE_SIZES.contains(&size) || !size.is_power_of_two() {
         let expected = "a size of pages that is a power of two from 256 to 65536";
@@ -49,7 +54,16 @@ fn choose(path: &Path, both: [Result<Meta>; 2], transaction: Option<u64>) -> Res
     }
     let [first, second] = both;
     let (first, second) = (first?, second?);
-    Ok(if second.transaction > first.transaction { second } else { first })
+    let (index, newest) =
+        if second.transaction > first.transaction { (1, second) } else { (0, first) };
+    // LMDB finds the root of a transaction by its number, not by looking which is newer.
+    if newest.transaction % 2 != index || newest.transaction > MOST_TRANSACTIONS {
+        let place = index * u64::from(newest.page_size) + at::TRANSACTION as u64;
+        let expected = if index == 0 { "an even" } else { "an odd" };
+        let expected = format!("{expected} number of a transaction, up to {MOST_TRANSACTIONS}");
+        return Err(corrupt(path, place, expected, newest.transaction.to_string()));
+    }
+    Ok(newest)
 }
 
 fn read_at(file: &File, path: &Path, offset: u64) -> Result<[u8; at::LEN]> {
@@ -81,7 +95,7 @@ fn check_kind(path: &Path, offset: u64, bytes: &[u8]) -> Result<()> {
 
 fn parse(path: &Path, offset: u64, bytes: &[u8], page_size: u32, len: u64) -> Result<Meta> {
     let tree = |at: usize| {
-        let range = bytes.get(at..at + super::layout::tree::LEN);
+        let range = bytes.get(at..at + tree_layout::LEN);
         range
             .and_then(RawTree::read)
             .ok_or_else(|| corrupt(path, offset, "a tree", "too few bytes"))
@@ -94,6 +108,12 @@ fn parse(path: &Path, offset: u64, bytes: &[u8], page_size: u32, len: u64) -> Re
         last_page: u64_at(bytes, at::LAST_PAGE),
         transaction: u64_at(bytes, at::TRANSACTION),
     };
+    let own = u32_at(bytes, at::FREE_TREE + tree_layout::PADDING);
+    if own != page_size {
+        let place = offset + (at::FREE_TREE + tree_layout::PADDING) as u64;
+        let expected = format!("pages of {page_size} bytes, as the first meta page has it");
+        return Err(corrupt(path, place, expected, own.to_string()));
+    }
     if u16_at(bytes, page::FLAGS) & page::META == 0 {
         let found = format!("flags {:#x}", u16_at(bytes, page::FLAGS));
         return Err(corrupt(path, offset + page::FLAGS as u64, "the flag of a meta page", found));
@@ -107,7 +127,7 @@ fn parse(path: &Path, offset: u64, bytes: &[u8], page_size: u32, len: u64) -> Re
         let inside = (META_PAGES..=meta.last_page).contains(&root)
             && (root + 1) * u64::from(page_size) <= len.next_multiple_of(u64::from(page_size));
         if root != NO_PAGE && !inside {
-            let place = offset + (place + super::layout::tree::ROOT) as u64;
+            let place = offset + (place + tree_layout::ROOT) as u64;
             return Err(corrupt(path, place, "a page within the file", format!("page {root}")));
         }
     }

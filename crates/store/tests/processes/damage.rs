@@ -76,3 +76,76 @@ fn verify_finds_a_byte_that_matters_and_never_crashes() {
         assert!(verified.is_err() || len == 0, "cut at {len}: {verified:?}");
     }
 }
+
+/// Where the root with the greatest transaction is.
+fn newest_meta(bytes: &[u8]) -> usize {
+    let transaction = |at: usize| u64::from_le_bytes(*bytes[at + 144..].first_chunk().expect("8"));
+    if transaction(4096) > transaction(0) { 4096 } else { 0 }
+}
+
+/// What is wrong with a file of these bytes, as opening it and verifying it say.
+fn refused(bytes: &[u8]) -> [String; 2] {
+    let place = with(bytes);
+    let folder = place.beside("damaged");
+    let opened = Store::open(&folder, &Options::new()).map(|_| ()).expect_err("it does not open");
+    let verified = verify_closed(&folder, |_, _| ()).expect_err("it is not whole");
+    [opened, verified].map(|error| error.to_string())
+}
+
+#[test]
+fn a_main_table_in_another_order_is_refused() {
+    let mut bytes = good();
+    for meta in [0, 4096] {
+        bytes[meta + 92] = 0x08;
+    }
+    let place = with(&bytes);
+    let error = Store::open(place.beside("damaged"), &Options::new()).expect_err("another order");
+    assert_eq!(error.code(), "table");
+    let text = error.to_string();
+    assert!(text.contains("a table of integers in the machine's order"), "{text}");
+}
+
+#[test]
+fn a_root_in_the_place_of_another_transaction_is_refused() {
+    let mut bytes = good();
+    let meta = newest_meta(&bytes);
+    bytes[meta + 144] += 1;
+    for text in refused(&bytes) {
+        assert!(text.contains("number of a transaction, up to"), "{text}");
+    }
+}
+
+#[test]
+fn roots_with_pages_of_two_sizes_are_refused() {
+    let mut bytes = good();
+    bytes[4096 + 41] = 0x20;
+    for text in refused(&bytes) {
+        assert!(text.contains("pages of 4096 bytes, as the first"), "{text}");
+    }
+}
+
+#[test]
+fn a_long_value_that_the_file_ends_within_is_found() {
+    let place = Place::new();
+    {
+        let store = place.open(&Options::new());
+        store.put(&store.main_table(), b"long", &vec![3; 30_000]).expect("a put");
+    }
+    let bytes = fs::read(place.path().join("data.mdb")).expect("its bytes");
+    let after = bytes.iter().rposition(|byte| *byte == 3).expect("the value");
+    let place = with(&bytes[..after - 5000]);
+    let error = verify_closed(&place.beside("damaged"), |_, _| ()).expect_err("it is not whole");
+    assert!(error.to_string().contains("8 pages of a long value"), "{error}");
+}
+
+#[test]
+fn several_values_for_a_key_of_a_table_of_single_ones_are_found() {
+    let mut bytes = good();
+    let key = 599_u32.to_le_bytes();
+    let node: Vec<u8> = [&90_u32.to_le_bytes()[..], &[0, 0, 4, 0], &key].concat();
+    let at = bytes.windows(12).rposition(|window| window == node).expect("the row");
+    bytes[at + 4] = 4;
+    let place = with(&bytes);
+    let error = verify_closed(&place.beside("damaged"), |_, _| ()).expect_err("it is not whole");
+    assert!(error.to_string().contains("one value for a key"), "{error}");
+}
