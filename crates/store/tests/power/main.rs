@@ -1,0 +1,174 @@
+//! Machines that lose power: everything that the disk may have by then is opened and compared with
+//! what each level of durability promises.
+
+mod disk;
+mod images;
+
+use disk::{Event, Listener};
+use images::Image;
+use nuthatch_store::{Durability, Options, Range, Read, Scan, Store, verify_closed};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+const COMMITS: usize = 8;
+
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// What a commit changes: new rows, others written over, some deleted, and now and then long ones.
+fn changes(commit: usize) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+    let key = |n: usize| format!("row {:03}", n % 60).into_bytes();
+    let mut changes: Vec<_> =
+        (0..9).map(|n| (key(commit * 7 + n), Some(vec![commit as u8; 90 + n]))).collect();
+    changes.push((key(commit * 5), None));
+    if commit.is_multiple_of(3) {
+        changes.push((b"long".to_vec(), Some(vec![commit as u8; 9000])));
+    }
+    changes
+}
+
+/// The rows after no commit, the first one, the second…
+fn states() -> Vec<Rows> {
+    let mut rows = Rows::new();
+    let mut states = vec![rows.clone()];
+    for commit in 1..=COMMITS {
+        for (key, value) in changes(commit) {
+            match value {
+                Some(value) => rows.insert(key, value),
+                None => rows.remove(&key),
+            };
+        }
+        states.push(rows.clone());
+    }
+    states
+}
+
+fn open(folder: &Path, durability: Durability) -> nuthatch_store::Result<Store> {
+    let options = Options::new().durability(durability).reserve(1 << 24).threads(1);
+    Store::open(folder, &options)
+}
+
+fn commit(store: &Store, number: usize) {
+    let table = store.table("rows").expect("a table");
+    store
+        .update(|txn| {
+            changes(number).into_iter().try_for_each(|(key, value)| match value {
+                Some(value) => txn.put(&table, &key, &value),
+                None => txn.delete(&table, &key).map(|_| ()),
+            })
+        })
+        .expect("a commit");
+}
+
+/// Everything that happens to the file while a store is made and written to. What is said is the
+/// number of the last commit that was answered.
+fn recorded(durability: Durability, mut each: impl FnMut(&Store, usize)) -> Vec<Event> {
+    let folder = TempDir::new().expect("a folder");
+    let listener = Listener::start(folder.path());
+    let store = open(folder.path(), durability).expect("a store");
+    for number in 1..=COMMITS {
+        commit(&store, number);
+        each(&store, number);
+        listener.say(number);
+    }
+    drop(store);
+    let events = listener.stop();
+    let writes = events.iter().filter(|event| matches!(event, Event::Write { .. })).count();
+    assert!(writes > COMMITS, "{writes} writes were seen");
+    events
+}
+
+/// Which of the states a file has; what is wrong with it, if it cannot be opened or is not whole.
+fn found(image: &Image, states: &[Rows]) -> Result<usize, String> {
+    let folder = TempDir::new().expect("a folder");
+    fs::write(folder.path().join("data.mdb"), &image.bytes).expect("a file");
+    let store = open(folder.path(), Durability::None).map_err(|e| e.to_string())?;
+    let rows = rows(&store).map_err(|e| e.to_string())?;
+    // Whoever opens it next can write.
+    let after = store.table("after").and_then(|table| store.put(&table, b"key", b"value"));
+    after.map_err(|e| e.to_string())?;
+    drop(store);
+    verify_closed(folder.path(), |_, _| ()).map_err(|e| e.to_string())?;
+    let state = states.iter().position(|state| *state == rows);
+    state.ok_or_else(|| format!("rows that no commit left: {rows:?}"))
+}
+
+fn rows(store: &Store) -> nuthatch_store::Result<Rows> {
+    let Some(table) = store.find_table("rows")? else { return Ok(Rows::new()) };
+    let txn = store.read()?;
+    let rows = txn.scan(&table, &Scan::new(Range::all()))?;
+    rows.map(|row| row.map(|(key, value)| (key.to_vec(), value.to_vec()))).collect()
+}
+
+/// Checks images, and answers how many there were: nothing but the last `may_lose` commits of those
+/// that were answered is lost.
+fn check(events: &[Event], may_lose: usize, which: impl Fn(&Image) -> bool) -> usize {
+    let states = states();
+    let mut images = 0;
+    images::after_each(events, |image| {
+        if !which(&image) {
+            return;
+        }
+        let Image { said, ref story, .. } = image;
+        images += 1;
+        match found(&image, &states) {
+            Ok(state) => assert!(
+                (said.saturating_sub(may_lose)..=said + 1).contains(&state),
+                "{story}: {said} commits were answered, and the file has the state after {state}"
+            ),
+            // A store that was never written to may be no store yet.
+            Err(_) if said == 0 => {}
+            Err(error) => panic!("{story}, with {said} commits: {error}"),
+        }
+    });
+    images
+}
+
+#[test]
+fn no_answered_commit_is_lost_with_sync() {
+    let images = check(&recorded(Durability::Sync, |_, _| ()), 0, |_| true);
+    assert!(images > 20 * COMMITS, "{images} images");
+}
+
+#[test]
+fn the_last_commit_at_most_is_lost_with_group() {
+    let images = check(&recorded(Durability::Group, |_, _| ()), 1, |_| true);
+    assert!(images > 20 * COMMITS, "{images} images");
+}
+
+#[test]
+fn nothing_before_a_sync_is_lost_with_none() {
+    let sync = |store: &Store, _| store.sync().expect("a sync");
+    // What the next commit writes may damage the store until the next sync.
+    let images = check(&recorded(Durability::None, sync), 0, |image| image.saying);
+    assert_eq!(images, COMMITS, "one after each sync, when nothing is under way");
+}
+
+#[test]
+fn a_commit_that_waits_makes_those_before_it_safe() {
+    let table = |store: &Store| store.table("rows").expect("a table");
+    // The commits themselves wait for nothing; one more after each does, and changes nothing.
+    let wait = |store: &Store, _| {
+        let mut txn = store.write_with(Durability::Sync).expect("a turn");
+        txn.put(&table(store), b"row 000x", b"")
+            .and_then(|()| txn.delete(&table(store), b"row 000x"))
+            .expect("a change");
+        txn.commit().expect("a commit");
+    };
+    let images = check(&recorded(Durability::None, wait), 0, |image| image.saying);
+    assert_eq!(images, COMMITS, "one after each commit that waited, when nothing is under way");
+}
+
+#[test]
+fn what_is_left_without_any_sync_never_crashes_who_looks() {
+    let events = recorded(Durability::None, |_, _| ());
+    let (mut whole, mut damaged) = (0, 0);
+    images::after_each(&events, |image| {
+        let folder = TempDir::new().expect("a folder");
+        fs::write(folder.path().join("data.mdb"), &image.bytes).expect("a file");
+        let verified = verify_closed(folder.path(), |_, _| ());
+        *if verified.is_ok() { &mut whole } else { &mut damaged } += 1;
+    });
+    assert!(whole > 0 && damaged > 0, "{whole} whole, {damaged} damaged");
+}
