@@ -4,7 +4,7 @@
 mod disk;
 mod images;
 
-use disk::{Event, Listener};
+use disk::{Event, Listener, say};
 use images::Image;
 use nuthatch_store::{Durability, Options, Range, Read, Scan, Store, verify_closed};
 use std::collections::BTreeMap;
@@ -70,7 +70,7 @@ fn recorded(durability: Durability, mut each: impl FnMut(&Store, usize)) -> Vec<
     for number in 1..=COMMITS {
         commit(&store, number);
         each(&store, number);
-        listener.say(number);
+        say(number);
     }
     drop(store);
     let events = listener.stop();
