@@ -31,5 +31,5 @@ pub use client::{
 pub use error::{Error, Result};
 pub use options::Options;
 pub use rows::RowBatch;
-pub use server::{Server, Stopper};
+pub use server::{Counts, Server, Stopper};
 pub use tls::{ClientTls, ServerTls, TlsError};

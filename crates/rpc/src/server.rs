@@ -62,6 +62,41 @@ impl Stopper {
     }
 }
 
+/// What a server counts. It can be read for longer than the server runs.
+#[derive(Clone)]
+pub struct Counts {
+    figures: Arc<Figures>,
+    budget: Arc<Budget>,
+    phase: Arc<watch::Sender<Phase>>,
+}
+
+impl Counts {
+    /// Bytes that requests and answers take at present.
+    pub fn held_bytes(&self) -> u64 {
+        self.budget.held()
+    }
+
+    /// Calls that are under way.
+    pub fn open_calls(&self) -> u64 {
+        self.figures.open()
+    }
+
+    /// Whether the server was told to stop.
+    pub fn is_stopping(&self) -> bool {
+        *self.phase.borrow() != Phase::Serving
+    }
+
+    /// All of it, in Prometheus's text.
+    pub fn exposition(&self) -> String {
+        let mut text = self.figures.exposition();
+        let name = "nuthatch_rpc_held_bytes";
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "# HELP {name} Bytes that requests and answers take.");
+        let _ = writeln!(text, "# TYPE {name} gauge\n{name} {}", self.held_bytes());
+        text
+    }
+}
+
 impl Server {
     /// Starts to serve a store. Fails where it cannot listen, and with
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) where anybody could do anything, or the
@@ -119,24 +154,13 @@ impl Server {
         Stopper(Arc::clone(&self.phase))
     }
 
-    /// Bytes that requests and answers take at present.
-    pub fn held_bytes(&self) -> u64 {
-        self.budget.held()
-    }
-
-    /// Calls that are under way.
-    pub fn open_calls(&self) -> u64 {
-        self.figures.open()
-    }
-
-    /// What it counts, in Prometheus's text.
-    pub fn exposition(&self) -> String {
-        let mut text = self.figures.exposition();
-        let name = "nuthatch_rpc_held_bytes";
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "# HELP {name} Bytes that requests and answers take.");
-        let _ = writeln!(text, "# TYPE {name} gauge\n{name} {}", self.held_bytes());
-        text
+    /// What it counts, for whoever tells it.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            figures: Arc::clone(&self.figures),
+            budget: Arc::clone(&self.budget),
+            phase: Arc::clone(&self.phase),
+        }
     }
 
     /// Waits until the server has stopped.

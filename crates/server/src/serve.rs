@@ -1,7 +1,7 @@
 //! A running server: its threads, from the first to listen to the last to stop.
 
 use crate::address::{Address, SocketFiles};
-use crate::admin::{Admin, Listeners};
+use crate::admin::{Admin, Listeners, Told};
 use crate::commands::Server;
 use crate::facts::facts;
 use crate::journal;
@@ -122,7 +122,8 @@ impl Running {
             running.spawn(number, listening)?;
         }
         if !options.admin.is_empty() {
-            running.admin = Some(Admin::start(admin, &running.common)?);
+            let told: Arc<dyn Told> = Arc::<Common>::clone(&running.common);
+            running.admin = Some(Admin::start(admin, &told)?);
         }
         let Self { listeners, admin_addresses, .. } = &running;
         journal::started(options.threads, listeners, admin_addresses, reactor.name());

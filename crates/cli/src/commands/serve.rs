@@ -1,4 +1,4 @@
-//! `nuthatch serve`: a cache server.
+//! `nuthatch serve`: a cache server, and a store beside it if there is one.
 
 mod access;
 mod configuration;
@@ -19,6 +19,7 @@ mod place;
 mod reading;
 mod rewrite;
 mod show;
+mod stored;
 mod table;
 
 use super::{Answer, Failure};
@@ -43,6 +44,7 @@ use signal_hook::iterator::Signals;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::thread::{self, available_parallelism};
+use stored::{Joined, Stored};
 pub(crate) use table::ADMIN;
 use table::{Told, settings};
 
@@ -112,15 +114,21 @@ fn serve(loaded: &Loaded) -> Result<Answer, Failure> {
     let options = Options::new(listeners).admin(admin).threads(threads);
     let mut options = options.reactors(reactors(configuration));
     options.tls = tls;
+    let stored = Stored::start(loaded)?;
+    server.also_told.extend(stored.as_ref().map(Stored::exposition));
     let running = Running::serve(server, &options).map_err(not_started)?;
-    greet(&running, configuration.memory, threads)?;
+    greet(&running, stored.as_ref(), configuration.memory, threads)?;
     let stopper = running.stopper();
     thread::spawn(move || {
         if signals.forever().next().is_some() {
             stopper.stop();
         }
     });
-    running.wait().map_err(failure)?;
+    // One that ends takes the other along: half a server is none.
+    let stored = stored.map(|stored| stored.join(running.stopper()));
+    let ended = running.wait().map_err(failure);
+    stored.map_or(Ok(()), Joined::wait)?;
+    ended?;
     Ok(Answer::Whole)
 }
 
@@ -186,24 +194,36 @@ fn tell_settings(loaded: &Loaded, server: &mut Server) -> Result<(), Failure> {
     Ok(())
 }
 
-fn greet(running: &Running, memory: u64, threads: usize) -> Result<(), Failure> {
+fn greet(
+    running: &Running,
+    stored: Option<&Stored>,
+    memory: u64,
+    threads: usize,
+) -> Result<(), Failure> {
     let mut text = String::new();
     for listener in running.listeners() {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "listening at {listener}");
     }
-    for address in running.admin() {
-        let _ = match address {
-            Address::Tcp(address) => writeln!(text, "metrics at http://{address}/metrics"),
-            Address::Unix(_) => writeln!(text, "metrics at {address}, path /metrics"),
-        };
+    for address in stored.into_iter().flat_map(Stored::addresses) {
+        let _ = writeln!(text, "listening at {address} for clients of the store");
     }
+    text.push_str(&metrics_at(running.admin()));
     let s = if threads == 1 { "" } else { "s" };
     let (memory, reactor) = (bytes(memory), running.reactor());
     let _ = writeln!(text, "{memory} of memory, {threads} thread{s} on {reactor}");
     let mut stdout = Stdout::new();
     stdout.put(text.as_bytes())?;
     stdout.flush()
+}
+
+/// Lines that tell where metrics are.
+pub(crate) fn metrics_at(addresses: &[Address]) -> String {
+    let lines = addresses.iter().map(|address| match address {
+        Address::Tcp(address) => format!("metrics at http://{address}/metrics\n"),
+        Address::Unix(_) => format!("metrics at {address}, path /metrics\n"),
+    });
+    lines.collect()
 }
 
 /// Why the server did not start. The admin port is often one that nobody has asked for by name.

@@ -169,7 +169,9 @@ fn what_would_take_too_much_memory_is_refused_and_all_of_it_comes_back() {
         client.put(TABLE, b"a", &vec![0; 300 << 10]).await.expect("there is room");
         assert!(client.get(TABLE, b"a").await.expect("there is room").is_some());
     });
-    served.until(|served| served.server.held_bytes() == 0 && served.server.open_calls() == 0);
+    served.until(|served| {
+        served.server.counts().held_bytes() == 0 && served.server.counts().open_calls() == 0
+    });
 }
 
 #[test]

@@ -19,8 +19,8 @@ fn a_write_that_has_to_wait_is_given_up() {
     // Nobody else can write meanwhile.
     let writing = served.store.write().expect("the turn to write");
     assert_eq!(code(served.wait(served.client.put(TABLE, b"a", b"1"))), is("deadline", 4));
-    served.until(|served| served.server.open_calls() == 0);
-    assert!(served.server.exposition().contains("calls_failed_total{method=\"Put\"} 1"));
+    served.until(|served| served.server.counts().open_calls() == 0);
+    assert!(served.server.counts().exposition().contains("calls_failed_total{method=\"Put\"} 1"));
     drop(writing);
 }
 

@@ -23,7 +23,7 @@ fn a_scan_that_nobody_takes_holds_little_and_its_transaction_ends() {
     let first = served.wait(stream.next()).expect("a batch").expect("rows");
     served.until(|served| served.open_transactions() == 0);
     // What is with the network, what waits, and what was made for after that.
-    let held = served.server.held_bytes();
+    let held = served.server.counts().held_bytes();
     assert!(held > 0 && held <= 4 * (BATCH as u64 + 3000), "{held}");
     let mut came = first.len();
     let error = loop {
@@ -81,7 +81,9 @@ fn a_scan_that_is_given_up_ends_at_once() {
     served.until(|served| served.open_transactions() == 1);
     drop(stream);
     served.until(|served| served.open_transactions() == 0);
-    served.until(|served| served.server.open_calls() == 0 && served.server.held_bytes() == 0);
+    served.until(|served| {
+        served.server.counts().open_calls() == 0 && served.server.counts().held_bytes() == 0
+    });
 }
 
 #[test]
@@ -89,10 +91,10 @@ fn a_client_that_vanishes_leaves_nothing_behind() {
     let Served { server, client, store, .. } = many_rows(&options().idle(HOURS).longest(HOURS));
     // The runtime is gone, and with it the connection.
     drop(client);
-    while store.stat().expect("a store").open_transactions > 0 || server.open_calls() > 0 {
+    while store.stat().expect("a store").open_transactions > 0 || server.counts().open_calls() > 0 {
         std::thread::yield_now();
     }
-    assert_eq!(server.held_bytes(), 0);
+    assert_eq!(server.counts().held_bytes(), 0);
 }
 
 #[test]

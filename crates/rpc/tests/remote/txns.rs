@@ -64,7 +64,9 @@ fn a_transaction_ends_with_its_client() {
     served.wait(txn.get(TABLE, &key(0))).expect("read");
     served.until(|served| served.open_transactions() == 1);
     drop(txn);
-    served.until(|served| served.open_transactions() == 0 && served.server.open_calls() == 0);
+    served.until(|served| {
+        served.open_transactions() == 0 && served.server.counts().open_calls() == 0
+    });
 }
 
 #[test]

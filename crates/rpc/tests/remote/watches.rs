@@ -70,7 +70,7 @@ fn a_watch_that_waits_holds_no_transaction() {
     let watch = served.watch(Start::Now);
     let watch = watch.expect("a watch");
     served.until(|served| served.open_transactions() == 0);
-    assert_eq!(served.server.open_calls(), 1);
+    assert_eq!(served.server.counts().open_calls(), 1);
     drop(watch);
-    served.until(|served| served.server.open_calls() == 0);
+    served.until(|served| served.server.counts().open_calls() == 0);
 }

@@ -1,8 +1,7 @@
 //! Requests to the admin port, and their answers.
 
+use super::Told;
 use super::exposition::Format;
-use super::families;
-use crate::worker::Common;
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -16,20 +15,20 @@ const INDEX: &str = "<!doctype html>
 <title>Nuthatch</title>
 <h1>Nuthatch</h1>
 <ul>
-<li><a href=\"/metrics\">/metrics</a>: what the cache server counts, for Prometheus</li>
+<li><a href=\"/metrics\">/metrics</a>: what the server counts, for Prometheus</li>
 <li><a href=\"/health\">/health</a>: whether it serves</li>
 </ul>
 ";
 
 /// The answer to a request, whose body is not read.
-pub(super) fn answer<B>(request: &Request<B>, common: &Common) -> Response<Full<Bytes>> {
+pub(super) fn answer<B>(request: &Request<B>, told: &dyn Told) -> Response<Full<Bytes>> {
     let answer = match request.uri().path() {
         "/" => Answer::new(HTML, INDEX),
         "/metrics" => {
             let format = wanted(request.headers());
-            Answer::new(format.content_type(), families::page(&common.server, format))
+            Answer::new(format.content_type(), told.metrics(format))
         }
-        "/health" | "/healthz" if common.is_stopping() => {
+        "/health" | "/healthz" if told.is_stopping() => {
             Answer { status: StatusCode::SERVICE_UNAVAILABLE, ..Answer::new(TEXT, "stopping\n") }
         }
         "/health" | "/healthz" => Answer::new(TEXT, "ok\n"),

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Write};
 
 /// The versions of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
+pub enum Format {
     /// Version 0.0.4 of Prometheus's text.
     Prometheus,
     /// Version 1.0.0 of OpenMetrics.
@@ -19,6 +19,13 @@ impl Format {
             Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
         }
+    }
+
+    /// A whole page of metrics that are told in Prometheus's text, in this format.
+    pub fn page(self, text: &str) -> String {
+        let mut page = Page::new(self);
+        page.append(text);
+        page.finish()
     }
 }
 
@@ -89,6 +96,21 @@ impl Page {
         // A string takes whatever is written to it.
         let _ = self.text.write_fmt(line);
         self.text.push('\n');
+    }
+
+    /// Adds what another part of the program tells, in Prometheus's text.
+    pub(super) fn append(&mut self, text: &str) {
+        for line in text.lines() {
+            let mut words = line.splitn(4, ' ');
+            match (self.format, words.next(), words.next(), words.next(), words.next()) {
+                // Counters are named without their suffix here, their samples with it.
+                (Format::OpenMetrics, Some("#"), Some(word), Some(name), Some(rest)) => {
+                    let name = name.strip_suffix("_total").unwrap_or(name);
+                    self.line(format_args!("# {word} {name} {rest}"));
+                }
+                _ => self.line(format_args!("{line}")),
+            }
+        }
     }
 
     /// The whole text.
@@ -191,6 +213,14 @@ mod tests {
              sent_bytes_total{to=\"a\\\"b\\\\c\\nd\"} 12\n\
              # HELP items Items.\n# TYPE items gauge\nitems 3\n# EOF\n"
         );
+    }
+
+    #[test]
+    fn metrics_of_others_are_told_in_either_format() {
+        let told = page(Format::Prometheus);
+        assert_eq!(Format::Prometheus.page(&told), told);
+        let open = page(Format::OpenMetrics).replace("# UNIT sent_bytes bytes\n", "");
+        assert_eq!(Format::OpenMetrics.page(&told), open);
     }
 
     #[test]

@@ -26,6 +26,9 @@ pub(super) fn page(server: &Server, format: Format) -> String {
     connections(&mut page, server, &totals);
     event_loop(&mut page, server);
     process::tell(&mut page);
+    for told in &server.also_told {
+        page.append(&told.text());
+    }
     page.finish()
 }
 

@@ -12,6 +12,7 @@ mod process;
 mod tests;
 
 pub use client::Client;
+pub use exposition::Format;
 
 use crate::address::{Address, SocketFiles};
 use crate::journal;
@@ -34,6 +35,25 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
+
+/// What the admin port tells. It is asked on the thread of the port.
+pub trait Told: Send + Sync + 'static {
+    /// What is counted, in this format.
+    fn metrics(&self, format: Format) -> String;
+
+    /// Whether the server has been told to stop: it is not healthy any more.
+    fn is_stopping(&self) -> bool;
+}
+
+impl Told for Common {
+    fn metrics(&self, format: Format) -> String {
+        families::page(&self.server, format)
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.server.is_stopping()
+    }
+}
 
 /// Bytes that a request's head may have, and its header fields.
 const HEAD_LEN_MOST: usize = 16 << 10;
@@ -134,7 +154,7 @@ fn listen(address: &Address) -> io::Result<(Listener, Address)> {
 
 /// The thread of the admin port. It ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Admin {
+pub struct Admin {
     stop: Option<oneshot::Sender<Infallible>>,
     thread: Option<JoinHandle<()>>,
     /// Go last.
@@ -142,32 +162,40 @@ pub(crate) struct Admin {
 }
 
 impl Admin {
+    /// Tells whoever connects to one of these addresses. Answers where it listens, with the ports
+    /// that were free.
+    pub fn open(addresses: &[Address], told: &Arc<dyn Told>) -> io::Result<(Self, Vec<Address>)> {
+        let listeners = Listeners::bind(addresses)?;
+        let bound = listeners.addresses.clone();
+        Ok((Self::start(listeners, told)?, bound))
+    }
+
     /// Answers whoever connects to these.
-    pub(crate) fn start(listeners: Listeners, common: &Arc<Common>) -> io::Result<Self> {
-        Self::start_within(Limits::default(), listeners, common)
+    pub(crate) fn start(listeners: Listeners, told: &Arc<dyn Told>) -> io::Result<Self> {
+        Self::start_within(Limits::default(), listeners, told)
     }
 
     fn start_within(
         limits: Limits,
         listeners: Listeners,
-        common: &Arc<Common>,
+        told: &Arc<dyn Told>,
     ) -> io::Result<Self> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel();
         let places = Arc::new(Semaphore::new(limits.connections));
         let guard = runtime.enter();
         for listener in listeners.all {
-            let (places, common) = (Arc::clone(&places), Arc::clone(common));
+            let (places, told) = (Arc::clone(&places), Arc::clone(told));
             match listener {
                 Listener::Tcp(listener) => {
                     let listener = TcpListener::from_std(listener)?;
                     let next = move |cx: &mut Context<'_>| listener.poll_accept(cx).map_ok(first);
-                    runtime.spawn(accept(next, places, common, limits));
+                    runtime.spawn(accept(next, places, told, limits));
                 }
                 Listener::Unix(listener) => {
                     let listener = UnixListener::from_std(listener)?;
                     let next = move |cx: &mut Context<'_>| listener.poll_accept(cx).map_ok(first);
-                    runtime.spawn(accept(next, places, common, limits));
+                    runtime.spawn(accept(next, places, told, limits));
                 }
             }
         }
@@ -198,7 +226,7 @@ fn first<S, A>((stream, _): (S, A)) -> S {
 async fn accept<S>(
     next: impl Fn(&mut Context<'_>) -> Poll<io::Result<S>>,
     places: Arc<Semaphore>,
-    common: Arc<Common>,
+    told: Arc<dyn Told>,
     limits: Limits,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -207,9 +235,9 @@ async fn accept<S>(
     while let Ok(place) = Arc::clone(&places).acquire_owned().await {
         match poll_fn(&next).await {
             Ok(stream) => {
-                let common = Arc::clone(&common);
+                let told = Arc::clone(&told);
                 tokio::spawn(async move {
-                    serve(stream, &common, limits).await;
+                    serve(stream, &*told, limits).await;
                     drop(place);
                 });
             }
@@ -223,9 +251,9 @@ async fn accept<S>(
 }
 
 /// Answers the requests of one connection.
-async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, common: &Common, limits: Limits) {
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, told: &dyn Told, limits: Limits) {
     let answer = service_fn(async |request| {
-        Ok::<_, Infallible>(answer::answer::<hyper::body::Incoming>(&request, common))
+        Ok::<_, Infallible>(answer::answer::<hyper::body::Incoming>(&request, told))
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

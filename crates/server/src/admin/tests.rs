@@ -18,7 +18,8 @@ fn start(limits: Limits) -> (Admin, Address) {
     let any = "127.0.0.1:0".parse().expect("an address");
     let listeners = Listeners::bind(&[any]).expect("a free port");
     let address = listeners.addresses[0].clone();
-    (Admin::start_within(limits, listeners, &common.into()).expect("a thread"), address)
+    let told: Arc<dyn Told> = Arc::new(common);
+    (Admin::start_within(limits, listeners, &told).expect("a thread"), address)
 }
 
 fn connect(address: &Address) -> TcpStream {

@@ -68,7 +68,7 @@ pub(crate) use making::update;
 pub use metrics::{CommandTotals, Metrics, Totals, bucket_end_ns};
 pub use others::Other;
 pub use permissions::Denied;
-pub use server::{Rewrite, Server};
+pub use server::{Exposition, Rewrite, Server};
 pub use settings::Settings;
 pub use table::{Command, Flags, Found, Keys, all, find, lookup};
 pub use turns::TurnTotals;

@@ -41,6 +41,27 @@ impl std::fmt::Debug for Rewrite {
     }
 }
 
+/// What another part of the program counts, in Prometheus's text.
+pub struct Exposition(Box<dyn Fn() -> String + Send + Sync>);
+
+impl Exposition {
+    /// Asks this for the text, whenever somebody wants to know.
+    pub fn new(text: impl Fn() -> String + Send + Sync + 'static) -> Self {
+        Self(Box::new(text))
+    }
+
+    /// The text at this moment.
+    pub(crate) fn text(&self) -> String {
+        (self.0)()
+    }
+}
+
+impl std::fmt::Debug for Exposition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Exposition")
+    }
+}
+
 /// When connections take more than this part of the budget, they must make do with less.
 const HELD_PART: u64 = 2;
 
@@ -77,6 +98,8 @@ pub struct Server {
     pub facts: Vec<(&'static str, String)>,
     /// What `CONFIG REWRITE` does, where there is a file of settings.
     pub rewrite: Option<Rewrite>,
+    /// What other parts of the program count, in Prometheus's text: the admin port tells it.
+    pub also_told: Vec<Exposition>,
     /// Whether the default user must keep a password, since others can reach this machine.
     pub stays_closed: bool,
     pub(super) slowlog: SlowLog,
@@ -110,6 +133,7 @@ impl Server {
             debug: Debugging::default(),
             facts: Vec::new(),
             rewrite: None,
+            also_told: Vec::new(),
             stays_closed: false,
             slowlog: SlowLog::default(),
             started: Instant::now(),

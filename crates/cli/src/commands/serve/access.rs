@@ -125,7 +125,8 @@ pub(crate) fn warnings(loaded: &Loaded) -> Vec<String> {
     let file = loaded.file.as_deref().filter(|_| loaded.is_from_file("password"));
     secret.extend(file.map(Path::new));
     let mut warnings: Vec<_> = secret.into_iter().filter_map(open_to_all).collect();
-    if configuration.tls_cert.is_some() && !places(configuration).any(|(_, place)| place.tls) {
+    let mut all = places(configuration).map(|(_, place)| place).chain(&configuration.grpc);
+    if configuration.tls_cert.is_some() && !all.any(|place| place.tls) {
         let at = loaded.source("tls-cert").named();
         warnings.push(format!("{at} is not used: no address begins with `tls:`"));
     }

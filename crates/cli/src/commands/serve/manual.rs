@@ -17,11 +17,12 @@ Examples:
   nuthatch serve --resp 0.0.0.0:6379 --password-file /etc/nuthatch/password
   nuthatch serve --show-config >nuthatch.toml; nuthatch serve --config nuthatch.toml
   redis-cli set greeting hello      any client of Redis or memcached will do
+  nuthatch serve --store users      the cache, and the store in that folder at 7380
   curl http://127.0.0.1:9464/metrics      what it counts, for Prometheus
   nuthatch top                      the same, live
 
-The server runs until it gets SIGTERM or SIGINT (Ctrl-C). What it holds is in memory, and goes
-with it.
+The server runs until it gets SIGTERM or SIGINT (Ctrl-C). What the cache holds is in memory, and
+goes with it; what a store holds stays in its folder.
 
 Exit status:
   0  it was asked to stop, and did

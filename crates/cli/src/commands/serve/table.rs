@@ -56,6 +56,9 @@ impl Setting {
 /// Where metrics are told until another address is given.
 pub(crate) const ADMIN: &str = "127.0.0.1:9464";
 
+/// Where a store is served until another address is given.
+pub(crate) const GRPC: &str = "127.0.0.1:7380";
+
 /// What the names of environment variables begin with.
 pub(crate) const PREFIX: &str = "NUTHATCH_";
 
@@ -69,6 +72,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { heading: "Listening", settings: LISTENING },
     Group { heading: "Memory and threads", settings: MEMORY },
     Group { heading: "Clients", settings: CLIENTS },
+    Group { heading: "Store", settings: STORE },
     Group { heading: "Access", settings: ACCESS },
     Group { heading: "Watching", settings: WATCHING },
 ];
@@ -195,6 +199,83 @@ const MEMORY: &[Setting] = &[
                is cached is in memory, and goes with the server.",
         kind: Kind::Path(|all| &mut all.data_dir),
         told: Told::As("dir"),
+    },
+];
+
+const STORE: &[Setting] = &[
+    Setting {
+        name: "store",
+        value_name: "DIR",
+        default: "",
+        help: "The folder of a store to serve over gRPC, as `nuthatch store serve` does",
+        more: "Other processes may use the folder at the same time.",
+        kind: Kind::Path(|all| &mut all.store),
+        told: Told::Not,
+    },
+    Setting {
+        name: "grpc",
+        value_name: "ADDR",
+        default: GRPC,
+        help: "Where to listen for clients of the store: host:port; can be repeated",
+        more: "`tls:` before host:port asks for TLS there, at all of them or at none.",
+        kind: Kind::Places(|all| &mut all.grpc),
+        told: Told::Not,
+    },
+    Setting {
+        name: "store-create",
+        value_name: "BOOL",
+        default: "false",
+        help: "Make the store if there is none",
+        more: "",
+        kind: Kind::Truth(|all| &mut all.store_create),
+        told: Told::Not,
+    },
+    Setting {
+        name: "store-durability",
+        value_name: "LEVEL",
+        default: "sync",
+        help: "What writes to the store wait for before they are answered",
+        more: "",
+        kind: Kind::Choice {
+            field: |all| &mut all.store_durability,
+            words: &[
+                ("sync", "the disk: nothing is lost"),
+                ("group", "the disk, but for the last commit"),
+                ("none", "nothing: a crash of the machine may lose or damage what was written"),
+            ],
+        },
+        told: Told::Not,
+    },
+    Setting {
+        name: "store-keep-changes",
+        value_name: "N",
+        default: "0",
+        help: "Have the store keep so many changes for watches from now on; 0 leaves it as it is",
+        more: "",
+        kind: Kind::Count {
+            field: |all| &mut all.store_keep_changes,
+            least: 0,
+            most: u32::MAX as u64,
+        },
+        told: Told::Not,
+    },
+    Setting {
+        name: "store-memory",
+        value_name: "SIZE",
+        default: "256MiB",
+        help: "Memory that requests to the store and answers may take, besides that of the cache",
+        more: "",
+        kind: Kind::Size(|all| &mut all.store_memory),
+        told: Told::Not,
+    },
+    Setting {
+        name: "store-tokens",
+        value_name: "FILE",
+        default: "",
+        help: "A file with the tokens that clients of the store must show",
+        more: "Its lines are \"token NAME read|write SECRET\"; see `nuthatch store serve --help`.",
+        kind: Kind::Path(|all| &mut all.store_tokens),
+        told: Told::Not,
     },
 ];
 

@@ -1,18 +1,21 @@
 //! `nuthatch store serve`: a store for clients of gRPC.
 
-use crate::commands::serve::{open_to_all, read_text};
+use crate::commands::serve::{metrics_at, open_to_all, read_text};
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, parse_size};
 use crate::logs;
 use crate::streams::{Stdout, tell};
 use clap::{Args, ValueEnum};
-use nuthatch_rpc::{Options, Server, ServerTls, Tokens};
+use nuthatch_rpc::{Counts, Options, Server, ServerTls, Tokens};
+use nuthatch_server::Address;
+use nuthatch_server::admin::{Admin, Format, Told};
 use nuthatch_store::{Durability, Options as StoreOptions, Store};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fmt::Write;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -64,6 +67,11 @@ pub(super) struct Serve {
     access: Access,
     #[command(flatten)]
     limits: Limits,
+    /// Where to tell what is counted, over HTTP: host:port or unix:PATH. Can be given several times
+    ///
+    /// Prometheus finds it at /metrics. Without TLS and without a password.
+    #[arg(long, value_name = "ADDR", help_heading = "Access")]
+    admin: Vec<Address>,
     /// What is logged to standard error: error, warn, info, debug, trace or off
     #[arg(long, value_name = "FILTER", default_value = "warn", help_heading = "Logs")]
     log: String,
@@ -137,24 +145,44 @@ struct Limits {
     drain_ms: u64,
 }
 
+/// What a server counts, for the admin port.
+struct Counted(Counts);
+
+impl Told for Counted {
+    fn metrics(&self, format: Format) -> String {
+        format.page(&self.0.exposition())
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.0.is_stopping()
+    }
+}
+
 impl Serve {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
         let options = self.options()?;
         if let Some(problem) = options.problem() {
             return Err(Failure::Usage(format!("--listen {problem}; --insecure allows it")));
         }
+        let exposed = self.admin.iter().find(|address| !address.is_local());
+        if let Some(address) = exposed.filter(|_| !self.access.insecure) {
+            let problem = "anybody who reaches it could read what is counted; --insecure allows it";
+            return Err(Failure::Usage(format!("--admin {address}: {problem}")));
+        }
         let format = if self.log_json { logs::Format::Json } else { logs::Format::Text };
         let _logs = logs::start(&self.log, format)?;
         let store = StoreOptions::new().create(self.create).read_only(self.read_only);
         let store = Store::open(&self.path, &store.durability(self.durability.into()))?;
         if let Some(keep) = self.keep_changes {
-            store.keep_changes(keep, keep.saturating_mul(BYTES_EACH))?;
+            keep_changes(&store, keep)?;
         }
         // Before anybody can connect, so that no signal finds us unprepared.
         let signals = Signals::new([SIGINT, SIGTERM]);
         let mut signals = signals.map_err(|error| Failure::Error(error.to_string()))?;
         let server = Server::start(store, &options).map_err(not_started)?;
-        self.greet(&server)?;
+        let told: Arc<dyn Told> = Arc::new(Counted(server.counts()));
+        let (_admin, admin) = Admin::open(&self.admin, &told).map_err(not_started)?;
+        self.greet(&server, &admin)?;
         let stopper = server.stopper();
         thread::spawn(move || {
             if signals.forever().next().is_some() {
@@ -182,37 +210,48 @@ impl Serve {
         if let Some(threads) = threads {
             options = options.threads(usize::from(*threads));
         }
-        let failed = |error: nuthatch_rpc::TlsError| Failure::Error(error.to_string());
         if let (Some(cert), Some(key)) = (tls_cert, tls_key) {
-            let mut tls = ServerTls::open(cert, key).map_err(failed)?;
-            if let Some(ca) = tls_client_ca {
-                tls = tls.client_ca(ca).map_err(failed)?;
-            }
-            options = options.tls(tls);
-            warn_if_open(key);
+            options = options.tls(server_tls(cert, key, tls_client_ca.as_deref())?);
         }
         if let Some(file) = tokens {
-            let text = read_text(file, TOKENS_LONGEST)?;
-            let tokens = Tokens::parse(&text);
-            let tokens = tokens.map_err(|error| Failure::Error(format!("{file}: {error}")))?;
-            options = options.tokens(tokens);
-            warn_if_open(file.as_ref());
+            options = options.tokens(read_tokens(file)?);
         }
         Ok(options)
     }
 
-    fn greet(&self, server: &Server) -> Result<(), Failure> {
+    fn greet(&self, server: &Server, admin: &[Address]) -> Result<(), Failure> {
         let scheme = if self.access.tls_cert.is_some() { "grpcs" } else { "grpc" };
         let mut text = String::new();
         for address in server.addresses() {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "listening at {scheme}://{address}");
         }
+        text.push_str(&metrics_at(admin));
         let _ = writeln!(text, "{}: {} of memory", self.path.display(), bytes(self.limits.memory));
         let mut stdout = Stdout::new();
         stdout.put(text.as_bytes())?;
         stdout.flush()
     }
+}
+
+/// TLS with its files.
+pub(crate) fn server_tls(cert: &Path, key: &Path, ca: Option<&Path>) -> Result<ServerTls, Failure> {
+    let failed = |error: nuthatch_rpc::TlsError| Failure::Error(error.to_string());
+    warn_if_open(key);
+    let tls = ServerTls::open(cert, key).map_err(failed)?;
+    ca.map_or(Ok(tls.clone()), |ca| tls.client_ca(ca).map_err(failed))
+}
+
+/// The tokens of a file.
+pub(crate) fn read_tokens(file: &str) -> Result<Tokens, Failure> {
+    warn_if_open(file.as_ref());
+    let text = read_text(file, TOKENS_LONGEST)?;
+    Tokens::parse(&text).map_err(|error| Failure::Error(format!("{file}: {error}")))
+}
+
+/// Has a store keep so many changes, of a few thousand bytes each.
+pub(crate) fn keep_changes(store: &Store, most: u64) -> nuthatch_store::Result<()> {
+    store.keep_changes(most, most.saturating_mul(BYTES_EACH))
 }
 
 impl From<Level> for Durability {

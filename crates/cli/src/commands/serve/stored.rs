@@ -1,0 +1,159 @@
+//! A store that is served beside the cache.
+
+use super::configuration::Configuration;
+use super::layers::Loaded;
+use super::place::Place;
+use crate::commands::Failure;
+use crate::commands::store::{keep_changes, read_tokens, server_tls};
+use nuthatch_rpc::{Options, Server, Stopper};
+use nuthatch_server::commands::Exposition;
+use nuthatch_server::{Address, Stopper as CacheStopper};
+use nuthatch_store::{Durability, Options as StoreOptions, Store};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::thread::{self, JoinHandle};
+
+/// A server of the store that runs.
+pub(crate) struct Stored {
+    server: Server,
+    scheme: &'static str,
+}
+
+/// A server of the store that ends with that of the cache.
+pub(crate) struct Joined {
+    stopper: Stopper,
+    thread: JoinHandle<std::io::Result<()>>,
+}
+
+impl Stored {
+    /// Opens the store and serves it; none where no folder is given.
+    pub(crate) fn start(loaded: &Loaded) -> Result<Option<Self>, Failure> {
+        let Some(path) = &loaded.configuration.store else {
+            return refuse_without_store(loaded).map(|()| None);
+        };
+        let options = options(loaded)?;
+        if let Some(problem) = options.problem() {
+            let at = loaded.source("grpc").named();
+            return Err(Failure::Usage(format!("{at} {problem}; --insecure allows it")));
+        }
+        let store = open(path, &loaded.configuration)?;
+        let server = Server::start(store, &options);
+        let server = server.map_err(|error| Failure::Error(error.to_string()))?;
+        let tls = loaded.configuration.grpc.iter().any(|place| place.tls);
+        Ok(Some(Self { server, scheme: if tls { "grpcs" } else { "grpc" } }))
+    }
+
+    /// Where its clients connect.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = String> {
+        let address = |address| format!("{}://{address}", self.scheme);
+        self.server.addresses().iter().map(address)
+    }
+
+    /// What it counts.
+    pub(crate) fn exposition(&self) -> Exposition {
+        let counts = self.server.counts();
+        Exposition::new(move || counts.exposition())
+    }
+
+    /// Stops the cache when this one ends by itself.
+    pub(crate) fn join(self, cache: CacheStopper) -> Joined {
+        let stopper = self.server.stopper();
+        let thread = thread::spawn(move || {
+            let ended = self.server.wait();
+            cache.stop();
+            ended
+        });
+        Joined { stopper, thread }
+    }
+}
+
+impl Joined {
+    /// Stops, since the cache has, and waits until that is done.
+    pub(crate) fn wait(self) -> Result<(), Failure> {
+        self.stopper.stop();
+        let ended = self.thread.join();
+        let ended = ended.unwrap_or_else(|_| Err(std::io::Error::other("a thread died")));
+        ended.map_err(|error| Failure::Error(error.to_string()))
+    }
+}
+
+/// Settings of a store that is not there are a mistake.
+fn refuse_without_store(loaded: &Loaded) -> Result<(), Failure> {
+    let names = [
+        "grpc",
+        "store-create",
+        "store-durability",
+        "store-keep-changes",
+        "store-memory",
+        "store-tokens",
+    ];
+    match names.into_iter().find(|name| loaded.is_given(name)) {
+        Some(name) => {
+            let at = loaded.source(name).named();
+            Err(Failure::Usage(format!("{at}: expected a store too, found none")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn open(path: &Path, configuration: &Configuration) -> Result<Store, Failure> {
+    let options = StoreOptions::new().create(configuration.store_create);
+    let store = Store::open(path, &options.durability(durability(configuration)))?;
+    if configuration.store_keep_changes > 0 {
+        keep_changes(&store, configuration.store_keep_changes)?;
+    }
+    Ok(store)
+}
+
+fn durability(configuration: &Configuration) -> Durability {
+    match configuration.store_durability {
+        "group" => Durability::Group,
+        "none" => Durability::None,
+        _ => Durability::Sync,
+    }
+}
+
+fn options(loaded: &Loaded) -> Result<Options, Failure> {
+    let Configuration { grpc, insecure, store_memory, store_tokens, .. } = &loaded.configuration;
+    if grpc.is_empty() {
+        let at = loaded.source("grpc").named();
+        let text = format!("{at}: expected an address to listen at, found none");
+        return Err(Failure::Usage(text));
+    }
+    let addresses = grpc.iter().map(|place| address(loaded, place)).collect::<Result<_, _>>()?;
+    let mut options = Options::new(addresses)
+        .insecure(*insecure)
+        .memory(*store_memory)
+        .durability(durability(&loaded.configuration));
+    if grpc.iter().any(|place| place.tls) {
+        options = options.tls(tls(loaded, grpc)?);
+    }
+    if let Some(file) = store_tokens {
+        options = options.tokens(read_tokens(&file.to_string_lossy())?);
+    }
+    Ok(options)
+}
+
+fn tls(loaded: &Loaded, grpc: &[Place]) -> Result<nuthatch_rpc::ServerTls, Failure> {
+    let Configuration { tls_cert, tls_key, tls_client_ca, .. } = &loaded.configuration;
+    let at = loaded.source("grpc").named();
+    if let Some(place) = grpc.iter().find(|place| !place.tls) {
+        let text = format!("{at} {place}: expected `tls:` before all addresses or none");
+        return Err(Failure::Usage(text));
+    }
+    match (tls_cert, tls_key) {
+        (Some(cert), Some(key)) => server_tls(cert, key, tls_client_ca.as_deref()),
+        _ => Err(Failure::Usage(format!("{at}: expected tls-cert and tls-key, too"))),
+    }
+}
+
+fn address(loaded: &Loaded, place: &Place) -> Result<SocketAddr, Failure> {
+    match &place.address {
+        Address::Tcp(address) => Ok(*address),
+        Address::Unix(_) => {
+            let at = loaded.source("grpc").named();
+            let found = "a socket in the file system";
+            Err(Failure::Usage(format!("{at} {place}: expected host:port, found {found}")))
+        }
+    }
+}
