@@ -1,6 +1,6 @@
 # The same commands locally and in CI.
 .DEFAULT_GOAL := help
-.PHONY: help run test check check-long bench-snapshot bench-server fuzz
+.PHONY: help run test check check-long bench-snapshot bench-store bench-server fuzz
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -21,6 +21,11 @@ check-long: ## Run every check, the largest sizes, and fuzz each target for FUZZ
 
 bench-snapshot: ## Measure the snapshot engine beside its rivals; ARGS are handed on
 	@cargo run --locked --release --manifest-path bench/rivals/Cargo.toml -- $(ARGS)
+
+bench-store: ## Measure the ordered store beside its rivals; ARGS are handed on
+	@scripts/packages librocksdb-dev
+	@cargo run --locked --release --manifest-path bench/rivals/Cargo.toml --features rocksdb -- \
+		store $(ARGS)
 
 bench-server: ## Measure the cache server beside its rivals; ARGS are handed on
 	@cargo build --locked --release -p nuthatch-cli

@@ -1,12 +1,13 @@
 //! A whole run of ordered stores on few rows: what is read is added up and compared in the run.
 
-use nuthatch_bench::store::{Lmdb, StoreOptions, run_stores};
+use nuthatch_bench::store::{StoreOptions, run_stores};
 
 fn output(json: bool) -> String {
     let directory = std::env::temp_dir();
-    let options = StoreOptions { rows: 3000, value_len: 20, writes: 4, rounds: 1, json, directory };
+    let (rows, key_len, value_len, writes, rounds) = (3000, 5, 20, 4, 1);
+    let options = StoreOptions { rows, key_len, value_len, writes, rounds, json, directory };
     let mut out = Vec::new();
-    run_stores::<Lmdb>(&options, false, &mut out).expect("a run");
+    run_stores(&options, &[], &mut out).expect("a run");
     String::from_utf8(out).expect("text")
 }
 
@@ -29,4 +30,13 @@ fn every_work_has_a_row_in_both_forms() {
         assert!(table.contains(work), "{work}\n{table}");
     }
     assert!(!rows.contains("NaN"), "{rows}");
+}
+
+#[test]
+fn keys_that_are_too_short_for_the_rows_are_refused() {
+    for (rows, key_len) in [(100_001, 5), (3000, 4), (3000, 17)] {
+        let options = StoreOptions { rows, key_len, ..StoreOptions::default() };
+        let error = run_stores(&options, &[], &mut Vec::new()).expect_err("too short").to_string();
+        assert!(error.starts_with("expected keys of 5 to 16 bytes"), "{error}");
+    }
 }

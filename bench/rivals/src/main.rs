@@ -6,12 +6,20 @@ mod lmdb;
 mod options;
 mod redb_store;
 mod redb_table;
+#[cfg(feature = "rocksdb")]
+mod rocksdb;
 
-use nuthatch_bench::store::run_stores;
+use nuthatch_bench::store::{Rival, run_stores};
 use nuthatch_bench::{Entrants, Result, entrant, own_systems, run_with};
-use redb_store::RedbStore;
 use std::io::stdout;
 use std::process::ExitCode;
+
+/// Ordered stores. `RocksDB` needs its library, and the feature of its name.
+const STORES: &[Rival] = &[
+    redb_store::REDB,
+    #[cfg(feature = "rocksdb")]
+    rocksdb::ROCKSDB,
+];
 
 fn main() -> ExitCode {
     match run() {
@@ -30,7 +38,7 @@ fn run() -> Result<()> {
             println!("{}", options::STORE_USAGE);
             return Ok(());
         };
-        return run_stores::<RedbStore>(&options, true, &mut stdout());
+        return run_stores(&options, STORES, &mut stdout());
     }
     let Some(options) = options::from(arguments.into_iter())? else {
         println!("{}", options::USAGE);
@@ -57,13 +65,15 @@ mod tests {
     #[test]
     fn every_ordered_store_does_every_work() {
         let directory = std::env::temp_dir();
-        let (rows, value_len, writes, rounds, json) = (2000, 50, 4, 1, true);
-        let options = StoreOptions { rows, value_len, writes, rounds, json, directory };
+        let (rows, key_len, value_len, writes, rounds, json) = (2000, 5, 50, 4, 1, true);
+        let options = StoreOptions { rows, key_len, value_len, writes, rounds, json, directory };
         let mut out = Vec::new();
-        run_stores::<RedbStore>(&options, true, &mut out).expect("a run");
+        run_stores(&options, STORES, &mut out).expect("a run");
         let text = String::from_utf8(out).expect("text");
-        // load, two kinds of scans, writes
-        assert_eq!(text.matches("\"system\":\"redb\"").count(), 4, "{text}");
+        for Rival { name, .. } in STORES {
+            // load, two kinds of scans, writes
+            assert_eq!(text.matches(&format!("\"system\":\"{name}\"")).count(), 4, "{text}");
+        }
     }
 
     /// The run itself fails when a system finds too few keys or too many.

@@ -16,10 +16,11 @@ usage: rivals [--keys N[,N...]] [--vectors N] [--rounds N] [--directory PATH] [-
   --json            rows for programs rather than tables";
 
 pub(crate) const STORE_USAGE: &str = "\
-usage: rivals store [--rows N] [--value-bytes N] [--writes N] [--rounds N] [--directory PATH]
-                    [--json]
+usage: rivals store [--rows N] [--key-bytes N] [--value-bytes N] [--writes N] [--rounds N]
+                    [--directory PATH] [--json]
 
   --rows N          rows to load and scan [1600000]
+  --key-bytes N     bytes of a key, from 5 to 16 [16]
   --value-bytes N   bytes of a value [100]
   --writes N        durable writes of one row each [300]
   --rounds N        how often each system does each work [5]
@@ -35,6 +36,7 @@ pub(crate) fn from_store(
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
         match &argument[..] {
             "--rows" => options.rows = number(&value()?)?,
+            "--key-bytes" => options.key_len = number(&value()?)?,
             "--value-bytes" => options.value_len = number(&value()?)?,
             "--writes" => options.writes = number(&value()?)?,
             "--rounds" => options.rounds = number(&value()?)?,

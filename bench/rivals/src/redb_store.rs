@@ -1,7 +1,7 @@
 //! redb as an ordered store: one table in one file.
 
 use nuthatch_bench::Result;
-use nuthatch_bench::store::{Ordered, StoreRows, Sum};
+use nuthatch_bench::store::{Bounds, Ordered, Rival, StoreRows, Sum};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use std::path::Path;
 
@@ -11,30 +11,30 @@ const TABLE: TableDefinition<&[u8], &[u8]> = TableDefinition::new("rows");
 /// redb reads through a cache of its own and not through a map: it gets one that holds everything.
 const CACHE_LEN: usize = 8 << 30;
 
-pub(crate) struct RedbStore(Database);
+pub(crate) const REDB: Rival = Rival { name: "redb", load };
+
+struct RedbStore(Database);
+
+fn load(rows: StoreRows, folder: &Path) -> Result<Box<dyn Ordered>> {
+    let database = Database::builder().set_cache_size(CACHE_LEN).create(folder.join(FILE))?;
+    let transaction = database.begin_write()?;
+    {
+        let mut table = transaction.open_table(TABLE)?;
+        rows.each(|key, value| {
+            table.insert(key, value)?;
+            Ok(())
+        })?;
+    }
+    transaction.commit()?;
+    Ok(Box::new(RedbStore(database)))
+}
 
 impl Ordered for RedbStore {
-    const NAME: &'static str = "redb";
-
-    fn load(rows: StoreRows, folder: &Path) -> Result<Self> {
-        let database = Database::builder().set_cache_size(CACHE_LEN).create(folder.join(FILE))?;
-        let transaction = database.begin_write()?;
-        {
-            let mut table = transaction.open_table(TABLE)?;
-            rows.each(|key, value| {
-                table.insert(key, value)?;
-                Ok(())
-            })?;
-        }
-        transaction.commit()?;
-        Ok(Self(database))
-    }
-
-    fn scan(&self, bounds: Option<([u8; 16], [u8; 16])>) -> Result<Sum> {
+    fn scan(&self, bounds: Option<Bounds<'_>>) -> Result<Sum> {
         let table = self.0.begin_read()?.open_table(TABLE)?;
         let mut sum = Sum::default();
-        let rows = match &bounds {
-            Some((from, before)) => table.range::<&[u8]>(&from[..]..&before[..])?,
+        let rows = match bounds {
+            Some((from, before)) => table.range::<&[u8]>(from..before)?,
             None => table.iter()?,
         };
         for row in rows {

@@ -22,6 +22,9 @@ const LOOK_EVERY: usize = 256;
 /// disk.
 const PAGE: usize = 4096;
 
+/// So many rows ahead, memory for them is claimed.
+const CLAIMED_AHEAD: usize = 42;
+
 /// Where a row lies. What C and Java read: two addresses and two lengths.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -167,6 +170,7 @@ impl Batches {
         let reading = lock(&txn);
         reading.scan(&self.table, &scan.clone().limit(most as u64))?.visit(|key, value| {
             rows.push(raw(key, value));
+            claim(rows.as_ptr().wrapping_add(rows.len() + CLAIMED_AHEAD));
             bytes += key.len() + value.len();
             let full = rows.len() == most || bytes >= scan.batch_bytes;
             let look = rows.len().is_multiple_of(LOOK_EVERY);
@@ -210,6 +214,21 @@ fn raw(key: &[u8], value: &[u8]) -> RawRow {
     // Lengths in the file have 32 bits.
     let (key_len, value_len) = (key.len() as u32, value.len() as u32);
     RawRow { key: key.as_ptr(), value: value.as_ptr(), key_len, value_len }
+}
+
+/// Asks for the line of a row that will be written. The memory was often that of a batch which
+/// another processor has read: to take a line from it only when it is written makes a stream half
+/// as fast.
+#[inline]
+fn claim(row: *const RawRow) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch of any address does nothing that can be seen. Processors that do not know
+    // this one take it for nothing.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) row, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = row;
 }
 
 fn lock(txn: &SharedTxn) -> MutexGuard<'_, ReadTxn<'static>> {

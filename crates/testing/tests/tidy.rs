@@ -40,6 +40,7 @@ const UNSAFE: &[Exception] = &[
     Exception { place: "crates/server/src/reactor/uring.rs", reason: "lends memory to the kernel" },
     Exception { place: "bench/harness/src/store/lmdb.rs", reason: "opens an environment of LMDB" },
     Exception { place: "bench/rivals/src/lmdb.rs", reason: "opens an environment of LMDB" },
+    Exception { place: "bench/rivals/src/rocksdb.rs", reason: "calls its C interface" },
     Exception { place: "bench/rivals/src/fst_map.rs", reason: "maps its files" },
 ];
 

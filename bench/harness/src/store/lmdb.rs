@@ -1,6 +1,6 @@
 //! Plain LMDB through heed. This file holds unsafe code: heed asks for it where files are mapped.
 
-use super::{Ordered, StoreRows, Sum};
+use super::{Bounds, Ordered, StoreRows, Sum};
 use crate::Result;
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvOpenOptions, PutFlags, WithTls};
@@ -9,15 +9,14 @@ use std::path::Path;
 
 /// An environment with one table.
 #[derive(Debug)]
-pub struct Lmdb {
+pub(super) struct Lmdb {
     env: Env<WithTls>,
     table: Database<'static, Bytes, Bytes>,
 }
 
-impl Ordered for Lmdb {
-    const NAME: &'static str = "lmdb";
-
-    fn load(rows: StoreRows, folder: &Path) -> Result<Self> {
+impl Lmdb {
+    /// Makes a store with these rows, appended in key order and synced.
+    pub(super) fn load(rows: StoreRows, folder: &Path) -> Result<Self> {
         let mut options = EnvOpenOptions::new();
         // The map is address space, not file: what is not used costs nothing.
         let room = (rows.bytes() * 4).next_multiple_of(1 << 20) + (1 << 30);
@@ -36,12 +35,14 @@ impl Ordered for Lmdb {
         txn.commit()?;
         Ok(Self { env, table })
     }
+}
 
-    fn scan(&self, bounds: Option<([u8; 16], [u8; 16])>) -> Result<Sum> {
+impl Ordered for Lmdb {
+    fn scan(&self, bounds: Option<Bounds<'_>>) -> Result<Sum> {
         let txn = self.env.read_txn()?;
         let mut sum = Sum::default();
         if let Some((from, before)) = bounds {
-            let bounds = (Bound::Included(&from[..]), Bound::Excluded(&before[..]));
+            let bounds = (Bound::Included(from), Bound::Excluded(before));
             for row in self.table.range(&txn, &bounds)? {
                 let (key, value) = row?;
                 sum.add(key, value);

@@ -9,8 +9,8 @@ mod nuthatch;
 mod report;
 mod writes;
 
-pub use lmdb::Lmdb;
-pub use nuthatch::Store;
+use lmdb::Lmdb;
+use nuthatch::Store;
 
 use crate::Result;
 use crate::folder::Folder;
@@ -23,7 +23,9 @@ use std::time::Instant;
 pub struct StoreOptions {
     /// Rows to load and scan.
     pub rows: u32,
-    /// Bytes of a value; keys have 16.
+    /// Bytes of a key, from 5 to 16. With n bytes of digits there are 10^n keys.
+    pub key_len: usize,
+    /// Bytes of a value.
     pub value_len: usize,
     /// Durable writes of one row each; the tasks together do sixteen times as many.
     pub writes: u32,
@@ -38,7 +40,8 @@ pub struct StoreOptions {
 impl Default for StoreOptions {
     fn default() -> Self {
         let directory = std::env::temp_dir();
-        Self { rows: 1_600_000, value_len: 100, writes: 300, rounds: 5, json: false, directory }
+        let (rows, key_len, value_len, writes, rounds) = (1_600_000, 16, 100, 300, 5);
+        Self { rows, key_len, value_len, writes, rounds, json: false, directory }
     }
 }
 
@@ -68,17 +71,41 @@ impl Sum {
     }
 }
 
-/// The rows of a run: keys of 16 bytes, in order.
+/// The rows of a run, in the order of their keys.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreRows {
     count: u32,
+    key_len: usize,
     value_len: usize,
 }
 
+/// A key: the end of these bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Key([u8; Self::LEN], usize);
+
+impl Key {
+    /// The bytes of the longest key.
+    const LEN: usize = 16;
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0[Self::LEN - self.1..]
+    }
+}
+
+/// The range from one key on and before another.
+pub type Bounds<'k> = (&'k [u8], &'k [u8]);
+
 impl StoreRows {
-    /// So many rows, with values of so many bytes.
-    pub fn new(count: u32, value_len: usize) -> Self {
-        Self { count, value_len }
+    /// The rows that the options ask for.
+    pub fn new(options: &StoreOptions) -> Result<Self> {
+        let StoreOptions { rows: count, key_len, value_len, .. } = *options;
+        let digits = key_len.min(12) as u32;
+        if !(5..=Key::LEN).contains(&key_len) || u64::from(count) > 10_u64.pow(digits) {
+            let text = format!("expected keys of 5 to 16 bytes that {count} rows differ in");
+            return Err(format!("{text}, found {key_len} bytes").into());
+        }
+        Ok(Self { count, key_len, value_len })
     }
 
     /// How many there are.
@@ -88,7 +115,7 @@ impl StoreRows {
 
     /// The bytes of all keys and values.
     pub fn bytes(&self) -> u64 {
-        u64::from(self.count) * (16 + self.value_len as u64)
+        u64::from(self.count) * (self.key_len + self.value_len) as u64
     }
 
     /// Hands each row over, in key order.
@@ -98,20 +125,34 @@ impl StoreRows {
             if let Some(first) = value.first_mut() {
                 *first = n as u8;
             }
-            row(&key(n), &value)?;
+            row(self.key(n).bytes(), &value)?;
         }
         Ok(())
     }
 
     /// The bounds of the range that range scans read: four fifths of the rows.
-    pub fn range(&self) -> ([u8; 16], [u8; 16]) {
-        (key(self.count / 10), key(self.count - self.count / 10))
+    fn range(&self) -> [Key; 2] {
+        [self.key(self.count / 10), self.key(self.count - self.count / 10)]
     }
 
-    fn sum(&self, bounds: Option<([u8; 16], [u8; 16])>) -> Result<Sum> {
+    /// The key of a row.
+    fn key(&self, n: u32) -> Key {
+        let mut key = *b"key:000000000000";
+        let mut rest = n;
+        for digit in key.iter_mut().rev() {
+            if rest == 0 {
+                break;
+            }
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        Key(key, self.key_len)
+    }
+
+    fn sum(&self, bounds: Option<Bounds<'_>>) -> Result<Sum> {
         let mut sum = Sum::default();
         self.each(|key, value| {
-            if bounds.is_none_or(|(from, before)| key >= &from[..] && key < &before[..]) {
+            if bounds.is_none_or(|(from, before)| key >= from && key < before) {
                 sum.add(key, value);
             }
             Ok(())
@@ -120,33 +161,22 @@ impl StoreRows {
     }
 }
 
-/// The key of a row.
-pub fn key(n: u32) -> [u8; 16] {
-    let mut key = *b"key:000000000000";
-    let mut rest = n;
-    for digit in key.iter_mut().rev() {
-        if rest == 0 {
-            break;
-        }
-        *digit = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    key
-}
-
 /// An ordered store in a race.
-pub trait Ordered: Sized {
-    /// What tables call it.
-    const NAME: &'static str;
-
-    /// Makes a store with these rows, appended in key order and synced.
-    fn load(rows: StoreRows, folder: &Path) -> Result<Self>;
-
-    /// Reads all rows, or those from one key on and before another.
-    fn scan(&self, bounds: Option<([u8; 16], [u8; 16])>) -> Result<Sum>;
+pub trait Ordered {
+    /// Reads all rows, or those of a range.
+    fn scan(&self, bounds: Option<Bounds<'_>>) -> Result<Sum>;
 
     /// Writes one row in a transaction that is synced.
     fn write(&self, key: &[u8], value: &[u8]) -> Result<()>;
+}
+
+/// Another store that may take part.
+#[derive(Clone, Copy, Debug)]
+pub struct Rival {
+    /// What tables call it.
+    pub name: &'static str,
+    /// Makes a store with these rows, appended in key order and synced.
+    pub load: fn(StoreRows, &Path) -> Result<Box<dyn Ordered>>,
 }
 
 /// A work of a system, done once for each round. Answers the rows it did and what they add up to.
@@ -164,23 +194,26 @@ pub(crate) struct StoreFigure {
     pub(crate) p99_us: Option<f64>,
 }
 
-/// Measures a store of Nuthatch beside plain LMDB, and `O` where there is another one.
-pub fn run_stores<O: Ordered>(
-    options: &StoreOptions,
-    other: bool,
-    out: &mut dyn Write,
-) -> Result<()> {
+/// What Nuthatch's store is called in tables, and plain LMDB.
+const OWN: &str = "nuthatch";
+const LMDB: &str = "lmdb";
+
+/// Measures a store of Nuthatch beside plain LMDB and these others.
+pub fn run_stores(options: &StoreOptions, rivals: &[Rival], out: &mut dyn Write) -> Result<()> {
     if options.rounds == 0 || options.rows < 10 {
         return Err("there is at least one round, and ten rows".into());
     }
     let folder = Folder::create(&options.directory)?;
-    let rows = StoreRows::new(options.rows, options.value_len);
+    let rows = StoreRows::new(options)?;
     let mut figures = Vec::new();
-    let lmdb: Lmdb = loaded(rows, folder.path(), &mut figures)?;
-    let own: Store = loaded(rows, folder.path(), &mut figures)?;
-    let other: Option<O> = other.then(|| loaded(rows, folder.path(), &mut figures)).transpose()?;
-    scans(options, rows, &lmdb, &own, other.as_ref(), &mut figures)?;
-    figures.extend(writes::race(options, &lmdb, &own, other.as_ref())?);
+    let lmdb = loaded(LMDB, rows, folder.path(), &mut figures, Lmdb::load)?;
+    let own = loaded(OWN, rows, folder.path(), &mut figures, Store::load)?;
+    let mut others: Vec<Other> = Vec::new();
+    for Rival { name, load } in rivals {
+        others.push((name, loaded(name, rows, folder.path(), &mut figures, load)?));
+    }
+    scans(options, rows, &lmdb, &own, &others, &mut figures)?;
+    figures.extend(writes::race(options, rows, &lmdb, &own, &others)?);
     if options.json {
         report::json(&figures, out)?;
     } else {
@@ -189,44 +222,53 @@ pub fn run_stores<O: Ordered>(
     Ok(())
 }
 
-fn loaded<S: Ordered>(rows: StoreRows, folder: &Path, figures: &mut Vec<StoreFigure>) -> Result<S> {
-    let folder = folder.join(S::NAME);
+/// Another store, with its name.
+type Other = (&'static str, Box<dyn Ordered>);
+
+fn loaded<S>(
+    name: &'static str,
+    rows: StoreRows,
+    folder: &Path,
+    figures: &mut Vec<StoreFigure>,
+    load: impl Fn(StoreRows, &Path) -> Result<S>,
+) -> Result<S> {
+    let folder = folder.join(name);
     std::fs::create_dir(&folder)?;
     let start = Instant::now();
-    let system = S::load(rows, &folder)?;
+    let system = load(rows, &folder)?;
     let per_second = f64::from(rows.count) / start.elapsed().as_secs_f64();
-    let first = figures.first().map(|figure| ("lmdb", per_second / figure.per_second));
-    let (work, system_name) = ("load", S::NAME);
+    let first = figures.first().map(|figure| (LMDB, per_second / figure.per_second));
     let (against, p99_us) = (first, None);
-    figures.push(StoreFigure { work, system: system_name, per_second, against, p99_us });
+    figures.push(StoreFigure { work: "load", system: name, per_second, against, p99_us });
     Ok(system)
 }
 
-fn scans<O: Ordered>(
+fn scans(
     options: &StoreOptions,
     rows: StoreRows,
     lmdb: &Lmdb,
     own: &Store,
-    other: Option<&O>,
+    others: &[Other],
     figures: &mut Vec<StoreFigure>,
 ) -> Result<()> {
-    let range = rows.range();
+    let keys = rows.range();
+    let range = Some((keys[0].bytes(), keys[1].bytes()));
     let mut works: Vec<Work<'_>> = vec![
-        ("scan", Lmdb::NAME, Box::new(|| lmdb.scan(None))),
-        ("scan", Store::NAME, Box::new(|| own.scan(None))),
-        ("scan_iterator", Store::NAME, Box::new(|| own.scan_iterator())),
-        ("scan_batches", Store::NAME, Box::new(|| own.scan_batches())),
-        ("scan_stream", Store::NAME, Box::new(|| own.scan_stream())),
-        ("scan_1_thread", Store::NAME, Box::new(|| own.scan_parallel(1))),
-        ("scan_2_threads", Store::NAME, Box::new(|| own.scan_parallel(2))),
-        ("scan_range", Lmdb::NAME, Box::new(move || lmdb.scan(Some(range)))),
-        ("scan_range", Store::NAME, Box::new(move || own.scan(Some(range)))),
+        ("scan", LMDB, Box::new(|| lmdb.scan(None))),
+        ("scan", OWN, Box::new(|| own.scan(None))),
+        ("scan_iterator", OWN, Box::new(|| own.scan_iterator())),
+        ("scan_batches", OWN, Box::new(|| own.scan_batches())),
+        ("scan_stream", OWN, Box::new(|| own.scan_stream())),
+        ("scan_1_thread", OWN, Box::new(|| own.scan_parallel(1))),
+        ("scan_2_threads", OWN, Box::new(|| own.scan_parallel(2))),
+        ("scan_range", LMDB, Box::new(move || lmdb.scan(range))),
+        ("scan_range", OWN, Box::new(move || own.scan(range))),
     ];
-    if let Some(other) = other {
-        works.push(("scan", O::NAME, Box::new(|| other.scan(None))));
-        works.push(("scan_range", O::NAME, Box::new(move || other.scan(Some(range)))));
+    for (name, other) in others {
+        works.push(("scan", name, Box::new(|| other.scan(None))));
+        works.push(("scan_range", name, Box::new(move || other.scan(range))));
     }
-    let (all, within) = (rows.sum(None)?, rows.sum(Some(range))?);
+    let (all, within) = (rows.sum(None)?, rows.sum(range)?);
     let mut times = vec![Vec::new(); works.len()];
     // The first round is not timed: pages are mapped in it.
     for round in 0..=options.rounds {
@@ -252,10 +294,10 @@ fn scans<O: Ordered>(
     };
     for ((work, system, _), per_second) in works.iter().zip(&rates) {
         let against = match *work {
-            _ if *system == Lmdb::NAME => None,
-            "scan_2_threads" => Some(("one thread", rate("scan_1_thread", Store::NAME))),
-            "scan_range" => Some((Lmdb::NAME, rate("scan_range", Lmdb::NAME))),
-            _ => Some((Lmdb::NAME, rate("scan", Lmdb::NAME))),
+            _ if *system == LMDB => None,
+            "scan_2_threads" => Some(("one thread", rate("scan_1_thread", OWN))),
+            "scan_range" => Some((LMDB, rate("scan_range", LMDB))),
+            _ => Some((LMDB, rate("scan", LMDB))),
         };
         let against = against.map(|(name, rate)| (name, per_second / rate));
         let (per_second, p99_us) = (*per_second, None);

@@ -1,6 +1,6 @@
 //! A store of Nuthatch, in all the ways it is read and written.
 
-use super::{Ordered, StoreRows, Sum};
+use super::{Bounds, Ordered, StoreRows, Sum};
 use crate::Result;
 use futures_core::Stream;
 use nuthatch_store::{
@@ -14,15 +14,14 @@ use std::thread::{self, Thread};
 
 /// A store with one table.
 #[derive(Debug)]
-pub struct Store {
+pub(super) struct Store {
     store: Opened,
     table: Table,
 }
 
-impl Ordered for Store {
-    const NAME: &'static str = "nuthatch";
-
-    fn load(rows: StoreRows, folder: &Path) -> Result<Self> {
+impl Store {
+    /// Makes a store with these rows, appended in key order and synced.
+    pub(super) fn load(rows: StoreRows, folder: &Path) -> Result<Self> {
         let store = Opened::open(folder, &Options::new())?;
         let table = store.table("rows")?;
         let mut txn = store.write()?;
@@ -30,8 +29,10 @@ impl Ordered for Store {
         txn.commit()?;
         Ok(Self { store, table })
     }
+}
 
-    fn scan(&self, bounds: Option<([u8; 16], [u8; 16])>) -> Result<Sum> {
+impl Ordered for Store {
+    fn scan(&self, bounds: Option<Bounds<'_>>) -> Result<Sum> {
         let range = match bounds {
             Some((from, before)) => Range::all().from(from).before(before),
             None => Range::all(),
@@ -52,7 +53,7 @@ impl Ordered for Store {
 
 impl Store {
     /// All rows, each asked for by a loop.
-    pub fn scan_iterator(&self) -> Result<Sum> {
+    pub(super) fn scan_iterator(&self) -> Result<Sum> {
         let txn = self.store.read()?;
         let mut sum = Sum::default();
         for row in txn.scan(&self.table, &Scan::all())? {
@@ -63,7 +64,7 @@ impl Store {
     }
 
     /// All rows by the batch, on this thread.
-    pub fn scan_batches(&self) -> Result<Sum> {
+    pub(super) fn scan_batches(&self) -> Result<Sum> {
         let mut sum = Sum::default();
         for batch in self.store.batches(&self.table, &Scan::all()) {
             batch?.iter().for_each(|(key, value)| sum.add(key, value));
@@ -72,7 +73,7 @@ impl Store {
     }
 
     /// All rows as a stream of batches, which another thread reads.
-    pub fn scan_stream(&self) -> Result<Sum> {
+    pub(super) fn scan_stream(&self) -> Result<Sum> {
         let mut sum = Sum::default();
         let mut stream = self.store.stream(&self.table, &Scan::all());
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
@@ -89,7 +90,7 @@ impl Store {
     }
 
     /// All rows by several threads.
-    pub fn scan_parallel(&self, threads: usize) -> Result<Sum> {
+    pub(super) fn scan_parallel(&self, threads: usize) -> Result<Sum> {
         let parallel = Parallel::split(threads);
         let add = |sum: &mut Sum, (key, value): (&[u8], &[u8])| sum.add(key, value);
         let scan = Scan::all();

@@ -8,8 +8,8 @@ pub(super) fn table(
     figures: &[StoreFigure],
     out: &mut dyn Write,
 ) -> Result<()> {
-    let StoreOptions { rows, value_len, rounds, .. } = options;
-    writeln!(out, "{rows} rows of 16 and {value_len} bytes, medians of {rounds} rounds\n")?;
+    let StoreOptions { rows, key_len, value_len, rounds, .. } = options;
+    writeln!(out, "{rows} rows of {key_len} and {value_len} bytes, medians of {rounds} rounds\n")?;
     let (work, system, rate) = ("work", "system", "a second");
     writeln!(out, "{work:<18}{system:<12}{rate:>14}  {:<24}{:>12}", "times the rate of", "p99 us")?;
     let mut last = "";

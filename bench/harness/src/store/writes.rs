@@ -1,6 +1,6 @@
 //! Durable writes: one transaction each, and those of many tasks in groups.
 
-use super::{Lmdb, Ordered, Store, StoreFigure, StoreOptions, key, median};
+use super::{LMDB, Lmdb, OWN, Ordered, Other, Store, StoreFigure, StoreOptions, StoreRows, median};
 use crate::Result;
 use nuthatch_store::Batch;
 use std::collections::VecDeque;
@@ -18,20 +18,23 @@ struct Samples {
     times_us: Vec<f64>,
 }
 
-pub(super) fn race<O: Ordered>(
+pub(super) fn race(
     options: &StoreOptions,
+    rows: StoreRows,
     lmdb: &Lmdb,
     own: &Store,
-    other: Option<&O>,
+    others: &[Other],
 ) -> Result<Vec<StoreFigure>> {
     let value = vec![b'w'; options.value_len];
-    let [mut plain, mut single, mut grouped, mut others] = [(); 4].map(|()| Samples::default());
+    let writes = Writes { rows, value: &value, count: options.writes };
+    let [mut plain, mut single, mut grouped] = [(); 3].map(|()| Samples::default());
+    let mut rest: Vec<_> = others.iter().map(|_| Samples::default()).collect();
     for _ in 0..options.rounds {
-        plain.alone(options.writes, |key| lmdb.write(key, &value))?;
-        single.alone(options.writes, |key| own.write(key, &value))?;
-        grouped.together(options.writes * TIMES / TASKS, own, &value)?;
-        if let Some(other) = other {
-            others.alone(options.writes, |key| other.write(key, &value))?;
+        plain.alone(writes, lmdb)?;
+        single.alone(writes, own)?;
+        grouped.together(writes, own)?;
+        for ((_, other), samples) in others.iter().zip(&mut rest) {
+            samples.alone(writes, &**other)?;
         }
     }
     let base = median(&mut plain.rates);
@@ -45,35 +48,44 @@ pub(super) fn race<O: Ordered>(
         StoreFigure { work, system, per_second, against, p99_us }
     };
     let mut figures = vec![
-        figure("write", Lmdb::NAME, &mut plain, None),
-        figure("write", Store::NAME, &mut single, Some((Lmdb::NAME, base))),
-        figure("write_64_tasks", Store::NAME, &mut grouped, Some(("one at a time", alone))),
+        figure("write", LMDB, &mut plain, None),
+        figure("write", OWN, &mut single, Some((LMDB, base))),
+        figure("write_64_tasks", OWN, &mut grouped, Some(("one at a time", alone))),
     ];
-    if other.is_some() {
-        figures.push(figure("write", O::NAME, &mut others, Some((Lmdb::NAME, base))));
+    for ((name, _), samples) in others.iter().zip(&mut rest) {
+        figures.push(figure("write", name, samples, Some((LMDB, base))));
     }
     Ok(figures)
 }
 
+/// What to write.
+#[derive(Clone, Copy)]
+struct Writes<'v> {
+    rows: StoreRows,
+    value: &'v [u8],
+    count: u32,
+}
+
 impl Samples {
-    fn alone(&mut self, writes: u32, write: impl Fn(&[u8]) -> Result<()>) -> Result<()> {
+    fn alone(&mut self, writes: Writes<'_>, system: &dyn Ordered) -> Result<()> {
         let start = Instant::now();
-        for n in 0..writes {
+        for n in 0..writes.count {
             let began = Instant::now();
-            write(&key(n))?;
+            system.write(writes.rows.key(n).bytes(), writes.value)?;
             self.times_us.push(began.elapsed().as_secs_f64() * 1e6);
         }
-        self.rates.push(f64::from(writes) / start.elapsed().as_secs_f64());
+        self.rates.push(f64::from(writes.count) / start.elapsed().as_secs_f64());
         Ok(())
     }
 
     /// As many tasks as there are wait at any time, each for its own acknowledgement; one thread
     /// takes these in turn, as an executor would.
-    fn together(&mut self, each: u32, own: &Store, value: &[u8]) -> Result<()> {
-        let (writer, table) = own.writer()?;
+    fn together(&mut self, writes: Writes<'_>, own: &Store) -> Result<()> {
+        let all = (writes.count * TIMES).max(TASKS);
+        let (group, table) = own.writer()?;
         let submit = |n: u32| -> Result<_> {
-            let batch = Batch::new().put(&table, key(n), value);
-            Ok((Instant::now(), writer.submit(batch)?))
+            let batch = Batch::new().put(&table, writes.rows.key(n).bytes(), writes.value);
+            Ok((Instant::now(), group.submit(batch)?))
         };
         let start = Instant::now();
         let mut waiting: VecDeque<_> = (0..TASKS).map(submit).collect::<Result<_>>()?;
@@ -81,7 +93,7 @@ impl Samples {
         while let Some((began, ack)) = waiting.pop_front() {
             ack.wait()?;
             self.times_us.push(began.elapsed().as_secs_f64() * 1e6);
-            if next < TASKS * each {
+            if next < all {
                 waiting.push_back(submit(next)?);
                 next += 1;
             }

@@ -2,7 +2,7 @@
 
 use crate::commands::Failure;
 use clap::Args;
-use nuthatch_bench::store::{Lmdb, StoreOptions, run_stores};
+use nuthatch_bench::store::{StoreOptions, run_stores};
 use std::path::PathBuf;
 
 const ABOUT: [&str; 2] = [
@@ -16,7 +16,7 @@ single rows durably: one at a time, and by 64 tasks at once. What is read is add
 const NOTES: &str = "\
 Examples:
   nuthatch bench store
-  nuthatch bench store --rows 200000 --value-bytes 64 --json
+  nuthatch bench store --rows 100000 --key-bytes 5 --value-bytes 64 --json
 
 Rows in JSON:
   {\"work\":\"scan_stream\",\"system\":\"nuthatch\",\"per_second\":51000000.0,
@@ -34,7 +34,11 @@ pub(super) struct Store {
     #[arg(long, value_name = "N", default_value = "1600000")]
     #[arg(value_parser = clap::value_parser!(u32).range(10..=1_000_000_000))]
     rows: u32,
-    /// Bytes of a value; keys have 16
+    /// Bytes of a key
+    #[arg(long, value_name = "N", default_value = "16")]
+    #[arg(value_parser = clap::value_parser!(u16).range(5..=16))]
+    key_bytes: u16,
+    /// Bytes of a value
     #[arg(long, value_name = "N", default_value = "100")]
     #[arg(value_parser = clap::value_parser!(u32).range(..=1 << 20))]
     value_bytes: u32,
@@ -56,11 +60,12 @@ pub(super) struct Store {
 
 impl Store {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        let &Self { rows, value_bytes, writes, rounds, ref directory, json } = self;
+        let &Self { rows, key_bytes, value_bytes, writes, rounds, ref directory, json } = self;
         let directory = directory.clone().unwrap_or_else(std::env::temp_dir);
-        let (value_len, rounds) = (value_bytes as usize, usize::from(rounds));
-        let options = StoreOptions { rows, value_len, writes, rounds, json, directory };
-        run_stores::<Lmdb>(&options, false, &mut std::io::stdout().lock())
+        let (key_len, value_len) = (usize::from(key_bytes), value_bytes as usize);
+        let rounds = usize::from(rounds);
+        let options = StoreOptions { rows, key_len, value_len, writes, rounds, json, directory };
+        run_stores(&options, &[], &mut std::io::stdout().lock())
             .map_err(|error| Failure::Error(error.to_string()))
     }
 }
