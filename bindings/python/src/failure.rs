@@ -41,6 +41,16 @@ impl Failure {
         Self::new("io", format!("{}: {act}: {error}", path.display()))
     }
 
+    /// For whoever knows of no group that was written with: why the group failed.
+    pub(crate) fn ungrouped(error: nuthatch_store::Error) -> Self {
+        match error {
+            nuthatch_store::Error::Group(cause) => {
+                Self { code: Cow::Borrowed(cause.code()), message: cause.to_string(), write: None }
+            }
+            error => error.into(),
+        }
+    }
+
     pub(crate) fn code(&self) -> &str {
         &self.code
     }

@@ -11,6 +11,7 @@ mod failure;
 mod octets;
 mod runtime;
 mod store;
+mod undelivered;
 mod wait;
 mod work;
 

@@ -100,11 +100,13 @@ impl Local {
         }
         self.transactions.release();
         let writer = self.lock_writer().take();
-        // Whoever waits for an acknowledgement has it, or the reason why there is none.
-        let flushed = writer.map_or(Ok(()), |writer| writer.flush());
+        if let Some(writer) = writer {
+            // Whoever waits for an acknowledgement has it, or the reason why there is none.
+            let _ = writer.flush();
+        }
         self.holders.release();
         store.close_within(CLOSING);
-        Ok(flushed?)
+        Ok(())
     }
 
     pub(crate) fn get(&self, table: &TableRef, key: &[u8]) -> Outcome<Option<Vec<u8>>> {
@@ -145,7 +147,7 @@ impl Local {
                 Ok((this.writer(&store)?, writes.batch(&store, &table)?))
             });
             let (taker, batch) = prepared.outcome().await?;
-            Ok(taker.submit_async(batch).await?.await?)
+            taker.submit_async(batch).await?.await.map_err(Failure::ungrouped)
         })
     }
 

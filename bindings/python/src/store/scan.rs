@@ -9,6 +9,7 @@ use super::slot::{Slot, Taken};
 use super::tables::TableRef;
 use super::txn::State;
 use crate::failure::{Failure, Outcome};
+use crate::undelivered::Undelivered;
 use crate::work::{Face, Work};
 use futures_core::Stream;
 use nuthatch_store::{Batches, Parallel, ParallelRows, RowStream};
@@ -149,7 +150,18 @@ impl Course {
         course
     }
 
-    fn next(self: &Arc<Self>) -> Work<Option<Arc<Cell>>> {
+    /// The next batch. One that was asked for and is not taken ends the scan: it would be missing.
+    fn next(self: &Arc<Self>) -> Work<Undelivered<Option<Arc<Cell>>>> {
+        let course = Arc::clone(self);
+        self.step().map(|next| {
+            Undelivered::new(next, move |lost| {
+                drop(lost);
+                course.close();
+            })
+        })
+    }
+
+    fn step(self: &Arc<Self>) -> Work<Option<Arc<Cell>>> {
         let mut taken = match self.slot.take() {
             Ok(Some(taken)) => taken,
             Ok(None) => return Work::Done(Ok(None)),
@@ -284,7 +296,7 @@ impl Scan {
     fn __next__(slf: &Bound<'_, Self>) -> PyResult<Option<RowBatch>> {
         let py = slf.py();
         let next = slf.as_super().get().course.next().wait(py)?;
-        Ok(next.map(RowBatch::new))
+        Ok(next.deliver().flatten().map(RowBatch::new))
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -305,9 +317,11 @@ impl AsyncScan {
 
     fn __anext__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let base = slf.as_super().get();
-        base.course.next().answer_with(slf.py(), base.face, |py, next| match next {
-            Some(cell) => Ok(Py::new(py, RowBatch::new(cell))?.into_any()),
-            None => Err(PyStopAsyncIteration::new_err(())),
+        base.course.next().answer_with(slf.py(), base.face, |py, next| {
+            match next.deliver().flatten() {
+                Some(cell) => Ok(Py::new(py, RowBatch::new(cell))?.into_any()),
+                None => Err(PyStopAsyncIteration::new_err(())),
+            }
         })
     }
 

@@ -2,6 +2,7 @@
 
 use super::data::AnyData;
 use super::txn::{AnyTxn, State};
+use crate::undelivered::Undelivered;
 use crate::work::{Face, Work};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -31,13 +32,19 @@ pub(crate) fn make(py: Python<'_>, data: &AnyData) -> PyResult<Py<PyAny>> {
     }
 }
 
-/// Begins what is begun by `async with` and `await`: a future of the object itself.
+/// Begins what is begun by `async with` and `await`: a future of the object itself. Where that is
+/// cancelled, it ends.
 pub(crate) fn begun(
     py: Python<'_>,
     begin: Work<()>,
     object: Py<PyAny>,
+    end: impl FnOnce() + Send + 'static,
 ) -> PyResult<Bound<'_, PyAny>> {
-    begin.answer_with(py, Face::Async, |_, ()| Ok(object))
+    let begun = begin.map(|()| Undelivered::new((), move |()| end()));
+    begun.answer_with(py, Face::Async, |_, begun| {
+        begun.deliver();
+        Ok(object)
+    })
 }
 
 #[pymethods]
@@ -73,7 +80,8 @@ impl AsyncSnapshot {
 
     fn __aenter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let (py, base) = (slf.py(), slf.as_super().get());
-        begun(py, base.state.begin(py, base.face)?, slf.clone().into_any().unbind())
+        let (begin, state) = (base.state.begin(py, base.face)?, Arc::clone(&base.state));
+        begun(py, begin, slf.clone().into_any().unbind(), move || state.end())
     }
 
     #[pyo3(signature = (*_exception))]

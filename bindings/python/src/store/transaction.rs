@@ -249,7 +249,8 @@ impl AsyncTransaction {
 
     fn __aenter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let (py, base) = (slf.py(), slf.as_super().as_super().get());
-        begun(py, base.state.begin(py, base.face)?, slf.clone().into_any().unbind())
+        let (begin, state) = (base.state.begin(py, base.face)?, Arc::clone(&base.state));
+        begun(py, begin, slf.clone().into_any().unbind(), move || state.end())
     }
 
     #[pyo3(signature = (kind, *_exception))]

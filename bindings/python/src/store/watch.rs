@@ -8,6 +8,7 @@ use super::slot::{Slot, Taken};
 use super::snapshot::begun;
 use super::tables::TableRef;
 use crate::failure::{Failure, Outcome};
+use crate::undelivered::Undelivered;
 use crate::wait::wait;
 use crate::work::{Face, Work};
 use futures_core::Stream;
@@ -16,25 +17,63 @@ use nuthatch_store::{BatchStream, Range, Start};
 use pyo3::exceptions::PyStopAsyncIteration;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+type Changes = Vec<nuthatch_store::Change>;
+
 /// What a watch reads from.
-enum Source {
-    Here(BatchStream<Vec<nuthatch_store::Change>>),
+struct Source {
+    stream: Streamed,
+    /// Changes that were read and that nobody took.
+    missed: VecDeque<Changes>,
+}
+
+enum Streamed {
+    Here(BatchStream<Changes>),
     Remote(Box<WatchStream>),
 }
 
 impl Source {
-    async fn next(&mut self) -> Outcome<Option<Vec<nuthatch_store::Change>>> {
-        Ok(match self {
-            Self::Here(stream) => {
+    fn new(stream: Streamed) -> Self {
+        Self { stream, missed: VecDeque::new() }
+    }
+
+    async fn next(&mut self) -> Outcome<Option<Changes>> {
+        if let Some(changes) = self.missed.pop_front() {
+            return Ok(Some(changes));
+        }
+        Ok(match &mut self.stream {
+            Streamed::Here(stream) => {
                 poll_fn(|context| Pin::new(&mut *stream).poll_next(context)).await.transpose()?
             }
-            Self::Remote(stream) => stream.next().await.transpose()?,
+            Streamed::Remote(stream) => stream.next().await.transpose()?,
         })
+    }
+}
+
+/// Somebody who asks. Whoever gives up leaves the source as it was.
+struct Asking(Option<Taken<Source>>);
+
+impl Asking {
+    fn source(&mut self) -> Outcome<&mut Source> {
+        self.0.as_mut().ok_or_else(Failure::lost)?.get()
+    }
+
+    /// There is nothing more to ask.
+    fn end(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        if let Some(taken) = self.0.take() {
+            taken.give_back();
+        }
     }
 }
 
@@ -84,7 +123,7 @@ impl State {
                     let table = table.map(|table| table.open(&store)).transpose()?;
                     let watch = store.watch(table.as_ref(), range, start)?;
                     let sequence = watch.next_sequence().saturating_sub(1);
-                    Ok((Source::Here(watch.into_stream()), sequence))
+                    Ok((Source::new(Streamed::Here(watch.into_stream())), sequence))
                 });
                 open.outcome().await
             }
@@ -93,27 +132,55 @@ impl State {
                 let table = table.as_ref().map(TableRef::name);
                 let stream = client.watch(table, &range, start).await?;
                 let sequence = stream.sequence();
-                Ok((Source::Remote(Box::new(stream)), sequence))
+                Ok((Source::new(Streamed::Remote(Box::new(stream))), sequence))
             }
         }
     }
 
-    /// The next changes; `None` when the watch was closed.
-    fn next(self: &Arc<Self>) -> Work<Option<Vec<Change>>> {
-        let mut taken: Taken<Source> = match self.taken() {
+    /// The next changes; `None` when the watch was closed. Nothing is lost when whoever asks gives
+    /// up: they come with the next call.
+    fn next(self: &Arc<Self>) -> Work<Undelivered<Option<Changes>>> {
+        let taken = match self.taken() {
             Ok(Some(taken)) => taken,
-            Ok(None) => return Work::Done(Ok(None)),
+            Ok(None) => return Work::Done(Ok(Undelivered::new(None, drop))),
             Err(failure) => return Work::Done(Err(failure)),
         };
-        let state = Arc::clone(self);
+        let (state, mut asking) = (Arc::clone(self), Asking(Some(taken)));
         Work::awaited(async move {
-            let Some(changes) = taken.get()?.next().await? else { return Ok(None) };
-            if let Some(last) = changes.last() {
-                state.sequence.store(last.sequence, Ordering::Relaxed);
+            let next = match asking.source() {
+                Ok(source) => source.next().await,
+                Err(failure) => Err(failure),
+            };
+            if !matches!(next, Ok(Some(_))) {
+                asking.end();
+            }
+            Ok(Undelivered::new(next?, move |lost| {
+                if let Some(changes) = lost {
+                    state.put_back(changes);
+                }
+            }))
+        })
+    }
+
+    /// Changes that nobody took, for whoever asks next.
+    fn put_back(&self, changes: Changes) {
+        if let Some(slot) = &*self.slot()
+            && let Ok(Some(mut taken)) = slot.take()
+        {
+            if let Ok(source) = taken.get() {
+                source.missed.push_front(changes);
             }
             taken.give_back();
-            Ok(Some(changes.into_iter().map(Change::from).collect()))
-        })
+        }
+    }
+
+    /// Changes that somebody took.
+    fn deliver(&self, changes: Undelivered<Option<Changes>>) -> Option<Vec<Change>> {
+        let changes = changes.deliver().flatten()?;
+        if let Some(last) = changes.last() {
+            self.sequence.store(last.sequence, Ordering::Relaxed);
+        }
+        Some(changes.into_iter().map(Change::from).collect())
     }
 
     fn taken(&self) -> Outcome<Option<Taken<Source>>> {
@@ -222,29 +289,14 @@ impl Watch {
     #[pyo3(signature = (timeout=None))]
     fn next(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<Option<Vec<Change>>> {
         let (py, state) = (slf.py(), &slf.as_super().get().state);
-        let Some(seconds) = timeout else { return state.next().wait(py) };
-        let limit = super::named::duration("timeout", seconds)?;
-        let taken = state.taken().map_err(|failure| failure.raise(py))?;
-        let Some(mut taken) = taken else { return Ok(None) };
-        // What was asked for and did not come in time comes with the next call.
-        let next = async {
-            match taken.get() {
-                Ok(source) => tokio::time::timeout(limit, source.next()).await,
-                Err(failure) => Ok(Err(failure)),
-            }
+        let Some(seconds) = timeout else {
+            return Ok(state.deliver(state.next().wait(py)?));
         };
-        let Ok(changes) = wait(py, next)? else {
-            taken.give_back();
-            return Ok(None);
-        };
-        let Some(changes) = changes.map_err(|failure| failure.raise(py))? else {
-            return Ok(None);
-        };
-        if let Some(last) = changes.last() {
-            state.sequence.store(last.sequence, Ordering::Relaxed);
+        let (limit, next) = (super::named::duration("timeout", seconds)?, state.next().outcome());
+        match wait(py, async { tokio::time::timeout(limit, next).await })? {
+            Ok(next) => Ok(state.deliver(next.map_err(|failure| failure.raise(py))?)),
+            Err(_) => Ok(None),
         }
-        taken.give_back();
-        Ok(Some(changes.into_iter().map(Change::from).collect()))
     }
 
     fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -252,7 +304,8 @@ impl Watch {
     }
 
     fn __next__(slf: &Bound<'_, Self>) -> PyResult<Option<Vec<Change>>> {
-        slf.as_super().get().state.next().wait(slf.py())
+        let state = &slf.as_super().get().state;
+        Ok(state.deliver(state.next().wait(slf.py())?))
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -274,7 +327,8 @@ impl AsyncWatch {
     fn __aenter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let base = slf.as_super().get();
         let begin = base.state.begin(base.wanted.clone());
-        begun(slf.py(), begin, slf.clone().into_any().unbind())
+        let state = Arc::clone(&base.state);
+        begun(slf.py(), begin, slf.clone().into_any().unbind(), move || state.end(None))
     }
 
     #[pyo3(signature = (*_exception))]
@@ -292,8 +346,9 @@ impl AsyncWatch {
 
     fn __anext__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         use pyo3::IntoPyObjectExt;
-        let next = slf.as_super().get().state.next();
-        next.answer_with(slf.py(), Face::Async, |py, changes| match changes {
+        let state = Arc::clone(&slf.as_super().get().state);
+        let next = state.next();
+        next.answer_with(slf.py(), Face::Async, move |py, next| match state.deliver(next) {
             Some(changes) => changes.into_py_any(py),
             None => Err(PyStopAsyncIteration::new_err(())),
         })

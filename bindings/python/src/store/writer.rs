@@ -385,7 +385,8 @@ impl AsyncWriter {
     fn __aenter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let base = slf.as_super().get();
         let begin = base.state.begin(base.options);
-        begun(slf.py(), begin, slf.clone().into_any().unbind())
+        let state = Arc::clone(&base.state);
+        begun(slf.py(), begin, slf.clone().into_any().unbind(), move || state.end())
     }
 
     #[pyo3(signature = (*_exception))]
