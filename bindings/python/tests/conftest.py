@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from faces import Store
 
 import nuthatch
+from faces import Store
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = os.environ.get("NUTHATCH_PROGRAM", str(ROOT / "target/debug/nuthatch"))

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from inspect import isawaitable
-from typing import TypeVar
+from typing import TypeVar, overload
 
 import nuthatch
 
@@ -12,11 +12,19 @@ Store = nuthatch.Store | nuthatch.AsyncStore
 Scan = nuthatch.Scan | nuthatch.AsyncScan
 
 
-async def settle(answer: T | Awaitable[T]) -> T:
+@overload
+async def settle(
+    answer: nuthatch.Table | Awaitable[nuthatch.AsyncTable],
+) -> nuthatch.Table | nuthatch.AsyncTable: ...
+@overload
+async def settle(
+    answer: nuthatch.Ack | Awaitable[Awaitable[nuthatch.Written]],
+) -> nuthatch.Ack | Awaitable[nuthatch.Written]: ...
+@overload
+async def settle(answer: T | Awaitable[T]) -> T: ...
+async def settle(answer: object) -> object:
     """What a call answers, or what its answer becomes."""
-    if isawaitable(answer):
-        return await answer  # type: ignore[no-any-return]
-    return answer  # type: ignore[return-value]
+    return await answer if isawaitable(answer) else answer
 
 
 @asynccontextmanager

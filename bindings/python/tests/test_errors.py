@@ -5,9 +5,9 @@ import pickle
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Server
 
 import nuthatch
+from conftest import ROOT, Server
 from nuthatch import errors
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import lmdb
 import pytest
-from conftest import Server
 
 import nuthatch
+from conftest import Server
 
 COUNTER = """
 import sys, nuthatch

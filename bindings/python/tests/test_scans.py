@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Server
-from faces import Scan, Store, batches, entered, settle
 
 import nuthatch
+from conftest import Server
+from faces import Scan, Store, batches, entered, settle
 
 ROWS = 20_000
 

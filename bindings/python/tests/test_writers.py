@@ -5,10 +5,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import Server
-from faces import Store, entered, settle
 
 import nuthatch
+from conftest import Server
+from faces import Store, entered, settle
 
 
 async def acknowledged(ack: object) -> nuthatch.Written:
@@ -87,7 +87,7 @@ async def test_a_full_queue_makes_tasks_wait(tmp_path: Path, server: Server) -> 
 
             async def put(n: int) -> None:
                 nonlocal submitted
-                await writer.put(b"%d" % n, b"v" * size)  # noqa: B023
+                await writer.put(b"%d" % n, b"v" * size)
                 submitted += 1
 
             blocking = nuthatch.open(folder) if folder else None

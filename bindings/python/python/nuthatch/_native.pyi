@@ -3,7 +3,7 @@
 import os
 from collections.abc import Awaitable, Generator, Iterable, Iterator
 from types import TracebackType
-from typing import Literal, Self, Unpack, final, overload, type_check_only
+from typing import Literal, Self, TypeAlias, Unpack, final, overload, type_check_only
 
 from _typeshed import ReadableBuffer
 
@@ -18,6 +18,8 @@ from nuthatch.options import (
 )
 
 __version__: str
+
+_AnyTable: TypeAlias = Table | Store | AsyncTable | AsyncStore
 
 @overload
 def _open_store(
@@ -182,25 +184,15 @@ class Batch:
         *,
         ttl: float | None = None,
         expires_at: float | None = None,
-        table: Table | Store | AsyncTable | AsyncStore | None = None,
+        table: _AnyTable | None = None,
     ) -> Self: ...
-    def delete(
-        self,
-        key: ReadableBuffer,
-        *,
-        table: Table | Store | AsyncTable | AsyncStore | None = None,
-    ) -> Self: ...
-    def delete_range(
-        self,
-        *,
-        table: Table | Store | AsyncTable | AsyncStore | None = None,
-        **bounds: Unpack[Bounds],
-    ) -> Self: ...
+    def delete(self, key: ReadableBuffer, *, table: _AnyTable | None = None) -> Self: ...
+    def delete_range(self, *, table: _AnyTable | None = None, **bounds: Unpack[Bounds]) -> Self: ...
     def check(
         self,
         key: ReadableBuffer,
         *,
-        table: Table | Store | AsyncTable | AsyncStore | None = None,
+        table: _AnyTable | None = None,
         **condition: Unpack[Condition],
     ) -> Self: ...
     def __len__(self) -> int: ...
@@ -229,21 +221,16 @@ class Scan(_Entered):
 
 @type_check_only
 class _Reads(_Entered):
-    def get(self, key: ReadableBuffer, *, table: Table | Store | None = None) -> bytes | None: ...
+    def get(self, key: ReadableBuffer, *, table: _AnyTable | None = None) -> bytes | None: ...
     def get_many(
         self,
         keys: Iterable[ReadableBuffer],
         *,
-        table: Table | Store | None = None,
+        table: _AnyTable | None = None,
     ) -> list[bytes | None]: ...
-    def entry(self, key: ReadableBuffer, *, table: Table | Store | None = None) -> Entry | None: ...
-    def count(self, *, table: Table | Store | None = None, **bounds: Unpack[Bounds]) -> int: ...
-    def scan(
-        self,
-        *,
-        table: Table | Store | None = None,
-        **options: Unpack[ScanOptions],
-    ) -> Scan: ...
+    def entry(self, key: ReadableBuffer, *, table: _AnyTable | None = None) -> Entry | None: ...
+    def count(self, *, table: _AnyTable | None = None, **bounds: Unpack[Bounds]) -> int: ...
+    def scan(self, *, table: _AnyTable | None = None, **options: Unpack[ScanOptions]) -> Scan: ...
     def sequence(self) -> int: ...
 
 @final
@@ -259,39 +246,34 @@ class Transaction(_Reads):
         *,
         ttl: float | None = None,
         expires_at: float | None = None,
-        table: Table | Store | None = None,
+        table: _AnyTable | None = None,
     ) -> None: ...
     def put_many(
         self,
         rows: Iterable[tuple[ReadableBuffer, ReadableBuffer]],
         *,
-        table: Table | Store | None = None,
+        table: _AnyTable | None = None,
     ) -> None: ...
     def append(
         self,
         key: ReadableBuffer,
         value: ReadableBuffer,
         *,
-        table: Table | Store | None = None,
+        table: _AnyTable | None = None,
     ) -> None: ...
     def append_many(
         self,
         rows: Iterable[tuple[ReadableBuffer, ReadableBuffer]],
         *,
-        table: Table | Store | None = None,
+        table: _AnyTable | None = None,
     ) -> None: ...
-    def delete(self, key: ReadableBuffer, *, table: Table | Store | None = None) -> None: ...
-    def delete_range(
-        self,
-        *,
-        table: Table | Store | None = None,
-        **bounds: Unpack[Bounds],
-    ) -> None: ...
+    def delete(self, key: ReadableBuffer, *, table: _AnyTable | None = None) -> None: ...
+    def delete_range(self, *, table: _AnyTable | None = None, **bounds: Unpack[Bounds]) -> None: ...
     def check(
         self,
         key: ReadableBuffer,
         *,
-        table: Table | Store | None = None,
+        table: _AnyTable | None = None,
         **condition: Unpack[Condition],
     ) -> None: ...
     def commit(self) -> Written: ...
@@ -306,9 +288,9 @@ class Writer(_Entered):
         *,
         ttl: float | None = None,
         expires_at: float | None = None,
-        table: Table | Store | None = None,
+        table: _AnyTable | None = None,
     ) -> Ack: ...
-    def delete(self, key: ReadableBuffer, *, table: Table | Store | None = None) -> Ack: ...
+    def delete(self, key: ReadableBuffer, *, table: _AnyTable | None = None) -> Ack: ...
     def submit(self, batch: Batch) -> Ack: ...
     def flush(self) -> None: ...
     def close(self) -> None: ...
@@ -420,30 +402,30 @@ class _AsyncReads(_Awaited):
         self,
         key: ReadableBuffer,
         *,
-        table: AsyncTable | AsyncStore | None = None,
+        table: _AnyTable | None = None,
     ) -> Awaitable[bytes | None]: ...
     def get_many(
         self,
         keys: Iterable[ReadableBuffer],
         *,
-        table: AsyncTable | AsyncStore | None = None,
+        table: _AnyTable | None = None,
     ) -> Awaitable[list[bytes | None]]: ...
     def entry(
         self,
         key: ReadableBuffer,
         *,
-        table: AsyncTable | AsyncStore | None = None,
+        table: _AnyTable | None = None,
     ) -> Awaitable[Entry | None]: ...
     def count(
         self,
         *,
-        table: AsyncTable | AsyncStore | None = None,
+        table: _AnyTable | None = None,
         **bounds: Unpack[Bounds],
     ) -> Awaitable[int]: ...
     def scan(
         self,
         *,
-        table: AsyncTable | AsyncStore | None = None,
+        table: _AnyTable | None = None,
         **options: Unpack[ScanOptions],
     ) -> AsyncScan: ...
     def sequence(self) -> Awaitable[int]: ...
@@ -461,44 +443,39 @@ class AsyncTransaction(_AsyncReads):
         *,
         ttl: float | None = None,
         expires_at: float | None = None,
-        table: AsyncTable | AsyncStore | None = None,
+        table: _AnyTable | None = None,
     ) -> Awaitable[None]: ...
     def put_many(
         self,
         rows: Iterable[tuple[ReadableBuffer, ReadableBuffer]],
         *,
-        table: AsyncTable | AsyncStore | None = None,
+        table: _AnyTable | None = None,
     ) -> Awaitable[None]: ...
     def append(
         self,
         key: ReadableBuffer,
         value: ReadableBuffer,
         *,
-        table: AsyncTable | AsyncStore | None = None,
+        table: _AnyTable | None = None,
     ) -> Awaitable[None]: ...
     def append_many(
         self,
         rows: Iterable[tuple[ReadableBuffer, ReadableBuffer]],
         *,
-        table: AsyncTable | AsyncStore | None = None,
+        table: _AnyTable | None = None,
     ) -> Awaitable[None]: ...
-    def delete(
-        self,
-        key: ReadableBuffer,
-        *,
-        table: AsyncTable | AsyncStore | None = None,
-    ) -> Awaitable[None]: ...
+    def delete(self, key: ReadableBuffer, *, table: _AnyTable | None = None) -> Awaitable[None]: ...
     def delete_range(
         self,
         *,
-        table: AsyncTable | AsyncStore | None = None,
+        table: _AnyTable | None = None,
         **bounds: Unpack[Bounds],
     ) -> Awaitable[None]: ...
     def check(
         self,
         key: ReadableBuffer,
         *,
-        table: AsyncTable | AsyncStore | None = None,
+        table: _AnyTable | None = None,
         **condition: Unpack[Condition],
     ) -> Awaitable[None]: ...
     def commit(self) -> Awaitable[Written]: ...
@@ -513,13 +490,13 @@ class AsyncWriter(_Awaited):
         *,
         ttl: float | None = None,
         expires_at: float | None = None,
-        table: AsyncTable | AsyncStore | None = None,
+        table: _AnyTable | None = None,
     ) -> Awaitable[Awaitable[Written]]: ...
     def delete(
         self,
         key: ReadableBuffer,
         *,
-        table: AsyncTable | AsyncStore | None = None,
+        table: _AnyTable | None = None,
     ) -> Awaitable[Awaitable[Written]]: ...
     def submit(self, batch: Batch) -> Awaitable[Awaitable[Written]]: ...
     def flush(self) -> Awaitable[None]: ...

@@ -18,7 +18,7 @@ use std::thread::ThreadId;
 use std::time::Duration;
 
 /// How long closing waits for what others do with the store.
-const CLOSING: Duration = Duration::from_secs(5);
+const CLOSING: Duration = Duration::from_secs(1);
 
 /// A store in this process, until it is closed.
 pub(crate) struct Local {
