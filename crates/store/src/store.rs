@@ -19,6 +19,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 /// An ordered store: tables of keys and values in one folder, used by any number of threads and
 /// processes at once.
@@ -226,6 +227,18 @@ impl Store {
         self.0.environment.close();
         // Watches that wait hear of it.
         self.0.committed();
+    }
+}
+
+impl Store {
+    /// Closes the store, lets go of this handle, and waits until its files are closed: until
+    /// nobody has a handle, a transaction or a batch any more, so long at most. Whether they are.
+    /// Then this process can open the folder again.
+    pub fn close_within(self, patience: Duration) -> bool {
+        self.close();
+        let closing = heed::env_closing_event(self.path());
+        drop(self);
+        closing.is_none_or(|closing| closing.wait_timeout(patience))
     }
 }
 

@@ -1,0 +1,99 @@
+"""What can go wrong. Every error has a ``code``: a short name that stays between versions."""
+
+__all__ = [
+    "AccessError",
+    "ArgumentError",
+    "BusyError",
+    "ClosedError",
+    "ConditionError",
+    "DamagedError",
+    "Error",
+    "FullError",
+    "UnavailableError",
+    "WatchError",
+]
+
+
+class Error(Exception):
+    """Something went wrong in a store; ``code`` says what, for programs."""
+
+    code: str
+    """A short name, such as ``full``; the same in all languages."""
+
+    def __init__(self, message: str, code: str = "internal") -> None:
+        super().__init__(message, code)
+        self.code = code
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class AccessError(Error):
+    """Writing is not allowed, or nothing is: to a store or to a token."""
+
+
+class ArgumentError(Error, ValueError):
+    """What was asked for cannot be: a key is too long, a table is of another kind."""
+
+
+class BusyError(Error):
+    """Somebody else has the store open, and must not."""
+
+
+class ClosedError(Error):
+    """The store was closed, or the scan, transaction or writer was."""
+
+
+class ConditionError(Error):
+    """A condition did not hold, so nothing was written."""
+
+    write: int | None
+    """Which write of the batch or transaction it was, counted from zero."""
+
+    def __init__(self, message: str, code: str = "condition-unmet", write: int | None = None):
+        super().__init__(message, code)
+        self.args = (message, code, write)
+        self.write = write
+
+
+class DamagedError(Error):
+    """The files are not those of a store, or damaged, or a write to the disk failed."""
+
+
+class FullError(Error):
+    """The store, a queue or the memory of a server holds all that it may."""
+
+
+class UnavailableError(Error):
+    """A server could not be reached, or ended the call: the same may succeed soon."""
+
+
+class WatchError(Error):
+    """Changes are not kept, or no longer, or not yet: scan, then watch from there."""
+
+
+_BY_CODE: dict[str, type[Error]] = {
+    **dict.fromkeys(("forbidden", "read-only", "unauthenticated"), AccessError),
+    **dict.fromkeys(
+        ("argument", "length", "no-table", "options", "table", "too-long", "unordered"),
+        ArgumentError,
+    ),
+    **dict.fromkeys(("already-open", "in-use", "other-locks"), BusyError),
+    "closed": ClosedError,
+    "condition-unmet": ConditionError,
+    **dict.fromkeys(("broken", "corrupt", "decode", "not-a-store"), DamagedError),
+    **dict.fromkeys(
+        ("full", "memory", "queue-full", "readers-full", "transaction-full"), FullError
+    ),
+    **dict.fromkeys(("deadline", "draining", "expired", "transport"), UnavailableError),
+    **dict.fromkeys(("ahead", "fell-behind", "no-changes-kept"), WatchError),
+    **dict.fromkeys(("group", "internal", "io", "lmdb", "status"), Error),
+}
+
+
+def from_code(code: str, message: str, write: int | None) -> Error:
+    """Make the error for a code."""
+    kind = _BY_CODE.get(code, Error)
+    if issubclass(kind, ConditionError):
+        return kind(message, code, write)
+    return kind(message, code)

@@ -1,0 +1,118 @@
+//! Which rows: bounds, order and limits, in the words of the command line.
+
+use super::named::Named;
+use crate::failure::Failure;
+use nuthatch_store::{Range, Scan};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Takes the bounds of a range: `from_` or `after`, `to` or `before`, and `prefix`.
+pub(crate) fn range(py: Python<'_>, named: &Named<'_>) -> PyResult<Range> {
+    let both = |one: &str, other: &str| {
+        let message = format!("expected one of {one} and {other}, found both");
+        Err(Failure::argument(message).raise(py))
+    };
+    let mut range = match named.key("prefix")? {
+        Some(prefix) => Range::prefix(prefix),
+        None => Range::all(),
+    };
+    match (named.key("from_")?, named.key("after")?) {
+        (Some(_), Some(_)) => return both("from_", "after"),
+        (Some(from), None) => range = range.and(&Range::all().from(from)),
+        (None, Some(after)) => range = range.and(&Range::all().after(after)),
+        (None, None) => {}
+    }
+    match (named.key("to")?, named.key("before")?) {
+        (Some(_), Some(_)) => return both("to", "before"),
+        (Some(to), None) => range = range.and(&Range::all().to(to)),
+        (None, Some(before)) => range = range.and(&Range::all().before(before)),
+        (None, None) => {}
+    }
+    Ok(range)
+}
+
+/// The bounds of a call that takes nothing else by name.
+pub(crate) fn range_of(
+    py: Python<'_>,
+    call: &'static str,
+    given: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Range> {
+    let named = Named::new(call, given);
+    let range = range(py, &named)?;
+    named.finish()?;
+    Ok(range)
+}
+
+/// A scan, as it is asked of any store.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) range: Range,
+    pub(crate) reverse: bool,
+    pub(crate) limit: Option<u64>,
+    pub(crate) keys_only: bool,
+    pub(crate) batch_rows: Option<usize>,
+    pub(crate) batch_bytes: Option<usize>,
+}
+
+impl Wanted {
+    /// Takes a scan from arguments, which may have others besides.
+    pub(crate) fn take(py: Python<'_>, named: &Named<'_>) -> PyResult<Self> {
+        Ok(Self {
+            range: range(py, named)?,
+            reverse: named.is_wanted("reverse")?,
+            limit: named.take("limit")?,
+            keys_only: named.is_wanted("keys_only")?,
+            batch_rows: named.take("batch_rows")?,
+            batch_bytes: named.take("batch_bytes")?,
+        })
+    }
+
+    /// The scan of a call that takes nothing else by name.
+    pub(crate) fn of(
+        py: Python<'_>,
+        call: &'static str,
+        given: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let named = Named::new(call, given);
+        let wanted = Self::take(py, &named)?;
+        named.finish()?;
+        Ok(wanted)
+    }
+
+    /// For a store in this process.
+    pub(crate) fn scan(&self) -> Scan {
+        let mut scan = Scan::new(self.range.clone()).limit(self.limit.unwrap_or(u64::MAX));
+        if self.reverse {
+            scan = scan.reverse();
+        }
+        if self.keys_only {
+            scan = scan.keys_only();
+        }
+        let rows = self.batch_rows.unwrap_or(Scan::BATCH_ROWS);
+        let bytes = self.batch_bytes.unwrap_or(Scan::BATCH_BYTES);
+        scan.batch_rows(rows).batch_bytes(bytes)
+    }
+
+    /// For a server.
+    pub(crate) fn remote_scan(&self) -> nuthatch_rpc::Scan {
+        let scan = nuthatch_rpc::Scan::new(self.range.clone());
+        let mut scan = scan.limit(self.limit.unwrap_or(u64::MAX));
+        if self.reverse {
+            scan = scan.reverse();
+        }
+        if self.keys_only {
+            scan = scan.keys_only();
+        }
+        match self.batch_bytes {
+            Some(bytes) => scan.batch_bytes(bytes as u64),
+            None => scan,
+        }
+    }
+
+    /// What is left after so many rows, of which this was the last key.
+    pub(crate) fn after(self, rows: usize, last: &[u8]) -> Self {
+        let limit = self.limit.map(|limit| limit.saturating_sub(rows as u64));
+        let range = if self.reverse { self.range.before(last) } else { self.range.after(last) };
+        Self { range, limit, ..self }
+    }
+}

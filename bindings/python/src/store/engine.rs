@@ -1,0 +1,297 @@
+//! A store, wherever it is: each call for both, as work that somebody waits for.
+
+use super::bounds::Wanted;
+use super::condition::Wanted as Condition;
+use super::figures::{Entry, Stat};
+use super::local::{Holder, Local};
+use super::remote::Remote;
+use super::scan::Source;
+use super::tables::TableRef;
+use super::writes::Writes;
+use crate::failure::{Failure, Outcome};
+use crate::octets::Value;
+use crate::work::{Face, Work};
+use nuthatch_store::{Range, Written};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A store in this process or behind a server.
+#[derive(Clone)]
+pub(crate) enum Engine {
+    Local(Arc<Local>),
+    Remote(Arc<Remote>),
+}
+
+impl Engine {
+    pub(crate) fn default_table(&self) -> TableRef {
+        match self {
+            Self::Local(_) => Local::default_table(),
+            Self::Remote(_) => Remote::default_table(),
+        }
+    }
+
+    /// The folder or the address.
+    pub(crate) fn place(&self) -> String {
+        match self {
+            Self::Local(local) => local.path().display().to_string(),
+            Self::Remote(remote) => remote.address().to_owned(),
+        }
+    }
+
+    /// The store, for what needs its files.
+    pub(crate) fn local(&self, act: &str) -> Outcome<&Arc<Local>> {
+        match self {
+            Self::Local(local) => Ok(local),
+            Self::Remote(remote) => {
+                let address = remote.address();
+                let message = format!("{act} needs the folder of the store, found {address}");
+                Err(Failure::argument(message))
+            }
+        }
+    }
+
+    pub(crate) fn get(&self, table: &TableRef, key: &[u8]) -> Work<Option<Value>> {
+        match self {
+            Self::Local(local) => {
+                let (local, table, key) = (Arc::clone(local), table.clone(), key.to_vec());
+                Work::blocking(move || Ok(local.get(&table, &key)?.map(Value::Owned)))
+            }
+            Self::Remote(remote) => remote.get(table, key.to_vec()),
+        }
+    }
+
+    pub(crate) fn get_many(
+        &self,
+        table: &TableRef,
+        keys: Vec<Vec<u8>>,
+    ) -> Work<Vec<Option<Value>>> {
+        match self {
+            Self::Local(local) => {
+                let (local, table) = (Arc::clone(local), table.clone());
+                Work::blocking(move || local.get_many(&table, &keys))
+            }
+            Self::Remote(remote) => remote.get_many(table, keys),
+        }
+    }
+
+    pub(crate) fn entry(&self, table: &TableRef, key: &[u8]) -> Work<Option<Entry>> {
+        match self {
+            Self::Local(local) => {
+                let (local, table, key) = (Arc::clone(local), table.clone(), key.to_vec());
+                Work::blocking(move || local.entry(&table, &key))
+            }
+            Self::Remote(remote) => remote.entry(table, key.to_vec()),
+        }
+    }
+
+    pub(crate) fn count(&self, table: &TableRef, range: Range) -> Work<u64> {
+        match self {
+            Self::Local(local) => {
+                let (local, table) = (Arc::clone(local), table.clone());
+                Work::blocking(move || local.count(&table, &range))
+            }
+            Self::Remote(remote) => remote.count(table, range),
+        }
+    }
+
+    pub(crate) fn put(
+        &self,
+        table: &TableRef,
+        key: &[u8],
+        value: &[u8],
+        expires_at_ms: Option<u64>,
+    ) -> Work<Written> {
+        match self {
+            Self::Local(local) => {
+                let mut writes = Writes::default();
+                writes.put(None, key, value, expires_at_ms);
+                local.write(table, writes)
+            }
+            Self::Remote(remote) => {
+                remote.put(table, (key.to_vec(), value.to_vec()), expires_at_ms)
+            }
+        }
+    }
+
+    pub(crate) fn put_if(
+        &self,
+        table: &TableRef,
+        (key, value): (&[u8], &[u8]),
+        expires_at_ms: Option<u64>,
+        condition: Condition,
+    ) -> Work<bool> {
+        match self {
+            Self::Remote(remote) if expires_at_ms.is_none() => {
+                remote.put_if(table, (key.to_vec(), value.to_vec()), condition)
+            }
+            _ => {
+                let mut writes = Writes::default();
+                writes.check(None, key, condition);
+                writes.put(None, key, value, expires_at_ms);
+                self.write_if(table, writes)
+            }
+        }
+    }
+
+    pub(crate) fn delete_if(
+        &self,
+        table: &TableRef,
+        key: &[u8],
+        condition: Condition,
+    ) -> Work<bool> {
+        let mut writes = Writes::default();
+        writes.check(None, key, condition);
+        writes.delete(None, key);
+        self.write_if(table, writes)
+    }
+
+    /// Writes if the conditions among them hold, and answers whether they did.
+    fn write_if(&self, table: &TableRef, writes: Writes) -> Work<bool> {
+        let written = self.write(table, writes);
+        Work::awaited(async move {
+            match written.outcome().await {
+                Ok(_) => Ok(true),
+                Err(failure) if failure.code() == "condition-unmet" => Ok(false),
+                Err(failure) => Err(failure),
+            }
+        })
+    }
+
+    pub(crate) fn delete(&self, table: &TableRef, key: &[u8]) -> Work<bool> {
+        match self {
+            Self::Local(local) => {
+                let mut writes = Writes::default();
+                writes.delete(None, key);
+                local.write(table, writes).map(|written| written.deleted > 0)
+            }
+            Self::Remote(remote) => remote.delete(table, key.to_vec()),
+        }
+    }
+
+    pub(crate) fn delete_range(&self, table: &TableRef, range: Range) -> Work<u64> {
+        match self {
+            Self::Local(local) => {
+                let mut writes = Writes::default();
+                writes.delete_range(None, range);
+                local.write(table, writes).map(|written| written.deleted)
+            }
+            Self::Remote(remote) => remote.delete_range(table, range),
+        }
+    }
+
+    /// Writes as a whole or not at all.
+    pub(crate) fn write(&self, table: &TableRef, writes: Writes) -> Work<Written> {
+        match self {
+            Self::Local(local) => local.write(table, writes),
+            Self::Remote(remote) => remote.write(table, writes),
+        }
+    }
+
+    /// What a scan reads from.
+    pub(crate) fn scan(&self, face: Face, table: &TableRef, wanted: Wanted) -> Source {
+        match (self, face) {
+            (Self::Local(local), Face::Sync) => {
+                Source::Unopened(Arc::clone(local), table.clone(), Box::new(wanted))
+            }
+            (Self::Local(local), Face::Async) => {
+                Source::Unstarted(Arc::clone(local), table.clone(), Box::new(wanted))
+            }
+            (Self::Remote(remote), _) => {
+                Source::Unasked(Arc::clone(remote), table.clone(), Box::new(wanted))
+            }
+        }
+    }
+
+    pub(crate) fn table(&self, table: &TableRef, create: bool) -> Work<()> {
+        match self {
+            Self::Local(local) => {
+                let (local, table) = (Arc::clone(local), table.clone());
+                Work::blocking(move || local.table(&table, create))
+            }
+            Self::Remote(remote) => remote.table(table, create),
+        }
+    }
+
+    pub(crate) fn tables(&self) -> Work<Vec<(String, bool)>> {
+        match self {
+            Self::Local(local) => {
+                let local = Arc::clone(local);
+                Work::blocking(move || local.tables())
+            }
+            Self::Remote(remote) => remote.tables(),
+        }
+    }
+
+    pub(crate) fn stat(&self) -> Work<Stat> {
+        match self {
+            Self::Local(local) => {
+                let local = Arc::clone(local);
+                Work::blocking(move || local.stat())
+            }
+            Self::Remote(remote) => remote.stat(),
+        }
+    }
+
+    pub(crate) fn backup(&self, folder: PathBuf, compact: bool) -> Work<()> {
+        match self {
+            Self::Local(local) => {
+                let local = Arc::clone(local);
+                Work::blocking(move || local.backup(&folder, compact))
+            }
+            Self::Remote(remote) => remote.backup(folder, compact),
+        }
+    }
+
+    /// Something that needs the files of the store.
+    pub(crate) fn on_files<T: Send + 'static>(
+        &self,
+        act: &str,
+        job: impl FnOnce(&Local) -> Outcome<T> + Send + 'static,
+    ) -> Work<T> {
+        match self.local(act) {
+            Ok(local) => {
+                let local = Arc::clone(local);
+                Work::blocking(move || job(&local))
+            }
+            Err(failure) => Work::Done(Err(failure)),
+        }
+    }
+
+    pub(crate) fn close(&self) -> Work<()> {
+        match self {
+            Self::Local(local) => {
+                let local = Arc::clone(local);
+                Work::blocking(move || local.close())
+            }
+            Self::Remote(remote) => {
+                remote.close();
+                Work::Done(Ok(()))
+            }
+        }
+    }
+
+    /// Whoever has a write transaction open would wait for himself.
+    pub(crate) fn check_not_writing(&self, py: Python<'_>, face: Face) -> PyResult<()> {
+        let Self::Local(local) = self else { return Ok(()) };
+        let writing = *local.writing();
+        match writing {
+            Some(holder) if holder == caller(py, face)? => {
+                let message = "a write transaction is open here: write with it, or end it first";
+                Err(Failure::new("lmdb", message).raise(py))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Who calls.
+pub(crate) fn caller(py: Python<'_>, face: Face) -> PyResult<Holder> {
+    static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let task = match face {
+        Face::Sync => 0,
+        Face::Async => CURRENT.import(py, "asyncio", "current_task")?.call0()?.as_ptr().addr(),
+    };
+    Ok(Holder { thread: std::thread::current().id(), task })
+}

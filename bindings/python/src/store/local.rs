@@ -1,0 +1,261 @@
+//! A store in this process.
+
+use super::condition::unix_seconds;
+use super::figures::{Entry, Stat, TableStat, Verified};
+use super::held::{Held, Holders};
+use super::tables::{DEFAULT, TableRef};
+use super::writes::Writes;
+use crate::failure::{Failure, Outcome};
+use crate::octets::Value;
+use crate::runtime::generation;
+use crate::work::Work;
+use nuthatch_store::{
+    BatchOptions, BatchWriter, Durability, Kind, Options, Range, Read, Store, Written,
+};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::thread::ThreadId;
+use std::time::Duration;
+
+/// How long closing waits for what others do with the store.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// A store in this process, until it is closed.
+pub(crate) struct Local {
+    path: PathBuf,
+    /// Which process opened it, counted along `fork`.
+    generation: u32,
+    durability: Durability,
+    open: RwLock<Option<Store>>,
+    /// Groups single writes, once there is one.
+    writer: Mutex<Option<BatchWriter>>,
+    holders: Holders,
+    /// Transactions that write. They go first: others wait for them.
+    transactions: Holders,
+    writing: Mutex<Option<Holder>>,
+}
+
+/// Who has a write transaction open: a thread, and a task where there is one, told by its address.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Holder {
+    pub(crate) thread: ThreadId,
+    pub(crate) task: usize,
+}
+
+impl Local {
+    pub(crate) fn open(path: PathBuf, options: &Options, durability: Durability) -> Outcome<Self> {
+        let store = Store::open(&path, options)?;
+        Ok(Self {
+            path,
+            generation: generation(),
+            durability,
+            open: RwLock::new(Some(store)),
+            writer: Mutex::new(None),
+            holders: Holders::default(),
+            transactions: Holders::default(),
+            writing: Mutex::new(None),
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    /// The store, if it is open and of this process.
+    pub(crate) fn store(&self) -> Outcome<Store> {
+        if self.generation != generation() {
+            let message = "the store was opened before fork: open it in this process";
+            return Err(Failure::new("closed", message));
+        }
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        open.clone().ok_or_else(|| Failure::closed("store"))
+    }
+
+    /// Something that must let go of the store when it is closed.
+    pub(crate) fn hold(&self, holder: Weak<dyn Held>) {
+        self.holders.add(holder);
+    }
+
+    /// A transaction that writes.
+    pub(crate) fn hold_transaction(&self, holder: Weak<dyn Held>) {
+        self.transactions.add(holder);
+    }
+
+    pub(crate) fn writing(&self) -> MutexGuard<'_, Option<Holder>> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until what was submitted is written, has everybody let go, and closes the files.
+    pub(crate) fn close(&self) -> Outcome<()> {
+        let store = self.open.write().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(store) = store else { return Ok(()) };
+        if self.generation != generation() {
+            // A child made by `fork`: locks and threads are its parent's.
+            std::mem::forget(store);
+            return Ok(());
+        }
+        self.transactions.release();
+        let writer = self.lock_writer().take();
+        if let Some(writer) = writer {
+            // Whoever waits for an acknowledgement has it, or the reason why there is none.
+            let _ = writer.flush();
+        }
+        self.holders.release();
+        store.close_within(CLOSING);
+        Ok(())
+    }
+
+    pub(crate) fn get(&self, table: &TableRef, key: &[u8]) -> Outcome<Option<Vec<u8>>> {
+        let store = self.store()?;
+        let table = table.open(&store)?;
+        Ok(store.get(&table, key)?)
+    }
+
+    pub(crate) fn get_many(
+        &self,
+        table: &TableRef,
+        keys: &[Vec<u8>],
+    ) -> Outcome<Vec<Option<Value>>> {
+        let store = self.store()?;
+        let table = table.open(&store)?;
+        values(&store.read()?, &table, keys)
+    }
+
+    pub(crate) fn entry(&self, table: &TableRef, key: &[u8]) -> Outcome<Option<Entry>> {
+        let store = self.store()?;
+        let table = table.open(&store)?;
+        entry(&store.read()?, &table, key)
+    }
+
+    pub(crate) fn count(&self, table: &TableRef, range: &Range) -> Outcome<u64> {
+        let store = self.store()?;
+        let table = table.open(&store)?;
+        Ok(store.read()?.count(&table, range)?)
+    }
+
+    /// Writes together with what others write, as a whole or not at all.
+    pub(crate) fn write(self: &Arc<Self>, table: &TableRef, writes: Writes) -> Work<Written> {
+        let (this, table) = (Arc::clone(self), table.clone());
+        Work::awaited(async move {
+            // Tables may have to be made first, which waits for the disk.
+            let prepared = Work::blocking(move || {
+                let store = this.store()?;
+                Ok((this.writer(&store)?, writes.batch(&store, &table)?))
+            });
+            let (taker, batch) = prepared.outcome().await?;
+            taker.submit_async(batch).await?.await.map_err(Failure::ungrouped)
+        })
+    }
+
+    fn writer(&self, store: &Store) -> Outcome<BatchWriter> {
+        let mut writer = self.lock_writer();
+        if let Some(writer) = &*writer {
+            return Ok(writer.clone());
+        }
+        let started = store.batch_writer(&BatchOptions::new().durability(self.durability))?;
+        *writer = Some(started.clone());
+        Ok(started)
+    }
+
+    fn lock_writer(&self) -> MutexGuard<'_, Option<BatchWriter>> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens a table, and makes it where that is wanted.
+    pub(crate) fn table(&self, table: &TableRef, create: bool) -> Outcome<()> {
+        let store = self.store()?;
+        if create { table.open(&store) } else { table.find(&store) }.map(drop)
+    }
+
+    /// The tables and what they keep, without the main one.
+    pub(crate) fn tables(&self) -> Outcome<Vec<(String, bool)>> {
+        let store = self.store()?;
+        let mut tables = Vec::new();
+        for name in store.table_names()? {
+            if let Some(table) = store.find_table(&name)? {
+                tables.push((name, table.kind() == Kind::Stamped));
+            }
+        }
+        Ok(tables)
+    }
+
+    pub(crate) fn stat(&self) -> Outcome<Stat> {
+        let store = self.store()?;
+        let mut tables =
+            vec![TableStat::of(String::new(), false, store.table_stat(&store.main_table())?)];
+        for name in store.table_names()? {
+            if let Some(table) = store.find_table(&name)? {
+                let stamped = table.kind() == Kind::Stamped;
+                tables.push(TableStat::of(name, stamped, store.table_stat(&table)?));
+            }
+        }
+        Ok(Stat::of(store.stat()?, store.oldest_change()?, tables))
+    }
+
+    pub(crate) fn verify(&self) -> Outcome<Verified> {
+        Ok(self.store()?.verify(|_, _| ())?.into())
+    }
+
+    pub(crate) fn backup(&self, folder: &Path, compact: bool) -> Outcome<()> {
+        Ok(self.store()?.backup(folder, compact)?)
+    }
+
+    pub(crate) fn keep_changes(&self, most: Option<(u64, u64)>) -> Outcome<()> {
+        let store = self.store()?;
+        let _: () = match most {
+            Some((changes, bytes)) => store.keep_changes(changes, bytes)?,
+            None => store.keep_no_changes()?,
+        };
+        Ok(())
+    }
+
+    pub(crate) fn sync(&self) -> Outcome<()> {
+        Ok(self.store()?.sync()?)
+    }
+
+    pub(crate) fn sweep(&self) -> Outcome<u64> {
+        Ok(self.store()?.sweep()?)
+    }
+
+    /// The default table.
+    pub(crate) fn default_table() -> TableRef {
+        TableRef::new(DEFAULT.to_owned(), None)
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        if self.generation != generation() {
+            let open = self.open.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+            let writer = self.lock_writer().take();
+            std::mem::forget((open, writer));
+        }
+    }
+}
+
+/// Values in any transaction.
+pub(crate) fn values(
+    txn: &impl Read,
+    table: &nuthatch_store::Table,
+    keys: &[Vec<u8>],
+) -> Outcome<Vec<Option<Value>>> {
+    let found = txn.get_many(table, keys)?.into_iter();
+    Ok(found.map(|value| value.map(|value| Value::Owned(value.to_vec()))).collect())
+}
+
+/// An entry in any transaction.
+pub(crate) fn entry(
+    txn: &impl Read,
+    table: &nuthatch_store::Table,
+    key: &[u8],
+) -> Outcome<Option<Entry>> {
+    Ok(txn.entry(table, key)?.map(|found| Entry {
+        value: found.value.to_vec(),
+        version: found.version,
+        expires_at: unix_seconds(found.expires_at_ms),
+    }))
+}

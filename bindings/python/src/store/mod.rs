@@ -1,0 +1,59 @@
+//! The ordered store in Python, in this process and behind a server, for callers that wait and for
+//! asyncio.
+//!
+//! A call goes from a class (`data`, `txn`, `transaction`, `writer`, `scan`, `watch`) to `engine`,
+//! which knows where the store is, and comes back as work that somebody waits for. `local` and
+//! `remote` do it. `held` is how closing a store takes back what Python still has of it.
+
+mod batch;
+mod bounds;
+mod buffer;
+mod condition;
+mod data;
+mod engine;
+mod figures;
+mod held;
+mod local;
+mod named;
+mod opening;
+mod reading;
+mod remote;
+mod rows;
+mod scan;
+mod slot;
+mod snapshot;
+mod tables;
+mod transaction;
+mod txn;
+mod watch;
+mod writer;
+mod writes;
+mod writing;
+
+use pyo3::prelude::*;
+
+/// Adds the classes and functions of the store to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    opening::register(module)?;
+    data::register(module)?;
+    module.add_class::<batch::Batch>()?;
+    module.add_class::<figures::Change>()?;
+    module.add_class::<figures::Compacted>()?;
+    module.add_class::<figures::Entry>()?;
+    module.add_class::<figures::Stat>()?;
+    module.add_class::<figures::TableStat>()?;
+    module.add_class::<figures::Verified>()?;
+    module.add_class::<figures::Written>()?;
+    module.add_class::<rows::RowBatch>()?;
+    module.add_class::<scan::AsyncScan>()?;
+    module.add_class::<scan::Scan>()?;
+    module.add_class::<snapshot::AsyncSnapshot>()?;
+    module.add_class::<snapshot::Snapshot>()?;
+    module.add_class::<transaction::AsyncTransaction>()?;
+    module.add_class::<transaction::Transaction>()?;
+    module.add_class::<watch::AsyncWatch>()?;
+    module.add_class::<watch::Watch>()?;
+    module.add_class::<writer::Ack>()?;
+    module.add_class::<writer::AsyncWriter>()?;
+    module.add_class::<writer::Writer>()
+}

@@ -1,0 +1,84 @@
+//! Arguments by name, where several calls take the same ones.
+
+use crate::octets::Octets;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use std::time::Duration;
+
+/// Arguments by name. `None` is as good as not given; what nobody takes is an error.
+pub(crate) struct Named<'py> {
+    call: &'static str,
+    left: Option<Bound<'py, PyDict>>,
+}
+
+impl<'py> Named<'py> {
+    /// The arguments of a call, whose own dictionary this is.
+    pub(crate) fn new(call: &'static str, given: Option<&Bound<'py, PyDict>>) -> Self {
+        Self { call, left: given.cloned() }
+    }
+
+    /// An argument, as what it must be.
+    pub(crate) fn take<T>(&self, name: &str) -> PyResult<Option<T>>
+    where
+        T: for<'a> FromPyObject<'a, 'py>,
+    {
+        let Some(given) = self.found(name)? else { return Ok(None) };
+        let wrong = |error: PyErr| {
+            let py = given.py();
+            let text = format!("{}: {}", name, error.value(py));
+            if error.is_instance_of::<PyTypeError>(py) {
+                PyTypeError::new_err(text)
+            } else {
+                PyValueError::new_err(text)
+            }
+        };
+        given.extract().map(Some).map_err(|error: T::Error| wrong(error.into()))
+    }
+
+    /// A key.
+    pub(crate) fn key(&self, name: &str) -> PyResult<Option<Vec<u8>>> {
+        Ok(self.take::<Octets<'_>>(name)?.map(|key| key.to_vec()))
+    }
+
+    /// Whether something is wanted.
+    pub(crate) fn is_wanted(&self, name: &str) -> PyResult<bool> {
+        Ok(self.take(name)?.unwrap_or(false))
+    }
+
+    /// A time in seconds.
+    pub(crate) fn seconds(&self, name: &str) -> PyResult<Option<Duration>> {
+        self.take(name)?.map(|seconds| duration(name, seconds)).transpose()
+    }
+
+    /// All that were wanted were taken.
+    pub(crate) fn finish(self) -> PyResult<()> {
+        let Some(left) = &self.left else { return Ok(()) };
+        match left.keys().iter().next() {
+            None => Ok(()),
+            Some(name) => {
+                let name = name.cast_into::<PyString>()?;
+                let message =
+                    format!("{}() got an unexpected keyword argument '{name}'", self.call);
+                Err(PyTypeError::new_err(message))
+            }
+        }
+    }
+
+    fn found(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(left) = &self.left else { return Ok(None) };
+        let found = left.get_item(name)?;
+        if found.is_some() {
+            left.del_item(name)?;
+        }
+        Ok(found.filter(|given| !given.is_none()))
+    }
+}
+
+/// A time in seconds, which is none before now and not endless.
+pub(crate) fn duration(name: &str, seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds).map_err(|_| {
+        let message = format!("{name}: expected seconds, found {seconds}");
+        PyValueError::new_err(message)
+    })
+}

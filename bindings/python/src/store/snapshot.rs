@@ -1,0 +1,94 @@
+//! Snapshots in Python: transactions that read one state of a store.
+
+use super::data::AnyData;
+use super::txn::{AnyTxn, State};
+use crate::undelivered::Undelivered;
+use crate::work::{Face, Work};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::sync::Arc;
+
+/// One state of a store, whatever is written meanwhile. It keeps pages from being used again: end
+/// it soon.
+#[pyclass(frozen, extends = AnyTxn, module = "nuthatch")]
+pub(crate) struct Snapshot;
+
+/// One state of a store, whatever is written meanwhile; it begins with `async with`, or when it is
+/// awaited. It keeps pages from being used again: end it soon.
+#[pyclass(frozen, extends = AnyTxn, module = "nuthatch")]
+pub(crate) struct AsyncSnapshot;
+
+/// Begins a snapshot, or makes one that can be begun.
+pub(crate) fn make(py: Python<'_>, data: &AnyData) -> PyResult<Py<PyAny>> {
+    let state = State::new(data.engine.clone(), data.table.clone(), None);
+    let (begun, face) = (Arc::clone(&state), data.face);
+    let base = PyClassInitializer::from(AnyTxn { state, face });
+    match face {
+        Face::Sync => {
+            begun.begin(py, face)?.wait(py)?;
+            Ok(Py::new(py, base.add_subclass(Snapshot))?.into_any())
+        }
+        Face::Async => Ok(Py::new(py, base.add_subclass(AsyncSnapshot))?.into_any()),
+    }
+}
+
+/// Begins what is begun by `async with` and `await`: a future of the object itself. Where that is
+/// cancelled, it ends.
+pub(crate) fn begun(
+    py: Python<'_>,
+    begin: Work<()>,
+    object: Py<PyAny>,
+    end: impl FnOnce() + Send + 'static,
+) -> PyResult<Bound<'_, PyAny>> {
+    let begun = begin.map(|()| Undelivered::new((), move |()| end()));
+    begun.answer_with(py, Face::Async, |_, begun| {
+        begun.deliver();
+        Ok(object)
+    })
+}
+
+#[pymethods]
+impl Snapshot {
+    /// Ends the snapshot.
+    fn close(slf: &Bound<'_, Self>) {
+        let state = &slf.as_super().get().state;
+        slf.py().detach(|| state.end());
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(slf: &Bound<'_, Self>, _exception: &Bound<'_, PyTuple>) {
+        Self::close(slf);
+    }
+}
+
+#[pymethods]
+impl AsyncSnapshot {
+    /// Ends the snapshot.
+    fn close<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, state) = (slf.py(), &slf.as_super().get().state);
+        py.detach(|| state.end());
+        Work::Done(Ok(())).answer(py, Face::Async)
+    }
+
+    fn __await__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::__aenter__(slf)?.call_method0("__await__")
+    }
+
+    fn __aenter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, base) = (slf.py(), slf.as_super().get());
+        let (begin, state) = (base.state.begin(py, base.face)?, Arc::clone(&base.state));
+        begun(py, begin, slf.clone().into_any().unbind(), move || state.end())
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __aexit__<'py>(
+        slf: &Bound<'py, Self>,
+        _exception: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Self::close(slf)
+    }
+}

@@ -1,0 +1,265 @@
+//! Transactions in Python that write.
+
+use super::bounds::range_of;
+use super::condition::{Wanted, expiry};
+use super::data::{AnyData, table_of};
+use super::figures::Written;
+use super::reading::Reading;
+use super::snapshot::begun;
+use super::txn::{AnyTxn, State};
+use super::writes::Writes;
+use crate::failure::Failure;
+use crate::octets::Octets;
+use crate::work::{Face, Work};
+use nuthatch_store::Durability;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use std::sync::Arc;
+
+/// What transactions that write have, whoever waits for them.
+#[pyclass(frozen, subclass, extends = AnyTxn, module = "nuthatch._native")]
+pub(crate) struct AnyTransaction;
+
+/// The one transaction that writes, of a store in this process; of a server, one whose writes are
+/// sent with the commit. Leaving `with` commits it, or, with an exception, leaves nothing of it.
+///
+/// Writes go on while Python does: one that fails is told by a later call or by the commit.
+#[pyclass(frozen, extends = AnyTransaction, module = "nuthatch")]
+pub(crate) struct Transaction;
+
+/// The one transaction that writes, of a store in this process; of a server, one whose writes are
+/// sent with the commit. Leaving `async with` commits it, or, with an exception, leaves nothing of
+/// it.
+///
+/// Writes go on while Python does: one that fails is told by a later call or by the commit.
+#[pyclass(frozen, extends = AnyTransaction, module = "nuthatch")]
+pub(crate) struct AsyncTransaction;
+
+/// Begins a transaction that writes, or makes one that can be begun.
+pub(crate) fn make(py: Python<'_>, data: &AnyData, durability: Durability) -> PyResult<Py<PyAny>> {
+    let state = State::new(data.engine.clone(), data.table.clone(), Some(durability));
+    let (begun, face) = (Arc::clone(&state), data.face);
+    let base = PyClassInitializer::from(AnyTxn { state, face }).add_subclass(AnyTransaction);
+    match face {
+        Face::Sync => {
+            begun.begin(py, face)?.wait(py)?;
+            Ok(Py::new(py, base.add_subclass(Transaction))?.into_any())
+        }
+        Face::Async => Ok(Py::new(py, base.add_subclass(AsyncTransaction))?.into_any()),
+    }
+}
+
+/// Makes everything count that was written.
+fn commit(state: &Arc<State>) -> Work<Written> {
+    let reading = match state.reading() {
+        Ok(reading) => reading,
+        Err(failure) => return Work::Done(Err(failure)),
+    };
+    let (pending, table) = (std::mem::take(&mut *state.pending()), state.table.clone());
+    let state = Arc::clone(state);
+    Work::awaited(async move {
+        let written = match reading {
+            Reading::Writing(writing) => {
+                if pending.len() > 0 {
+                    writing.write(pending).outcome().await?;
+                }
+                writing.commit().outcome().await
+            }
+            Reading::Remote(remote, asked) => {
+                super::remote::ready_all(&remote.client()?, &pending, &table).await?;
+                let batch = pending.remote_batch(&table)?;
+                let committed = asked.take().await?.commit(batch).await;
+                committed.map(Written::from).map_err(Failure::from)
+            }
+            Reading::Snapshot(_) => Err(Failure::lost()),
+        };
+        state.end();
+        written
+    })
+}
+
+impl AnyTransaction {
+    /// Writes something into the table that is named, or the default one.
+    fn write<'py>(
+        slf: &Bound<'py, Self>,
+        named: Option<&Bound<'py, PyAny>>,
+        add: impl FnOnce(&mut Writes, Option<super::tables::TableRef>),
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (table, base) = (table_of(named)?, slf.as_super().get());
+        base.state.write(|writes| add(writes, table)).answer(slf.py(), base.face)
+    }
+
+    /// Writes the rows of an iterable. One that waits sends them on the way; for asyncio they go
+    /// when all are there, so that nobody waits for the iterable.
+    fn write_rows<'py>(
+        slf: &Bound<'py, Self>,
+        named: Option<&Bound<'py, PyAny>>,
+        rows: &Bound<'py, PyAny>,
+        add: fn(&mut Writes, Option<super::tables::TableRef>, &[u8], &[u8]),
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, table, base) = (slf.py(), table_of(named)?, slf.as_super().get());
+        let mut parcels = Vec::new();
+        for row in rows.try_iter()? {
+            let (key, value) = row?.extract::<(Octets<'_>, Octets<'_>)>()?;
+            let work = base.state.write(|writes| add(writes, table.clone(), &key, &value));
+            match (work, base.face) {
+                (Work::Done(Ok(())), _) => {}
+                (work, Face::Sync) => work.wait(py)?,
+                (work, Face::Async) => parcels.push(work),
+            }
+        }
+        let all = Work::awaited(async move {
+            for parcel in parcels {
+                parcel.outcome().await?;
+            }
+            Ok(())
+        });
+        all.answer(py, base.face)
+    }
+}
+
+#[pymethods]
+impl AnyTransaction {
+    /// Writes a value under a key, in place of one that is there.
+    #[pyo3(signature = (key, value, *, ttl=None, expires_at=None, table=None))]
+    fn put<'py>(
+        slf: &Bound<'py, Self>,
+        key: Octets<'py>,
+        value: Octets<'py>,
+        ttl: Option<f64>,
+        expires_at: Option<f64>,
+        table: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let expires_at_ms = expiry(slf.py(), ttl, expires_at)?;
+        Self::write(slf, table, |writes, table| writes.put(table, &key, &value, expires_at_ms))
+    }
+
+    /// Writes many rows: an iterable of `(key, value)`.
+    #[pyo3(signature = (rows, *, table=None))]
+    fn put_many<'py>(
+        slf: &Bound<'py, Self>,
+        rows: &Bound<'py, PyAny>,
+        table: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Self::write_rows(slf, table, rows, |writes, table, key, value| {
+            writes.put(table, key, value, None);
+        })
+    }
+
+    /// Writes a value under a key above all keys of the table, which fills pages to the brim.
+    #[pyo3(signature = (key, value, *, table=None))]
+    fn append<'py>(
+        slf: &Bound<'py, Self>,
+        key: Octets<'py>,
+        value: Octets<'py>,
+        table: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Self::write(slf, table, |writes, table| writes.append(table, &key, &value))
+    }
+
+    /// Appends many rows: an iterable of `(key, value)` in the order of the keys.
+    #[pyo3(signature = (rows, *, table=None))]
+    fn append_many<'py>(
+        slf: &Bound<'py, Self>,
+        rows: &Bound<'py, PyAny>,
+        table: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Self::write_rows(slf, table, rows, Writes::append)
+    }
+
+    /// Deletes a key, if it is there.
+    #[pyo3(signature = (key, *, table=None))]
+    fn delete<'py>(
+        slf: &Bound<'py, Self>,
+        key: Octets<'py>,
+        table: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Self::write(slf, table, |writes, table| writes.delete(table, &key))
+    }
+
+    /// Deletes all keys of a range.
+    #[pyo3(signature = (*, table=None, **bounds))]
+    fn delete_range<'py>(
+        slf: &Bound<'py, Self>,
+        table: Option<&Bound<'py, PyAny>>,
+        bounds: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let range = range_of(slf.py(), "delete_range", bounds)?;
+        Self::write(slf, table, |writes, table| writes.delete_range(table, range))
+    }
+
+    /// Has nothing of the transaction happen unless a condition holds of a key: exactly one of
+    /// `absent=True`, `present=True`, `equals` and `version`.
+    #[pyo3(signature = (key, *, table=None, **condition))]
+    fn check<'py>(
+        slf: &Bound<'py, Self>,
+        key: Octets<'py>,
+        table: Option<&Bound<'py, PyAny>>,
+        condition: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let wanted = Wanted::of(slf.py(), "check", condition)?;
+        Self::write(slf, table, |writes, table| writes.check(table, &key, wanted))
+    }
+
+    /// Makes everything count that was written, and ends the transaction.
+    fn commit<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let base = slf.as_super().get();
+        commit(&base.state).answer(slf.py(), base.face)
+    }
+
+    /// Ends the transaction without a trace.
+    fn abort<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, base) = (slf.py(), slf.as_super().get());
+        py.detach(|| base.state.end());
+        Work::Done(Ok(())).answer(py, base.face)
+    }
+}
+
+/// What becomes of a transaction whose `with` is left: it may be over already.
+fn leave(state: &Arc<State>, with_exception: bool) -> Work<bool> {
+    if with_exception || state.reading().is_err() {
+        state.end();
+        return Work::Done(Ok(false));
+    }
+    commit(state).map(|_| false)
+}
+
+#[pymethods]
+impl Transaction {
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (kind, *_exception))]
+    fn __exit__(
+        slf: &Bound<'_, Self>,
+        kind: Option<&Bound<'_, PyAny>>,
+        _exception: &Bound<'_, PyTuple>,
+    ) -> PyResult<bool> {
+        let state = &slf.as_super().as_super().get().state;
+        leave(state, kind.is_some()).wait(slf.py())
+    }
+}
+
+#[pymethods]
+impl AsyncTransaction {
+    fn __await__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::__aenter__(slf)?.call_method0("__await__")
+    }
+
+    fn __aenter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, base) = (slf.py(), slf.as_super().as_super().get());
+        let (begin, state) = (base.state.begin(py, base.face)?, Arc::clone(&base.state));
+        begun(py, begin, slf.clone().into_any().unbind(), move || state.end())
+    }
+
+    #[pyo3(signature = (kind, *_exception))]
+    fn __aexit__<'py>(
+        slf: &Bound<'py, Self>,
+        kind: Option<&Bound<'py, PyAny>>,
+        _exception: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let base = slf.as_super().as_super().get();
+        leave(&base.state, kind.is_some()).answer(slf.py(), base.face)
+    }
+}

@@ -1,0 +1,266 @@
+//! Transactions in Python: what those that read and those that write have in common.
+
+use super::bounds::{Wanted, range_of};
+use super::data::table_of;
+use super::engine::{Engine, caller};
+use super::reading::Reading;
+use super::scan::{AnyScan, Course, Source};
+use super::tables::TableRef;
+use super::writes::Writes;
+use super::writing::Writing;
+use crate::failure::{Failure, Outcome};
+use crate::octets::{Octets, Value};
+use crate::work::{Face, Work};
+use nuthatch_store::Durability;
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bytes of writes that are gathered before they are sent to their thread.
+const PARCEL_BYTES: usize = 256 << 10;
+
+/// What a transaction in Python has.
+pub(crate) struct State {
+    pub(crate) engine: Engine,
+    /// The default table.
+    pub(crate) table: TableRef,
+    /// As durable as this, for one that writes.
+    durability: Option<Durability>,
+    reading: Mutex<Progress>,
+    /// Writes that were not sent yet.
+    pending: Mutex<Writes>,
+}
+
+enum Progress {
+    Before,
+    Open(Reading),
+    Ended,
+}
+
+impl State {
+    /// One that reads, or, as durable as this, one that writes.
+    pub(crate) fn new(
+        engine: Engine,
+        table: TableRef,
+        durability: Option<Durability>,
+    ) -> Arc<Self> {
+        let (reading, pending) = (Mutex::new(Progress::Before), Mutex::default());
+        Arc::new(Self { engine, table, durability, reading, pending })
+    }
+
+    /// Begins the transaction.
+    pub(crate) fn begin(self: &Arc<Self>, py: Python<'_>, face: Face) -> PyResult<Work<()>> {
+        let state = Arc::clone(self);
+        let begun = match (&self.engine, self.durability) {
+            (Engine::Remote(remote), _) => {
+                let (remote, table) = (Arc::clone(remote), self.table.clone());
+                Work::awaited(async move { Reading::remote(remote, &table).await })
+            }
+            (Engine::Local(local), None) => {
+                let (local, table) = (Arc::clone(local), self.table.clone());
+                Work::blocking(move || Reading::snapshot(&local, &table))
+            }
+            (Engine::Local(local), Some(durability)) => {
+                self.engine.check_not_writing(py, face)?;
+                let (local, table, holder) =
+                    (Arc::clone(local), self.table.clone(), caller(py, face)?);
+                Work::awaited(async move {
+                    let writing = Writing::begin(local, table, durability, holder).await?;
+                    Ok(Reading::Writing(writing))
+                })
+            }
+        };
+        Ok(begun.map(move |reading| *state.lock() = Progress::Open(reading)))
+    }
+
+    /// The transaction, while it is open.
+    pub(crate) fn reading(&self) -> Outcome<Reading> {
+        match &*self.lock() {
+            Progress::Open(reading) => Ok(reading.clone()),
+            Progress::Ended => Err(Failure::closed("transaction")),
+            Progress::Before => {
+                let message = "the transaction has not begun: use `async with`, or await it";
+                Err(Failure::argument(message))
+            }
+        }
+    }
+
+    /// Ends the transaction without a trace, unless it is committed.
+    pub(crate) fn end(&self) {
+        let before = std::mem::replace(&mut *self.lock(), Progress::Ended);
+        if let Progress::Open(reading) = before {
+            reading.end();
+        }
+    }
+
+    pub(crate) fn pending(&self) -> MutexGuard<'_, Writes> {
+        // Writes are whole after each statement.
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds to what will be written, and sends it where that is much.
+    pub(crate) fn write(&self, add: impl FnOnce(&mut Writes)) -> Work<()> {
+        let mut pending = self.pending();
+        if !matches!(&*self.lock(), Progress::Open(_)) {
+            return Work::Done(self.reading().map(drop));
+        }
+        add(&mut pending);
+        if pending.bytes() < PARCEL_BYTES {
+            return Work::Done(Ok(()));
+        }
+        match self.reading() {
+            Ok(Reading::Writing(writing)) => writing.write(std::mem::take(&mut *pending)),
+            // A server gets all of them with the commit.
+            _ => Work::Done(Ok(())),
+        }
+    }
+
+    /// Does something in the transaction after all that was written before.
+    pub(crate) fn after_writes<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&Reading) -> Work<T>,
+    ) -> Work<T> {
+        let reading = match self.reading() {
+            Ok(reading) => reading,
+            Err(failure) => return Work::Done(Err(failure)),
+        };
+        let work = act(&reading);
+        let Reading::Writing(writing) = reading else { return work };
+        let pending = std::mem::take(&mut *self.pending());
+        if pending.len() == 0 {
+            return work;
+        }
+        Work::awaited(async move {
+            writing.write(pending).outcome().await?;
+            work.outcome().await
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Lookups and scans of a transaction.
+#[pyclass(frozen, subclass, module = "nuthatch._native")]
+pub(crate) struct AnyTxn {
+    pub(crate) state: Arc<State>,
+    pub(crate) face: Face,
+}
+
+impl AnyTxn {
+    /// The table that is named, or the default one.
+    fn table(&self, named: Option<&Bound<'_, PyAny>>) -> PyResult<TableRef> {
+        Ok(table_of(named)?.unwrap_or_else(|| self.state.table.clone()))
+    }
+
+    /// The value of a key in a snapshot here, on this thread.
+    fn get_here<'py>(
+        &self,
+        py: Python<'py>,
+        table: &TableRef,
+        key: &[u8],
+    ) -> Option<PyResult<Option<Bound<'py, PyBytes>>>> {
+        let Face::Sync = self.face else { return None };
+        let Ok(Reading::Snapshot(snapshot)) = self.state.reading() else { return None };
+        let get = || {
+            snapshot.with(|txn| {
+                let found = nuthatch_store::Read::get(txn, &table.opened()?, key)?;
+                Ok(found.map(<[u8]>::to_vec))
+            })
+        };
+        let found = py.detach(get).map_err(|failure| failure.raise(py));
+        Some(found.map(|found| found.map(|value| PyBytes::new(py, &value))))
+    }
+}
+
+#[pymethods]
+impl AnyTxn {
+    /// The value of a key; `None` where it is missing.
+    #[pyo3(signature = (key, *, table=None))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        key: Octets<'py>,
+        table: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let table = self.table(table)?;
+        if let Some(found) = self.get_here(py, &table, &key) {
+            found?.into_bound_py_any(py)
+        } else {
+            let key = key.to_vec();
+            self.state.after_writes(|txn| txn.get(&table, key)).answer(py, self.face)
+        }
+    }
+
+    /// The values of many keys, in the order of the keys.
+    #[pyo3(signature = (keys, *, table=None))]
+    fn get_many<'py>(
+        &self,
+        py: Python<'py>,
+        keys: &Bound<'py, PyAny>,
+        table: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (table, keys) = (self.table(table)?, keys_of(keys)?);
+        let work: Work<Vec<Option<Value>>> =
+            self.state.after_writes(|txn| txn.get_many(&table, keys));
+        work.answer(py, self.face)
+    }
+
+    /// The value of a key with its version and when it expires; `None` where it is missing.
+    #[pyo3(signature = (key, *, table=None))]
+    fn entry<'py>(
+        &self,
+        py: Python<'py>,
+        key: Octets<'py>,
+        table: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (table, key) = (self.table(table)?, key.to_vec());
+        self.state.after_writes(|txn| txn.entry(&table, key)).answer(py, self.face)
+    }
+
+    /// How many keys of a range are there.
+    #[pyo3(signature = (*, table=None, **bounds))]
+    fn count<'py>(
+        &self,
+        py: Python<'py>,
+        table: Option<&Bound<'py, PyAny>>,
+        bounds: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (table, range) = (self.table(table)?, range_of(py, "count", bounds)?);
+        self.state.after_writes(|txn| txn.count(&table, range)).answer(py, self.face)
+    }
+
+    /// The rows of a range as batches, all from the state of this transaction.
+    #[pyo3(signature = (*, table=None, **options))]
+    fn scan(
+        &self,
+        py: Python<'_>,
+        table: Option<&Bound<'_, PyAny>>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<PyAny>> {
+        let table = self.table(table)?;
+        let wanted = Box::new(Wanted::of(py, "scan", options)?);
+        self.state.reading().map_err(|failure| failure.raise(py))?;
+        let source = Source::Within(Arc::clone(&self.state), table, wanted);
+        let course = Course::new(None, source);
+        AnyScan::make(py, course, self.face)
+    }
+
+    /// The number of the last change that the transaction sees: a watch can go on after it.
+    fn sequence<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.state.after_writes(Reading::sequence).answer(py, self.face)
+    }
+}
+
+/// The keys that an iterable has.
+pub(crate) fn keys_of(keys: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<u8>>> {
+    keys.try_iter()?.map(|key| Ok(key?.extract::<Octets<'_>>()?.to_vec())).collect()
+}

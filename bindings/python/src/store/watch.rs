@@ -1,0 +1,356 @@
+//! Watches in Python: committed changes, in order, for callers that wait and for asyncio.
+
+use super::data::AnyData;
+use super::engine::Engine;
+use super::figures::Change;
+use super::held::Held;
+use super::slot::{Slot, Taken};
+use super::snapshot::begun;
+use super::tables::TableRef;
+use crate::failure::{Failure, Outcome};
+use crate::undelivered::Undelivered;
+use crate::wait::wait;
+use crate::work::{Face, Work};
+use futures_core::Stream;
+use nuthatch_rpc::WatchStream;
+use nuthatch_store::{BatchStream, Range, Start};
+use pyo3::exceptions::PyStopAsyncIteration;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+type Changes = Vec<nuthatch_store::Change>;
+
+/// What a watch reads from.
+struct Source {
+    stream: Streamed,
+    /// Changes that were read and that nobody took.
+    missed: VecDeque<Changes>,
+}
+
+enum Streamed {
+    Here(BatchStream<Changes>),
+    Remote(Box<WatchStream>),
+}
+
+impl Source {
+    fn new(stream: Streamed) -> Self {
+        Self { stream, missed: VecDeque::new() }
+    }
+
+    async fn next(&mut self) -> Outcome<Option<Changes>> {
+        if let Some(changes) = self.missed.pop_front() {
+            return Ok(Some(changes));
+        }
+        Ok(match &mut self.stream {
+            Streamed::Here(stream) => {
+                poll_fn(|context| Pin::new(&mut *stream).poll_next(context)).await.transpose()?
+            }
+            Streamed::Remote(stream) => stream.next().await.transpose()?,
+        })
+    }
+}
+
+/// Somebody who asks. Whoever gives up leaves the source as it was.
+struct Asking(Option<Taken<Source>>);
+
+impl Asking {
+    fn source(&mut self) -> Outcome<&mut Source> {
+        self.0.as_mut().ok_or_else(Failure::lost)?.get()
+    }
+
+    /// There is nothing more to ask.
+    fn end(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        if let Some(taken) = self.0.take() {
+            taken.give_back();
+        }
+    }
+}
+
+/// What is watched.
+#[derive(Clone)]
+struct Wanted {
+    /// `None` for all tables.
+    table: Option<TableRef>,
+    range: Range,
+    start: Start,
+}
+
+/// What a watch in Python has.
+struct State {
+    engine: Engine,
+    slot: Mutex<Option<Arc<Slot<Source>>>>,
+    /// The number of the last change that came, or after which it began.
+    sequence: AtomicU64,
+}
+
+impl State {
+    /// Begins to watch.
+    fn begin(self: &Arc<Self>, wanted: Wanted) -> Work<()> {
+        let state = Arc::clone(self);
+        Work::awaited(async move {
+            if state.slot().is_some() {
+                return Ok(());
+            }
+            let (source, sequence) = state.open(wanted).await?;
+            state.sequence.store(sequence, Ordering::Relaxed);
+            *state.slot() = Some(Arc::new(Slot::new("watch", source)));
+            if let Engine::Local(local) = &state.engine {
+                let holder: Arc<dyn Held> = Arc::clone(&state) as Arc<dyn Held>;
+                local.hold(Arc::downgrade(&holder));
+            }
+            Ok(())
+        })
+    }
+
+    async fn open(&self, wanted: Wanted) -> Outcome<(Source, u64)> {
+        let Wanted { table, range, start } = wanted;
+        match &self.engine {
+            Engine::Local(local) => {
+                let local = Arc::clone(local);
+                let open = Work::blocking(move || {
+                    let store = local.store()?;
+                    let table = table.map(|table| table.open(&store)).transpose()?;
+                    let watch = store.watch(table.as_ref(), range, start)?;
+                    let sequence = watch.next_sequence().saturating_sub(1);
+                    Ok((Source::new(Streamed::Here(watch.into_stream())), sequence))
+                });
+                open.outcome().await
+            }
+            Engine::Remote(remote) => {
+                let client = remote.client()?;
+                let table = table.as_ref().map(TableRef::name);
+                let stream = client.watch(table, &range, start).await?;
+                let sequence = stream.sequence();
+                Ok((Source::new(Streamed::Remote(Box::new(stream))), sequence))
+            }
+        }
+    }
+
+    /// The next changes; `None` when the watch was closed. Nothing is lost when whoever asks gives
+    /// up: they come with the next call.
+    fn next(self: &Arc<Self>) -> Work<Undelivered<Option<Changes>>> {
+        let taken = match self.taken() {
+            Ok(Some(taken)) => taken,
+            Ok(None) => return Work::Done(Ok(Undelivered::new(None, drop))),
+            Err(failure) => return Work::Done(Err(failure)),
+        };
+        let (state, mut asking) = (Arc::clone(self), Asking(Some(taken)));
+        Work::awaited(async move {
+            let next = match asking.source() {
+                Ok(source) => source.next().await,
+                Err(failure) => Err(failure),
+            };
+            if !matches!(next, Ok(Some(_))) {
+                asking.end();
+            }
+            Ok(Undelivered::new(next?, move |lost| {
+                if let Some(changes) = lost {
+                    state.put_back(changes);
+                }
+            }))
+        })
+    }
+
+    /// Changes that nobody took, for whoever asks next.
+    fn put_back(&self, changes: Changes) {
+        if let Some(slot) = &*self.slot()
+            && let Ok(Some(mut taken)) = slot.take()
+        {
+            if let Ok(source) = taken.get() {
+                source.missed.push_front(changes);
+            }
+            taken.give_back();
+        }
+    }
+
+    /// Changes that somebody took.
+    fn deliver(&self, changes: Undelivered<Option<Changes>>) -> Option<Vec<Change>> {
+        let changes = changes.deliver().flatten()?;
+        if let Some(last) = changes.last() {
+            self.sequence.store(last.sequence, Ordering::Relaxed);
+        }
+        Some(changes.into_iter().map(Change::from).collect())
+    }
+
+    fn taken(&self) -> Outcome<Option<Taken<Source>>> {
+        if let Some(slot) = &*self.slot() {
+            slot.take()
+        } else {
+            let message = "the watch has not begun: use `async with`, or await it";
+            Err(Failure::argument(message))
+        }
+    }
+
+    fn end(&self, reason: Option<Failure>) {
+        if let Some(slot) = &*self.slot() {
+            slot.end(reason);
+        }
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Option<Arc<Slot<Source>>>> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held for State {
+    fn release(&self) {
+        self.end(Some(Failure::closed("store")));
+    }
+}
+
+/// What watches have, whoever waits for them.
+#[pyclass(frozen, subclass, module = "nuthatch._native")]
+pub(crate) struct AnyWatch {
+    state: Arc<State>,
+    wanted: Wanted,
+}
+
+/// Committed changes, in order: an iterator of lists that waits for more. A signal, `close` or an
+/// error end it.
+#[pyclass(frozen, extends = AnyWatch, module = "nuthatch")]
+pub(crate) struct Watch;
+
+/// Committed changes, in order: an asynchronous iterator of lists that waits for more. It begins
+/// with `async with`, or when it is awaited.
+#[pyclass(frozen, extends = AnyWatch, module = "nuthatch")]
+pub(crate) struct AsyncWatch;
+
+/// Where a watch begins: `"now"`, `"oldest"`, or after the change of a number.
+fn start(py: Python<'_>, since: Option<&Bound<'_, PyAny>>) -> PyResult<Start> {
+    let Some(since) = since else { return Ok(Start::Now) };
+    if let Ok(word) = since.cast::<PyString>() {
+        match word.to_cow()?.as_ref() {
+            "now" => return Ok(Start::Now),
+            "oldest" => return Ok(Start::Oldest),
+            _ => {}
+        }
+    } else if let Ok(sequence) = since.extract() {
+        return Ok(Start::After(sequence));
+    }
+    let message = format!(
+        "since: expected \"now\", \"oldest\" or the number of a change, found {}",
+        since.repr()?
+    );
+    Err(Failure::argument(message).raise(py))
+}
+
+/// Begins a watch, or makes one that can be begun.
+pub(crate) fn make(
+    py: Python<'_>,
+    data: &AnyData,
+    since: Option<&Bound<'_, PyAny>>,
+    table: Option<&TableRef>,
+    range: Range,
+) -> PyResult<Py<PyAny>> {
+    let wanted = Wanted { table: table.cloned(), range, start: start(py, since)? };
+    let (engine, slot) = (data.engine.clone(), Mutex::new(None));
+    let state = Arc::new(State { engine, slot, sequence: AtomicU64::new(0) });
+    let (begun, begins) = (Arc::clone(&state), wanted.clone());
+    let base = PyClassInitializer::from(AnyWatch { state, wanted });
+    match data.face {
+        Face::Sync => {
+            begun.begin(begins).wait(py)?;
+            Ok(Py::new(py, base.add_subclass(Watch))?.into_any())
+        }
+        Face::Async => Ok(Py::new(py, base.add_subclass(AsyncWatch))?.into_any()),
+    }
+}
+
+#[pymethods]
+impl AnyWatch {
+    /// The number of the last change that came, or after which the watch began: another watch goes
+    /// on from here with `since`.
+    #[getter]
+    fn sequence(&self) -> u64 {
+        self.state.sequence.load(Ordering::Relaxed)
+    }
+
+    /// Ends the watch.
+    fn close(&self) {
+        self.state.end(None);
+    }
+}
+
+#[pymethods]
+impl Watch {
+    /// The next changes, those of whole transactions or parts of long ones. Waits for them, so many
+    /// seconds at most; `None` when there were none by then.
+    #[pyo3(signature = (timeout=None))]
+    fn next(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<Option<Vec<Change>>> {
+        let (py, state) = (slf.py(), &slf.as_super().get().state);
+        let Some(seconds) = timeout else {
+            return Ok(state.deliver(state.next().wait(py)?));
+        };
+        let (limit, next) = (super::named::duration("timeout", seconds)?, state.next().outcome());
+        match wait(py, async { tokio::time::timeout(limit, next).await })? {
+            Ok(next) => Ok(state.deliver(next.map_err(|failure| failure.raise(py))?)),
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__(slf: &Bound<'_, Self>) -> PyResult<Option<Vec<Change>>> {
+        let state = &slf.as_super().get().state;
+        Ok(state.deliver(state.next().wait(slf.py())?))
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(slf: &Bound<'_, Self>, _exception: &Bound<'_, PyTuple>) {
+        slf.as_super().get().close();
+    }
+}
+
+#[pymethods]
+impl AsyncWatch {
+    fn __await__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::__aenter__(slf)?.call_method0("__await__")
+    }
+
+    fn __aenter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let base = slf.as_super().get();
+        let begin = base.state.begin(base.wanted.clone());
+        let state = Arc::clone(&base.state);
+        begun(slf.py(), begin, slf.clone().into_any().unbind(), move || state.end(None))
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __aexit__<'py>(
+        slf: &Bound<'py, Self>,
+        _exception: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        slf.as_super().get().close();
+        Work::Done(Ok(())).answer(slf.py(), Face::Async)
+    }
+
+    fn __aiter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __anext__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        use pyo3::IntoPyObjectExt;
+        let state = Arc::clone(&slf.as_super().get().state);
+        let next = state.next();
+        next.answer_with(slf.py(), Face::Async, move |py, next| match state.deliver(next) {
+            Some(changes) => changes.into_py_any(py),
+            None => Err(PyStopAsyncIteration::new_err(())),
+        })
+    }
+}

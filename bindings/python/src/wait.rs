@@ -1,0 +1,30 @@
+//! Callers that wait: without the interpreter's lock, and with an ear for signals.
+
+use crate::runtime;
+use pyo3::prelude::*;
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+
+/// How often it is looked whether Python has a signal to handle, such as Ctrl-C.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Waits for a future on this thread. A signal whose handler raises ends the wait, and drops the
+/// future.
+pub(crate) fn wait<F>(py: Python<'_>, future: F) -> PyResult<F::Output>
+where
+    F: Future<Output: Send> + Send,
+{
+    let handle = runtime::handle(py)?;
+    let mut future = pin!(future);
+    loop {
+        let step = || {
+            let future = future.as_mut();
+            handle.block_on(async { tokio::time::timeout(LOOK_EVERY, future).await.ok() })
+        };
+        match py.detach(step) {
+            Some(output) => return Ok(output),
+            None => py.check_signals()?,
+        }
+    }
+}

@@ -1,0 +1,96 @@
+"""Errors: the same codes in all languages."""
+
+import csv
+import pickle
+from pathlib import Path
+
+import pytest
+
+import nuthatch
+from conftest import ROOT, Server
+from nuthatch import errors
+
+
+def codes(table: str) -> set[str]:
+    with (ROOT / "testdata/store" / table).open(newline="") as rows:
+        return {row["code"] for row in csv.DictReader(rows)}
+
+
+def test_every_code_has_its_class_and_every_class_its_codes() -> None:
+    known = codes("errors.csv") | codes("statuses.csv") | {"transport", "status"}
+    assert set(errors._BY_CODE) == known
+    classes = {getattr(errors, name) for name in errors.__all__}
+    assert set(errors._BY_CODE.values()) == classes
+
+
+def test_errors_can_be_pickled() -> None:
+    for error in (errors.from_code("full", "it is full", None), errors.ConditionError("no")):
+        back = pickle.loads(pickle.dumps(error))
+        assert (type(back), str(back), back.code) == (type(error), str(error), error.code)
+
+
+def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(nuthatch.Error) as error:
+        nuthatch.open(tmp_path / "missing", create=False)
+    assert error.value.code == "io"
+    assert str(tmp_path / "missing") in str(error.value)
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "data.mdb").write_bytes(b"something else " * 1000)
+    with pytest.raises(nuthatch.DamagedError) as error:
+        nuthatch.open(tmp_path)
+    assert error.value.code == "not-a-store"
+
+
+def test_options_are_checked(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="durability: expected sync, group or none, found"):
+        nuthatch.open(tmp_path / "store", durability="often")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'sync'"):
+        nuthatch.open(tmp_path / "store", sync=True)  # type: ignore[call-arg]
+    with pytest.raises(nuthatch.ArgumentError, match="limit: expected from 64 KiB to 64 TiB"):
+        nuthatch.open(tmp_path / "store", limit=1)
+
+
+def test_a_full_store_says_so(tmp_path: Path) -> None:
+    with nuthatch.open(tmp_path / "store", durability="none", limit=1 << 20) as store:
+        with pytest.raises(nuthatch.FullError) as error:
+            for n in range(1000):
+                store.put(b"%d" % n, b"v" * 10_000)
+        assert error.value.code == "full"
+        assert store.get(b"0") == b"v" * 10_000
+
+
+def test_addresses_are_checked_and_servers_that_are_gone_are_told() -> None:
+    with pytest.raises(nuthatch.ArgumentError, match="expected grpc://host:port"):
+        nuthatch.connect("localhost:1")
+    with pytest.raises(nuthatch.UnavailableError) as error:
+        nuthatch.connect("grpc://127.0.0.1:1", retries=0)
+    assert error.value.code == "transport"
+
+
+def test_tables_that_are_missing_are_told(here: nuthatch.Store, server: Server) -> None:
+    with nuthatch.connect(server.address) as remote:
+        missing = remote.table("missing", create=False)
+        with pytest.raises(nuthatch.ArgumentError) as error:
+            missing.get(b"key")
+        assert error.value.code == "no-table"
+    with pytest.raises(nuthatch.ArgumentError) as error:
+        here.table("missing", create=False)
+    assert error.value.code == "no-table"
+
+
+def test_tables_of_other_stores_are_refused(here: nuthatch.Store, tmp_path: Path) -> None:
+    with (
+        nuthatch.open(tmp_path / "other") as other,
+        pytest.raises(nuthatch.ArgumentError) as error,
+        here.read() as snapshot,
+    ):
+        other.put(b"key", b"value")
+        snapshot.get(b"key", table=other)
+    assert error.value.code == "table"
+
+
+def test_tables_are_opened_before_transactions(here: nuthatch.Store) -> None:
+    with here.write() as txn, pytest.raises(TypeError, match="table: expected a table"):
+        txn.put(b"key", b"value", table="users")  # type: ignore[arg-type]

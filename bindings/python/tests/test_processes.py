@@ -1,0 +1,160 @@
+"""Several processes, those that are killed, and other builds of LMDB."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import lmdb
+import pytest
+
+import nuthatch
+from conftest import Server
+
+COUNTER = """
+import sys, nuthatch
+with nuthatch.open(sys.argv[1], durability="none") as store:
+    for _ in range(200):
+        while True:
+            value = store.get(b"count")
+            after = b"%d" % (int(value or 0) + 1)
+            absent = {"absent": True} if value is None else {"equals": value}
+            if store.put_if(b"count", after, **absent):
+                break
+"""
+
+WRITER = """
+import sys, nuthatch
+store = nuthatch.open(sys.argv[1])
+writer, number = store.writer(), 0
+while True:
+    acks = [writer.put(b"%08d" % n, b"value") for n in range(number, number + 50)]
+    for ack in acks:
+        ack.result()
+    number += 50
+    print(number, flush=True)
+"""
+
+
+PY_LMDB = """
+import lmdb, sys
+try:
+    environment = lmdb.open(sys.argv[1], max_dbs=4)
+except lmdb.Error as error:
+    sys.exit(print("refused:", error))
+with environment.begin() as txn:
+    table = environment.open_db(b"default", txn=txn, create=False)
+    print("found:", txn.get(b"key", db=table), flush=True)
+sys.stdin.read()
+"""
+
+
+def python(program: str, folder: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", program, str(folder)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def test_processes_share_a_store(here: nuthatch.Store) -> None:
+    processes = [python(COUNTER, Path(here.place)) for _ in range(2)]
+    for process in processes:
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+    assert here.get(b"count") == b"400"
+
+
+def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    for _ in range(2):
+        process = python(WRITER, folder)
+        assert process.stdout is not None
+        acknowledged = 0
+        for _ in range(20):
+            acknowledged = int(process.stdout.readline())
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert nuthatch.verify(folder).lost_pages == 0
+        with nuthatch.open(folder) as store:
+            assert store.count(before=b"%08d" % acknowledged) == acknowledged
+
+
+def test_py_lmdb_reads_a_closed_store_and_is_refused_an_open_one(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    with nuthatch.open(folder) as store:
+        store.put(b"key", b"value")
+        # Locks are those of a process: in this one nobody would refuse it.
+        refused = python(PY_LMDB, folder)
+        assert refused.communicate(timeout=60)[0].startswith("refused: ")
+    reader = subprocess.Popen(
+        [sys.executable, "-c", PY_LMDB, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert reader.stdout is not None
+    assert reader.stdout.readline() == "found: b'value'\n"
+    with pytest.raises(nuthatch.BusyError) as error:
+        nuthatch.open(folder)
+    assert error.value.code == "other-locks"
+    reader.communicate(timeout=60)
+    with nuthatch.open(folder) as store:
+        assert store.get(b"key") == b"value"
+
+
+def test_an_environment_of_py_lmdb_opens_here(tmp_path: Path) -> None:
+    folder = str(tmp_path / "store")
+    with lmdb.open(folder, max_dbs=4) as environment:
+        table = environment.open_db(b"users")
+        with environment.begin(write=True) as txn:
+            txn.put(b"main", b"1")
+            for n in range(1000):
+                txn.put(b"%04d" % n, b"value", db=table)
+    with nuthatch.open(folder, create=False) as store:
+        assert store.main_table().get(b"main") == b"1"
+        users = store.table("users", create=False)
+        assert users.count() == 1000
+        users.put(b"new", b"value")
+        assert store.verify().entries >= 1002
+
+
+def test_a_store_is_opened_once_in_a_process(here: nuthatch.Store) -> None:
+    with pytest.raises(nuthatch.BusyError) as error:
+        nuthatch.open(here.place)
+    assert error.value.code == "already-open"
+
+
+def test_a_store_does_not_survive_fork_and_others_can_be_opened(
+    here: nuthatch.Store, server: Server, tmp_path: Path
+) -> None:
+    here.put(b"key", b"value")
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            with pytest.raises(nuthatch.ClosedError, match="before fork"):
+                here.get(b"key")
+            with nuthatch.open(tmp_path / "other") as other:
+                other.put(b"key", b"child")
+            with nuthatch.connect(server.address) as remote:
+                remote.put(b"forked", b"child")
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert here.get(b"key") == b"value"
+    with nuthatch.connect(server.address) as remote:
+        assert remote.get(b"forked") == b"child"
+
+
+def test_compacting_needs_a_closed_store(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    with nuthatch.open(folder, durability="none") as store:
+        with store.write() as txn:
+            txn.put_many((b"%08d" % n, b"v" * 100) for n in range(10_000))
+        store.delete_range(after=b"%08d" % 99)
+        with pytest.raises(nuthatch.BusyError):
+            nuthatch.compact(folder)
+    compacted = nuthatch.compact(folder)
+    assert compacted.after_bytes < compacted.before_bytes / 10
+    with nuthatch.open(folder, create=False) as store:
+        assert store.count() == 100
