@@ -13,7 +13,12 @@ import java.util.Objects;
  * @param batchBytes after how many bytes of keys and values a batch ends; it has a row at least
  */
 public record Scan(
-    Range range, boolean isBackward, long limit, boolean isKeysOnly, int batchRows, int batchBytes) {
+    Range range,
+    boolean isBackward,
+    long limit,
+    boolean isKeysOnly,
+    int batchRows,
+    int batchBytes) {
 
   /** The rows of a batch, at most, unless told otherwise. */
   public static final int BATCH_ROWS = 1024;

@@ -51,8 +51,8 @@ public interface Store extends AutoCloseable {
   }
 
   /**
-   * A table, plain if it has to be made: that is done by the first call on it that is subscribed to.
-   * This alone does nothing and answers at once.
+   * A table, plain if it has to be made: that is done by the first call on it that is subscribed
+   * to. This alone does nothing and answers at once.
    */
   Table table(String name);
 

@@ -13,8 +13,9 @@ import org.reactivestreams.Publisher;
  * A table of a store: ordered keys of 1 to 511 bytes, each with a value. Keys are compared byte by
  * byte, without signs.
  *
- * <p>Streams of a local store read on the thread that asks for rows, as {@link Flowable#range} does:
- * {@link Flowable#subscribeOn} moves them elsewhere. Those of a remote store come on its threads.
+ * <p>Streams of a local store read on the thread that asks for rows, as {@link Flowable#range}
+ * does: {@link Flowable#subscribeOn} moves them elsewhere. Those of a remote store come on its
+ * threads.
  */
 public interface Table {
 

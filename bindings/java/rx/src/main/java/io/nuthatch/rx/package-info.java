@@ -16,6 +16,7 @@
  * </ul>
  *
  * <p>All streams are those of RxJava 3, and so publishers of Reactive Streams: Reactor takes them
- * with {@code Flux.from}, and {@link Publishers} has adapters for {@link java.util.concurrent.Flow}.
+ * with {@code Flux.from}, and {@link Publishers} has adapters for {@link
+ * java.util.concurrent.Flow}.
  */
 package io.nuthatch.rx;
