@@ -101,6 +101,12 @@ public final class Batch {
     return this;
   }
 
+  /** Adds all that is in another batch. */
+  public Batch add(Batch other) {
+    writes.addAll(other.writes);
+    return this;
+  }
+
   /** The writes and conditions in order. */
   public List<Write> writes() {
     return Collections.unmodifiableList(writes);
