@@ -14,14 +14,15 @@ final class LmdbReader {
   private LmdbReader() {}
 
   public static void main(String[] arguments) {
-    try (var env =
-            Env.create(ByteBufferProxy.PROXY_SAFE)
-                .setMaxDbs(4)
-                .open(new File(arguments[0]), MDB_RDONLY_ENV);
-        var txn = env.txnRead();
-        var rows = env.openDbi("rows").iterate(txn)) {
-      for (var row : rows) {
-        System.out.println(text(row.key()) + "=" + text(row.val()));
+    var folder = new File(arguments[0]);
+    var builder = Env.create(ByteBufferProxy.PROXY_SAFE).setMaxDbs(4);
+    try (var env = builder.open(folder, MDB_RDONLY_ENV)) {
+      var table = env.openDbi("rows");
+      try (var txn = env.txnRead();
+          var rows = table.iterate(txn)) {
+        for (var row : rows) {
+          System.out.println(text(row.key()) + "=" + text(row.val()));
+        }
       }
     }
   }
