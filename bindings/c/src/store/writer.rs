@@ -249,7 +249,8 @@ pub unsafe extern "C" fn nuthatch_store_finish_writer(
         let taken = open.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         // Whoever submits at this moment has a writer of its own, and is waited for by its end.
         if let Some(writer) = taken {
-            // Where this fails, so did the batches before it, which have their answers all the same.
+            // Where this fails, so did the batches before it, which have their answers all the
+            // same.
             let _ = writer.flush();
         }
         open.answers.lock().finished = true;

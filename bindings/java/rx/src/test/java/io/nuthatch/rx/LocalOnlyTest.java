@@ -106,7 +106,8 @@ class LocalOnlyTest {
     assertEquals(10_000, table.scan().observeOn(Schedulers.io()).count().blockingGet());
     table.scan().test(10_000).assertComplete();
     assertEquals(0, openTransactions());
-    assertEquals(5, table.scanParallel(Scan.all(), Parallel.split(2)).take(5).count().blockingGet());
+    var parallel = table.scanParallel(Scan.all(), Parallel.split(2));
+    assertEquals(5, parallel.take(5).count().blockingGet());
   }
 
   @Test

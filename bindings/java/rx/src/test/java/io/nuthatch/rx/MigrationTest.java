@@ -16,7 +16,7 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Every snippet of {@code docs/migrating-from-rxlmdb.md} compiles, and runs on a store of its own. */
+/** Snippets of {@code docs/migrating-from-rxlmdb.md} compile, and run on a store of their own. */
 class MigrationTest {
 
   private static final String HEAD =
@@ -55,7 +55,8 @@ class MigrationTest {
 
   private static List<String> snippets() throws Exception {
     var page = Path.of(System.getProperty("nuthatch.root"), "docs/migrating-from-rxlmdb.md");
-    var found = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL).matcher(Files.readString(page));
+    var java = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL);
+    var found = java.matcher(Files.readString(page));
     var snippets = new ArrayList<String>();
     while (found.find()) {
       snippets.add(found.group(1));

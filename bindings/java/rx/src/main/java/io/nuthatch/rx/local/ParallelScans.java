@@ -3,7 +3,9 @@ package io.nuthatch.rx.local;
 import io.nuthatch.rx.Parallel;
 import io.nuthatch.rx.RowMapper;
 import io.nuthatch.rx.Scan;
+import io.nuthatch.rx.StoreClosedException;
 import io.nuthatch.rx.StoreException;
+import io.reactivex.rxjava3.core.Completable;
 import io.reactivex.rxjava3.core.Flowable;
 import io.reactivex.rxjava3.schedulers.Schedulers;
 import java.util.Arrays;
@@ -28,8 +30,15 @@ final class ParallelScans {
     }
     return Flowable.using(
         () -> table.openParts(scan, parallel),
-        parts -> chunks(table.store, parts, parallel, mapper).concatMapIterable(list -> list, 2),
+        parts ->
+            ParallelScans.<T>chunks(table.store, parts, parallel, mapper)
+                .concatWith(failedIfClosed(table.store))
+                .concatMapIterable(list -> list, 2),
         parts -> Arrays.asList(parts).forEach(NativeScan::close));
+  }
+
+  private static Completable failedIfClosed(OpenStore store) {
+    return Completable.fromAction(store::check);
   }
 
   private static <T> Flowable<List<T>> chunks(
@@ -65,14 +74,15 @@ final class ParallelScans {
             isMore = reading.reader.read();
           } catch (Error error) {
             throw error;
+          } catch (StoreClosedException closed) {
+            // Told once, by the whole and not by each part.
+            isMore = false;
           } catch (Throwable thrown) {
             emitter.onError(thrown);
             return;
           }
           if (isMore) {
             emitter.onNext(reading.reader.take());
-          } else if (store.isClosed()) {
-            emitter.onError(Failures.closed());
           } else {
             emitter.onComplete();
           }

@@ -55,8 +55,10 @@ final class Writer {
     try {
       Native.submit(to, writes, batch.writes().size(), tag, scratch);
     } catch (StoreException thrown) {
-      waiting.remove(tag);
-      throw thrown;
+      // Where the store was closed meanwhile it has been told already.
+      if (waiting.remove(tag) != null) {
+        throw thrown;
+      }
     }
   }
 
