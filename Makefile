@@ -1,6 +1,6 @@
 # The same commands locally and in CI.
 .DEFAULT_GOAL := help
-.PHONY: help run test check check-long bench-snapshot bench-store bench-server fuzz
+.PHONY: help run test check check-long bench-snapshot bench-store bench-server bench-java fuzz
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -31,6 +31,9 @@ bench-server: ## Measure the cache server beside its rivals; ARGS are handed on
 	@cargo build --locked --release -p nuthatch-cli
 	@cargo run --locked --release -p nuthatch-load --bin race -- \
 		--nuthatch $${CARGO_TARGET_DIR:-target}/release/nuthatch $(ARGS)
+
+bench-java: ## Measure scans from Java beside lmdbjava; ARGS are handed on to JMH
+	@scripts/java bench $(ARGS)
 
 fuzz: ## Fuzz TARGET, or every target, for FUZZ_SECONDS (default 60) each
 	@scripts/fuzz $(TARGET)

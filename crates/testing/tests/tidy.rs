@@ -37,6 +37,15 @@ const UNSAFE: &[Exception] = &[
     Exception { place: "crates/store/src/batch.rs", reason: "rows lent with their transaction" },
     Exception { place: "crates/store/tests/power/disk.rs", reason: "listens to LMDB's writes" },
     Exception { place: "bindings/python/src/store/buffer.rs", reason: "shows Python a buffer" },
+    Exception { place: "bindings/c/src/memory.rs", reason: "believes what C says of its pointers" },
+    Exception { place: "bindings/c/src/error.rs", reason: "exports functions" },
+    Exception { place: "bindings/c/src/store/open.rs", reason: "exports functions" },
+    Exception { place: "bindings/c/src/store/read.rs", reason: "exports functions" },
+    Exception { place: "bindings/c/src/store/scan.rs", reason: "exports functions" },
+    Exception { place: "bindings/c/src/store/upkeep.rs", reason: "exports functions" },
+    Exception { place: "bindings/c/src/store/watch.rs", reason: "exports functions" },
+    Exception { place: "bindings/c/src/store/write.rs", reason: "exports functions" },
+    Exception { place: "bindings/c/src/store/writer.rs", reason: "exports functions" },
     Exception { place: "bench/load/src/uring.rs", reason: "lends memory to the kernel" },
     Exception { place: "crates/server/src/reactor/uring.rs", reason: "lends memory to the kernel" },
     Exception { place: "bench/harness/src/store/lmdb.rs", reason: "opens an environment of LMDB" },
@@ -49,7 +58,10 @@ const UNSAFE: &[Exception] = &[
 const LONG_FUNCTIONS: &[Exception] = &[];
 
 /// Files for which 600 lines are too few.
-const LONG_FILES: &[Exception] = &[];
+const LONG_FILES: &[Exception] = &[Exception {
+    place: "bindings/c/include/nuthatch.h",
+    reason: "one header, made from several files",
+}];
 
 static TREE: LazyLock<Tree> = LazyLock::new(|| {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

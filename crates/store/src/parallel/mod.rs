@@ -162,6 +162,29 @@ impl Store {
         folded.into_iter().map(|(_, all)| all).collect()
     }
 
+    /// The parts of a parallel scan, in the order of the whole, for threads of the caller: each
+    /// is read by one of them at a time. All see the same state of the store; they share as many
+    /// transactions as there are threads, each of which ends when the last of its parts is gone.
+    pub fn parallel_batches(
+        &self,
+        table: &Table,
+        scan: &Scan,
+        parallel: &Parallel,
+    ) -> Result<Vec<Batches>> {
+        let txns = self.same_state(parallel.threads)?;
+        let parts = match txns.first() {
+            Some(txn) => parallel.parts(txn, table, scan)?,
+            None => Vec::new(),
+        };
+        let txns: Vec<_> = txns.into_iter().map(|txn| Arc::new(Mutex::new(txn))).collect();
+        let sharing = parts.into_iter().zip(txns.iter().cycle());
+        Ok(sharing
+            .map(|(scan, txn)| {
+                Batches::within(Arc::clone(txn), Arc::clone(&self.0), table.clone(), scan)
+            })
+            .collect())
+    }
+
     /// So many transactions that see the same state.
     pub(crate) fn same_state(&self, count: usize) -> Result<Vec<ReadTxn<'static>>> {
         for _ in 0..TRIES {

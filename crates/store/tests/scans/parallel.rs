@@ -159,3 +159,21 @@ fn a_limit_is_refused() {
     let error = case.store.scan_parallel(&case.table, &scan, &Parallel::split(2), |_| Some(()));
     assert_eq!(error.err().map(|error| error.code()), Some("options"));
 }
+
+#[test]
+fn parts_for_threads_of_the_caller_are_of_one_state_and_have_all_rows() {
+    let case = Case::new();
+    let parts = case.store.parallel_batches(&case.table, &Scan::all(), &Parallel::split(2));
+    let parts = parts.expect("parts");
+    assert!(parts.len() > 2, "{} parts", parts.len());
+    case.store.put(&case.table, &key(0), b"later").expect("a put");
+    let mut found = Vec::new();
+    for part in parts {
+        for batch in part {
+            found.extend(batch.expect("a batch").to_vec());
+        }
+    }
+    assert_eq!(found.len(), ROWS as usize);
+    assert!(found.is_sorted() && found[0].1 != b"later");
+    assert_eq!(case.store.stat().expect("a stat").open_transactions, 0);
+}

@@ -1,0 +1,174 @@
+//! Errors as C sees them: a number, and a message in memory of the caller.
+
+use crate::memory::Out;
+use std::ffi::{CStr, c_char};
+use store_engine::Error;
+
+/// Bytes of a message, the zero at its end among them.
+const MESSAGE_LEN: usize = size_of::<nuthatch_error>() - 16;
+
+/// Why a call failed. Filled when it did, and left alone otherwise.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct nuthatch_error {
+    /// What the call answered: one of `NUTHATCH_`..., or 0.
+    pub code: i32,
+    /// The number of the operating system's error, or 0.
+    pub system: i32,
+    /// For `condition-unmet`: which write of the batch it was, counted from zero.
+    pub write: u64,
+    /// A text for people in UTF-8, with a zero byte at its end. Long ones are cut.
+    pub message: [u8; 488],
+}
+
+/// What went wrong, on its way to the caller.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Store(Error),
+    /// Codes of this crate.
+    Own(i32, String),
+}
+
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// The codes of this crate, beyond those of the store: bad pointers and numbers.
+pub(crate) const ARGUMENT: i32 = 100;
+/// A handle that was never handed out, or is of another kind.
+pub(crate) const HANDLE: i32 = 101;
+/// A panic, which is a bug.
+pub(crate) const PANIC: i32 = 102;
+
+/// All codes by number, in the order of `testdata/store/errors.csv`, then those of this crate.
+const NAMES: [(i32, &CStr); 27] = [
+    (1, c"io"),
+    (2, c"not-a-store"),
+    (3, c"corrupt"),
+    (4, c"already-open"),
+    (5, c"in-use"),
+    (6, c"other-locks"),
+    (7, c"full"),
+    (8, c"readers-full"),
+    (9, c"transaction-full"),
+    (10, c"options"),
+    (11, c"length"),
+    (12, c"table"),
+    (13, c"read-only"),
+    (14, c"closed"),
+    (15, c"broken"),
+    (16, c"unordered"),
+    (17, c"fell-behind"),
+    (18, c"ahead"),
+    (19, c"no-changes-kept"),
+    (20, c"condition-unmet"),
+    (21, c"group"),
+    (22, c"queue-full"),
+    (23, c"decode"),
+    (24, c"lmdb"),
+    (ARGUMENT, c"argument"),
+    (HANDLE, c"handle"),
+    (PANIC, c"panic"),
+];
+
+impl Failure {
+    pub(crate) fn argument(name: &str, expected: &str, found: impl std::fmt::Display) -> Self {
+        Self::Own(ARGUMENT, format!("{name}: expected {expected}, found {found}"))
+    }
+
+    /// The handle of something that was closed.
+    pub(crate) fn closed() -> Self {
+        Self::Store(Error::Closed)
+    }
+
+    pub(crate) fn code(&self) -> i32 {
+        match self {
+            Self::Own(code, _) => *code,
+            Self::Store(error) => number_of(error.code()),
+        }
+    }
+
+    /// The error as C sees it, written to where the caller wants it.
+    pub(crate) fn tell(&self, out: &mut Out<'_, nuthatch_error>) {
+        match self {
+            Self::Own(code, text) => put(out, *code, 0, 0, text),
+            Self::Store(error) => tell(error, out),
+        }
+    }
+}
+
+/// An error of the store as C sees it, written to where the caller wants it.
+pub(crate) fn tell(error: &Error, out: &mut Out<'_, nuthatch_error>) {
+    let (system, write) = match error {
+        Error::Io(io) => (io.source.raw_os_error().unwrap_or(0), 0),
+        Error::ConditionUnmet { write } => (0, *write as u64),
+        _ => (0, 0),
+    };
+    put(out, number_of(error.code()), system, write, &error.to_string());
+}
+
+fn put(out: &mut Out<'_, nuthatch_error>, code: i32, system: i32, write: u64, text: &str) {
+    let mut message = [0; MESSAGE_LEN];
+    // Cut where a character begins; the last byte stays zero.
+    let mut len = text.len().min(MESSAGE_LEN - 1);
+    while !text.is_char_boundary(len) {
+        len -= 1;
+    }
+    message[..len].copy_from_slice(&text.as_bytes()[..len]);
+    out.put(nuthatch_error { code, system, write, message });
+}
+
+fn number_of(name: &str) -> i32 {
+    let found = NAMES.iter().find(|(_, known)| known.to_bytes() == name.as_bytes());
+    // An error that this crate does not know yet is LMDB's.
+    found.map_or(24, |(number, _)| *number)
+}
+
+/// The name of a code, such as `full`: those of `testdata/store/errors.csv`, and `argument`,
+/// `handle` and `panic`. `unknown` for other numbers, `ok` for 0. Lives as long as the process.
+#[unsafe(no_mangle)]
+pub extern "C" fn nuthatch_code_name(code: i32) -> *const c_char {
+    let found = NAMES.iter().find(|(number, _)| *number == code).map(|(_, name)| *name);
+    let other = if code == 0 { c"ok" } else { c"unknown" };
+    found.unwrap_or(other).as_ptr()
+}
+
+/// The version of this library, such as `0.1.0`. Lives as long as the process.
+#[unsafe(no_mangle)]
+pub extern "C" fn nuthatch_version() -> *const c_char {
+    const VERSION: &CStr =
+        match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+            Ok(version) => version,
+            Err(_) => c"",
+        };
+    VERSION.as_ptr()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = include_str!("../../../testdata/store/errors.csv");
+
+    #[test]
+    fn codes_are_those_of_the_table_in_its_order() {
+        let names: Vec<_> =
+            TABLE.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+        let here: Vec<_> = NAMES[..names.len()].iter().map(|(_, name)| name.to_str()).collect();
+        assert_eq!(here, names.iter().map(|name| Ok(*name)).collect::<Vec<_>>());
+        assert!(NAMES[..names.len()].iter().zip(1..).all(|((number, _), nth)| *number == nth));
+    }
+
+    #[test]
+    fn a_long_message_is_cut_between_characters() {
+        let mut error = nuthatch_error { code: 0, system: 0, write: 0, message: [1; MESSAGE_LEN] };
+        Failure::Own(PANIC, "é".repeat(400)).tell(&mut Out::of(&mut error));
+        let end = error.message.iter().position(|byte| *byte == 0).expect("an end");
+        assert_eq!(std::str::from_utf8(&error.message[..end]), Ok(&*"é".repeat(243)));
+        assert_eq!(error.code, PANIC);
+    }
+}

@@ -1,0 +1,235 @@
+//! Opening and closing stores and tables.
+
+use super::types::{durability_of, kind_number, kind_of, nuthatch_store, nuthatch_store_table};
+use crate::error::{Failure, Result, nuthatch_error};
+use crate::handles::{self, Held};
+use crate::memory::call;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+use store_engine::{Kind, Options, Store, Table, wait_closed};
+
+/// How long closing waits for what is about to end by itself.
+const LAST_CALLS: Duration = Duration::from_secs(5);
+
+/// What is behind the handle of a store.
+pub(crate) struct OpenStore {
+    pub(crate) store: Store,
+    /// Held by all that is open and keeps the file open, tables aside.
+    pub(crate) guests: Arc<()>,
+}
+
+/// What is behind the handle of a table.
+pub(crate) struct OpenTable {
+    pub(crate) store: Store,
+    pub(crate) table: Table,
+    /// The handle of the store.
+    pub(crate) store_handle: u64,
+    /// See [`OpenStore::guests`].
+    pub(crate) guests: Weak<()>,
+}
+
+/// How a store is opened. All zero, with `create` 1, is what most want.
+#[repr(C)]
+pub struct nuthatch_store_options {
+    /// Whether a store is made where there is none. The folder above must be there.
+    pub create: u32,
+    /// Whether it is opened for reading only.
+    pub read_only: u32,
+    /// What commits wait for: `NUTHATCH_STORE_SYNC`, `_GROUP` or `_NO_SYNC`.
+    pub durability: u32,
+    /// How many tables can be open; 0 for 256.
+    pub tables: u32,
+    /// How many read transactions can be open in all processes; 0 for 1022.
+    pub readers: u32,
+    /// How long a map that must move waits for transactions to end, in milliseconds; 0 for 5000.
+    pub growth_patience_ms: u32,
+    /// Bytes of addresses for the map; 0 for 1 TiB. They cost nothing until there is data.
+    pub reserve_bytes: u64,
+    /// The most that the file may grow to, in bytes; 0 for no limit.
+    pub limit_bytes: u64,
+}
+
+fn options_of(options: &nuthatch_store_options) -> Result<Options> {
+    let mut made = Options::new()
+        .create(options.create != 0)
+        .read_only(options.read_only != 0)
+        .durability(durability_of(options.durability)?);
+    if options.tables != 0 {
+        made = made.tables(options.tables);
+    }
+    if options.readers != 0 {
+        made = made.readers(options.readers);
+    }
+    if options.growth_patience_ms != 0 {
+        made = made.growth_patience(Duration::from_millis(options.growth_patience_ms.into()));
+    }
+    if options.reserve_bytes != 0 {
+        made = made.reserve(options.reserve_bytes);
+    }
+    if options.limit_bytes != 0 {
+        made = made.limit(options.limit_bytes);
+    }
+    Ok(made)
+}
+
+/// Opens the store in a folder. `options` may be null: a store is made where there is none then.
+/// Answers its handle through `store`. A process opens a folder once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nuthatch_store_open(
+    path: *const u8,
+    path_len: usize,
+    options: *const nuthatch_store_options,
+    store: *mut nuthatch_store,
+    error: *mut nuthatch_error,
+) -> i32 {
+    let act = |caller: &crate::memory::Caller<'_>| {
+        let mut out = caller.out("store", store)?;
+        let path = caller.bytes("path", path, path_len)?;
+        let options = caller.maybe("options", options)?;
+        let options = options.map_or_else(|| Ok(Options::new()), options_of)?;
+        let path = Path::new(std::ffi::OsStr::from_bytes(path));
+        let (store, guests) = (Store::open(path, &options)?, Arc::default());
+        out.put(handles::hold(OpenStore { store, guests }));
+        Ok(())
+    };
+    // SAFETY: the caller keeps the conventions of the header.
+    unsafe { call(error, act) }
+}
+
+/// Closes a store, and the handles of its tables. Scans, snapshots and watches of it that are still
+/// open fail from now on, with `closed`, and are to be closed as well: the file is let go of when
+/// the last of them is. Rows that were handed out stay where they are until then. Writers are to be
+/// finished before: what waits in them fails otherwise. Where nothing is open any more, the store
+/// can be opened again when this returns.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nuthatch_store_close(
+    store: nuthatch_store,
+    error: *mut nuthatch_error,
+) -> i32 {
+    let act = |_: &crate::memory::Caller<'_>| {
+        let closed: Arc<OpenStore> = handles::close(store)?;
+        handles::close_tables(store);
+        closed.store.close();
+        let is_alone = Arc::strong_count(&closed.guests) == 1;
+        let folder = closed.store.path().to_owned();
+        drop(closed);
+        if is_alone {
+            // Threads of the store are about to go, and calls of others about to return.
+            wait_closed(&folder, LAST_CALLS);
+        }
+        Ok(())
+    };
+    // SAFETY: the caller keeps the conventions of the header.
+    unsafe { call(error, act) }
+}
+
+/// Opens a table by its name, and makes it if it is not there. `kind` is `NUTHATCH_STORE_PLAIN`,
+/// `_STAMPED` or `_ANY_KIND`; a table of the other kind is refused with `table`. An empty name is
+/// the main table. Answers its handle through `table`, which is closed with the store.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nuthatch_store_open_table(
+    store: nuthatch_store,
+    name: *const u8,
+    name_len: usize,
+    kind: u32,
+    table: *mut nuthatch_store_table,
+    error: *mut nuthatch_error,
+) -> i32 {
+    let act = |caller: &crate::memory::Caller<'_>| {
+        let mut out = caller.out("table", table)?;
+        let name = caller.text("name", name, name_len)?;
+        let kind = kind_of(kind)?;
+        let open: Arc<OpenStore> = handles::find(store)?;
+        let table = match kind {
+            _ if name.is_empty() && kind != Some(Kind::Stamped) => open.store.main_table(),
+            None => open.store.table(name)?,
+            Some(kind) => open.store.table_of(name, kind)?,
+        };
+        let guests = Arc::downgrade(&open.guests);
+        let (store, store_handle) = (open.store.clone(), store);
+        out.put(handles::hold(OpenTable { store, table, store_handle, guests }));
+        Ok(())
+    };
+    // SAFETY: the caller keeps the conventions of the header.
+    unsafe { call(error, act) }
+}
+
+/// Closes the handle of a table before its store is closed. Scans of it go on.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nuthatch_store_close_table(
+    table: nuthatch_store_table,
+    error: *mut nuthatch_error,
+) -> i32 {
+    // SAFETY: the caller keeps the conventions of the header.
+    unsafe { call(error, |_| handles::close::<OpenTable>(table).map(drop)) }
+}
+
+/// What a table keeps with each value: `NUTHATCH_STORE_PLAIN` or `_STAMPED`, through `kind`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nuthatch_store_table_kind(
+    table: nuthatch_store_table,
+    kind: *mut u32,
+    error: *mut nuthatch_error,
+) -> i32 {
+    let act = |caller: &crate::memory::Caller<'_>| {
+        let table = OpenTable::find(table)?;
+        caller.out("kind", kind)?.put(kind_number(table.table.kind()));
+        Ok(())
+    };
+    // SAFETY: the caller keeps the conventions of the header.
+    unsafe { call(error, act) }
+}
+
+/// The names of all tables in order, without the main one, each with a zero byte behind it. Their
+/// bytes altogether are answered through `len`; they are written where `capacity` has room for all
+/// of them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nuthatch_store_table_names(
+    store: nuthatch_store,
+    names: *mut u8,
+    capacity: usize,
+    len: *mut usize,
+    error: *mut nuthatch_error,
+) -> i32 {
+    let act = |caller: &crate::memory::Caller<'_>| {
+        let mut out = caller.out("len", len)?;
+        let room = caller.room("names", names, capacity)?;
+        let open: Arc<OpenStore> = handles::find(store)?;
+        let all: Vec<u8> = open
+            .store
+            .table_names()?
+            .into_iter()
+            .flat_map(|name| name.into_bytes().into_iter().chain([0]))
+            .collect();
+        out.put(all.len());
+        if let Some(room) = room.get_mut(..all.len()) {
+            room.copy_from_slice(&all);
+        }
+        Ok(())
+    };
+    // SAFETY: the caller keeps the conventions of the header.
+    unsafe { call(error, act) }
+}
+
+impl OpenStore {
+    pub(crate) fn find(handle: u64) -> Result<Arc<Self>> {
+        handles::find(handle)
+    }
+}
+
+impl OpenTable {
+    pub(crate) fn find(handle: u64) -> Result<Arc<Self>> {
+        handles::find(handle)
+    }
+
+    /// A table of this store.
+    pub(crate) fn within(&self, store: u64) -> Result<&Table> {
+        if self.store_handle == store {
+            return Ok(&self.table);
+        }
+        let expected = format!("{} of this store", Self::WHAT);
+        Err(Failure::argument("table", &expected, "one of another"))
+    }
+}

@@ -1,0 +1,207 @@
+//! Lookups, and snapshots: one state of a store.
+
+use super::open::{OpenStore, OpenTable};
+use super::types::{
+    nuthatch_store, nuthatch_store_entry, nuthatch_store_key, nuthatch_store_range,
+    nuthatch_store_row, nuthatch_store_scan_options, nuthatch_store_snapshot, nuthatch_store_table,
+    range_of, scan_of,
+};
+use crate::error::{Result, nuthatch_error};
+use crate::handles;
+use crate::memory::{Caller, call};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use store_engine::{Entry, Read, ReadTxn};
+
+/// What is behind the handle of a snapshot.
+pub(crate) struct OpenSnapshot {
+    txn: Mutex<ReadTxn<'static>>,
+    _guest: Arc<()>,
+}
+
+impl OpenSnapshot {
+    fn lock(&self) -> MutexGuard<'_, ReadTxn<'static>> {
+        // A transaction that reads is whole, whatever panics.
+        self.txn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is behind a handle.
+    fn find(handle: u64) -> Result<Arc<Self>> {
+        handles::find(handle)
+    }
+}
+
+/// The entry of a key, as C sees it.
+fn entry_of(entry: Option<Entry<'_>>) -> nuthatch_store_entry {
+    let missing = nuthatch_store_entry {
+        value: std::ptr::null(),
+        value_len: 0,
+        version: 0,
+        expires_at_ms: 0,
+        found: 0,
+        is_stamped: 0,
+    };
+    entry.map_or(missing, |entry| nuthatch_store_entry {
+        value: entry.value.as_ptr(),
+        value_len: entry.value.len() as u64,
+        version: entry.version.unwrap_or(0),
+        expires_at_ms: entry.expires_at_ms.unwrap_or(0),
+        found: 1,
+        is_stamped: u32::from(entry.version.is_some()),
+    })
+}
+
+/// Looks a key up. What there is of it is answered through `entry`; a missing key is no error. The
+/// value is copied to `value` where `capacity` has room for it; where it has not, `entry.value` is
+/// null and `entry.value_len` tells what is needed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nuthatch_store_get(
+    table: nuthatch_store_table,
+    key: *const u8,
+    key_len: usize,
+    value: *mut u8,
+    capacity: usize,
+    entry: *mut nuthatch_store_entry,
+    error: *mut nuthatch_error,
+) -> i32 {
+    let act = |caller: &Caller<'_>| {
+        let mut out = caller.out("entry", entry)?;
+        let key = caller.bytes("key", key, key_len)?;
+        let room = caller.room("value", value, capacity)?;
+        let table = OpenTable::find(table)?;
+        let txn = table.store.read()?;
+        let found = txn.entry(&table.table, key)?;
+        let mut answer = entry_of(found);
+        answer.value = std::ptr::null();
+        if let Some(found) = found
+            && let Some(room) = room.get_mut(..found.value.len())
+        {
+            room.copy_from_slice(found.value);
+            answer.value = value;
+        }
+        out.put(answer);
+        Ok(())
+    };
+    // SAFETY: the caller keeps the conventions of the header.
+    unsafe { call(error, act) }
+}
+
+/// How many keys of a range are there, through `count`. `range` may be null, for all keys.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nuthatch_store_count(
+    table: nuthatch_store_table,
+    range: *const nuthatch_store_range,
+    count: *mut u64,
+    error: *mut nuthatch_error,
+) -> i32 {
+    let act = |caller: &Caller<'_>| {
+        let mut out = caller.out("count", count)?;
+        let range = range_of(caller, range)?;
+        let table = OpenTable::find(table)?;
+        out.put(table.store.read()?.count(&table.table, &range)?);
+        Ok(())
+    };
+    // SAFETY: the caller keeps the conventions of the header.
+    unsafe { call(error, act) }
+}
+
+/// Begins to read one state of a store, which stays the same whatever is written. It keeps pages
+/// from being used again: close it soon. Any thread may use it, one at a time or several. Answers
+/// its handle through `snapshot`, and, unless they are null, the number of the last transaction
+/// that it sees and that of the last change.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nuthatch_store_open_snapshot(
+    store: nuthatch_store,
+    snapshot: *mut nuthatch_store_snapshot,
+    transaction: *mut u64,
+    sequence: *mut u64,
+    error: *mut nuthatch_error,
+) -> i32 {
+    let act = |caller: &Caller<'_>| {
+        let mut out = caller.out("snapshot", snapshot)?;
+        let open = OpenStore::find(store)?;
+        let txn = open.store.snapshot()?;
+        caller.maybe_out(transaction).put(txn.id());
+        caller.maybe_out(sequence).put(txn.sequence()?);
+        let (txn, guest) = (Mutex::new(txn), Arc::clone(&open.guests));
+        out.put(handles::hold(OpenSnapshot { txn, _guest: guest }));
+        Ok(())
+    };
+    // SAFETY: the caller keeps the conventions of the header.
+    unsafe { call(error, act) }
+}
+
+/// Ends a snapshot. Nothing that it lent may be read from now on.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nuthatch_store_close_snapshot(
+    snapshot: nuthatch_store_snapshot,
+    error: *mut nuthatch_error,
+) -> i32 {
+    // SAFETY: the caller keeps the conventions of the header.
+    unsafe { call(error, |_| handles::close::<OpenSnapshot>(snapshot).map(drop)) }
+}
+
+/// Looks many keys up in a snapshot: what there is of the first is answered in `entries[0]`, and so
+/// on. The values lie where they are in the store, and can be read until the snapshot is closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nuthatch_store_snapshot_get(
+    snapshot: nuthatch_store_snapshot,
+    table: nuthatch_store_table,
+    keys: *const nuthatch_store_key,
+    entries: *mut nuthatch_store_entry,
+    count: usize,
+    error: *mut nuthatch_error,
+) -> i32 {
+    let act = |caller: &Caller<'_>| {
+        let keys = caller.list("keys", keys, count)?;
+        let entries = caller.room("entries", entries, count)?;
+        let (snapshot, table) = (OpenSnapshot::find(snapshot)?, OpenTable::find(table)?);
+        let txn = snapshot.lock();
+        for (key, entry) in keys.iter().zip(entries) {
+            let key = caller.bytes("key", key.key, key.key_len)?;
+            *entry = entry_of(txn.entry(&table.table, key)?);
+        }
+        Ok(())
+    };
+    // SAFETY: the caller keeps the conventions of the header.
+    unsafe { call(error, act) }
+}
+
+/// The first rows of a scan in a snapshot, `capacity` of them at most, and how many there are
+/// through `count`: fewer only where there are no more, or where `batch_bytes` of the options is
+/// reached. The rest is asked for with the last key as an excluded bound. Rows lie where they are
+/// in the store, and can be read until the snapshot is closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nuthatch_store_snapshot_rows(
+    snapshot: nuthatch_store_snapshot,
+    table: nuthatch_store_table,
+    options: *const nuthatch_store_scan_options,
+    rows: *mut nuthatch_store_row,
+    capacity: usize,
+    count: *mut usize,
+    error: *mut nuthatch_error,
+) -> i32 {
+    let act = |caller: &Caller<'_>| {
+        let mut out = caller.out("count", count)?;
+        let room = caller.room("rows", rows, capacity)?;
+        let scan = scan_of(caller, options)?;
+        let most_bytes = caller.maybe("options", options)?.map_or(0, |options| options.batch_bytes);
+        let most_bytes = if most_bytes == 0 { u64::MAX } else { most_bytes };
+        let (snapshot, table) = (OpenSnapshot::find(snapshot)?, OpenTable::find(table)?);
+        let txn = snapshot.lock();
+        let (mut found, mut bytes) = (0, 0);
+        let wanted = caller.maybe("options", options)?.filter(|options| options.has_limit != 0);
+        let most = wanted.map_or(u64::MAX, |options| options.limit).min(room.len() as u64);
+        txn.scan(&table.table, &scan.limit(most))?.visit(|key, value| {
+            let (key_len, value_len) = (key.len() as u32, value.len() as u32);
+            let (key, value) = (key.as_ptr(), value.as_ptr());
+            room[found] = nuthatch_store_row { key, value, key_len, value_len };
+            found += 1;
+            bytes += u64::from(key_len) + u64::from(value_len);
+            found < room.len() && bytes < most_bytes
+        })?;
+        out.put(found);
+        Ok(())
+    };
+    // SAFETY: the caller keeps the conventions of the header.
+    unsafe { call(error, act) }
+}

@@ -1,0 +1,272 @@
+//! Writers: batches of many threads, written in groups, each acknowledged by itself. Who submits
+//! does not wait for the disk; one thread waits for the acknowledgements of all.
+
+use super::open::OpenStore;
+use super::types::{durability_of, nuthatch_store, nuthatch_store_writer};
+use super::write::{batch_of, nuthatch_store_write, nuthatch_store_written};
+use crate::error::{Failure, Result, nuthatch_error, tell};
+use crate::handles;
+use crate::memory::{Caller, Out, call};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+use store_engine::{Ack, BatchOptions, BatchWriter, Error, Failure as OnFailure, Written};
+
+/// How a writer groups batches. All zero is what most want.
+#[repr(C)]
+pub struct nuthatch_store_writer_options {
+    /// How many batches share a transaction, at most; 0 for 4096.
+    pub group_batches: u32,
+    /// What commits wait for: `NUTHATCH_STORE_SYNC`, `_GROUP` or `_NO_SYNC`.
+    pub durability: u32,
+    /// How many bytes share a transaction, at most; 0 for 16 MiB.
+    pub group_bytes: u64,
+    /// How many bytes can wait; 0 for 64 MiB.
+    pub queue_bytes: u64,
+    /// How long a group waits to become larger, in milliseconds: 0 for not at all.
+    pub linger_ms: u32,
+    /// Whether all batches of a group fail where one of them does.
+    pub fail_together: u32,
+}
+
+/// The acknowledgement of a batch.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct nuthatch_store_ack {
+    /// What the batch was submitted with.
+    pub tag: u64,
+    /// Where it was written, if it was.
+    pub written: nuthatch_store_written,
+    /// Why it was not. Its `code` is 0 where it was, and only `code` is written then.
+    pub error: nuthatch_error,
+}
+
+/// What is behind the handle of a writer.
+pub(crate) struct OpenWriter {
+    /// Gone when the writer was finished.
+    writer: Mutex<Option<BatchWriter>>,
+    /// Whether batches hear of the group that they failed with, and not only of its cause.
+    fails_together: bool,
+    answers: Arc<Answers>,
+}
+
+/// Acknowledgements that nobody has taken yet.
+#[derive(Default)]
+struct Answers {
+    state: Mutex<Waiting>,
+    came: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    answers: VecDeque<(u64, store_engine::Result<Written>)>,
+    finished: bool,
+}
+
+/// A batch whose acknowledgement has not come.
+struct Pending {
+    tag: u64,
+    ack: Mutex<Option<Ack>>,
+    answers: Arc<Answers>,
+}
+
+impl Answers {
+    /// Waits for answers, so long at most, and takes so many at most. Fails when none will come.
+    fn take(&self, ms: u64, most: usize) -> Result<Vec<(u64, store_engine::Result<Written>)>> {
+        let deadline = Instant::now().checked_add(Duration::from_millis(ms));
+        let mut state = self.lock();
+        while state.answers.is_empty() {
+            if state.finished {
+                return Err(Failure::closed());
+            }
+            let left = deadline.map_or(Duration::from_hours(1), |deadline| {
+                deadline.saturating_duration_since(Instant::now())
+            });
+            if left.is_zero() {
+                break;
+            }
+            let waited = self.came.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let many = state.answers.len().min(most);
+        Ok(state.answers.drain(..many).collect())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // What is behind the lock is whole after each statement.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pending {
+    /// Takes the answer if it is there, and has itself woken otherwise.
+    fn look(self: &Arc<Self>) {
+        let mut ack = self.ack.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(waiting) = ack.as_mut() else { return };
+        let waker = Waker::from(Arc::clone(self));
+        let polled = Pin::new(waiting).poll(&mut Context::from_waker(&waker));
+        if let Poll::Ready(answer) = polled {
+            *ack = None;
+            drop(ack);
+            self.answers.lock().answers.push_back((self.tag, answer));
+            self.answers.came.notify_one();
+        }
+    }
+}
+
+impl Wake for Pending {
+    fn wake(self: Arc<Self>) {
+        self.look();
+    }
+}
+
+impl OpenWriter {
+    fn find(handle: u64) -> Result<Arc<Self>> {
+        handles::find(handle)
+    }
+
+    fn writer(&self) -> Result<BatchWriter> {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.clone().ok_or_else(Failure::closed)
+    }
+}
+
+fn options_of(options: &nuthatch_store_writer_options) -> Result<BatchOptions> {
+    let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    let mut made = BatchOptions::new()
+        .durability(durability_of(options.durability)?)
+        .linger(Duration::from_millis(options.linger_ms.into()));
+    if options.fail_together != 0 {
+        made = made.failure(OnFailure::Group);
+    }
+    if options.group_batches != 0 {
+        made = made.group_batches(options.group_batches as usize);
+    }
+    if options.group_bytes != 0 {
+        made = made.group_bytes(bytes(options.group_bytes));
+    }
+    if options.queue_bytes != 0 {
+        made = made.queue_bytes(bytes(options.queue_bytes));
+    }
+    Ok(made)
+}
+
+/// Starts a writer: a thread that writes batches of many threads in groups. `options` may be null.
+/// Answers its handle through `writer`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nuthatch_store_open_writer(
+    store: nuthatch_store,
+    options: *const nuthatch_store_writer_options,
+    writer: *mut nuthatch_store_writer,
+    error: *mut nuthatch_error,
+) -> i32 {
+    let act = |caller: &Caller<'_>| {
+        let mut out = caller.out("writer", writer)?;
+        let options = caller.maybe("options", options)?;
+        let made = options.map_or_else(|| Ok(BatchOptions::new()), options_of)?;
+        let fails_together = options.is_some_and(|options| options.fail_together != 0);
+        let open = OpenStore::find(store)?;
+        let writer = Mutex::new(Some(open.store.batch_writer(&made)?));
+        let answers = Arc::default();
+        out.put(handles::hold(OpenWriter { writer, fails_together, answers }));
+        Ok(())
+    };
+    // SAFETY: the caller keeps the conventions of the header.
+    unsafe { call(error, act) }
+}
+
+/// Submits writes that happen together or not at all, in order. Copies them, and waits while the
+/// queue has no room. When the call answers 0, `tag` will come back with an acknowledgement.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nuthatch_store_submit(
+    writer: nuthatch_store_writer,
+    batch: *const nuthatch_store_write,
+    count: usize,
+    tag: u64,
+    error: *mut nuthatch_error,
+) -> i32 {
+    let act = |caller: &Caller<'_>| {
+        let batch = batch_of(caller, batch, count)?;
+        let open = OpenWriter::find(writer)?;
+        let ack = Mutex::new(Some(open.writer()?.submit(batch)?));
+        Arc::new(Pending { tag, ack, answers: Arc::clone(&open.answers) }).look();
+        Ok(())
+    };
+    // SAFETY: the caller keeps the conventions of the header.
+    unsafe { call(error, act) }
+}
+
+/// Waits for acknowledgements, so long at most, and takes those that came: into `acks`, `capacity`
+/// of them at most, in the order of the commits. How many is answered through `count`. Fails with
+/// `closed` when the writer was finished and all have been taken.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nuthatch_store_take_acks(
+    writer: nuthatch_store_writer,
+    timeout_ms: u64,
+    acks: *mut nuthatch_store_ack,
+    capacity: usize,
+    count: *mut usize,
+    error: *mut nuthatch_error,
+) -> i32 {
+    let act = |caller: &Caller<'_>| {
+        let mut out = caller.out("count", count)?;
+        let room = caller.room("acks", acks, capacity)?;
+        if room.is_empty() {
+            return Err(Failure::argument("capacity", "room for one or more", 0));
+        }
+        let open = OpenWriter::find(writer)?;
+        let taken = open.answers.take(timeout_ms, room.len())?;
+        out.put(taken.len());
+        for (ack, (tag, answer)) in room.iter_mut().zip(taken) {
+            ack.tag = tag;
+            ack.error.code = 0;
+            match answer {
+                Ok(written) => ack.written = nuthatch_store_written::of(written),
+                Err(Error::Group(cause)) if !open.fails_together => {
+                    tell(&cause, &mut Out::of(&mut ack.error));
+                }
+                Err(error) => tell(&error, &mut Out::of(&mut ack.error)),
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: the caller keeps the conventions of the header.
+    unsafe { call(error, act) }
+}
+
+/// Finishes a writer: takes no more batches, and returns when all that were submitted have their
+/// acknowledgements, which can be taken still.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nuthatch_store_finish_writer(
+    writer: nuthatch_store_writer,
+    error: *mut nuthatch_error,
+) -> i32 {
+    let act = |_: &Caller<'_>| {
+        let open = OpenWriter::find(writer)?;
+        let taken = open.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Whoever submits at this moment has a writer of its own, and is waited for by its end.
+        if let Some(writer) = taken {
+            // Where this fails, so did the batches before it, which have their answers all the
+            // same.
+            let _ = writer.flush();
+        }
+        open.answers.lock().finished = true;
+        open.answers.came.notify_all();
+        Ok(())
+    };
+    // SAFETY: the caller keeps the conventions of the header.
+    unsafe { call(error, act) }
+}
+
+/// Lets go of a writer. What was submitted is written, and nobody hears of it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nuthatch_store_close_writer(
+    writer: nuthatch_store_writer,
+    error: *mut nuthatch_error,
+) -> i32 {
+    // SAFETY: the caller keeps the conventions of the header.
+    unsafe { call(error, |_| handles::close::<OpenWriter>(writer).map(drop)) }
+}

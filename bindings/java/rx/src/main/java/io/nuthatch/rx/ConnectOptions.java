@@ -1,0 +1,81 @@
+package io.nuthatch.rx;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Optional;
+
+/**
+ * How a remote store is reached.
+ *
+ * @param token what the server knows the client by; not sent without TLS to another machine
+ * @param trusted a file of certificates (PEM) that the server's must be signed by, for {@code
+ *     grpcs://}
+ * @param identity the client's own certificate and key, for a server that asks for one
+ * @param deadline how long a call that is no stream may take; empty for any time
+ * @param tries how often a read, or what was never sent, is tried again
+ * @param messageBytes the longest message that is taken
+ */
+public record ConnectOptions(
+    Optional<String> token,
+    Optional<Path> trusted,
+    Optional<Identity> identity,
+    Optional<Duration> deadline,
+    int tries,
+    int messageBytes) {
+
+  private static final ConnectOptions DEFAULTS =
+      new ConnectOptions(
+          Optional.empty(),
+          Optional.empty(),
+          Optional.empty(),
+          Optional.of(Duration.ofSeconds(30)),
+          4,
+          64 << 20);
+
+  /** A client's certificate and its key, in files (PEM). */
+  public record Identity(Path certificate, Path key) {}
+
+  /** Checks the numbers. */
+  public ConnectOptions {
+    StoreException.check(tries >= 0, "tries", "0 or more", tries);
+    StoreException.check(messageBytes > 0, "messageBytes", "1 byte or more", messageBytes);
+  }
+
+  /** No token, 30 seconds for a call that is no stream, four more tries of a read. */
+  public static ConnectOptions defaults() {
+    return DEFAULTS;
+  }
+
+  /** What the server knows the client by. */
+  public ConnectOptions token(String secret) {
+    return new ConnectOptions(
+        Optional.of(secret), trusted, identity, deadline, tries, messageBytes);
+  }
+
+  /** A file of certificates (PEM) that the server's must be signed by. */
+  public ConnectOptions trusted(Path certificates) {
+    return new ConnectOptions(
+        token, Optional.of(certificates), identity, deadline, tries, messageBytes);
+  }
+
+  /** The client's own certificate and its key, in files (PEM). */
+  public ConnectOptions identity(Path certificate, Path key) {
+    return new ConnectOptions(
+        token, trusted, Optional.of(new Identity(certificate, key)), deadline, tries, messageBytes);
+  }
+
+  /** How long a call that is no stream may take. */
+  public ConnectOptions deadline(Duration most) {
+    return new ConnectOptions(token, trusted, identity, Optional.of(most), tries, messageBytes);
+  }
+
+  /** How often a read, or what was never sent, is tried again. */
+  public ConnectOptions tries(int more) {
+    return new ConnectOptions(token, trusted, identity, deadline, more, messageBytes);
+  }
+
+  /** The longest message that is taken, in bytes. */
+  public ConnectOptions messageBytes(int most) {
+    return new ConnectOptions(token, trusted, identity, deadline, tries, most);
+  }
+}

@@ -1,0 +1,126 @@
+package io.nuthatch.rx;
+
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.Objects;
+import java.util.Optional;
+
+/**
+ * Which keys: each bound is included, excluded or absent. A range whose start is above its end has
+ * no keys; {@code testdata/store/ranges.csv} has all combinations.
+ *
+ * @param start the lower bound; empty for none
+ * @param end the upper bound; empty for none
+ */
+public record Range(Optional<Bound> start, Optional<Bound> end) {
+
+  private static final Range ALL = new Range(Optional.empty(), Optional.empty());
+
+  /**
+   * An end of a range.
+   *
+   * @param key the key at the end; may be empty
+   * @param included whether that key belongs to the range
+   */
+  public record Bound(byte[] key, boolean included) {
+    /** Checks that there is a key. */
+    public Bound {
+      Objects.requireNonNull(key, "key");
+    }
+
+    @Override
+    public boolean equals(Object other) {
+      return other instanceof Bound bound
+          && included == bound.included
+          && Arrays.equals(key, bound.key);
+    }
+
+    @Override
+    public int hashCode() {
+      return Arrays.hashCode(key) * 2 + (included ? 1 : 0);
+    }
+
+    @Override
+    public String toString() {
+      return HexFormat.of().formatHex(key) + (included ? " included" : " excluded");
+    }
+  }
+
+  /** Checks that both bounds are there or empty. */
+  public Range {
+    Objects.requireNonNull(start, "start");
+    Objects.requireNonNull(end, "end");
+  }
+
+  /** All keys. */
+  public static Range all() {
+    return ALL;
+  }
+
+  /** The keys from the one to the other, both included. */
+  public static Range closed(byte[] from, byte[] to) {
+    return ALL.from(from).to(to);
+  }
+
+  /** All keys that begin with these bytes. */
+  public static Range prefix(byte[] prefix) {
+    var from = ALL.from(prefix.clone());
+    int last = prefix.length - 1;
+    while (last >= 0 && prefix[last] == (byte) 0xff) {
+      last--;
+    }
+    if (last < 0) {
+      return from;
+    }
+    var after = Arrays.copyOf(prefix, last + 1);
+    after[last]++;
+    return from.before(after);
+  }
+
+  /** The same from this key on, itself included. */
+  public Range from(byte[] key) {
+    return new Range(Optional.of(new Bound(key, true)), end);
+  }
+
+  /** The same after this key, itself excluded. */
+  public Range after(byte[] key) {
+    return new Range(Optional.of(new Bound(key, false)), end);
+  }
+
+  /** The same up to this key, itself included. */
+  public Range to(byte[] key) {
+    return new Range(start, Optional.of(new Bound(key, true)));
+  }
+
+  /** The same up to this key, itself excluded. */
+  public Range before(byte[] key) {
+    return new Range(start, Optional.of(new Bound(key, false)));
+  }
+
+  /** The keys that are in both ranges. */
+  public Range and(Range other) {
+    return new Range(tighter(start, other.start, 1), tighter(end, other.end, -1));
+  }
+
+  /** Whether a key is in the range. */
+  public boolean contains(byte[] key) {
+    return isWithin(start, key, 1) && isWithin(end, key, -1);
+  }
+
+  private static boolean isWithin(Optional<Bound> bound, byte[] key, int sign) {
+    if (bound.isEmpty()) {
+      return true;
+    }
+    int order = Arrays.compareUnsigned(key, bound.get().key) * sign;
+    return order > 0 || order == 0 && bound.get().included;
+  }
+
+  private static Optional<Bound> tighter(Optional<Bound> one, Optional<Bound> other, int sign) {
+    if (one.isEmpty() || other.isEmpty()) {
+      return one.isEmpty() ? other : one;
+    }
+    int order = Arrays.compareUnsigned(one.get().key, other.get().key) * sign;
+    boolean first = order > 0 || order == 0 && !one.get().included;
+    return first ? one : other;
+  }
+}

@@ -1,0 +1,47 @@
+package io.nuthatch.rx;
+
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.HexFormat;
+
+/**
+ * A key and its value. Two rows are equal when their bytes are.
+ *
+ * @param key 1 to 511 bytes
+ * @param value any number of bytes, also none
+ */
+public record Row(byte[] key, byte[] value) {
+
+  /** A row of texts, in UTF-8. */
+  public static Row of(String key, String value) {
+    return new Row(key.getBytes(StandardCharsets.UTF_8), value.getBytes(StandardCharsets.UTF_8));
+  }
+
+  /** The key as a text in UTF-8. */
+  public String keyText() {
+    return new String(key, StandardCharsets.UTF_8);
+  }
+
+  /** The value as a text in UTF-8. */
+  public String valueText() {
+    return new String(value, StandardCharsets.UTF_8);
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof Row row
+        && Arrays.equals(key, row.key)
+        && Arrays.equals(value, row.value);
+  }
+
+  @Override
+  public int hashCode() {
+    return 31 * Arrays.hashCode(key) + Arrays.hashCode(value);
+  }
+
+  @Override
+  public String toString() {
+    var hex = HexFormat.of();
+    return "Row[key=" + hex.formatHex(key) + ", value=" + hex.formatHex(value) + "]";
+  }
+}

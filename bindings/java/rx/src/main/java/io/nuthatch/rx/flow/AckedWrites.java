@@ -1,0 +1,70 @@
+package io.nuthatch.rx.flow;
+
+import io.nuthatch.rx.Ack;
+import io.nuthatch.rx.Batch;
+import io.nuthatch.rx.BatchPolicy;
+import io.nuthatch.rx.StoreException;
+import io.nuthatch.rx.Written;
+import io.reactivex.rxjava3.core.Flowable;
+import io.reactivex.rxjava3.core.Single;
+import io.reactivex.rxjava3.functions.Function;
+import java.util.List;
+import org.reactivestreams.Publisher;
+
+/** Writes for each item of a stream, acknowledged in the order of the items. */
+public final class AckedWrites {
+
+  private AckedWrites() {}
+
+  /**
+   * Writes a batch for each item.
+   *
+   * @param writer submits a batch when its answer is subscribed to, and takes those of one stream
+   *     in
+   *     the order in which it got them
+   */
+  public static <T> Flowable<Ack<T>> of(
+      Publisher<T> items,
+      Function<? super T, Batch> batchOf,
+      BatchPolicy policy,
+      Function<? super Batch, Single<Written>> writer) {
+    if (policy.groupItems() == 1) {
+      return Flowable.fromPublisher(items)
+          .concatMapEager(
+              item -> one(item, batchOf.apply(item), writer).toFlowable(), policy.inFlight(), 1);
+    }
+    int groups = Math.max(1, policy.inFlight() / policy.groupItems());
+    return new Groups<>(items, policy)
+        .concatMapEager(group -> many(group, batchOf, writer), groups, policy.groupItems());
+  }
+
+  private static <T> Single<Ack<T>> one(
+      T item, Batch batch, Function<? super Batch, Single<Written>> writer) throws Throwable {
+    return writer
+        .apply(batch)
+        .map(written -> Ack.written(item, written))
+        .onErrorResumeNext(thrown -> failed(thrown).map(known -> Ack.failed(item, known)));
+  }
+
+  /** A group happens as a whole: all of its items have the same outcome. */
+  private static <T> Flowable<Ack<T>> many(
+      List<T> group,
+      Function<? super T, Batch> batchOf,
+      Function<? super Batch, Single<Written>> writer)
+      throws Throwable {
+    var all = new Batch();
+    for (T item : group) {
+      all.add(batchOf.apply(item));
+    }
+    return one(group, all, writer)
+        .flattenAsFlowable(
+            ack -> group.stream().map(i -> new Ack<>(i, ack.outcome(), ack.failure())).toList());
+  }
+
+  /** A failure of one batch is told with its item; that of the store ends the stream. */
+  private static Single<StoreException> failed(Throwable thrown) {
+    return thrown instanceof StoreException known && !known.code().equals("closed")
+        ? Single.just(known)
+        : Single.error(thrown);
+  }
+}

@@ -1,0 +1,177 @@
+package io.nuthatch.rx.flow;
+
+import io.nuthatch.rx.BatchPolicy;
+import io.reactivex.rxjava3.core.Flowable;
+import io.reactivex.rxjava3.disposables.Disposable;
+import io.reactivex.rxjava3.schedulers.Schedulers;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import org.reactivestreams.Publisher;
+import org.reactivestreams.Subscriber;
+import org.reactivestreams.Subscription;
+
+/**
+ * Items in groups: up to so many, or those that came within a time. Items are asked for as groups
+ * are, so a group that is not full keeps nobody from getting it when its time is over.
+ */
+final class Groups<T> extends Flowable<List<T>> {
+
+  private final Publisher<T> items;
+  private final BatchPolicy policy;
+
+  Groups(Publisher<T> items, BatchPolicy policy) {
+    this.items = items;
+    this.policy = policy;
+  }
+
+  @Override
+  protected void subscribeActual(Subscriber<? super List<T>> subscriber) {
+    items.subscribe(new Grouping<>(subscriber, policy));
+  }
+
+  /**
+   * Hands groups on. Each group that is asked for asks for as many items as it can have; items that
+   * a group that ended early left out have been asked for already.
+   */
+  private static final class Grouping<T> implements Subscriber<T>, Subscription {
+
+    private final Subscriber<? super List<T>> subscriber;
+    private final int most;
+    private final long lingerNanos;
+    private final ReentrantLock lock = new ReentrantLock();
+    private Subscription upstream;
+    private List<T> group = new ArrayList<>();
+    /** Which group it is, so that a timer ends no other one. */
+    private long number;
+
+    private long groupsWanted;
+    private long itemsWanted;
+    /** The group is to be handed on as soon as one is asked for, full or not. */
+    private boolean isDue;
+
+    /** How the stream ends, after the last group. */
+    private Runnable end;
+
+    private Disposable timer = Disposable.disposed();
+
+    Grouping(Subscriber<? super List<T>> subscriber, BatchPolicy policy) {
+      this.subscriber = subscriber;
+      this.most = policy.groupItems();
+      this.lingerNanos = policy.linger().toNanos();
+    }
+
+    @Override
+    public void onSubscribe(Subscription subscription) {
+      upstream = subscription;
+      subscriber.onSubscribe(this);
+    }
+
+    @Override
+    public void request(long n) {
+      long more;
+      lock.lock();
+      try {
+        groupsWanted = Demand.sum(groupsWanted, n);
+        long wanted = groupsWanted > Long.MAX_VALUE / most ? Long.MAX_VALUE : groupsWanted * most;
+        more = wanted - itemsWanted - group.size();
+        itemsWanted += Math.max(0, more);
+        if (isDue) {
+          emit();
+        }
+      } finally {
+        lock.unlock();
+      }
+      if (more > 0) {
+        upstream.request(more);
+      }
+    }
+
+    @Override
+    public void cancel() {
+      upstream.cancel();
+      timer.dispose();
+    }
+
+    @Override
+    public void onNext(T item) {
+      lock.lock();
+      try {
+        group.add(item);
+        itemsWanted--;
+        if (group.size() == most) {
+          emit();
+        } else if (group.size() == 1) {
+          startTimer();
+        }
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    private void startTimer() {
+      long expected = number;
+      Runnable end = () -> timeIsOver(expected);
+      timer =
+          Schedulers.computation().scheduleDirect(end, lingerNanos, TimeUnit.NANOSECONDS);
+    }
+
+    private void timeIsOver(long expected) {
+      lock.lock();
+      try {
+        if (number == expected) {
+          emit();
+        }
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    /** Under the lock: hands the group on when one is wanted, and then the end, if it has come. */
+    private void emit() {
+      isDue = true;
+      if (!group.isEmpty()) {
+        if (groupsWanted == 0) {
+          return;
+        }
+        timer.dispose();
+        number++;
+        if (groupsWanted < Long.MAX_VALUE) {
+          groupsWanted--;
+        }
+        var full = group;
+        group = new ArrayList<>();
+        subscriber.onNext(full);
+      }
+      isDue = false;
+      if (end != null) {
+        var last = end;
+        end = null;
+        last.run();
+      }
+    }
+
+    @Override
+    public void onError(Throwable thrown) {
+      end(() -> subscriber.onError(thrown));
+    }
+
+    @Override
+    public void onComplete() {
+      end(subscriber::onComplete);
+    }
+
+    private void end(Runnable last) {
+      lock.lock();
+      try {
+        timer.dispose();
+        number++;
+        end = last;
+        emit();
+      } finally {
+        lock.unlock();
+      }
+    }
+  }
+}

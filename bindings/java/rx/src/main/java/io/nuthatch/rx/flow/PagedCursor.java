@@ -1,0 +1,125 @@
+package io.nuthatch.rx.flow;
+
+import io.nuthatch.rx.Cursor;
+import io.nuthatch.rx.Range;
+import io.nuthatch.rx.Row;
+import io.nuthatch.rx.Scan;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * A cursor over one state of a table that is read by short scans. Who moves on in one direction has
+ * more and more rows read ahead.
+ */
+public final class PagedCursor implements Cursor {
+
+  private static final int MOST_AHEAD = 256;
+
+  /** Rows of one state of a table. */
+  @FunctionalInterface
+  public interface Source {
+    /** The first rows of a scan, at most {@link Scan#limit} of them; none where there are none. */
+    List<Row> rows(Scan scan);
+  }
+
+  private final Source source;
+  private Row row;
+  private boolean isMoved;
+  /** Rows that follow the one that it stands on, in the direction of {@link #isBackward}. */
+  private List<Row> ahead = List.of();
+
+  private int at;
+  private boolean isBackward;
+  private int size = 1;
+
+  /** A cursor before the first row. */
+  public PagedCursor(Source source) {
+    this.source = source;
+  }
+
+  @Override
+  public boolean first() {
+    return jump(Scan.all());
+  }
+
+  @Override
+  public boolean last() {
+    return jump(Scan.all().backward());
+  }
+
+  @Override
+  public boolean seek(byte[] key) {
+    return jump(Scan.of(Range.all().from(key)));
+  }
+
+  @Override
+  public boolean find(byte[] key) {
+    return jump(Scan.of(Range.closed(key, key)));
+  }
+
+  @Override
+  public boolean next() {
+    return isMoved ? step(false) : first();
+  }
+
+  @Override
+  public boolean previous() {
+    return isMoved ? step(true) : last();
+  }
+
+  @Override
+  public byte[] key() {
+    return row().key();
+  }
+
+  @Override
+  public byte[] value() {
+    return row().value();
+  }
+
+  @Override
+  public Row row() {
+    if (row == null) {
+      throw new IllegalStateException("expected a cursor on a row, found one on none");
+    }
+    return row;
+  }
+
+  private boolean jump(Scan scan) {
+    isMoved = true;
+    forget();
+    var found = source.rows(scan.limit(1));
+    row = found.isEmpty() ? null : found.getFirst();
+    return row != null;
+  }
+
+  private boolean step(boolean backward) {
+    if (row == null) {
+      return false;
+    }
+    if (at == ahead.size() || backward != isBackward) {
+      if (backward != isBackward) {
+        forget();
+        isBackward = backward;
+      }
+      var rest = backward ? Range.all().before(row.key()) : Range.all().after(row.key());
+      var scan = backward ? Scan.of(rest).backward() : Scan.of(rest);
+      ahead = source.rows(scan.limit(size));
+      at = 0;
+      size = Math.min(MOST_AHEAD, size * 4);
+    }
+    row = at < ahead.size() ? ahead.get(at++) : null;
+    return row != null;
+  }
+
+  private void forget() {
+    ahead = List.of();
+    at = 0;
+    size = 1;
+  }
+
+  @Override
+  public String toString() {
+    return row == null ? "Cursor[]" : "Cursor[" + Arrays.toString(row.key()) + "]";
+  }
+}

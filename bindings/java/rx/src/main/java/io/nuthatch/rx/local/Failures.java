@@ -1,0 +1,31 @@
+package io.nuthatch.rx.local;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import io.nuthatch.rx.ConditionUnmetException;
+import io.nuthatch.rx.StoreException;
+import java.lang.foreign.MemorySegment;
+
+/** What the library tells of failures, as exceptions. */
+final class Failures {
+
+  private static final long MESSAGE = Layouts.at(Layouts.ERROR, "message");
+  private static final long WRITE = Layouts.at(Layouts.ERROR, "write");
+
+  private Failures() {}
+
+  /** The exception that a {@code nuthatch_error} stands for. */
+  static StoreException of(MemorySegment error) {
+    var code = Native.codeName(error.get(JAVA_INT, 0));
+    var message = error.getString(MESSAGE);
+    return code.equals("condition-unmet")
+        ? new ConditionUnmetException(message, (int) error.get(JAVA_LONG, WRITE))
+        : StoreException.of(code, message);
+  }
+
+  /** What a store fails everything with that runs when it is closed, or begins later. */
+  static StoreException closed() {
+    return StoreException.of("closed", "the store is closed");
+  }
+}

@@ -1,0 +1,221 @@
+package io.nuthatch.rx.local;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import io.nuthatch.rx.Ack;
+import io.nuthatch.rx.Batch;
+import io.nuthatch.rx.BatchPolicy;
+import io.nuthatch.rx.Change;
+import io.nuthatch.rx.Kind;
+import io.nuthatch.rx.LocalStore;
+import io.nuthatch.rx.Snapshot;
+import io.nuthatch.rx.StoreException;
+import io.nuthatch.rx.StoreOptions;
+import io.nuthatch.rx.StoreStat;
+import io.nuthatch.rx.Table;
+import io.nuthatch.rx.Watch;
+import io.nuthatch.rx.Written;
+import io.nuthatch.rx.flow.AckedWrites;
+import io.reactivex.rxjava3.core.Completable;
+import io.reactivex.rxjava3.core.Flowable;
+import io.reactivex.rxjava3.core.Single;
+import io.reactivex.rxjava3.functions.Function;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.reactivestreams.Publisher;
+
+/** An open store of this machine. */
+final class OpenStore implements LocalStore {
+
+  final long handle;
+  /** What runs, to be failed when the store is closed. */
+  final Set<Running> running = ConcurrentHashMap.newKeySet();
+
+  /** What the library has open of it. */
+  final OpenHandles handles = new OpenHandles();
+
+  /** How long closing waits for threads that are in the midst of a row. */
+  private static final long LAST_ROWS_MS = 1000;
+
+  private final Path folder;
+  private final Writer writer;
+  private final OpenTable main;
+  private volatile boolean isClosed;
+
+  OpenStore(Path folder, StoreOptions options) {
+    this.folder = folder;
+    this.handle = open(folder, options);
+    this.writer = new Writer(this, options);
+    this.main = new OpenTable(this, "", Optional.empty());
+  }
+
+  private static long open(Path folder, StoreOptions options) {
+    var scratch = Scratch.mine();
+    var path = scratch.copy(folder.toString().getBytes(StandardCharsets.UTF_8));
+    var struct = scratch.zeros(Layouts.OPTIONS.byteSize());
+    int[] small = {
+      options.create() ? 1 : 0,
+      options.readOnly() ? 1 : 0,
+      options.durability().ordinal(),
+      options.tables(),
+      options.readers(),
+      Math.clamp(options.growthPatience().toMillis(), 1, Integer.MAX_VALUE),
+    };
+    for (int i = 0; i < small.length; i++) {
+      struct.setAtIndex(JAVA_INT, i, small[i]);
+    }
+    struct.set(JAVA_LONG, 24, options.reserveBytes());
+    struct.set(JAVA_LONG, 32, options.limitBytes().orElse(0));
+    var out = scratch.take(8);
+    Native.open(path, path.byteSize(), struct, out, scratch);
+    return out.get(JAVA_LONG, 0);
+  }
+
+  @Override
+  public Path folder() {
+    return folder;
+  }
+
+  @Override
+  public Table table(String name) {
+    return name.isEmpty() ? main : new OpenTable(this, name, Optional.empty());
+  }
+
+  @Override
+  public Table table(String name, Kind kind) {
+    return new OpenTable(this, name, Optional.of(kind));
+  }
+
+  @Override
+  public Table mainTable() {
+    return main;
+  }
+
+  /** Fails with the store's own exception where it is closed: its handle is none any more then. */
+  void check() {
+    if (isClosed) {
+      throw Failures.closed();
+    }
+  }
+
+  boolean isClosed() {
+    return isClosed;
+  }
+
+  /** The handle of a table of this store. */
+  long tableHandle(Table table) {
+    if (table instanceof OpenTable open && open.store == this) {
+      return open.handle();
+    }
+    throw StoreException.of("table", "expected a table of this store, found one of another");
+  }
+
+  @Override
+  public Single<List<String>> tableNames() {
+    return Single.fromCallable(
+        () -> {
+          check();
+          long room = 4096;
+          while (true) {
+            var scratch = Scratch.mine();
+            var names = scratch.take(room);
+            var len = scratch.take(8);
+            Native.tableNames(handle, names, room, len, scratch);
+            long needed = len.get(JAVA_LONG, 0);
+            if (needed <= room) {
+              var bytes = names.asSlice(0, needed).toArray(JAVA_BYTE);
+              var text = new String(bytes, StandardCharsets.UTF_8);
+              return text.isEmpty() ? List.<String>of() : List.of(text.split("\0"));
+            }
+            room = needed;
+          }
+        });
+  }
+
+  @Override
+  public Single<Written> write(Batch batch) {
+    return writer.write(batch);
+  }
+
+  @Override
+  public <T> Flowable<Ack<T>> writeEach(
+      Publisher<T> items, Function<? super T, Batch> batchOf, BatchPolicy policy) {
+    return AckedWrites.of(items, batchOf, policy, writer::write);
+  }
+
+  @Override
+  public <T> Flowable<T> snapshot(
+      Function<? super Snapshot, ? extends Publisher<? extends T>> reads) {
+    return Flowable.using(() -> new OpenSnapshot(this), reads::apply, OpenSnapshot::close);
+  }
+
+  @Override
+  public Flowable<Change> watch(Watch watch) {
+    return Watching.of(this, watch);
+  }
+
+  @Override
+  public Single<StoreStat> stat() {
+    return Upkeep.stat(this);
+  }
+
+  @Override
+  public Completable backup(Path target, boolean compact) {
+    return Upkeep.backup(this, target, compact);
+  }
+
+  @Override
+  public Completable keepChanges(long most, long mostBytes) {
+    if (most <= 0) {
+      return Completable.error(
+          StoreException.of("options", "most: expected 1 or more changes, found " + most));
+    }
+    return Upkeep.keepChanges(this, most, mostBytes);
+  }
+
+  @Override
+  public Completable keepNoChanges() {
+    return Upkeep.keepChanges(this, 0, 0);
+  }
+
+  @Override
+  public Completable sync() {
+    return Upkeep.sync(this);
+  }
+
+  @Override
+  public Single<Long> sweep() {
+    return Upkeep.sweep(this);
+  }
+
+  @Override
+  public Flowable<Progress> verify() {
+    return Upkeep.verify(this);
+  }
+
+  @Override
+  public void close() {
+    synchronized (this) {
+      if (isClosed) {
+        return;
+      }
+      isClosed = true;
+    }
+    // Writes that were accepted are written, and acknowledged, before the store goes.
+    try {
+      writer.finish();
+    } finally {
+      for (var each : running) {
+        each.fail(Failures.closed());
+      }
+      handles.awaitNone(LAST_ROWS_MS);
+      Native.close(handle, Scratch.mine());
+    }
+  }
+}

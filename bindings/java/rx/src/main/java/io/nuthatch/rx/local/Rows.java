@@ -1,0 +1,97 @@
+package io.nuthatch.rx.local;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import io.nuthatch.rx.Row;
+import io.nuthatch.rx.RowMapper;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/** Rows where they lie, made into objects: many at once, so that each costs little. */
+final class Rows {
+
+  private static final long EACH = Layouts.ROW.byteSize();
+  private static final long VALUE = Layouts.at(Layouts.ROW, "value");
+  private static final long KEY_LEN = Layouts.at(Layouts.ROW, "key_len");
+  private static final long VALUE_LEN = Layouts.at(Layouts.ROW, "value_len");
+
+  private Rows() {}
+
+  /**
+   * Makes something of rows, and counts it in {@code into.count}; what is {@code null} is left out.
+   *
+   * @param rows the address of the first
+   * @param many how many
+   * @param into where the results go, from the first place on
+   */
+  static <T> void make(long rows, int many, RowMapper<? extends T> mapper, ChunkReader<T> into)
+      throws Throwable {
+    if (mapper == RowMapper.COPY) {
+      copy(rows, many, into.items);
+      into.count = many;
+    } else {
+      map(rows, many, mapper, into);
+    }
+  }
+
+  private static void copy(long rows, int many, Object[] into) {
+    var all = Scratch.EVERYTHING;
+    for (int i = 0; i < many; i++) {
+      long row = rows + i * EACH;
+      int keyLen = all.get(JAVA_INT, row + KEY_LEN);
+      int valueLen = all.get(JAVA_INT, row + VALUE_LEN);
+      into[i] =
+          new Row(
+              bytes(all, all.get(JAVA_LONG, row), keyLen),
+              bytes(all, all.get(JAVA_LONG, row + VALUE), valueLen));
+    }
+  }
+
+  private static byte[] bytes(MemorySegment all, long address, int len) {
+    var bytes = new byte[len];
+    MemorySegment.copy(all, JAVA_BYTE, address, bytes, 0, len);
+    return bytes;
+  }
+
+  /** A copy of bytes that the library lends. */
+  static byte[] bytes(long address, long len) {
+    if (len > Integer.MAX_VALUE - 8) {
+      throw new OutOfMemoryError("a value of " + len + " bytes is longer than an array");
+    }
+    return bytes(Scratch.EVERYTHING, address, (int) len);
+  }
+
+  /** One row. */
+  static Row row(MemorySegment row) {
+    return new Row(
+        bytes(row.get(JAVA_LONG, 0), row.get(JAVA_INT, KEY_LEN)),
+        bytes(row.get(JAVA_LONG, VALUE), row.get(JAVA_INT, VALUE_LEN)));
+  }
+
+  /** The segments end with the arena: whoever keeps one gets an exception, not other bytes. */
+  private static <T> void map(
+      long rows, int many, RowMapper<? extends T> mapper, ChunkReader<T> into) throws Throwable {
+    var items = into.items;
+    int made = 0;
+    try (var arena = Arena.ofConfined()) {
+      var all = MemorySegment.NULL.reinterpret(Long.MAX_VALUE, arena, null).asReadOnly();
+      for (int i = 0; i < many; i++) {
+        long row = rows + i * EACH;
+        int keyLen = all.get(JAVA_INT, row + KEY_LEN);
+        int valueLen = all.get(JAVA_INT, row + VALUE_LEN);
+        T result =
+            mapper.map(
+                all.asSlice(all.get(JAVA_LONG, row), keyLen),
+                all.asSlice(all.get(JAVA_LONG, row + VALUE), valueLen));
+        if (result != null) {
+          items[made++] = result;
+        }
+      }
+    } finally {
+      // Also where the mapper failed: what it made before comes first.
+      into.count = made;
+    }
+  }
+}

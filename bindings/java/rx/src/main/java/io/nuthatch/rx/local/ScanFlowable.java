@@ -1,0 +1,32 @@
+package io.nuthatch.rx.local;
+
+import io.nuthatch.rx.RowMapper;
+import io.reactivex.rxjava3.core.Flowable;
+import java.util.function.Supplier;
+import org.reactivestreams.Subscriber;
+
+/** The rows of a scan. Each subscription opens a scan of its own. */
+final class ScanFlowable<T> extends Flowable<T> {
+
+  private final OpenStore store;
+  private final Supplier<NativeScan> scans;
+  private final RowMapper<? extends T> mapper;
+
+  ScanFlowable(OpenStore store, Supplier<NativeScan> scans, RowMapper<? extends T> mapper) {
+    this.store = store;
+    this.scans = scans;
+    this.mapper = mapper;
+  }
+
+  @Override
+  protected void subscribeActual(Subscriber<? super T> subscriber) {
+    var reader = new ChunkReader<T>(scans.get(), mapper);
+    var subscription = new ScanSubscription<>(subscriber, store, reader);
+    // Known to the store first: one that is closed from here on fails it.
+    store.running.add(subscription);
+    subscriber.onSubscribe(subscription);
+    if (store.isClosed()) {
+      subscription.fail(Failures.closed());
+    }
+  }
+}

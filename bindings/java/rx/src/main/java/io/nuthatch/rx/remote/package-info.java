@@ -1,0 +1,2 @@
+/** The store of another machine, over gRPC. */
+package io.nuthatch.rx.remote;

@@ -1,0 +1,11 @@
+/**
+ * The ordered store of Nuthatch for RxJava: in the process, or over gRPC, by the same interface.
+ *
+ * <p>{@link io.nuthatch.rx.Store} is where to begin.
+ */
+module io.nuthatch.rx {
+  requires transitive io.reactivex.rxjava3;
+  requires transitive org.reactivestreams;
+
+  exports io.nuthatch.rx;
+}
