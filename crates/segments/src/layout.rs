@@ -30,9 +30,8 @@ pub(crate) mod index {
     pub(crate) const LIMIT: usize = 96;
     pub(crate) const LEAST_FREE: usize = 104;
     pub(crate) const SETTINGS_CHECK: usize = 112;
-    pub(crate) const OTHERS: usize = 120;
-    pub(crate) const EVICTED: usize = 128;
-    pub(crate) const MOVED: usize = 136;
+    pub(crate) const EVICTED: usize = 120;
+    pub(crate) const MOVED: usize = 128;
 
     pub(crate) const HEADER_LEN: usize = 4096;
     /// Slots a table may have: 14 bits of a word.

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::layout::{GRAIN, record as at};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU8, AtomicU32};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// The checksum of a part: XXH3-64.
@@ -128,6 +128,12 @@ impl Head {
     pub(crate) fn position(&self, number: u64) -> Option<usize> {
         let position = usize::try_from(number.checked_sub(self.first)?).ok()?;
         (position < self.parts.len()).then_some(position)
+    }
+
+    /// Whether this process found the part with a number damaged.
+    pub(crate) fn known_bad(&self, number: u64) -> bool {
+        let part = self.position(number);
+        part.is_some_and(|part| self.known[part].load(Ordering::Relaxed) == known::BAD)
     }
 
     /// Where the bytes of a part lie in the data.

@@ -62,7 +62,7 @@ impl Turn<'_> {
 
     /// Bytes that are in use or reserved.
     pub(crate) fn used(&self) -> u64 {
-        let others = self.index.word(at::OTHERS).load(Ordering::Relaxed);
+        let others = self.alone.others;
         let rows = self.index.table().rows();
         rows.fold(others, |sum, (_, row)| sum.saturating_add(row.counted))
     }

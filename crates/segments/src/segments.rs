@@ -50,6 +50,8 @@ pub(crate) struct Alone {
     lock: Option<(u32, Arc<File>)>,
     /// Whether this process has compared the table with the folder, and how many segments ago.
     pub(crate) settled: Option<u32>,
+    /// What the folder counted then beside its segments.
+    pub(crate) others: u64,
 }
 
 impl Alone {
@@ -197,7 +199,8 @@ impl Segments {
                 self.damaged_head(index, hash, place, &segment);
                 continue;
             };
-            if !head.holds(id, label) || head.expired(self.now_for(&head)) {
+            let there = head.holds(id, label) && !head.known_bad(id.number);
+            if !there || head.expired(self.now_for(&head)) {
                 continue;
             }
             return Some(Found { segments: self, index, segment, head, place });

@@ -2,8 +2,9 @@
 //! copied in or damaged, and everything when the index is new.
 
 use crate::error::Result;
-use crate::folder::{Entry, segment_name, segment_number};
+use crate::folder::{Entry, Folder, segment_name, segment_number};
 use crate::id::Id;
+use crate::index::Index;
 use crate::layout::{INDEX_NAME, INDEX_NEW, PINS_NEW, index as at};
 use crate::lock::{Byte, Mode, on_byte};
 use crate::segment::{Opening, Segment};
@@ -14,13 +15,26 @@ use rustix::fs::OFlags;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
+/// How far the number of the next segment may be ahead of the last one: beyond that, it is damaged.
+pub(crate) const NEXT_AHEAD: u64 = 1 << 40;
+
+/// What the folder itself counts, with its index.
+pub(crate) fn own_bytes(folder: &Folder, index: &Index) -> u64 {
+    folder.own_bytes() + counted(index.geometry.file_len())
+}
+
+/// What a file counts that is no segment.
+pub(crate) fn other_bytes(entry: &Entry) -> u64 {
+    if entry.name == INDEX_NAME { 0 } else { counted(entry.taken.max(entry.len)) }
+}
+
 impl Turn<'_> {
     /// Puts the table right.
     pub(crate) fn settle(&mut self) -> Result<()> {
         let index = self.index;
         index.word(at::DIRTY).store(1, Ordering::Release);
         let entries = self.of.folder.list()?;
-        let mut others = self.of.folder.own_bytes() + index.geometry.file_len() + 8192;
+        let mut others = own_bytes(&self.of.folder, index);
         let mut files = BTreeMap::new();
         for entry in &entries {
             match segment_number(&entry.name).filter(|_| entry.is_file) {
@@ -30,9 +44,10 @@ impl Turn<'_> {
                 None => others += self.other(entry),
             }
         }
-        index.word(at::OTHERS).store(others, Ordering::Relaxed);
+        self.alone.others = others;
         let greatest = files.keys().next_back().copied().unwrap_or(0);
-        if index.word(at::NEXT).load(Ordering::Relaxed) <= greatest {
+        let next = index.word(at::NEXT).load(Ordering::Relaxed);
+        if next <= greatest || next - greatest > NEXT_AHEAD {
             index.word(at::NEXT).store(greatest + 1, Ordering::Relaxed);
         }
         self.settle_rows(&mut files);
@@ -48,10 +63,7 @@ impl Turn<'_> {
     /// What a file counts that is no segment; what nobody needs is removed.
     fn other(&self, entry: &Entry) -> u64 {
         let left = [INDEX_NEW, PINS_NEW].contains(&entry.name.as_str());
-        if left && self.of.folder.remove(&entry.name).is_ok() || entry.name == INDEX_NAME {
-            return 0;
-        }
-        counted(entry.taken.max(entry.len.min(entry.taken)))
+        if left && self.of.folder.remove(&entry.name).is_ok() { 0 } else { other_bytes(entry) }
     }
 
     /// Looks at all rows; the files that they have are taken out of `files`.

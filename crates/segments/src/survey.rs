@@ -2,12 +2,15 @@
 //! reading and writing meanwhile.
 
 use crate::error::Result;
+use crate::folder::segment_number;
 use crate::id::Id;
+use crate::index::Index;
 use crate::layout::index as at;
 use crate::pins;
 use crate::read::Found;
 use crate::segments::Segments;
 use crate::sets::Place;
+use crate::settle::{other_bytes, own_bytes};
 use crate::stats::Stat;
 use crate::table::State;
 use std::collections::BTreeSet;
@@ -56,11 +59,18 @@ impl Segments {
             stat.segment_bytes += row.counted;
             stat.writing += u64::from(row.state == State::Writing);
         }
-        stat.used = stat.segment_bytes + index.word(at::OTHERS).load(Ordering::Relaxed);
+        stat.used = stat.segment_bytes + self.others(index);
         stat.evicted = index.word(at::EVICTED).load(Ordering::Relaxed);
         stat.moved_bytes = index.word(at::MOVED).load(Ordering::Relaxed);
         (stat.parts, stat.parts_most) = index.sets().fill();
         stat
+    }
+
+    /// What the folder counts beside its segments.
+    fn others(&self, index: &Index) -> u64 {
+        let entries = self.folder.list().unwrap_or_default();
+        let others = entries.iter().filter(|entry| segment_number(&entry.name).is_none());
+        others.map(|entry| other_bytes(entry)).sum::<u64>() + own_bytes(&self.folder, index)
     }
 
     /// All records with the parts of them that are there.

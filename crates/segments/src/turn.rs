@@ -11,6 +11,7 @@ use crate::lock::{Byte, FolderLock, Mode, on_byte};
 use crate::options::{LIMIT_DEFAULT, segment_len};
 use crate::segment::{Segment, header};
 use crate::segments::{Alone, Segments, random};
+use crate::settle::NEXT_AHEAD;
 use crate::table::{Row, State};
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -164,6 +165,10 @@ impl Turn<'_> {
         let Some(slot) = self.index.table().free_slot() else { return Ok(Err(Reason::NoRoom)) };
         self.alone.settled = self.alone.settled.map(|since| since + 1);
         let number = self.next(at::NEXT);
+        if number == 0 || number >= u64::MAX - NEXT_AHEAD {
+            self.settle()?;
+            return Ok(Err(Reason::Folder));
+        }
         let row = Row {
             file: number,
             counted: counted(whole),
