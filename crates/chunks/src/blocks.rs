@@ -3,7 +3,7 @@
 use crate::chunks::{Chunks, Stored, check_range, read_pieces};
 use crate::error::{Error, Result};
 use crate::key::Key;
-use crate::plan::{Lookup, Piece};
+use crate::plan::{Lengths, Lookup, Piece};
 use crate::view::View;
 use std::ops::Range;
 
@@ -65,9 +65,8 @@ impl Blocks<'_> {
         blocks.start * self.block_len..end
     }
 
-    fn len_of(&self, block: u64) -> Option<u64> {
-        let bytes = self.bytes_of(&(block..block + 1));
-        Some(bytes.end - bytes.start)
+    fn lengths(&self) -> Lengths {
+        Lengths::Blocks { object_len: self.object_len, block_len: self.block_len }
     }
 
     /// Missing blocks as bytes.
@@ -119,7 +118,7 @@ impl Blocks<'_> {
         let blocks = self.covering(&range);
         let skip = range.start - blocks.start * self.block_len;
         let read = |pieces: &[Piece<'_>]| read_pieces(pieces, skip, out);
-        Ok(self.in_bytes(self.chunks.with_plan(&self.key, &blocks, |b| self.len_of(b), read)))
+        Ok(self.in_bytes(self.chunks.with_plan(&self.key, &blocks, self.lengths(), read)))
     }
 
     /// Reads bytes into a buffer of their own.
@@ -141,14 +140,14 @@ impl Blocks<'_> {
         let skip = range.start - blocks.start * self.block_len;
         let within = skip..skip + range.end - range.start;
         let view = |pieces: &[Piece<'_>]| View::new(pieces, within.clone());
-        Ok(self.in_bytes(self.chunks.with_plan(&self.key, &blocks, |b| self.len_of(b), view)))
+        Ok(self.in_bytes(self.chunks.with_plan(&self.key, &blocks, self.lengths(), view)))
     }
 
     /// Which bytes have to be fetched before a range can be read: whole blocks, in order.
     pub fn missing(&self, range: Range<u64>) -> Result<Vec<Range<u64>>> {
         check_range(&range, self.object_len)?;
         let blocks = self.covering(&range);
-        let lookup = self.chunks.plan(&self.key, blocks, |block| self.len_of(block));
+        let lookup = self.chunks.plan(&self.key, blocks, self.lengths());
         Ok(self.in_bytes(lookup).missing().to_vec())
     }
 }

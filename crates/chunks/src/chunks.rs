@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::fill::Fills;
 use crate::key::Key;
-use crate::plan::{Lookup, Piece};
+use crate::plan::{Lengths, Lookup, Piece};
 use crate::view::View;
 use nuthatch_segments::{Options, Outcome, Part, Reason, Record, Segments, Unread, checksum};
 use std::ops::Range;
@@ -162,17 +162,12 @@ impl Chunks {
     /// Reads chunks into a buffer of their own.
     pub fn get(&self, key: &Key, range: Range<u64>) -> Result<Lookup<Read>> {
         check_range(&range, u64::MAX)?;
-        Ok(self.with_plan(
-            key,
-            &range,
-            |_| None,
-            |pieces| {
-                let len: u64 = pieces.iter().map(Piece::len).sum();
-                let mut data = vec![0; len as usize];
-                read_pieces(pieces, 0, &mut data)?;
-                Ok(Read { data, offsets: offsets_of(pieces) })
-            },
-        ))
+        Ok(self.with_plan(key, &range, Lengths::Any, |pieces| {
+            let len: u64 = pieces.iter().map(Piece::len).sum();
+            let mut data = vec![0; len as usize];
+            read_pieces(pieces, 0, &mut data)?;
+            Ok(Read { data, offsets: offsets_of(pieces) })
+        }))
     }
 
     /// Reads chunks into the beginning of a buffer. Answers where each of them begins there, and where
@@ -185,19 +180,14 @@ impl Chunks {
     ) -> Result<Lookup<Vec<u64>>> {
         check_range(&range, u64::MAX)?;
         let mut short = None;
-        let read = self.with_plan(
-            key,
-            &range,
-            |_| None,
-            |pieces| {
-                let len: u64 = pieces.iter().map(Piece::len).sum();
-                match out.get_mut(..len as usize) {
-                    Some(out) => read_pieces(pieces, 0, out)?,
-                    None => short = Some(len),
-                }
-                Ok(offsets_of(pieces))
-            },
-        );
+        let read = self.with_plan(key, &range, Lengths::Any, |pieces| {
+            let len: u64 = pieces.iter().map(Piece::len).sum();
+            match out.get_mut(..len as usize) {
+                Some(out) => read_pieces(pieces, 0, out)?,
+                None => short = Some(len),
+            }
+            Ok(offsets_of(pieces))
+        });
         match short {
             Some(expected) => Err(Error::Buffer { expected, found: out.len() as u64 }),
             None => Ok(read),
@@ -207,21 +197,16 @@ impl Chunks {
     /// Lends chunks from where they lie.
     pub fn view(&self, key: &Key, range: Range<u64>) -> Result<Lookup<View>> {
         check_range(&range, u64::MAX)?;
-        Ok(self.with_plan(
-            key,
-            &range,
-            |_| None,
-            |pieces| {
-                let len = pieces.iter().map(Piece::len).sum();
-                View::new(pieces, 0..len)
-            },
-        ))
+        Ok(self.with_plan(key, &range, Lengths::Any, |pieces| {
+            let len = pieces.iter().map(Piece::len).sum();
+            View::new(pieces, 0..len)
+        }))
     }
 
     /// Which chunks of a range are missing, without reading any.
     pub fn missing(&self, key: &Key, range: Range<u64>) -> Result<Vec<Range<u64>>> {
         check_range(&range, u64::MAX)?;
-        Ok(self.plan(key, range, |_| None).missing().to_vec())
+        Ok(self.plan(key, range, Lengths::Any).missing().to_vec())
     }
 }
 

@@ -58,6 +58,45 @@ impl Piece<'_> {
     }
 }
 
+/// What lengths the chunks of an object may have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lengths {
+    Any,
+    /// All the same, but for the last one, which has the rest.
+    Blocks {
+        object_len: u64,
+        block_len: u64,
+    },
+}
+
+impl Lengths {
+    fn of(self, chunk: u64) -> Option<u64> {
+        match self {
+            Self::Any => None,
+            Self::Blocks { object_len, block_len } => {
+                Some(object_len.saturating_sub(chunk.saturating_mul(block_len)).min(block_len))
+            }
+        }
+    }
+
+    /// Whether a chunk that was found has the length that it should.
+    fn fit(self, found: &Found<'_>, chunk: u64) -> bool {
+        self.of(chunk).is_none_or(|len| len == found.len_of(chunk))
+    }
+
+    /// The end of the chunks from one on that are there and have the lengths that they should.
+    fn run(self, found: &Found<'_>, from: u64) -> u64 {
+        let run = found.run(from);
+        if let Self::Blocks { block_len, .. } = self {
+            let regular = found.uniform() == Some(block_len) && self.fit(found, run.end - 1);
+            if !regular {
+                return run.clone().find(|chunk| !self.fit(found, *chunk)).unwrap_or(run.end);
+            }
+        }
+        run.end
+    }
+}
+
 /// How often a lookup begins again when what was found went away before it was read.
 const TRIES: usize = 4;
 
@@ -70,32 +109,25 @@ pub(crate) fn push(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
 }
 
 impl Chunks {
-    /// Finds the chunks of a range, each of which must have the length that `expected` says, if any.
+    /// Finds the chunks of a range.
     pub(crate) fn plan(
         &self,
         key: &Key,
         range: Range<u64>,
-        expected: impl Fn(u64) -> Option<u64>,
+        lengths: Lengths,
     ) -> Lookup<Vec<Piece<'_>>> {
         let mut pieces = Vec::new();
         let mut missing = Vec::new();
-        let fits = |found: &Found<'_>, chunk| {
-            found.has(chunk) && expected(chunk).is_none_or(|len| len == found.len_of(chunk))
-        };
         let mut chunk = range.start;
         while chunk < range.end {
             let found = self.segments.find(&key.id(chunk), &key.label);
-            let Some(found) = found.filter(|found| fits(found, chunk)) else {
+            let Some(found) = found.filter(|found| lengths.fit(found, chunk)) else {
                 push(&mut missing, chunk..chunk + 1);
                 chunk += 1;
                 continue;
             };
             let start = chunk;
-            let end = found.numbers().end.min(range.end);
-            chunk += 1;
-            while chunk < end && fits(&found, chunk) {
-                chunk += 1;
-            }
+            chunk = lengths.run(&found, chunk).min(range.end);
             if missing.is_empty() {
                 pieces.push(Piece { found, chunks: start..chunk });
             }
@@ -108,11 +140,11 @@ impl Chunks {
         &self,
         key: &Key,
         range: &Range<u64>,
-        expected: impl Fn(u64) -> Option<u64>,
+        lengths: Lengths,
         mut read: impl FnMut(&[Piece<'_>]) -> Result<T, Unread>,
     ) -> Lookup<T> {
         for _ in 0..TRIES {
-            let pieces = match self.plan(key, range.clone(), &expected) {
+            let pieces = match self.plan(key, range.clone(), lengths) {
                 Lookup::Found(pieces) => pieces,
                 Lookup::Missing(missing) => return Lookup::Missing(missing),
             };

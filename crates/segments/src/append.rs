@@ -169,7 +169,10 @@ impl Segments {
             outcome = Outcome::Met { other: before.or((sum != part.sum).then_some(number)) };
         }
         if table.number(space.slot) != space.number {
-            // Evicted meanwhile; the words that lead there are found to lead nowhere.
+            // Evicted meanwhile, by somebody who may have looked for words before they were there.
+            for number in (record.first..).take(record.parts.len()) {
+                index.sets().remove(Id::new(record.name, number).hash(), place);
+            }
             return Outcome::NotKept(Reason::NoRoom);
         }
         outcome

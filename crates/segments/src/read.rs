@@ -9,7 +9,7 @@ use crate::segments::Segments;
 use crate::sets::Place;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A record that was found.
 pub struct Found<'a> {
@@ -53,6 +53,21 @@ impl Found<'_> {
         })
     }
 
+    /// The length of all parts but the last of the record, which is no longer, if they have one.
+    #[inline]
+    pub fn uniform(&self) -> Option<u64> {
+        self.head.uniform
+    }
+
+    /// The numbers from one on that are there, as far as the record has them: see [`Found::has`].
+    pub fn run(&self, from: u64) -> Range<u64> {
+        let end = self.numbers().end;
+        if self.head.all_good.load(Ordering::Relaxed) {
+            return from..end;
+        }
+        from..(from..end).find(|number| !self.has(*number)).unwrap_or(end)
+    }
+
     /// The checksum of the part with a number.
     pub fn sum_of(&self, number: u64) -> Option<u64> {
         self.head.position(number).map(|part| self.head.parts[part].sum)
@@ -73,10 +88,17 @@ impl Found<'_> {
     /// count as one.
     pub fn count_use(&self, numbers: Range<u64>) {
         let now = self.index.now() as u32;
+        let recent = |used: &AtomicU32| now.wrapping_sub(used.load(Ordering::Relaxed)) <= 1;
+        if recent(&self.head.all_used) {
+            return;
+        }
+        if numbers == self.numbers() {
+            self.head.all_used.store(now, Ordering::Relaxed);
+        }
         for number in numbers {
             let Some(part) = self.head.position(number) else { continue };
             let used = &self.head.used[part];
-            if now.wrapping_sub(used.load(Ordering::Relaxed)) > 1 {
+            if !recent(used) {
                 used.store(now, Ordering::Relaxed);
                 self.index.sets().count_use(Id::new(self.head.name, number).hash(), self.place);
             }
@@ -88,6 +110,11 @@ impl Found<'_> {
             Check::Never if self.segment.doubtful => Check::Once,
             check => check,
         }
+    }
+
+    /// Whether no part is to be compared with its checksum.
+    fn need_not_check(&self, check: Check) -> bool {
+        check != Check::Always && self.head.all_good.load(Ordering::Relaxed)
     }
 
     /// Whether the bytes of a part are to be compared with their checksum.
@@ -119,8 +146,10 @@ impl Found<'_> {
         }
         let check = self.check();
         let mut any = false;
-        for part in parts.clone() {
-            any |= self.to_check(check, part)?;
+        if !self.need_not_check(check) {
+            for part in parts.clone() {
+                any |= self.to_check(check, part)?;
+            }
         }
         let read = if any {
             self.read_checked(check, parts, &range, out)
@@ -146,7 +175,9 @@ impl Found<'_> {
     #[cold]
     fn damaged(&self, number: u64) {
         let Some(part) = self.head.position(number) else { return };
-        if self.head.known[part].swap(known::BAD, Ordering::Relaxed) != known::BAD {
+        let before = self.head.known[part].swap(known::BAD, Ordering::SeqCst);
+        self.head.all_good.store(false, Ordering::SeqCst);
+        if before != known::BAD {
             self.segments.counts.damaged();
             self.index.sets().remove(Id::new(self.head.name, number).hash(), self.place);
         }
@@ -191,7 +222,14 @@ impl Found<'_> {
         if checksum(bytes) != self.head.parts[part].sum {
             return Err(Unread::Damaged(self.head.first + part as u64));
         }
-        self.head.known[part].store(known::GOOD, Ordering::Relaxed);
+        if self.head.known[part].swap(known::GOOD, Ordering::Relaxed) != known::GOOD {
+            let all = || self.head.known.iter().all(|k| k.load(Ordering::SeqCst) == known::GOOD);
+            if all() {
+                self.head.all_good.store(true, Ordering::SeqCst);
+                // Another thread may have found one of them damaged in between.
+                self.head.all_good.fetch_and(all(), Ordering::SeqCst);
+            }
+        }
         Ok(())
     }
 
@@ -207,7 +245,14 @@ impl Found<'_> {
         if self.index.table().number(self.place.slot) != self.segment.number {
             return Err(Unread::Gone);
         }
-        if !lent.has(&in_file) {
+        // Once is enough: who cuts a file off later is found out by the guard.
+        if !self.head.long_enough.load(Ordering::Relaxed) {
+            if !lent.has(&in_file) {
+                return Ok(None);
+            }
+            let whole = lent.has(&(at..at + self.head.data_len()));
+            self.head.long_enough.store(whole, Ordering::Relaxed);
+        } else if lent.lost() {
             return Ok(None);
         }
         let checked = self.check_lent(&lent, &range);
@@ -217,6 +262,9 @@ impl Found<'_> {
 
     fn check_lent(&self, lent: &Lent, range: &Range<u64>) -> Result<(), Unread> {
         let check = self.check();
+        if self.need_not_check(check) {
+            return Ok(());
+        }
         for part in self.parts(range) {
             if self.to_check(check, part)? {
                 let whole = self.head.range(part);

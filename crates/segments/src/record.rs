@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::layout::{GRAIN, record as at};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// The checksum of a part: XXH3-64.
@@ -116,6 +116,14 @@ pub(crate) struct Head {
     pub(crate) known: Box<[AtomicU8]>,
     /// When a use of each part was last counted.
     pub(crate) used: Box<[AtomicU32]>,
+    /// When a use of all of them was last counted at once.
+    pub(crate) all_used: AtomicU32,
+    /// Whether all parts are known to be good.
+    pub(crate) all_good: AtomicBool,
+    /// Whether the file was seen to be long enough for the record.
+    pub(crate) long_enough: AtomicBool,
+    /// The length of all parts but the last, which is no longer, if they have one.
+    pub(crate) uniform: Option<u64>,
 }
 
 impl Head {
@@ -154,6 +162,16 @@ impl Head {
     pub(crate) fn expired(&self, now_ms: u64) -> bool {
         self.expiry != 0 && now_ms >= self.expiry
     }
+}
+
+/// The length of all parts but the last, if it is the same and the last is no longer.
+fn uniform(parts: &[Part]) -> Option<u64> {
+    let len = parts.first()?.end;
+    let (last, others) = parts.split_last()?;
+    let mut ends = (1..).map(|part| part * len);
+    let same = others.iter().zip(&mut ends).all(|(part, end)| part.end == end);
+    let before = others.last().map_or(0, |part| part.end);
+    (same && last.end - before <= len).then_some(len)
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
@@ -208,6 +226,10 @@ pub(crate) fn decode(bytes: &[u8], salt: u64, offset: u64, turn: u64) -> Option<
         label: bytes[at::LABEL..at::LABEL + label_len].into(),
         known: parts.iter().map(|_| AtomicU8::new(known::NOTHING)).collect(),
         used: parts.iter().map(|_| AtomicU32::new(turn as u32)).collect(),
+        all_used: AtomicU32::new(turn as u32),
+        all_good: AtomicBool::new(false),
+        long_enough: AtomicBool::new(false),
+        uniform: uniform(&parts),
         parts: parts.into(),
         data_at: offset + (exact as u64).next_multiple_of(GRAIN),
     })
