@@ -75,12 +75,12 @@ impl Blocks<'_> {
             Lookup::Missing(blocks) => {
                 Lookup::Missing(blocks.iter().map(|blocks| self.bytes_of(blocks)).collect())
             }
-            found => found,
+            found @ Lookup::Found(_) => found,
         }
     }
 
-    /// Puts bytes from an offset on. Blocks that are not covered whole are not stored. Stores what is not
-    /// there; a block that is there with other bytes is an error.
+    /// Puts bytes from an offset on. Blocks that are not covered whole are not stored. Stores what
+    /// is not there; a block that is there with other bytes is an error.
     pub fn put(&self, offset: u64, data: &[u8]) -> Result<Stored> {
         self.put_until(offset, data, 0)
     }

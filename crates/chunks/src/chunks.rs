@@ -9,7 +9,8 @@ use nuthatch_segments::{Options, Outcome, Part, Reason, Record, Segments, Unread
 use std::ops::Range;
 use std::path::Path;
 
-/// A cache of chunks in a folder. Shared by all threads of a process, as the folder is by processes.
+/// A cache of chunks in a folder. Shared by all threads of a process, as the folder is by
+/// processes.
 #[derive(Debug)]
 pub struct Chunks {
     pub(crate) segments: Segments,
@@ -24,8 +25,8 @@ pub struct Stored {
     pub stored: u64,
     /// Chunks that were there already.
     pub present: u64,
-    /// Why the others were not kept, if any were not: the disk is full, for instance. The caller has
-    /// their bytes; a reader goes on with them.
+    /// Why the others were not kept, if any were not: the disk is full, for instance. The caller
+    /// has their bytes; a reader goes on with them.
     pub not_kept: Option<Reason>,
 }
 
@@ -34,7 +35,8 @@ pub struct Stored {
 pub struct Read {
     /// The bytes.
     pub data: Vec<u8>,
-    /// Where in them each chunk begins, and where the last one ends: one more than there are chunks.
+    /// Where in them each chunk begins, and where the last one ends: one more than there are
+    /// chunks.
     pub offsets: Vec<u64>,
 }
 
@@ -60,8 +62,9 @@ impl Chunks {
         self.segments.part_most()
     }
 
-    /// Puts chunks that follow each other. `offsets` has where each of them begins in `data`, and where
-    /// the last one ends. Stores what is not there; a chunk that is there with other bytes is an error.
+    /// Puts chunks that follow each other. `offsets` has where each of them begins in `data`, and
+    /// where the last one ends. Stores what is not there; a chunk that is there with other bytes is
+    /// an error.
     pub fn put(
         &self,
         key: &Key,
@@ -170,8 +173,8 @@ impl Chunks {
         }))
     }
 
-    /// Reads chunks into the beginning of a buffer. Answers where each of them begins there, and where
-    /// the last one ends.
+    /// Reads chunks into the beginning of a buffer. Answers where each of them begins there, and
+    /// where the last one ends.
     pub fn get_into(
         &self,
         key: &Key,
@@ -273,8 +276,9 @@ fn check_offsets(range: &Range<u64>, offsets: &[u64], len: u64) -> Result<()> {
     if offsets[0] != 0 {
         return wrong("0 at first".into(), format!("{}", offsets[0]));
     }
-    if let Some(pair) = offsets.windows(2).find(|pair| pair[0] >= pair[1]) {
-        return wrong(format!("more than {}", pair[0]), format!("{}", pair[1]));
+    let mut pairs = offsets.iter().zip(&offsets[1..]);
+    if let Some((start, end)) = pairs.find(|(start, end)| start >= end) {
+        return wrong(format!("more than {start}"), format!("{end}"));
     }
     match offsets.last() {
         Some(last) if *last != len => wrong(format!("{len} at last"), format!("{last}")),

@@ -20,7 +20,8 @@ impl Chunks {
         self.put(&Key::content(hash), 0..1, &[0, data.len() as u64], data)
     }
 
-    /// The chunk with a hash, which is computed anew: what comes back has it, whoever wrote the file.
+    /// The chunk with a hash, which is computed anew: what comes back has it, whoever wrote the
+    /// file.
     pub fn get_content(&self, hash: &[u8; 32]) -> Result<Option<Vec<u8>>> {
         let key = Key::content(hash);
         let found = self.get(&key, 0..1)?.found().map(|read| read.data);

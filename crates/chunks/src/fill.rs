@@ -1,5 +1,5 @@
-//! One fetch for each gap: whoever finds bytes missing claims them, and others who miss the same bytes
-//! at the same time wait for him.
+//! One fetch for each gap: whoever finds bytes missing claims them, and others who miss the same
+//! bytes at the same time wait for him.
 
 use crate::key::Key;
 use crate::plan::push;

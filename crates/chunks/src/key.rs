@@ -5,8 +5,8 @@ use crate::layout::{BLOCKS, CONTENT, HASH, HASH_LEN, KIND, LABEL_MOST, NAME, NAM
 use nuthatch_segments::Id;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// The key of an object: a label, which is kept with its chunks and compared whenever they are read,
-/// and a hash of it, which they are found by.
+/// The key of an object: a label, which is kept with its chunks and compared whenever they are
+/// read, and a hash of it, which they are found by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     pub(crate) name: [u8; 16],

@@ -1,5 +1,5 @@
-//! Ranges of big remote objects on local disk: verified, spliced from however many puts brought them,
-//! shared by all processes of a machine, under one limit.
+//! Ranges of big remote objects on local disk: verified, spliced from however many puts brought
+//! them, shared by all processes of a machine, under one limit.
 //!
 //! ```
 //! use nuthatch_chunks::{Chunks, Key, Lookup, Options};
@@ -42,6 +42,8 @@ mod chunks;
 mod content;
 mod error;
 mod fill;
+#[cfg(test)]
+mod format_page;
 mod key;
 mod layout;
 mod plan;

@@ -56,14 +56,14 @@ impl Chunks {
         self.segments.verify()
     }
 
-    /// Evicts what has expired, then what is worth least until no more than so many bytes are used. Answers
-    /// how many are.
+    /// Evicts what has expired, then what is worth least until no more than so many bytes are used.
+    /// Answers how many are.
     pub fn prune(&self, to: Option<u64>) -> Result<u64> {
         Ok(self.segments.prune(to)?)
     }
 
-    /// Evicts everything but what is pinned and what other processes are writing to. Answers how many
-    /// bytes are still used.
+    /// Evicts everything but what is pinned and what other processes are writing to. Answers how
+    /// many bytes are still used.
     pub fn clear(&self) -> Result<u64> {
         Ok(self.segments.clear()?)
     }
@@ -83,7 +83,8 @@ impl Chunks {
         numbers.len() as u64
     }
 
-    /// Has the chunks of an object stay when others are evicted, those that come later too, or no longer.
+    /// Has the chunks of an object stay when others are evicted, those that come later too, or no
+    /// longer.
     pub fn pin(&self, key: &Key, pinned: bool) -> Result<()> {
         Ok(self.segments.pin(key.name, pinned)?)
     }

@@ -85,8 +85,8 @@ impl TaskChunks {
         &self.0.chunks
     }
 
-    /// Does some work on one of the threads. It begins when this is called; dropping the future does
-    /// not take it back.
+    /// Does some work on one of the threads. It begins when this is called; dropping the future
+    /// does not take it back.
     pub fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Chunks) -> T + Send + 'static,

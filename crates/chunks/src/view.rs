@@ -39,13 +39,12 @@ impl View {
             let from = bytes.start + within.start.max(before) - before;
             let to = bytes.start + within.end.min(end) - before;
             before = end;
-            parts.push(match piece.found.lend(from..to)? {
-                Some(slice) => Part::Lent(slice),
-                None => {
-                    let mut owned = vec![0; (to - from) as usize];
-                    piece.found.read(from, &mut owned)?;
-                    Part::Owned(owned)
-                }
+            parts.push(if let Some(slice) = piece.found.lend(from..to)? {
+                Part::Lent(slice)
+            } else {
+                let mut owned = vec![0; (to - from) as usize];
+                piece.found.read(from, &mut owned)?;
+                Part::Owned(owned)
             });
         }
         Ok(Self { parts, len: within.end - within.start })
@@ -71,9 +70,9 @@ impl View {
         self.slices().collect::<Vec<_>>().concat()
     }
 
-    /// Whether the bytes are still those that were stored. False if a program that knows nothing of this
-    /// cache cut a file off while it was mapped: then some of them are zeros. What such a program writes
-    /// into a file shows up in views of it, and this does not tell.
+    /// Whether the bytes are still those that were stored. False if a program that knows nothing of
+    /// this cache cut a file off while it was mapped: then some of them are zeros. What such a
+    /// program writes into a file shows up in views of it, and this does not tell.
     pub fn intact(&self) -> bool {
         self.parts.iter().all(|part| match part {
             Part::Lent(slice) => slice.intact(),

@@ -74,7 +74,8 @@ impl Folder {
 
     /// What the folder itself takes.
     pub(crate) fn own_bytes(&self) -> u64 {
-        rustix::fs::fstat(self.file.as_fd()).map_or(4096, |stat| stat.st_size.max(4096) as u64)
+        rustix::fs::fstat(self.file.as_fd())
+            .map_or(4096, |stat| stat.st_size.max(4096).cast_unsigned())
     }
 
     /// All files of the folder.
@@ -90,8 +91,8 @@ impl Folder {
             // It may be gone by now.
             let Ok(stat) = self.stat(&name) else { continue };
             let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-            let taken = stat.st_blocks as u64 * 512;
-            entries.push(Entry { name, len: stat.st_size as u64, taken, is_file });
+            let taken = stat.st_blocks.cast_unsigned() * 512;
+            entries.push(Entry { name, len: stat.st_size.cast_unsigned(), taken, is_file });
         }
         Ok(entries)
     }

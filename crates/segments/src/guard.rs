@@ -1,9 +1,9 @@
 //! What happens when a page of a mapped file vanishes because somebody cut the file off.
 //!
-//! The system then sends `SIGBUS` to the thread that touches the page. The handler here puts pages of
-//! zeros where the rest of the file was, marks the map as lost and lets the thread go on; whoever
-//! reads a map asks afterwards whether it was lost. A fault anywhere else goes to the handler that
-//! was there before.
+//! The system then sends `SIGBUS` to the thread that touches the page. The handler here puts pages
+//! of zeros where the rest of the file was, marks the map as lost and lets the thread go on;
+//! whoever reads a map asks afterwards whether it was lost. A fault anywhere else goes to the
+//! handler that was there before.
 
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
@@ -79,7 +79,8 @@ fn install() -> bool {
             let mut old: libc::sigaction = unsafe { std::mem::zeroed() };
             new.sa_sigaction = handle as *const () as usize;
             new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-            // SAFETY: both live during the call; the handler has the signature that its flags ask for.
+            // SAFETY: both live during the call; the handler has the signature that its flags ask
+            // for.
             let status = unsafe { libc::sigaction(libc::SIGBUS, &raw const new, &raw mut old) };
             (status == 0).then_some(old)
         })
@@ -110,8 +111,8 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
 fn blank(from: usize, end: usize) -> bool {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
     let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: the pages belong to a map of this crate, which is watched and so is not unmapped; they
-    // vanished, so nobody's bytes are lost by it.
+    // SAFETY: the pages belong to a map of this crate, which is watched and so is not unmapped;
+    // they vanished, so nobody's bytes are lost by it.
     let at = unsafe { libc::mmap(from as *mut c_void, end - from, access, flags, -1, 0) };
     at != libc::MAP_FAILED
 }

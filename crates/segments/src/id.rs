@@ -3,8 +3,8 @@
 /// The name of a part: 16 bytes that its user makes up, and a number below that name.
 ///
 /// Parts that are written together have one name and numbers that follow one another. Names should
-/// be spread evenly, as hashes are. That two things never have the same name is not needed for right
-/// answers: the label that is kept with the bytes decides.
+/// be spread evenly, as hashes are. That two things never have the same name is not needed for
+/// right answers: the label that is kept with the bytes decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id {
     /// The name.

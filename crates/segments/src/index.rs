@@ -129,8 +129,8 @@ impl Index {
         let fail = |errno| folder.error("make", INDEX_NEW, errno);
         folder.remove(INDEX_NEW).map_err(fail)?;
         let file = folder.open_file(INDEX_NEW, flags).map_err(fail)?;
-        // All of its bytes are there from the beginning: a page for which there is no room would end
-        // the process that writes to it.
+        // All of its bytes are there from the beginning: a page for which there is no room would
+        // end the process that writes to it.
         let len = geometry.file_len();
         fallocate(file.as_fd(), FallocateFlags::empty(), 0, len).map_err(fail)?;
         let path = || folder.path().join(INDEX_NEW);
@@ -152,7 +152,7 @@ impl Index {
     }
 
     /// Gives a new index its name; from then on it is the one that everybody opens.
-    pub(crate) fn publish(&self, folder: &Folder) -> Result<()> {
+    pub(crate) fn publish(folder: &Folder) -> Result<()> {
         let renamed = folder.rename(INDEX_NEW, INDEX_NAME);
         renamed.map_err(|errno| folder.error("rename", INDEX_NEW, errno))
     }
@@ -160,7 +160,7 @@ impl Index {
     /// Whether this is the file that others find under the name.
     pub(crate) fn is_current(&self, folder: &Folder) -> bool {
         let same = folder.stat(INDEX_NAME).is_ok_and(|stat| {
-            stat.st_ino == self.inode && stat.st_size as u64 == self.geometry.file_len()
+            stat.st_ino == self.inode && stat.st_size.cast_unsigned() == self.geometry.file_len()
         });
         same && self.in_use() && self.settings().is_some()
     }

@@ -1,4 +1,5 @@
-//! Where things lie in the files of a folder: `docs/formats/segments.md` as constants. Offsets only.
+//! Where things lie in the files of a folder: `docs/formats/segments.md` as constants. Offsets
+//! only.
 
 /// The name of the index.
 pub(crate) const INDEX_NAME: &str = "index";
@@ -124,6 +125,6 @@ pub(crate) mod pins {
 
 const _: () = assert!(word::USES_SHIFT + word::USES_BITS == 64);
 const _: () = assert!(1 << word::SLOT_BITS == index::SLOTS_MOST);
-const _: () = assert!(index::HEADER_LEN % slot::LEN == 0 && slot::CHECK + 8 <= slot::LEN);
-const _: () = assert!(segment::HEADER_LEN as u64 % GRAIN == 0);
-const _: () = assert!(record::LABEL % 8 == 0 && record::LABEL_MOST % 8 == 0);
+const _: () = assert!(index::HEADER_LEN.is_multiple_of(slot::LEN) && slot::CHECK + 8 <= slot::LEN);
+const _: () = assert!((segment::HEADER_LEN as u64).is_multiple_of(GRAIN));
+const _: () = assert!(record::LABEL.is_multiple_of(8) && record::LABEL_MOST.is_multiple_of(8));

@@ -1,5 +1,5 @@
-//! Append-only files in a folder that processes share: a budget over all of them, an index in shared
-//! memory, eviction, recovery.
+//! Append-only files in a folder that processes share: a budget over all of them, an index in
+//! shared memory, eviction, recovery.
 //!
 //! ```
 //! use nuthatch_segments::{Id, Options, Outcome, Part, Record, Segments, checksum};
@@ -20,10 +20,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What is put is there for every process that has the folder open, at once. It goes when its segment
-//! is the one that is worth least and room is needed; a process that dies, however, takes nothing
-//! with it but what it was just writing. Nothing read from a file is believed: what does not have the
-//! right checksum is not there.
+//! What is put is there for every process that has the folder open, at once. It goes when its
+//! segment is the one that is worth least and room is needed; a process that dies, however, takes
+//! nothing with it but what it was just writing. Nothing read from a file is believed: what does
+//! not have the right checksum is not there.
 //!
 //! This crate sees names and bytes; what they mean is its user's affair. The files are described in
 //! `docs/formats/segments.md`, and why things are as they are in `docs/decisions/0017-chunks.md`.
@@ -33,6 +33,8 @@ mod clock;
 mod disk;
 mod error;
 mod folder;
+#[cfg(test)]
+mod format_page;
 mod guard;
 mod id;
 mod index;

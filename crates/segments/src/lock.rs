@@ -1,7 +1,7 @@
 //! Locks that the system takes back when their holder dies.
 //!
-//! One on the folder, for whoever changes the account. Two on bytes of a segment: its writer has the
-//! one as long as it may append, everybody who lends its bytes out shares the other.
+//! One on the folder, for whoever changes the account. Two on bytes of a segment: its writer has
+//! the one as long as it may append, everybody who lends its bytes out shares the other.
 
 use rustix::fs::{FlockOperation, flock};
 use std::fs::File;

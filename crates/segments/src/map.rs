@@ -57,8 +57,8 @@ pub(crate) struct Bytes {
 }
 
 impl Bytes {
-    /// Maps the first `len` bytes of a file; it may be shorter as yet. `None` if they cannot be watched:
-    /// then they are not safe to lend.
+    /// Maps the first `len` bytes of a file; it may be shorter as yet. `None` if they cannot be
+    /// watched: then they are not safe to lend.
     pub(crate) fn map(file: &File, len: usize, guard: bool) -> io::Result<Option<Self>> {
         let map = MmapOptions::new().len(len).map_raw_read_only(file)?;
         let watch = if guard {
@@ -86,8 +86,8 @@ impl Bytes {
         }
         // SAFETY: the start lies within the map.
         let start = unsafe { self.map.as_ptr().add(range.start) };
-        // SAFETY: the range lies within the map, which lives as long as the borrow. The caller has the
-        // lock for lending, so no process of this crate changes or frees these bytes; whoever
+        // SAFETY: the range lies within the map, which lives as long as the borrow. The caller has
+        // the lock for lending, so no process of this crate changes or frees these bytes; whoever
         // else does is told of in docs/formats/segments.md.
         unsafe { std::slice::from_raw_parts(start, range.len()) }
     }

@@ -59,8 +59,8 @@ impl Options {
         }
     }
 
-    /// How many bytes all files of the folder may have together, from 4 MiB on. Holds from then on for
-    /// every process.
+    /// How many bytes all files of the folder may have together, from 4 MiB on. Holds from then on
+    /// for every process.
     #[must_use]
     pub fn limit(mut self, bytes: u64) -> Self {
         self.limit = Some(bytes);
@@ -112,8 +112,8 @@ impl Options {
     }
 
     /// Whether the signal for a page that vanished (`SIGBUS`) is caught where it concerns files of
-    /// the folder; signals that concern others go to the handler that was there before. Without it, a
-    /// file that somebody truncates while it is mapped ends the process.
+    /// the folder; signals that concern others go to the handler that was there before. Without it,
+    /// a file that somebody truncates while it is mapped ends the process.
     #[must_use]
     pub fn guard(mut self, guard: bool) -> Self {
         self.guard = guard;

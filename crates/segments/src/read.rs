@@ -233,7 +233,8 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// Lends bytes of the record's data. `Ok(None)` if they cannot be mapped: then they can be read.
+    /// Lends bytes of the record's data. `Ok(None)` if they cannot be mapped: then they can be
+    /// read.
     pub fn lend(&self, range: Range<u64>) -> Result<Option<Slice>, Unread> {
         if range.start >= range.end || range.end > self.head.data_len() {
             return Err(Unread::Gone);

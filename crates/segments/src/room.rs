@@ -1,9 +1,10 @@
 //! Making room: which segment goes, what of it stays.
 //!
-//! New segments and those that hold what was used stand in two queues. While new ones have more than
-//! a tenth of the bytes, the oldest of them goes, otherwise the oldest of the others; so what is put
-//! once and never read again passes through without pushing out what is read. Of a segment that goes,
-//! records that were used are moved; one of which most was used stays as it is, for another round.
+//! New segments and those that hold what was used stand in two queues. While new ones have more
+//! than a tenth of the bytes, the oldest of them goes, otherwise the oldest of the others; so what
+//! is put once and never read again passes through without pushing out what is read. Of a segment
+//! that goes, records that were used are moved; one of which most was used stays as it is, for
+//! another round.
 
 use crate::error::Result;
 use crate::folder::segment_name;
@@ -100,8 +101,8 @@ impl Turn<'_> {
         wanted.saturating_sub(available.unwrap_or(0))
     }
 
-    /// Evicts one segment. False if none is left that may go. What is pinned is moved unless this is
-    /// itself the search for where to move things.
+    /// Evicts one segment. False if none is left that may go. What is pinned is moved unless this
+    /// is itself the search for where to move things.
     fn evict_one(&mut self, search: &mut Search, nested: bool) -> Result<bool> {
         while let Some((slot, row)) = self.victim(search) {
             let Some(segment) = self.of.segment(self.index, slot) else {
@@ -163,20 +164,20 @@ impl Turn<'_> {
         let mut dead = Vec::new();
         segment.walk(|offset, head| {
             let place = Place { slot, offset };
-            let mut used = 0;
+            let mut hot = 0;
             let mut here = 0;
             for part in 0..head.parts.len() {
                 let hash = Id::new(head.name, head.first + part as u64).hash();
                 let len = head.range(part).end - head.range(part).start;
                 let uses = sets.uses(hash, place);
                 here += if uses.is_some() { len } else { 0 };
-                used += if uses.is_some_and(|uses| uses > 0) { len } else { 0 };
+                hot += if uses.is_some_and(|uses| uses > 0) { len } else { 0 };
             }
             all += head.data_len();
             let there = here > 0 && !head.expired(now);
             let pinned = there && search.pins.contains(&head.name);
-            let used = there && !search.forced && used * 4 >= head.data_len();
-            if pinned || used {
+            let worth = there && !search.forced && hot * 4 >= head.data_len();
+            if pinned || worth {
                 saved += head.data_len();
                 pinned_bytes += if pinned { head.data_len() } else { 0 };
                 live.push(Live { offset, head, pinned });
@@ -276,8 +277,8 @@ impl Turn<'_> {
         Ok(true)
     }
 
-    /// Removes a segment. From the moment its number is gone nobody begins to read it; its bytes go at
-    /// once unless somebody has them lent.
+    /// Removes a segment. From the moment its number is gone nobody begins to read it; its bytes go
+    /// at once unless somebody has them lent.
     fn evict(&mut self, slot: u32, row: &Row, search: &mut Search) {
         let table = self.index.table();
         let folder = &self.of.folder;
@@ -298,8 +299,8 @@ impl Turn<'_> {
         self.index.word(at::EVICTED).fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Evicts everything but what is pinned and what live processes append to, or until no more than
-    /// so many bytes are used.
+    /// Evicts everything but what is pinned and what live processes append to, or until no more
+    /// than so many bytes are used.
     pub(crate) fn shrink(&mut self, to: u64) -> Result<()> {
         self.seal_orphans();
         let mut search = self.search();
@@ -309,7 +310,7 @@ impl Turn<'_> {
     }
 
     /// Evicts the segments that hold nothing which is there.
-    pub(crate) fn drop_dead(&mut self) -> Result<()> {
+    pub(crate) fn drop_dead(&mut self) {
         let now = self.of.options.clock.now_ms();
         let mut search = Search::default();
         let rows: Vec<_> = self.index.table().rows().collect();
@@ -327,6 +328,5 @@ impl Turn<'_> {
                 self.evict(slot, &row, &mut search);
             }
         }
-        Ok(())
     }
 }

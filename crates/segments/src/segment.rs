@@ -124,13 +124,11 @@ impl Segment {
     #[inline]
     pub(crate) fn head(&self, offset: u64) -> Option<Arc<Head>> {
         let heads = self.heads.read().unwrap_or_else(PoisonError::into_inner);
-        match heads.get(&offset) {
-            Some(head) => Some(head.clone()),
-            None => {
-                drop(heads);
-                self.head_from_file(offset)
-            }
+        if let Some(head) = heads.get(&offset) {
+            return Some(head.clone());
         }
+        drop(heads);
+        self.head_from_file(offset)
     }
 
     #[cold]
@@ -199,9 +197,9 @@ impl Segment {
         None
     }
 
-    /// The bytes, mapped, as long as somebody has the lock for lending. `None` if the system refuses or
-    /// somebody is about to free them. The caller must look at the slot's number after this: see
-    /// [`Lent`].
+    /// The bytes, mapped, as long as somebody has the lock for lending. `None` if the system
+    /// refuses or somebody is about to free them. The caller must look at the slot's number after
+    /// this: see [`Lent`].
     pub(crate) fn lend(self: &Arc<Self>) -> Option<Lent> {
         if self.process != std::process::id() {
             return None;
@@ -228,9 +226,9 @@ impl Segment {
 
 /// Holds the lock for lending, shared by all of this process that lend bytes of a segment.
 ///
-/// Whoever evicts a segment first takes its number out of the slot and then asks for the lock alone:
-/// if he gets it, he frees the bytes at once, otherwise they are freed when the last one that lends
-/// them ends. So bytes stay if the number is still there after the lock was taken.
+/// Whoever evicts a segment first takes its number out of the slot and then asks for the lock
+/// alone: if he gets it, he frees the bytes at once, otherwise they are freed when the last one
+/// that lends them ends. So bytes stay if the number is still there after the lock was taken.
 pub(crate) struct Lent(Arc<Segment>);
 
 impl Lent {

@@ -45,8 +45,8 @@ pub struct Segments {
 pub(crate) struct Alone {
     /// Where this process puts what it saves from eviction.
     pub(crate) kept: Option<Appender>,
-    /// The folder as it is locked, and by which process: a fork that locked the same open file would
-    /// have the lock of its parent.
+    /// The folder as it is locked, and by which process: a fork that locked the same open file
+    /// would have the lock of its parent.
     lock: Option<(u32, Arc<File>)>,
     /// Whether this process has compared the table with the folder, and how many segments ago.
     pub(crate) settled: Option<u32>,

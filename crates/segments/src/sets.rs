@@ -74,8 +74,8 @@ impl<'a> Sets<'a> {
         })
     }
 
-    /// Enters a place for a hash. If the set is full, the word that is used least gives way, one that
-    /// leads nowhere first.
+    /// Enters a place for a hash. If the set is full, the word that is used least gives way, one
+    /// that leads nowhere first.
     pub(crate) fn insert(&self, hash: u64, place: Place, uses: u64, gone: impl Fn(Place) -> bool) {
         let new = encode(Self::tag(hash), place, uses);
         let set = self.set(hash);

@@ -1,5 +1,5 @@
-//! Comparing the table with the folder: what a process that died left behind, what somebody deleted,
-//! copied in or damaged, and everything when the index is new.
+//! Comparing the table with the folder: what a process that died left behind, what somebody
+//! deleted, copied in or damaged, and everything when the index is new.
 
 use crate::error::Result;
 use crate::folder::{Entry, Folder, segment_name, segment_number};
@@ -85,15 +85,17 @@ impl Turn<'_> {
                     table.set_number(slot, row.file);
                 }
                 // Somebody may have cut it off, or made it longer.
-                if row.state == State::Sealed && row.counted != counted(len) {
-                    table.set_row(slot, &Row { counted: counted(len), ..row });
-                } else if counted(len) > row.counted {
+                let changed = match row.state {
+                    State::Sealed => row.counted != counted(len),
+                    _ => row.counted < counted(len),
+                };
+                if changed {
                     table.set_row(slot, &Row { counted: counted(len), ..row });
                 }
                 continue;
             }
-            // Half made, half evicted, deleted, or a row that is damaged: then the file, if there is
-            // one, is looked at below as one that nobody knows.
+            // Half made, half evicted, deleted, or a row that is damaged: then the file, if there
+            // is one, is looked at below as one that nobody knows.
             table.set_number(slot, 0);
             if let Some(row) = here.filter(|_| number == 0)
                 && self.of.folder.remove(&segment_name(row.file)).is_ok()

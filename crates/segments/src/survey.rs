@@ -70,14 +70,14 @@ impl Segments {
     fn others(&self, index: &Index) -> u64 {
         let entries = self.folder.list().unwrap_or_default();
         let others = entries.iter().filter(|entry| segment_number(&entry.name).is_none());
-        others.map(|entry| other_bytes(entry)).sum::<u64>() + own_bytes(&self.folder, index)
+        others.map(other_bytes).sum::<u64>() + own_bytes(&self.folder, index)
     }
 
     /// All records with the parts of them that are there.
     pub fn list(&self, mut visit: impl FnMut(Listed)) {
         self.each(|found, _| {
             let Some(found) = found else { return };
-            let parts = found.numbers().filter(|number| self.leads_to(&found, *number));
+            let parts = found.numbers().filter(|number| Self::leads_to(&found, *number));
             let parts: Vec<_> = parts.map(|number| (number, found.len_of(number))).collect();
             if !parts.is_empty() {
                 let head = &found.head;
@@ -93,7 +93,7 @@ impl Segments {
         self.each(|found, whole| {
             verified.torn += u64::from(!whole);
             let Some(found) = found else { return };
-            for number in found.numbers().filter(|number| self.leads_to(&found, *number)) {
+            for number in found.numbers().filter(|number| Self::leads_to(&found, *number)) {
                 match found.verify(number) {
                     Ok(()) => {
                         verified.good += 1;
@@ -107,7 +107,7 @@ impl Segments {
         verified
     }
 
-    fn leads_to(&self, found: &Found<'_>, number: u64) -> bool {
+    fn leads_to(found: &Found<'_>, number: u64) -> bool {
         let hash = Id::new(found.head.name, number).hash();
         found.index.sets().uses(hash, found.place).is_some()
     }
@@ -130,23 +130,23 @@ impl Segments {
         }
     }
 
-    /// Evicts what has expired, then more until no more than so many bytes are used. Answers how many
-    /// are.
+    /// Evicts what has expired, then more until no more than so many bytes are used. Answers how
+    /// many are.
     pub fn prune(&self, to: Option<u64>) -> Result<u64> {
         self.end_writing();
         let Some(mut turn) = self.turn()? else {
             return Err(crate::Error::Busy { path: self.path().to_owned() });
         };
         turn.seal_orphans();
-        turn.drop_dead()?;
+        turn.drop_dead();
         if let Some(to) = to {
             turn.shrink(to.max(1))?;
         }
         Ok(turn.used())
     }
 
-    /// Evicts everything but what is pinned and what other processes are writing to. Answers how many
-    /// bytes are still used.
+    /// Evicts everything but what is pinned and what other processes are writing to. Answers how
+    /// many bytes are still used.
     pub fn clear(&self) -> Result<u64> {
         self.end_writing();
         let Some(mut turn) = self.turn()? else {

@@ -1,6 +1,6 @@
-//! A turn: one thread of one process has the folder to itself and changes the table. The system ends
-//! the turn of a process that dies; what it left half done is marked by a word, and put right by the
-//! next turn.
+//! A turn: one thread of one process has the folder to itself and changes the table. The system
+//! ends the turn of a process that dies; what it left half done is marked by a word, and put right
+//! by the next turn.
 
 use crate::append::{Appender, FIRST_OFFSET, Reason};
 use crate::error::{Error, Result};
@@ -97,15 +97,15 @@ impl Segments {
         let settings = self.wanted(last.and_then(Index::settings));
         let usual = segment_len(&self.options, settings.limit);
         let geometry = Geometry::suit(settings.limit, usual, self.options.parts);
-        // Others may have it mapped and not know. Then it goes before there is another one: both would
-        // count.
+        // Others may have it mapped and not know. Then it goes before there is another one: both
+        // would count.
         if let Ok(file) = self.folder.open_file(INDEX_NAME, OFlags::RDWR) {
             let _ = file.write_all_at(&1_u64.to_le_bytes(), at::RETIRED as u64);
         }
         let _ = self.folder.remove(INDEX_NAME);
         let index = Index::make(&self.folder, geometry, settings, self.options.guard)?;
         index.word(at::DIRTY).store(1, Ordering::Release);
-        index.publish(&self.folder)?;
+        Index::publish(&self.folder)?;
         if let Some(last) = last {
             last.retire();
             self.counts.rebuilt();
@@ -277,7 +277,7 @@ impl Turn<'_> {
         let rows = self.index.table().rows().filter(|(_, row)| row.state == State::Writing);
         let left = rows.map(|(_, row)| {
             let name = segment_name(row.file);
-            let len = self.of.folder.stat(&name).map_or(0, |stat| stat.st_size as u64);
+            let len = self.of.folder.stat(&name).map_or(0, |stat| stat.st_size.cast_unsigned());
             row.counted.saturating_sub(len)
         });
         left.sum()

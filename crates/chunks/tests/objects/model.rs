@@ -1,5 +1,5 @@
-//! Any sequence of operations on a cache, compared with a map. What was evicted may be missing; what is
-//! found is right, and what is found nowhere was put or is missing.
+//! Any sequence of operations on a cache, compared with a map. What was evicted may be missing;
+//! what is found is right, and what is found nowhere was put or is missing.
 
 use crate::{Case, pattern};
 use nuthatch_chunks::{Chunks, Error, Key, Lookup};
@@ -106,7 +106,8 @@ impl Pair {
             Ok(stored) => {
                 prop_assert_eq!(stored.not_kept, None);
                 if other {
-                    // The wrong bytes were new, so they are the right ones now; take them out again.
+                    // The wrong bytes were new, so they are the right ones now; take them out
+                    // again.
                     prop_assert!(!self.whole || !self.put.contains_key(&(object, range.start)));
                     self.chunks.remove(&Self::key(object));
                     self.put.retain(|(put, _), ()| *put != object);

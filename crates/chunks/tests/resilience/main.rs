@@ -1,9 +1,9 @@
-//! Eight processes use one small folder while they are killed at random and their files are cut off,
-//! flipped and deleted: no wrong byte is read, the limit holds all the time, nobody hangs, nobody
-//! fails.
+//! Eight processes use one small folder while they are killed at random and their files are cut
+//! off, flipped and deleted: no wrong byte is read, the limit holds all the time, nobody hangs,
+//! nobody fails.
 //!
-//! A program of its own: `cargo test -p nuthatch-chunks --test resilience -- SECONDS [SEED]` runs it
-//! for longer than the ten seconds it takes without.
+//! A program of its own: `cargo test -p nuthatch-chunks --test resilience -- SECONDS [SEED]` runs
+//! it for longer than the ten seconds it takes without.
 
 mod damage;
 mod watch;
@@ -159,7 +159,8 @@ fn run(folder: &Path, seconds: u64, seed: u64) -> Result<String, String> {
         return Err(format!("of {operations} operations, only {hits} found something"));
     }
     Ok(format!(
-        "{operations} operations, {hits} hits, {kills} kills, damages {damages:?}, {looks} looks at the limit"
+        "{operations} operations, {hits} hits, {kills} kills, damages {damages:?}, \
+         {looks} looks at the limit"
     ))
 }
 

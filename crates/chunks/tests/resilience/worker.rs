@@ -104,8 +104,9 @@ fn step(chunks: &Chunks, random: &mut Random) -> Result<bool, String> {
             let view = chunks.view(&key, range.clone()).map_err(|e| e.to_string())?;
             let Lookup::Found(view) = view else { return within(view.missing(), &range) };
             let found = view.to_vec();
-            // A byte that is flipped under a view shows in it, and a file that is cut off is zero from
-            // there on, which the view knows. Anything else would be another place of the cache.
+            // A byte that is flipped under a view shows in it, and a file that is cut off is zero
+            // from there on, which the view knows. Anything else would be another place of the
+            // cache.
             let wrong = found.iter().zip(&expected).filter(|(a, b)| a != b).count();
             let explained = found.len() == expected.len() && (wrong <= 8 || !view.intact());
             if explained { Ok(true) } else { Err(format!("a wrong view of {object} {range:?}")) }
@@ -121,7 +122,8 @@ fn step(chunks: &Chunks, random: &mut Random) -> Result<bool, String> {
     }
 }
 
-/// Whether it was a hit, which it was not: what is missing lies within what was asked for, in order.
+/// Whether it was a hit, which it was not: what is missing lies within what was asked for, in
+/// order.
 fn within(missing: &[std::ops::Range<u64>], range: &std::ops::Range<u64>) -> Result<bool, String> {
     let inside = missing
         .iter()

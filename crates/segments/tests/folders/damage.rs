@@ -126,7 +126,7 @@ fn words_of_the_index_are_never_believed() {
     let path = case.path().join("index");
     let file = open(&path);
     let mut words = std::fs::read(&path).expect("an index");
-    let mut state = 88172645463325252_u64;
+    let mut state = 88_172_645_463_325_252_u64;
     let from = 4096 + 256 * 64;
     for _ in 0..200 {
         for byte in &mut words[from..] {
