@@ -1,0 +1,36 @@
+//! The disk cache of sccache: a file for each entry.
+
+use crate::works::System;
+use sccache::lru_disk_cache::LruDiskCache;
+use std::io::Read;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+/// It asks for a lock around it.
+pub struct Sccache(Mutex<LruDiskCache>);
+
+fn key_of(key: u64) -> String {
+    format!("{key:016x}")
+}
+
+impl System for Sccache {
+    const NAME: &'static str = "sccache";
+
+    fn open(folder: &Path, limit: u64) -> Self {
+        Self(Mutex::new(LruDiskCache::new(folder, limit).expect("a cache")))
+    }
+
+    fn put(&self, key: u64, data: &[u8]) {
+        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.insert_bytes(key_of(key), data).expect("a put");
+    }
+
+    fn get(&self, key: u64, out: &mut Vec<u8>) -> bool {
+        let file = self.0.lock().unwrap_or_else(PoisonError::into_inner).get_file(key_of(key));
+        let Ok(mut file) = file else { return false };
+        let len = file.metadata().expect("a file").len() as usize;
+        out.resize(len, 0);
+        file.read_exact(out).expect("a read");
+        true
+    }
+}

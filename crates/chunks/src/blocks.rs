@@ -1,0 +1,187 @@
+//! Objects of blocks: byte ranges of something that has an address and a validator.
+
+use crate::chunks::{Chunks, Stored, check_range, read_pieces};
+use crate::error::{Error, Result};
+use crate::key::Key;
+use crate::plan::{Lengths, Lookup, Piece};
+use crate::view::View;
+use std::ops::Range;
+
+/// The usual length of a block.
+pub const BLOCK_LEN: u64 = 1 << 20;
+
+/// An object of blocks in a cache. All ranges are of bytes, and do not include their end.
+#[derive(Clone, Debug)]
+pub struct Blocks<'a> {
+    chunks: &'a Chunks,
+    key: Key,
+    object_len: u64,
+    block_len: u64,
+}
+
+impl Chunks {
+    /// The object at an address. Another validator, length or block length is another object: bytes
+    /// of one never mix with those of the other.
+    pub fn blocks(
+        &self,
+        address: &str,
+        validator: &str,
+        object_len: u64,
+        block_len: u64,
+    ) -> Result<Blocks<'_>> {
+        let most = self.chunk_most();
+        if block_len == 0 || block_len > most {
+            return Err(Error::TooLarge { len: block_len, most });
+        }
+        let key = Key::blocks(address, validator, object_len, block_len)?;
+        Ok(Blocks { chunks: self, key, object_len, block_len })
+    }
+}
+
+impl Blocks<'_> {
+    /// The key of the object.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// How many bytes the object has.
+    pub fn object_len(&self) -> u64 {
+        self.object_len
+    }
+
+    /// How many bytes its blocks have, but for the last one.
+    pub fn block_len(&self) -> u64 {
+        self.block_len
+    }
+
+    /// The blocks in which bytes of a range lie.
+    fn covering(&self, range: &Range<u64>) -> Range<u64> {
+        range.start / self.block_len..range.end.div_ceil(self.block_len)
+    }
+
+    /// The bytes of blocks.
+    fn bytes_of(&self, blocks: &Range<u64>) -> Range<u64> {
+        let end = blocks.end.saturating_mul(self.block_len).min(self.object_len);
+        blocks.start * self.block_len..end
+    }
+
+    fn lengths(&self) -> Lengths {
+        Lengths::Blocks { object_len: self.object_len, block_len: self.block_len }
+    }
+
+    /// Missing blocks as bytes.
+    fn in_bytes<T>(&self, lookup: Lookup<T>) -> Lookup<T> {
+        match lookup {
+            Lookup::Missing(blocks) => {
+                Lookup::Missing(blocks.iter().map(|blocks| self.bytes_of(blocks)).collect())
+            }
+            found @ Lookup::Found(_) => found,
+        }
+    }
+
+    /// Puts bytes from an offset on. Blocks that are not covered whole are not stored. Stores what
+    /// is not there; a block that is there with other bytes is an error.
+    pub fn put(&self, offset: u64, data: &[u8]) -> Result<Stored> {
+        self.put_until(offset, data, 0)
+    }
+
+    /// As [`Blocks::put`], for blocks that expire, in milliseconds since 1970; zero for never.
+    pub fn put_until(&self, offset: u64, data: &[u8], expiry: u64) -> Result<Stored> {
+        let end = offset.saturating_add(data.len() as u64);
+        if data.is_empty() && offset <= self.object_len {
+            return Ok(Stored::default());
+        }
+        check_range(&(offset..end), self.object_len)?;
+        let first = offset.div_ceil(self.block_len);
+        let last = if end == self.object_len {
+            end.div_ceil(self.block_len)
+        } else {
+            end / self.block_len
+        };
+        if first >= last {
+            return Ok(Stored::default());
+        }
+        let bytes = self.bytes_of(&(first..last));
+        let data = &data[(bytes.start - offset) as usize..(bytes.end - offset) as usize];
+        let starts = (first..last).map(|block| block * self.block_len - bytes.start);
+        let offsets: Vec<_> = starts.chain([data.len() as u64]).collect();
+        self.chunks.put_until(&self.key, first..last, &offsets, data, expiry)
+    }
+
+    /// Reads bytes into a buffer that has the length of the range.
+    pub fn get_into(&self, range: Range<u64>, out: &mut [u8]) -> Result<Lookup<()>> {
+        check_range(&range, self.object_len)?;
+        let expected = range.end - range.start;
+        if out.len() as u64 != expected {
+            return Err(Error::Buffer { expected, found: out.len() as u64 });
+        }
+        let blocks = self.covering(&range);
+        let skip = range.start - blocks.start * self.block_len;
+        let read = |pieces: &[Piece<'_>]| read_pieces(pieces, skip, out);
+        Ok(self.in_bytes(self.chunks.with_plan(&self.key, &blocks, self.lengths(), read)))
+    }
+
+    /// Reads bytes into a buffer of their own.
+    pub fn get(&self, range: Range<u64>) -> Result<Lookup<Vec<u8>>> {
+        check_range(&range, self.object_len)?;
+        let missing = self.missing(range.clone())?;
+        if !missing.is_empty() {
+            return Ok(Lookup::Missing(missing));
+        }
+        let mut data = vec![0; (range.end - range.start) as usize];
+        let read = self.get_into(range, &mut data)?;
+        Ok(read.map(|()| data))
+    }
+
+    /// Lends bytes from where they lie.
+    pub fn view(&self, range: Range<u64>) -> Result<Lookup<View>> {
+        check_range(&range, self.object_len)?;
+        let blocks = self.covering(&range);
+        let skip = range.start - blocks.start * self.block_len;
+        let within = skip..skip + range.end - range.start;
+        let view = |pieces: &[Piece<'_>]| View::new(pieces, within.clone());
+        Ok(self.in_bytes(self.chunks.with_plan(&self.key, &blocks, self.lengths(), view)))
+    }
+
+    /// Which bytes have to be fetched before a range can be read: whole blocks, in order.
+    pub fn missing(&self, range: Range<u64>) -> Result<Vec<Range<u64>>> {
+        check_range(&range, self.object_len)?;
+        let blocks = self.covering(&range);
+        let lookup = self.chunks.plan(&self.key, blocks, self.lengths());
+        Ok(self.in_bytes(lookup).missing().to_vec())
+    }
+}
+
+/// Merges ranges between which there are no more than so many, as long as none becomes longer than
+/// `longest`: fewer requests for a few bytes too many.
+#[must_use]
+pub fn merge_gaps(missing: &[Range<u64>], gap_most: u64, longest: u64) -> Vec<Range<u64>> {
+    let mut merged: Vec<Range<u64>> = Vec::with_capacity(missing.len());
+    for range in missing {
+        match merged.last_mut() {
+            Some(last)
+                if range.start.saturating_sub(last.end) <= gap_most
+                    && range.end.saturating_sub(last.start) <= longest =>
+            {
+                last.end = last.end.max(range.end);
+            }
+            _ => merged.push(range.clone()),
+        }
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::merge_gaps;
+
+    #[test]
+    fn gaps_are_merged_up_to_a_size() {
+        let missing = [0..10, 12..20, 30..40, 41..42];
+        assert_eq!(merge_gaps(&missing, 0, 100), missing);
+        assert_eq!(merge_gaps(&missing, 2, 100), [0..20, 30..42]);
+        assert_eq!(merge_gaps(&missing, 2, 15), [0..10, 12..20, 30..42]);
+        assert_eq!(merge_gaps(&missing, 100, 100), [0..42]);
+        assert!(merge_gaps(&[], 1, 1).is_empty());
+    }
+}

@@ -1,0 +1,31 @@
+//! `docs/formats/chunks.md` and the code, compared.
+
+use crate::layout::{BLOCKS, CONTENT, KIND, NAMED, blocks};
+
+const PAGE: &str = include_str!("../../../docs/formats/chunks.md");
+
+/// The cells of the table under a heading.
+fn rows(heading: &str) -> Vec<Vec<&str>> {
+    let (_, rest) = PAGE.split_once(&format!("## {heading}\n")).expect("the heading");
+    let section = rest.split("\n## ").next().unwrap_or(rest);
+    let lines = section.lines().filter(|line| line.starts_with("| "));
+    lines.skip(1).map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect()
+}
+
+#[test]
+fn labels_are_those_of_the_page() {
+    let kinds: Vec<_> = rows("Kinds").iter().map(|row| row[0].to_owned()).collect();
+    assert_eq!(kinds, [NAMED, BLOCKS, CONTENT].map(|kind| kind.to_string()));
+    let fields: Vec<_> = rows("The label of blocks")
+        .iter()
+        .map(|row| (row[2], row[0].parse::<usize>().expect("an offset")))
+        .collect();
+    let expected = [
+        ("kind", KIND),
+        ("block_len", blocks::BLOCK_LEN),
+        ("object_len", blocks::OBJECT_LEN),
+        ("address_len", blocks::ADDRESS_LEN),
+        ("address, validator", blocks::ADDRESS),
+    ];
+    assert_eq!(fields, expected);
+}

@@ -1,0 +1,30 @@
+//! Where things lie in the label of an object: `docs/formats/chunks.md` as constants. Offsets only.
+
+pub(crate) const KIND: usize = 0;
+
+/// A name that the user makes up.
+pub(crate) const NAMED: u8 = 1;
+/// Blocks of one size of something that has an address and a validator.
+pub(crate) const BLOCKS: u8 = 2;
+/// One chunk that is named by the BLAKE3 hash of its bytes.
+pub(crate) const CONTENT: u8 = 3;
+
+/// After the kind, for `NAMED`.
+pub(crate) const NAME: usize = 1;
+
+/// After the kind, for `BLOCKS`.
+pub(crate) mod blocks {
+    pub(crate) const BLOCK_LEN: usize = 8;
+    pub(crate) const OBJECT_LEN: usize = 16;
+    pub(crate) const ADDRESS_LEN: usize = 24;
+    pub(crate) const ADDRESS: usize = 28;
+}
+
+/// After the kind, for `CONTENT`.
+pub(crate) const HASH: usize = 1;
+pub(crate) const HASH_LEN: usize = 32;
+
+/// Bytes of a label at most.
+pub(crate) const LABEL_MOST: usize = 1 << 14;
+
+const _: () = assert!(blocks::ADDRESS == blocks::ADDRESS_LEN + 4);

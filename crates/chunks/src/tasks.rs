@@ -1,0 +1,183 @@
+//! The cache for tasks: file work is done by threads of its own, never by those of an executor.
+
+use crate::chunks::{Chunks, Read, Stored};
+use crate::error::Result;
+use crate::key::Key;
+use crate::plan::Lookup;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread::JoinHandle;
+
+type Job = Box<dyn FnOnce(&Chunks) + Send>;
+
+/// A cache whose calls are futures. Cheap to clone; the threads end with the last clone.
+#[derive(Clone, Debug)]
+pub struct TaskChunks(Arc<Crew>);
+
+#[derive(Debug)]
+struct Crew {
+    chunks: Arc<Chunks>,
+    queue: Arc<Queue>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: Mutex<Jobs>,
+    come: Condvar,
+}
+
+#[derive(Default)]
+struct Jobs {
+    waiting: VecDeque<Job>,
+    closed: bool,
+}
+
+impl std::fmt::Debug for Queue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Queue").finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Queue {
+    fn next(&self) -> Option<Job> {
+        let mut jobs = lock(&self.jobs);
+        loop {
+            if let Some(job) = jobs.waiting.pop_front() {
+                return Some(job);
+            }
+            if jobs.closed {
+                return None;
+            }
+            jobs = self.come.wait(jobs).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl TaskChunks {
+    /// Has so many threads, one at least, do the work on a cache.
+    pub fn new(chunks: Arc<Chunks>, threads: usize) -> std::io::Result<Self> {
+        let queue = Arc::new(Queue::default());
+        let mut crew = Crew { chunks, queue, threads: Vec::new() };
+        for number in 0..threads.max(1) {
+            let (queue, chunks) = (crew.queue.clone(), crew.chunks.clone());
+            let work = move || {
+                while let Some(job) = queue.next() {
+                    job(&chunks);
+                }
+            };
+            let thread = std::thread::Builder::new().name(format!("chunks-{number}"));
+            crew.threads.push(thread.spawn(work)?);
+        }
+        Ok(Self(Arc::new(crew)))
+    }
+
+    /// The cache itself, for calls that block.
+    pub fn chunks(&self) -> &Arc<Chunks> {
+        &self.0.chunks
+    }
+
+    /// Does some work on one of the threads. It begins when this is called; dropping the future
+    /// does not take it back.
+    pub fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Chunks) -> T + Send + 'static,
+    ) -> Task<T> {
+        let answer = Arc::new(Mutex::new(Answer::Waiting(None)));
+        let place = Place(answer.clone());
+        let job: Job = Box::new(move |chunks| place.fill(work(chunks)));
+        lock(&self.0.queue.jobs).waiting.push_back(job);
+        self.0.queue.come.notify_one();
+        Task(answer)
+    }
+
+    /// As [`Chunks::get`].
+    pub fn get(&self, key: Key, range: Range<u64>) -> Task<Result<Lookup<Read>>> {
+        self.run(move |chunks| chunks.get(&key, range))
+    }
+
+    /// As [`Chunks::put`].
+    pub fn put(
+        &self,
+        key: Key,
+        range: Range<u64>,
+        offsets: Vec<u64>,
+        data: impl AsRef<[u8]> + Send + 'static,
+    ) -> Task<Result<Stored>> {
+        self.run(move |chunks| chunks.put(&key, range, &offsets, data.as_ref()))
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        lock(&self.queue.jobs).closed = true;
+        self.queue.come.notify_all();
+        let own = std::thread::current().id();
+        for thread in self.threads.drain(..) {
+            // The last clone may go with a job of one of the threads.
+            if thread.thread().id() != own {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+enum Answer<T> {
+    Waiting(Option<Waker>),
+    Here(T),
+    /// The work panicked, or the answer was taken.
+    Gone,
+}
+
+/// Where the answer of a job goes.
+struct Place<T>(Arc<Mutex<Answer<T>>>);
+
+impl<T> Place<T> {
+    fn fill(self, value: T) {
+        self.set(Answer::Here(value));
+    }
+
+    fn set(&self, answer: Answer<T>) {
+        let mut place = lock(&self.0);
+        if let Answer::Waiting(waker) = &mut *place {
+            let waker = waker.take();
+            *place = answer;
+            drop(place);
+            waker.into_iter().for_each(Waker::wake);
+        }
+    }
+}
+
+impl<T> Drop for Place<T> {
+    fn drop(&mut self) {
+        self.set(Answer::Gone);
+    }
+}
+
+/// Work that is under way. A future; panics when polled if the work panicked.
+#[must_use]
+pub struct Task<T>(Arc<Mutex<Answer<T>>>);
+
+impl<T> Future for Task<T> {
+    type Output = T;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let mut place = lock(&self.0);
+        match std::mem::replace(&mut *place, Answer::Gone) {
+            Answer::Here(value) => Poll::Ready(value),
+            Answer::Waiting(_) => {
+                *place = Answer::Waiting(Some(context.waker().clone()));
+                Poll::Pending
+            }
+            Answer::Gone => panic!("the work panicked, or its answer was taken before"),
+        }
+    }
+}

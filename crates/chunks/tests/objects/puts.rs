@@ -1,0 +1,173 @@
+use crate::{Case, pattern};
+use nuthatch_chunks::{Described, Error, Key, Lookup, Options};
+
+#[test]
+fn a_put_stores_only_what_is_not_there() {
+    let case = Case::new();
+    let chunks = case.open();
+    let key = Key::named("a").expect("a key");
+    let stored = chunks.put(&key, 1..3, &[0, 2, 4], b"bbcc").expect("a put");
+    assert_eq!((stored.stored, stored.present), (2, 0));
+    let stored = chunks.put(&key, 0..5, &[0, 2, 4, 6, 8, 10], b"aabbccddee").expect("a put");
+    assert_eq!((stored.stored, stored.present), (3, 2));
+    let before = chunks.stat().written_bytes;
+    let stored = chunks.put(&key, 0..5, &[0, 2, 4, 6, 8, 10], b"aabbccddee").expect("a put");
+    assert_eq!((stored.stored, stored.present), (0, 5));
+    assert_eq!(chunks.stat().written_bytes, before, "nothing is written twice");
+    let read = chunks.get(&key, 0..5).expect("a get").found().expect("all of it");
+    assert_eq!(read.data, b"aabbccddee");
+}
+
+#[test]
+fn a_chunk_with_other_bytes_is_an_error_and_what_is_there_stays() {
+    let case = Case::new();
+    let chunks = case.open();
+    let key = Key::named("a").expect("a key");
+    chunks.put(&key, 1..3, &[0, 2, 4], b"bbcc").expect("a put");
+    for (range, offsets, data) in [
+        (0..3, &[0, 2, 4, 6][..], &b"aabbcX"[..]),
+        (2..4, &[0, 1, 4], b"cddd"),
+        (1..2, &[0, 3], b"bbb"),
+    ] {
+        let refused = chunks.put(&key, range.clone(), offsets, data);
+        let Err(Error::Conflict { chunk }) = refused else { panic!("{range:?}: {refused:?}") };
+        assert!((1..3).contains(&chunk));
+    }
+    assert_eq!(chunks.missing(&key, 0..4).expect("a look"), [0..1, 3..4], "nothing was stored");
+    assert_eq!(chunks.get(&key, 1..3).expect("a get").found().expect("both").data, b"bbcc");
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_an_error() {
+    let case = Case::new();
+    let chunks = case.open();
+    let key = Key::named("a").expect("a key");
+    let most = chunks.chunk_most();
+    let large = vec![1; most as usize + 1];
+    let refused = chunks.put(&key, 0..1, &[0, most + 1], &large);
+    assert!(matches!(refused, Err(Error::TooLarge { .. })), "{refused:?}");
+    let half: Vec<u64> = (0..=chunks.put_most() + 1).step_by(1 << 20).collect();
+    let larger = vec![1; chunks.put_most() as usize + 1];
+    let offsets = [&half[..half.len() - 1], &[larger.len() as u64]].concat();
+    let refused = chunks.put(&key, 0..offsets.len() as u64 - 1, &offsets, &larger);
+    assert!(matches!(refused, Err(Error::TooLarge { .. })), "{refused:?}");
+    for (range, offsets, data) in [
+        (0..2, &[0, 2][..], &b"aa"[..]),
+        (0..1, &[0, 1, 2], b"aa"),
+        (0..1, &[1, 2], b"aa"),
+        (0..2, &[0, 2, 2], b"aa"),
+        (0..2, &[0, 2, 1], b"a"),
+        (0..1, &[0, 3], b"aa"),
+        (0..1, &[0, 1], b"aa"),
+    ] {
+        let refused = chunks.put(&key, range, offsets, data);
+        assert!(matches!(refused, Err(Error::Offsets { .. })), "{offsets:?}: {refused:?}");
+    }
+    let refused = chunks.put(&key, 3..3, &[0], b"");
+    assert!(matches!(refused, Err(Error::Range { .. })), "{refused:?}");
+    let mut short = [0; 3];
+    chunks.put(&key, 0..2, &[0, 2, 4], b"aabb").expect("a put");
+    let refused = chunks.get_into(&key, 0..2, &mut short);
+    assert!(matches!(refused, Err(Error::Buffer { expected: 4, found: 3 })), "{refused:?}");
+}
+
+#[test]
+fn a_put_larger_than_a_segment_is_split_and_spliced() {
+    let case = Case::new();
+    let chunks = case.open();
+    let object = chunks.blocks("file:///a", "1", 6_500_000, 300_000).expect("an object");
+    let data = pattern(3, 0..6_500_000);
+    let stored = object.put(0, &data).expect("a put");
+    assert_eq!((stored.stored, stored.not_kept), (22, None));
+    let view = object.view(0..6_500_000).expect("a view").found().expect("all of it");
+    assert!(view.slices().count() > 1 && view.intact());
+    assert_eq!(view.to_vec(), data);
+    for range in [0..1, 299_999..300_001, 1_000_000..6_400_000, 6_499_999..6_500_000] {
+        let found = object.get(range.clone()).expect("a get").found().expect("all of it");
+        assert_eq!(found, data[range.start as usize..range.end as usize]);
+        let view = object.view(range.clone()).expect("a view").found().expect("all of it");
+        assert_eq!(view.to_vec(), found);
+        assert_eq!(view.len(), range.end - range.start);
+    }
+}
+
+#[test]
+fn blocks_that_are_not_whole_are_not_stored() {
+    let case = Case::new();
+    let chunks = case.open();
+    let object = chunks.blocks("a", "1", 35, 10).expect("an object");
+    assert_eq!(object.put(5, &pattern(2, 5..18)).expect("a put").stored, 0);
+    assert_eq!(object.put(5, &pattern(2, 5..25)).expect("a put").stored, 1);
+    assert_eq!(object.missing(0..35).expect("a look"), [0..10, 20..35]);
+    assert_eq!(object.put(29, &pattern(2, 29..35)).expect("a put").stored, 1);
+    assert_eq!(object.get(31..35).expect("a get"), Lookup::Found(pattern(2, 31..35)));
+    assert!(matches!(object.put(30, &[0; 6]), Err(Error::Range { .. })), "beyond the end");
+}
+
+#[test]
+fn another_validator_never_mixes_with_the_first() {
+    let case = Case::new();
+    let chunks = case.open();
+    let old = chunks.blocks("a", "\"1\"", 2000, 1000).expect("an object");
+    let new = chunks.blocks("a", "\"2\"", 2000, 1000).expect("an object");
+    old.put(0, &[1; 2000]).expect("a put");
+    assert_eq!(new.missing(0..2000).expect("a look"), [0..2000]);
+    new.put(1000, &[2; 1000]).expect("a put");
+    assert_eq!(new.get(0..2000).expect("a get"), Lookup::Missing(vec![0..1000]));
+    assert_eq!(old.get(0..2000).expect("a get"), Lookup::Found(vec![1; 2000]));
+}
+
+#[test]
+fn objects_are_listed_pinned_verified_and_removed() {
+    let case = Case::new();
+    let chunks = case.open();
+    let object = chunks.blocks("https://host/a b", "\"x\"", 2500, 1000).expect("an object");
+    object.put(1000, &[7; 1500]).expect("a put");
+    let named = Key::named("n").expect("a key");
+    chunks.put_until(&named, 0..1, &[0, 3], b"abc", u64::MAX - 5).expect("a put");
+    chunks.pin(&named, true).expect("a pin");
+    let list = chunks.list();
+    let told: Vec<_> =
+        list.iter().map(|o| (o.key.clone(), o.chunks, o.bytes, o.expiry, o.pinned)).collect();
+    let mut expected =
+        vec![(object.key().clone(), 2, 1500, 0, false), (named.clone(), 1, 3, u64::MAX - 5, true)];
+    expected.sort();
+    assert_eq!(told, expected);
+    let Described::Blocks { address, validator, .. } = object.key().describe() else {
+        panic!("blocks")
+    };
+    assert_eq!((&address[..], &validator[..]), ("https://host/a b", "\"x\""));
+    let verified = chunks.verify();
+    assert_eq!((verified.good, verified.good_bytes, verified.damaged), (3, 1503, 0));
+    assert_eq!(chunks.remove(object.key()), 2);
+    assert_eq!(object.missing(0..2500).expect("a look"), [0..2500]);
+    assert_eq!(chunks.list().len(), 1);
+    chunks.clear().expect("room");
+    assert_eq!(chunks.list().len(), 1, "what is pinned stays");
+    chunks.pin(&named, false).expect("a pin");
+    chunks.clear().expect("room");
+    assert!(chunks.list().is_empty());
+}
+
+#[test]
+fn the_limit_of_a_folder_is_that_of_whoever_set_it_last() {
+    let case = Case::new();
+    drop(case.open());
+    let chunks = case.open_with(&Options::new());
+    assert_eq!(chunks.stat().limit, 16 << 20);
+    chunks.set_limit(32 << 20).expect("a limit");
+    assert_eq!(case.open_with(&Options::new()).stat().limit, 32 << 20);
+}
+
+#[cfg(feature = "blake3")]
+#[test]
+fn content_is_named_by_its_hash() {
+    let case = Case::new();
+    let chunks = case.open();
+    let (hash, stored) = chunks.put_content(b"some bytes").expect("a put");
+    assert_eq!(stored.stored, 1);
+    assert_eq!(chunks.get_content(&hash).expect("a get").as_deref(), Some(&b"some bytes"[..]));
+    assert!(matches!(chunks.put_content_as(&hash, b"others"), Err(Error::Content)));
+    assert_eq!(chunks.put_content_as(&hash, b"some bytes").expect("a put").present, 1);
+    assert_eq!(chunks.get_content(&[0; 32]).expect("a get"), None);
+}

@@ -1,0 +1,68 @@
+use crate::{Case, pattern};
+use nuthatch_chunks::{Key, Lookup, TaskChunks};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// The least executor.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+#[test]
+fn tasks_put_and_get_on_other_threads() {
+    let case = Case::new();
+    let tasks = TaskChunks::new(Arc::new(case.open()), 2).expect("threads");
+    let key = Key::named("a").expect("a key");
+    let puts: Vec<_> = (0..20)
+        .map(|chunk| {
+            let data = pattern(chunk, 0..1000);
+            tasks.put(key.clone(), chunk..chunk + 1, vec![0, 1000], data)
+        })
+        .collect();
+    for put in puts {
+        assert_eq!(block_on(put).expect("a put").stored, 1);
+    }
+    let read = block_on(tasks.get(key.clone(), 0..20)).expect("a get").found().expect("all");
+    let expected: Vec<_> = (0..20).flat_map(|chunk| pattern(chunk, 0..1000)).collect();
+    assert_eq!(read.data, expected);
+    assert_eq!(block_on(tasks.get(key, 19..21)).expect("a get"), Lookup::Missing(vec![20..21]));
+    let own = std::thread::current().id();
+    assert_ne!(block_on(tasks.run(|_| std::thread::current().id())), own);
+}
+
+#[test]
+fn a_task_waits_for_the_fetch_of_another() {
+    let case = Case::new();
+    let chunks = Arc::new(case.open());
+    let key = Key::named("a").expect("a key");
+    let mine = chunks.claim(&key, &[0..1]).mine;
+    let theirs = chunks.claim(&key, &[0..1]).theirs;
+    let thread = std::thread::spawn(move || {
+        for ticket in mine {
+            ticket.finish(nuthatch_chunks::Fetched::Stored);
+        }
+    });
+    for waiting in theirs {
+        assert_eq!(block_on(waiting), nuthatch_chunks::Fetched::Stored);
+    }
+    thread.join().expect("it ends");
+}

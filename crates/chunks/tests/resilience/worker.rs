@@ -1,0 +1,136 @@
+//! What each process does: puts and gets, and compares every byte.
+
+use crate::{LIMIT, Random};
+use nuthatch_chunks::{Check, Chunks, Error, Key, Lookup, Options};
+use std::io::{Read, Write, stdin, stdout};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Objects, and chunks of each: several times what the folder holds.
+const OBJECTS: u64 = 40;
+const CHUNKS: u64 = 24;
+
+/// The length of a chunk.
+fn len_of(object: u64, chunk: u64) -> usize {
+    (1 + (object * 7919 + chunk * 104_729) % 90_000) as usize
+}
+
+/// Appends the bytes of a chunk.
+fn append(object: u64, chunk: u64, out: &mut Vec<u8>) {
+    let mut state = object << 32 | chunk | 1 << 60;
+    let len = len_of(object, chunk);
+    let end = out.len() + len;
+    while out.len() < end {
+        state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+        let word = (state ^ state >> 29).to_le_bytes();
+        out.extend_from_slice(&word[..word.len().min(end - out.len())]);
+    }
+}
+
+fn bytes(object: u64, range: std::ops::Range<u64>) -> (Vec<u8>, Vec<u64>) {
+    let (mut data, mut offsets) = (Vec::new(), vec![0]);
+    for chunk in range {
+        append(object, chunk, &mut data);
+        offsets.push(data.len() as u64);
+    }
+    (data, offsets)
+}
+
+/// Works until nobody listens any more.
+pub(crate) fn work(folder: &Path, seed: u64) -> ExitCode {
+    let options = Options::new().limit(LIMIT).check(Check::Always);
+    let chunks = match Chunks::open(folder, &options) {
+        Ok(chunks) => chunks,
+        // Too many wanted it at once, or it was damaged in just this moment: no wrong byte.
+        Err(error) => {
+            println!("{error}");
+            return ExitCode::SUCCESS;
+        }
+    };
+    let over = Arc::new(AtomicBool::new(false));
+    let told = over.clone();
+    std::thread::spawn(move || {
+        let _ = stdin().read(&mut [0]);
+        told.store(true, Ordering::Relaxed);
+    });
+    let mut random = Random::new(seed);
+    let (mut done, mut hits) = (0_u64, 0_u64);
+    while !over.load(Ordering::Relaxed) {
+        match step(&chunks, &mut random) {
+            Ok(hit) => hits += u64::from(hit),
+            Err(error) => {
+                eprintln!("worker {seed} after {done} operations: {error}");
+                return ExitCode::FAILURE;
+            }
+        }
+        done += 1;
+        if done.is_multiple_of(16) && writeln!(stdout(), "{done} {hits}").is_err() {
+            break;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// One operation. Whether it found what it looked for.
+fn step(chunks: &Chunks, random: &mut Random) -> Result<bool, String> {
+    let object = random.below(OBJECTS).min(random.below(OBJECTS));
+    let start = random.below(CHUNKS);
+    let end = (start + 1 + random.below(6)).min(CHUNKS);
+    let key = Key::named(format!("object {object}")).map_err(|e| e.to_string())?;
+    let range = start..end;
+    let (expected, offsets) = bytes(object, range.clone());
+    match random.below(100) {
+        0..30 => match chunks.put(&key, range.clone(), &offsets, &expected) {
+            Ok(_) => Ok(false),
+            // Whoever damages the index may have it replaced while it is waited for.
+            Err(Error::Folder(_)) => Ok(false),
+            Err(error) => Err(format!("a put of {object} {range:?}: {error}")),
+        },
+        30..60 => {
+            let mut out = vec![0; expected.len()];
+            let found =
+                chunks.get_into(&key, range.clone(), &mut out).map_err(|e| e.to_string())?;
+            match found {
+                Lookup::Found(found) if found != offsets || out != expected => {
+                    Err(format!("wrong bytes of {object} {range:?}"))
+                }
+                Lookup::Found(_) => Ok(true),
+                Lookup::Missing(missing) => within(&missing, &range),
+            }
+        }
+        60..98 => {
+            let view = chunks.view(&key, range.clone()).map_err(|e| e.to_string())?;
+            let Lookup::Found(view) = view else { return within(view.missing(), &range) };
+            let found = view.to_vec();
+            // A byte that is flipped under a view shows in it, and a file that is cut off is zero
+            // from there on, which the view knows. Anything else would be another place of the
+            // cache.
+            let wrong = found.iter().zip(&expected).filter(|(a, b)| a != b).count();
+            let explained = found.len() == expected.len() && (wrong <= 8 || !view.intact());
+            if explained { Ok(true) } else { Err(format!("a wrong view of {object} {range:?}")) }
+        }
+        98 => {
+            chunks.remove(&key);
+            Ok(false)
+        }
+        _ => {
+            chunks.list();
+            Ok(false)
+        }
+    }
+}
+
+/// Whether it was a hit, which it was not: what is missing lies within what was asked for, in
+/// order.
+fn within(missing: &[std::ops::Range<u64>], range: &std::ops::Range<u64>) -> Result<bool, String> {
+    let inside = missing
+        .iter()
+        .all(|part| part.start < part.end && part.start >= range.start && part.end <= range.end);
+    let ordered = missing.windows(2).all(|pair| pair[0].end < pair[1].start);
+    if inside && ordered && !missing.is_empty() {
+        return Ok(false);
+    }
+    Err(format!("{missing:?} is missing of {range:?}"))
+}

@@ -1,0 +1,94 @@
+//! What can go wrong.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// The result of this crate's operations.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why something was not done.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused.
+    Io {
+        /// What was tried, such as `open`.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// An option is out of its range.
+    Options {
+        /// The option's name.
+        option: &'static str,
+        /// What it may be.
+        expected: String,
+        /// What it was.
+        found: String,
+    },
+    /// The index was written by a newer version of this crate.
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// The version that is read here.
+        expected: u32,
+        /// The version of the file.
+        found: u32,
+    },
+    /// Another process had the folder for itself for longer than the patience of the options.
+    Busy {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Something given is longer or shorter than it may be.
+    Length {
+        /// `part`, `label` or `parts`.
+        what: &'static str,
+        /// Its length in bytes, or how many there are.
+        len: u64,
+        /// The least and the greatest length.
+        range: (u64, u64),
+    },
+}
+
+impl Error {
+    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self::Io { action, path: path.into(), source }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { action, path, source } => {
+                write!(f, "cannot {action} {}: {source}", path.display())
+            }
+            Self::Options { option, expected, found } => {
+                write!(f, "{option}: expected {expected}, found {found}")
+            }
+            Self::Version { path, expected, found } => write!(
+                f,
+                "{}: expected version {expected} of the index, found {found}",
+                path.display()
+            ),
+            Self::Busy { path } => {
+                write!(f, "{}: another process has the folder to itself", path.display())
+            }
+            Self::Length { what, len, range: (least, most) } => {
+                write!(f, "{what}: expected {least} to {most}, found {len}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! `docs/formats/segments.md` and the code, compared.
+
+use crate::layout::{
+    INDEX_NAME, INDEX_NEW, PINS_NAME, PINS_NEW, index, pins, record, segment, slot, word,
+};
+use std::collections::BTreeMap;
+
+const PAGE: &str = include_str!("../../../docs/formats/segments.md");
+
+/// The rows of the table under a heading.
+fn rows(heading: &str) -> Vec<Vec<String>> {
+    let (_, rest) = PAGE.split_once(&format!("## {heading}\n")).expect("the heading");
+    let section = rest.split("\n## ").next().unwrap_or(rest);
+    let lines = section.lines().filter(|line| line.starts_with("| "));
+    let cells =
+        |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
+    lines.skip(1).map(cells).collect()
+}
+
+fn expect(heading: &str, expected: &[(&str, usize)]) {
+    let offset = |row: &Vec<String>| (row[2].clone(), row[0].parse().expect("an offset"));
+    let found: BTreeMap<String, usize> = rows(heading).iter().map(offset).collect();
+    let expected = expected.iter().map(|(name, offset)| ((*name).to_owned(), *offset));
+    assert_eq!(found, expected.collect(), "{heading}");
+}
+
+#[test]
+fn fields_lie_where_the_page_says() {
+    expect(
+        "The header of the index",
+        &[
+            ("magic", index::MAGIC_AT),
+            ("version", index::VERSION),
+            ("slots", index::SLOTS),
+            ("sets", index::SETS),
+            ("check", index::CHECK),
+            ("retired", index::RETIRED),
+            ("dirty", index::DIRTY),
+            ("next", index::NEXT),
+            ("turn", index::TURN),
+            ("limit", index::LIMIT),
+            ("least_free", index::LEAST_FREE),
+            ("settings_check", index::SETTINGS_CHECK),
+            ("evicted", index::EVICTED),
+            ("moved", index::MOVED),
+        ],
+    );
+    expect(
+        "A row of the table",
+        &[
+            ("number", slot::NUMBER),
+            ("file", slot::FILE),
+            ("counted", slot::COUNTED),
+            ("state", slot::STATE),
+            ("turn", slot::TURN),
+            ("check", slot::CHECK),
+        ],
+    );
+    expect(
+        "The header of a segment",
+        &[
+            ("magic", segment::MAGIC_AT),
+            ("version", segment::VERSION),
+            ("number", segment::NUMBER),
+            ("salt", segment::SALT),
+            ("boot", segment::BOOT),
+            ("check", segment::CHECK),
+        ],
+    );
+    expect(
+        "The head of a record",
+        &[
+            ("magic", record::MAGIC_AT),
+            ("head_len", record::HEAD_LEN),
+            ("check", record::CHECK),
+            ("name", record::NAME),
+            ("first", record::FIRST),
+            ("expiry", record::EXPIRY),
+            ("data_len", record::DATA_LEN),
+            ("parts", record::PARTS),
+            ("label_len", record::LABEL_LEN),
+            ("label", record::LABEL),
+        ],
+    );
+    expect("The list of pins", &[("magic", 0), ("check", pins::CHECK), ("names", pins::NAMES)]);
+}
+
+#[test]
+fn bits_of_a_word_are_those_of_the_page() {
+    let bits = |from: u32, len: u32| format!("{from} to {}", from + len - 1);
+    let found: Vec<_> = rows("A word of the index").into_iter().map(|row| row[0].clone()).collect();
+    let expected = [
+        bits(0, word::OFFSET_BITS),
+        bits(word::SLOT_SHIFT, word::SLOT_BITS),
+        bits(word::TAG_SHIFT, word::TAG_BITS),
+        bits(word::USES_SHIFT, word::USES_BITS),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn names_magics_and_states_are_those_of_the_page() {
+    let names: Vec<_> =
+        rows("Files").into_iter().map(|row| row[0].trim_matches('`').to_owned()).collect();
+    let segment = crate::folder::segment_name(1);
+    assert_eq!(names, [INDEX_NAME, INDEX_NEW, &segment, PINS_NAME, PINS_NEW]);
+    let magic = |heading: &str, expected: &[u8]| {
+        let text = format!("`{}`", String::from_utf8_lossy(expected));
+        assert_eq!(rows(heading)[0][3], text, "{heading}");
+    };
+    magic("The header of the index", index::MAGIC);
+    magic("The header of a segment", segment::MAGIC);
+    magic("The list of pins", pins::MAGIC);
+    assert_eq!(rows("The head of a record")[0][3], format!("`{:X}`", record::MAGIC));
+    assert!(PAGE.starts_with(&format!("# A folder of segments, version {}", index::VERSION_NOW)));
+    let state = format!(
+        "{} free, {} writing, {} sealed; {} is added",
+        slot::FREE,
+        slot::WRITING,
+        slot::SEALED,
+        slot::KEPT
+    );
+    assert!(rows("A row of the table")[3][3].starts_with(&state));
+    let sizes = format!("`{} + {} * slots`", index::HEADER_LEN, slot::LEN);
+    assert!(PAGE.contains(&sizes) && PAGE.contains(&format!("{} for each set", index::SET_LEN)));
+    assert!(PAGE.contains(&format!("A set has {} words", index::WAYS)));
+}

@@ -1,0 +1,86 @@
+//! Locks that the system takes back when their holder dies.
+//!
+//! One on the folder, for whoever changes the account. Two on bytes of a segment: its writer has
+//! the one as long as it may append, everybody who lends its bytes out shares the other.
+
+use rustix::fs::{FlockOperation, flock};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The bytes of a segment that locks are put on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Byte {
+    /// Whoever appends has it alone.
+    Writer = 0,
+    /// Whoever lends bytes out shares it; whoever frees the bytes has it alone.
+    Lent = 1,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Mode {
+    Shared,
+    Alone,
+    None,
+}
+
+/// Takes a lock on a byte of a file, or gives it back, without waiting. False if somebody else
+/// has it. The lock belongs to the open file, not to the process.
+pub(crate) fn on_byte(file: &File, byte: Byte, mode: Mode) -> io::Result<bool> {
+    let kind = match mode {
+        Mode::Shared => libc::F_RDLCK,
+        Mode::Alone => libc::F_WRLCK,
+        Mode::None => libc::F_UNLCK,
+    };
+    let lock = libc::flock {
+        l_type: kind as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: byte as libc::off_t,
+        l_len: 1,
+        l_pid: 0,
+    };
+    // SAFETY: the descriptor is open as long as `file` is borrowed, and the call only reads `lock`.
+    let status = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) };
+    if status == 0 {
+        return Ok(true);
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::EAGAIN | libc::EACCES) => Ok(false),
+        _ => Err(error),
+    }
+}
+
+/// A lock on a folder; dropping it gives it back.
+#[derive(Debug)]
+pub(crate) struct FolderLock(Arc<File>);
+
+impl FolderLock {
+    /// Waits for the lock, but no longer than `patience`: the holder may have been stopped. `None`
+    /// if somebody else has it still.
+    pub(crate) fn take(folder: &Arc<File>, patience: Duration) -> io::Result<Option<Self>> {
+        let began = Instant::now();
+        let mut pause = Duration::from_micros(50);
+        loop {
+            match flock(folder.as_fd(), FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Some(Self(folder.clone()))),
+                Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if began.elapsed() >= patience {
+                return Ok(None);
+            }
+            std::thread::park_timeout(pause);
+            pause = (pause * 2).min(Duration::from_millis(2));
+        }
+    }
+}
+
+impl Drop for FolderLock {
+    fn drop(&mut self) {
+        // A child that was forked meanwhile has a copy of the descriptor; so closing is not enough.
+        let _ = flock(self.0.as_fd(), FlockOperation::Unlock);
+    }
+}

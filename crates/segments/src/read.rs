@@ -1,0 +1,330 @@
+//! Reading parts: copied out with a call to the system, or lent from the map.
+
+use crate::id::Id;
+use crate::index::Index;
+use crate::options::Check;
+use crate::record::{Head, checksum, known};
+use crate::segment::{Lent, Segment};
+use crate::segments::Segments;
+use crate::sets::Place;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A record that was found.
+pub struct Found<'a> {
+    pub(crate) segments: &'a Segments,
+    pub(crate) index: &'a Index,
+    pub(crate) segment: Arc<Segment>,
+    pub(crate) head: Arc<Head>,
+    pub(crate) place: Place,
+}
+
+/// Why bytes were not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// The segment was evicted since the record was found.
+    Gone,
+    /// The bytes of the part with this number are damaged. It is no longer there.
+    Damaged(u64),
+}
+
+impl Found<'_> {
+    /// The numbers of the parts that the record has.
+    #[inline]
+    pub fn numbers(&self) -> Range<u64> {
+        self.head.first..self.head.first + self.head.parts.len() as u64
+    }
+
+    /// Whether the part with a number is there: the record has it, and this process has not found
+    /// it damaged.
+    #[inline]
+    pub fn has(&self, number: u64) -> bool {
+        let part = self.head.position(number);
+        part.is_some_and(|part| self.head.known[part].load(Ordering::Relaxed) != known::BAD)
+    }
+
+    /// How many bytes the part with a number has. Zero if it is not in the record.
+    #[inline]
+    pub fn len_of(&self, number: u64) -> u64 {
+        self.head.position(number).map_or(0, |part| {
+            let range = self.head.range(part);
+            range.end - range.start
+        })
+    }
+
+    /// The length of all parts but the last of the record, which is no longer, if they have one.
+    #[inline]
+    pub fn uniform(&self) -> Option<u64> {
+        self.head.uniform
+    }
+
+    /// The numbers from one on that are there, as far as the record has them: see [`Found::has`].
+    pub fn run(&self, from: u64) -> Range<u64> {
+        let end = self.numbers().end;
+        if self.head.all_good.load(Ordering::Relaxed) {
+            return from..end;
+        }
+        from..(from..end).find(|number| !self.has(*number)).unwrap_or(end)
+    }
+
+    /// The checksum of the part with a number.
+    pub fn sum_of(&self, number: u64) -> Option<u64> {
+        self.head.position(number).map(|part| self.head.parts[part].sum)
+    }
+
+    /// Where the bytes of a part begin in the data of the record.
+    #[inline]
+    pub fn start_of(&self, number: u64) -> u64 {
+        self.head.position(number).map_or(0, |part| self.head.range(part).start)
+    }
+
+    /// When the record expires, in milliseconds since 1970; zero for never.
+    pub fn expiry(&self) -> u64 {
+        self.head.expiry
+    }
+
+    /// Counts a use of parts: what was used is evicted later. Uses that follow each other closely
+    /// count as one.
+    pub fn count_use(&self, numbers: Range<u64>) {
+        let now = self.index.now() as u32;
+        let recent = |used: &AtomicU32| now.wrapping_sub(used.load(Ordering::Relaxed)) <= 1;
+        if recent(&self.head.all_used) {
+            return;
+        }
+        if numbers == self.numbers() {
+            self.head.all_used.store(now, Ordering::Relaxed);
+        }
+        for number in numbers {
+            let Some(part) = self.head.position(number) else { continue };
+            let used = &self.head.used[part];
+            if !recent(used) {
+                used.store(now, Ordering::Relaxed);
+                self.index.sets().count_use(Id::new(self.head.name, number).hash(), self.place);
+            }
+        }
+    }
+
+    fn check(&self) -> Check {
+        match self.segments.options.check {
+            Check::Never if self.segment.doubtful => Check::Once,
+            check => check,
+        }
+    }
+
+    /// Whether no part is to be compared with its checksum.
+    fn need_not_check(&self, check: Check) -> bool {
+        check != Check::Always && self.head.all_good.load(Ordering::Relaxed)
+    }
+
+    /// Whether the bytes of a part are to be compared with their checksum.
+    fn to_check(&self, check: Check, part: usize) -> Result<bool, Unread> {
+        match self.head.known[part].load(Ordering::Relaxed) {
+            known::BAD => Err(Unread::Damaged(self.head.first + part as u64)),
+            known::GOOD => Ok(check == Check::Always),
+            _ => Ok(check != Check::Never),
+        }
+    }
+
+    /// The parts of which bytes lie in a range of the data.
+    fn parts(&self, range: &Range<u64>) -> Range<usize> {
+        let parts = &self.head.parts;
+        let first = parts.partition_point(|part| part.end <= range.start);
+        let last = parts.partition_point(|part| part.end < range.end);
+        first..(last + 1).min(parts.len())
+    }
+
+    /// Copies bytes from an offset of the record's data on. Parts are checked as the options say.
+    pub fn read(&self, start: u64, out: &mut [u8]) -> Result<(), Unread> {
+        let range = start..start + out.len() as u64;
+        if out.is_empty() {
+            return Ok(());
+        }
+        let parts = self.parts(&range);
+        if range.end > self.head.data_len() {
+            return Err(Unread::Gone);
+        }
+        let check = self.check();
+        let mut any = false;
+        if !self.need_not_check(check) {
+            for part in parts.clone() {
+                any |= self.to_check(check, part)?;
+            }
+        }
+        let read = if any {
+            self.read_checked(check, parts, &range, out)
+        } else if self.segment.read(self.head.data_at + start, out) {
+            Ok(())
+        } else {
+            Err(Unread::Damaged(self.head.first + parts.start as u64))
+        };
+        self.settle(read)
+    }
+
+    /// Tells damage from eviction: what was read while the segment went is not what was written.
+    fn settle(&self, read: Result<(), Unread>) -> Result<(), Unread> {
+        if self.index.table().number(self.place.slot) != self.segment.number {
+            return Err(Unread::Gone);
+        }
+        if let Err(Unread::Damaged(number)) = read {
+            self.damaged(number);
+        }
+        read
+    }
+
+    #[cold]
+    fn damaged(&self, number: u64) {
+        let Some(part) = self.head.position(number) else { return };
+        let before = self.head.known[part].swap(known::BAD, Ordering::SeqCst);
+        self.head.all_good.store(false, Ordering::SeqCst);
+        if before != known::BAD {
+            self.segments.counts.damaged();
+            self.index.sets().remove(Id::new(self.head.name, number).hash(), self.place);
+        }
+    }
+
+    fn read_checked(
+        &self,
+        check: Check,
+        parts: Range<usize>,
+        range: &Range<u64>,
+        out: &mut [u8],
+    ) -> Result<(), Unread> {
+        let mut rest = out;
+        for part in parts {
+            let whole = self.head.range(part);
+            let wanted = whole.start.max(range.start)..whole.end.min(range.end);
+            let (here, later) = rest.split_at_mut((wanted.end - wanted.start) as usize);
+            rest = later;
+            let to_check = self.to_check(check, part)?;
+            let bad = Unread::Damaged(self.head.first + part as u64);
+            let read = |start: u64, out: &mut [u8]| {
+                self.segment.read(self.head.data_at + start, out).then_some(()).ok_or(bad)
+            };
+            if !to_check {
+                read(wanted.start, here)?;
+            } else if wanted == whole {
+                read(wanted.start, here)?;
+                self.compare(part, here)?;
+            } else {
+                let mut all = vec![0; (whole.end - whole.start) as usize];
+                read(whole.start, &mut all)?;
+                self.compare(part, &all)?;
+                let from = (wanted.start - whole.start) as usize;
+                here.copy_from_slice(&all[from..from + here.len()]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the bytes of a part with its checksum.
+    fn compare(&self, part: usize, bytes: &[u8]) -> Result<(), Unread> {
+        if checksum(bytes) != self.head.parts[part].sum {
+            return Err(Unread::Damaged(self.head.first + part as u64));
+        }
+        if self.head.known[part].swap(known::GOOD, Ordering::Relaxed) != known::GOOD {
+            let all = || self.head.known.iter().all(|k| k.load(Ordering::SeqCst) == known::GOOD);
+            if all() {
+                self.head.all_good.store(true, Ordering::SeqCst);
+                // Another thread may have found one of them damaged in between.
+                self.head.all_good.fetch_and(all(), Ordering::SeqCst);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lends bytes of the record's data. `Ok(None)` if they cannot be mapped: then they can be
+    /// read.
+    pub fn lend(&self, range: Range<u64>) -> Result<Option<Slice>, Unread> {
+        if range.start >= range.end || range.end > self.head.data_len() {
+            return Err(Unread::Gone);
+        }
+        let Some(lent) = self.segment.lend() else { return Ok(None) };
+        let at = self.head.data_at;
+        let in_file = at + range.start..at + range.end;
+        // In this order: see `Lent`.
+        if self.index.table().number(self.place.slot) != self.segment.number {
+            return Err(Unread::Gone);
+        }
+        // Once is enough: who cuts a file off later is found out by the guard.
+        if !self.head.long_enough.load(Ordering::Relaxed) {
+            if !lent.has(&in_file) {
+                return Ok(None);
+            }
+            let whole = lent.has(&(at..at + self.head.data_len()));
+            self.head.long_enough.store(whole, Ordering::Relaxed);
+        } else if lent.lost() {
+            return Ok(None);
+        }
+        let checked = self.check_lent(&lent, &range);
+        self.settle(checked)?;
+        Ok(Some(Slice { lent, in_file }))
+    }
+
+    fn check_lent(&self, lent: &Lent, range: &Range<u64>) -> Result<(), Unread> {
+        let check = self.check();
+        if self.need_not_check(check) {
+            return Ok(());
+        }
+        for part in self.parts(range) {
+            if self.to_check(check, part)? {
+                let whole = self.head.range(part);
+                let at = self.head.data_at;
+                let in_file = at + whole.start..at + whole.end;
+                let bad = Unread::Damaged(self.head.first + part as u64);
+                if !lent.has(&in_file) {
+                    return Err(bad);
+                }
+                self.compare(part, lent.bytes(&in_file))?;
+                if lent.lost() {
+                    return Err(bad);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares a part with its checksum, whatever is known of it.
+    pub fn verify(&self, number: u64) -> Result<(), Unread> {
+        let Some(part) = self.head.position(number) else { return Err(Unread::Gone) };
+        let range = self.head.range(part);
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        let read = if self.segment.read(self.head.data_at + range.start, &mut bytes) {
+            self.compare(part, &bytes)
+        } else {
+            Err(Unread::Damaged(number))
+        };
+        self.settle(read)
+    }
+}
+
+/// Bytes that are lent from a mapped segment. They stay as they are while this lives, even if the
+/// segment is evicted; its disk space comes back when the last of them goes.
+pub struct Slice {
+    lent: Lent,
+    in_file: Range<u64>,
+}
+
+impl Slice {
+    /// Whether the bytes are still those of the file. False if somebody who is no process of this
+    /// crate cut the file off under the map: then some of them are zeros.
+    pub fn intact(&self) -> bool {
+        !self.lent.lost()
+    }
+}
+
+impl std::ops::Deref for Slice {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.lent.bytes(&self.in_file)
+    }
+}
+
+impl std::fmt::Debug for Slice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let len = self.in_file.end - self.in_file.start;
+        f.debug_struct("Slice").field("len", &len).finish_non_exhaustive()
+    }
+}

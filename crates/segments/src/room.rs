@@ -1,0 +1,332 @@
+//! Making room: which segment goes, what of it stays.
+//!
+//! New segments and those that hold what was used stand in two queues. While new ones have more
+//! than a tenth of the bytes, the oldest of them goes, otherwise the oldest of the others; so what
+//! is put once and never read again passes through without pushing out what is read. Of a segment
+//! that goes, records that were used are moved; one of which most was used stays as it is, for
+//! another round.
+
+use crate::error::Result;
+use crate::folder::segment_name;
+use crate::id::Id;
+use crate::layout::index as at;
+use crate::lock::{Byte, Mode, on_byte};
+use crate::pins;
+use crate::record::{Head, Record};
+use crate::segment::Segment;
+use crate::segments::Segments;
+use crate::sets::Place;
+use crate::table::{Row, State};
+use crate::turn::{Turn, read_all};
+use rustix::fs::OFlags;
+use std::collections::BTreeSet;
+use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
+
+/// The share of all bytes that new segments have before the others go: one in so many.
+const NEW_SHARE: u64 = 10;
+
+/// What a search for room has found out.
+#[derive(Default)]
+struct Search {
+    pins: BTreeSet<[u8; 16]>,
+    /// Slots that stay: looked at already, or full of what is pinned.
+    stay: BTreeSet<u32>,
+    /// Nothing is left that was not used: what was used goes now too.
+    forced: bool,
+    freed: u64,
+}
+
+/// A record of a segment that goes.
+struct Live {
+    offset: u64,
+    head: Head,
+    pinned: bool,
+}
+
+impl Segments {
+    /// Evicts so many bytes because the disk is full. Whether any were.
+    pub(crate) fn free_disk(&self, bytes: u64) -> Result<bool> {
+        let Some(mut turn) = self.turn()? else { return Ok(false) };
+        turn.seal_orphans();
+        let mut search = turn.search();
+        let wanted = bytes.max(turn.segment_len());
+        while search.freed < wanted && turn.evict_one(&mut search, false)? {}
+        Ok(search.freed > 0)
+    }
+}
+
+impl Turn<'_> {
+    fn search(&self) -> Search {
+        Search { pins: pins::load(&self.of.folder), ..Search::default() }
+    }
+
+    /// Bytes that are in use or reserved.
+    pub(crate) fn used(&self) -> u64 {
+        let others = self.alone.others;
+        let rows = self.index.table().rows();
+        rows.fold(others, |sum, (_, row)| sum.saturating_add(row.counted))
+    }
+
+    /// Makes room for so many bytes and a slot. What is `kept` may use the last segment's worth, so
+    /// that there is always somewhere to move things to.
+    pub(crate) fn room(&mut self, need: u64, kept: bool) -> Result<bool> {
+        let slack = if kept { 0 } else { self.segment_len() + 8192 };
+        let most = self.settings.limit.saturating_sub(need.saturating_add(slack));
+        let short = self.short_of_disk(need);
+        let fits = |turn: &Self, freed: u64| {
+            turn.used() <= most && turn.index.table().free_slot().is_some() && freed >= short
+        };
+        if fits(self, 0) {
+            return Ok(true);
+        }
+        self.seal_orphans();
+        let mut search = self.search();
+        // The last way out of the account: those who write the last segments are alive.
+        while !fits(self, search.freed) {
+            if !self.evict_one(&mut search, kept && need > 0)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// How many bytes of disk are missing for so many more.
+    fn short_of_disk(&self, need: u64) -> u64 {
+        if self.settings.least_free == 0 {
+            return 0;
+        }
+        let available = self.of.options.disk.available(self.of.folder.file().as_fd());
+        let wanted = self.settings.least_free.saturating_add(need).saturating_add(self.unwritten());
+        wanted.saturating_sub(available.unwrap_or(0))
+    }
+
+    /// Evicts one segment. False if none is left that may go. What is pinned is moved unless this
+    /// is itself the search for where to move things.
+    fn evict_one(&mut self, search: &mut Search, nested: bool) -> Result<bool> {
+        while let Some((slot, row)) = self.victim(search) {
+            let Some(segment) = self.of.segment(self.index, slot) else {
+                self.evict(slot, &row, search);
+                return Ok(true);
+            };
+            if self.reclaim(slot, &row, &segment, search, nested)? {
+                self.evict(slot, &row, search);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Who goes next.
+    fn victim(&self, search: &mut Search) -> Option<(u32, Row)> {
+        let table = self.index.table();
+        loop {
+            let sealed = table.rows().filter(|(_, row)| row.state == State::Sealed);
+            let (mut new, mut all) = (0, 0);
+            let mut oldest: [Option<(u32, Row)>; 2] = [None, None];
+            for (slot, row) in sealed {
+                all += row.counted;
+                new += if row.kept { 0 } else { row.counted };
+                let place = &mut oldest[usize::from(row.kept)];
+                let older = place.is_none_or(|(_, found)| row.turn < found.turn);
+                if older && !search.stay.contains(&slot) && self.moving != Some(slot) {
+                    *place = Some((slot, row));
+                }
+            }
+            let [oldest_new, oldest_kept] = oldest;
+            let found = if new * NEW_SHARE > all {
+                oldest_new.or(oldest_kept)
+            } else {
+                oldest_kept.or(oldest_new)
+            };
+            if found.is_some() || search.forced {
+                return found;
+            }
+            search.forced = true;
+            search.stay.clear();
+        }
+    }
+
+    /// Saves what is to be saved of a segment and takes the rest out of the index. False if the
+    /// segment stays.
+    fn reclaim(
+        &mut self,
+        slot: u32,
+        row: &Row,
+        segment: &Segment,
+        search: &mut Search,
+        nested: bool,
+    ) -> Result<bool> {
+        let now = self.of.options.clock.now_ms();
+        let sets = self.index.sets();
+        let (mut all, mut saved, mut pinned_bytes) = (0, 0, 0);
+        let mut live = Vec::new();
+        let mut dead = Vec::new();
+        segment.walk(|offset, head| {
+            let place = Place { slot, offset };
+            let mut hot = 0;
+            let mut here = 0;
+            for part in 0..head.parts.len() {
+                let hash = Id::new(head.name, head.first + part as u64).hash();
+                let len = head.range(part).end - head.range(part).start;
+                let uses = sets.uses(hash, place);
+                here += if uses.is_some() { len } else { 0 };
+                hot += if uses.is_some_and(|uses| uses > 0) { len } else { 0 };
+            }
+            all += head.data_len();
+            let there = here > 0 && !head.expired(now);
+            let pinned = there && search.pins.contains(&head.name);
+            let worth = there && !search.forced && hot * 4 >= head.data_len();
+            if pinned || worth {
+                saved += head.data_len();
+                pinned_bytes += if pinned { head.data_len() } else { 0 };
+                live.push(Live { offset, head, pinned });
+            } else {
+                dead.push((offset, head));
+            }
+        });
+        // In the midst of moving there is nowhere to move to: what is not pinned goes.
+        let stays = saved * 2 > all || nested && pinned_bytes > 0;
+        if stays && (!search.forced || pinned_bytes > 0) {
+            self.let_stay(slot, row, &live);
+            search.stay.insert(slot);
+            return Ok(false);
+        }
+        self.moving = Some(slot).filter(|_| !nested).or(self.moving);
+        let saved = nested || self.save(slot, segment, &live)?;
+        self.moving = self.moving.filter(|_| nested);
+        if !saved {
+            search.stay.insert(slot);
+            return Ok(false);
+        }
+        let rest = live.into_iter().map(|live| (live.offset, live.head));
+        for (offset, head) in dead.into_iter().chain(rest) {
+            let place = Place { slot, offset };
+            for part in 0..head.parts.len() {
+                let hash = Id::new(head.name, head.first + part as u64).hash();
+                sets.remove(hash, place);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Another round for a segment, at the end of the queue of those that hold what was used.
+    fn let_stay(&mut self, slot: u32, row: &Row, live: &[Live]) {
+        let sets = self.index.sets();
+        for Live { offset, head, .. } in live {
+            for part in 0..head.parts.len() {
+                let hash = Id::new(head.name, head.first + part as u64).hash();
+                sets.forget_use(hash, Place { slot, offset: *offset });
+            }
+        }
+        let turn = self.next(at::TURN);
+        let table = self.index.table();
+        self.changing(|| table.set_row(slot, &Row { kept: true, turn, ..*row }));
+    }
+
+    /// Moves records. False if one that is pinned could not be.
+    fn save(&mut self, slot: u32, segment: &Segment, live: &[Live]) -> Result<bool> {
+        for Live { offset, head, pinned } in live {
+            let old = Place { slot, offset: *offset };
+            if !self.save_record(old, segment, head)? && *pinned {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn save_record(&mut self, old: Place, segment: &Segment, head: &Head) -> Result<bool> {
+        // A record that cannot be read is none.
+        let Some(data) = read_all(segment, head.data_at, head.data_len()) else { return Ok(true) };
+        let record = Record {
+            name: head.name,
+            first: head.first,
+            label: &head.label,
+            expiry: head.expiry,
+            parts: &head.parts,
+            data: &data,
+        };
+        let len = record.len();
+        let process = std::process::id();
+        let generation = self.of.generation();
+        let own = |open: &crate::append::Appender| {
+            open.process == process && open.generation == generation
+        };
+        let mut open = self.alone.kept.take().filter(own);
+        let mut space = open.as_mut().and_then(|open| open.take(len));
+        if space.is_none() {
+            if let Some(full) = open.take() {
+                self.seal(full);
+            }
+            let Ok(mut begun) = self.begin(len, true)? else { return Ok(false) };
+            space = begun.take(len);
+            open = Some(begun);
+        }
+        self.alone.kept = open;
+        let Some(space) = space else { return Ok(false) };
+        if self.of.write_at(&space, &record).is_err() {
+            return Ok(false);
+        }
+        let new = Place { slot: space.slot, offset: space.offset };
+        let moved = self.index.word(at::MOVED);
+        moved.fetch_add(len, Ordering::Relaxed);
+        for part in 0..head.parts.len() {
+            let hash = Id::new(head.name, head.first + part as u64).hash();
+            self.index.sets().lead_on(hash, old, new);
+        }
+        Ok(true)
+    }
+
+    /// Removes a segment. From the moment its number is gone nobody begins to read it; its bytes go
+    /// at once unless somebody has them lent.
+    fn evict(&mut self, slot: u32, row: &Row, search: &mut Search) {
+        let table = self.index.table();
+        let folder = &self.of.folder;
+        let name = segment_name(row.file);
+        self.changing(|| {
+            table.set_number(slot, 0);
+            if let Ok(file) = folder.open_file(&name, OFlags::RDWR)
+                && on_byte(&file, Byte::Lent, Mode::Alone).unwrap_or(false)
+            {
+                let _ = file.set_len(0);
+            }
+            if folder.remove(&name).is_ok() {
+                table.set_row(slot, &Row::FREE);
+            }
+        });
+        search.stay.insert(slot);
+        search.freed += row.counted;
+        self.index.word(at::EVICTED).fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Evicts everything but what is pinned and what live processes append to, or until no more
+    /// than so many bytes are used.
+    pub(crate) fn shrink(&mut self, to: u64) -> Result<()> {
+        self.seal_orphans();
+        let mut search = self.search();
+        search.forced = to == 0;
+        while self.used() > to && self.evict_one(&mut search, false)? {}
+        Ok(())
+    }
+
+    /// Evicts the segments that hold nothing which is there.
+    pub(crate) fn drop_dead(&mut self) {
+        let now = self.of.options.clock.now_ms();
+        let mut search = Search::default();
+        let rows: Vec<_> = self.index.table().rows().collect();
+        for (slot, row) in rows.into_iter().filter(|(_, row)| row.state == State::Sealed) {
+            let Some(segment) = self.of.segment(self.index, slot) else { continue };
+            let mut live = false;
+            let sets = self.index.sets();
+            segment.walk(|offset, head| {
+                let parts = 0..head.parts.len() as u64;
+                let mut hashes = parts.map(|part| Id::new(head.name, head.first + part).hash());
+                let place = Place { slot, offset };
+                live |= !head.expired(now) && hashes.any(|hash| sets.uses(hash, place).is_some());
+            });
+            if !live {
+                self.evict(slot, &row, &mut search);
+            }
+        }
+    }
+}

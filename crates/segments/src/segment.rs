@@ -1,0 +1,263 @@
+//! A segment that is open for reading.
+
+use crate::folder::{Folder, segment_name};
+use crate::layout::{GRAIN, record, segment as at};
+use crate::lock::{Byte, Mode, on_byte};
+use crate::map::Bytes;
+use crate::record::{Head, decode, length_of_head};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use std::collections::HashMap;
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Heads that are remembered for each segment; all are forgotten when there are more.
+const HEADS_MOST: usize = 4096;
+/// Bytes that are read for a head at first: few heads are longer.
+const HEAD_USUAL: usize = 1024;
+/// Bytes that are looked through at a time for a head.
+const WINDOW: usize = 64 << 10;
+
+/// Why a segment could not be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// There is no such file.
+    Missing,
+    /// It is no segment, or not the one that its name says.
+    Damaged,
+    /// The system refused.
+    System,
+}
+
+/// The header of a new segment.
+pub(crate) fn header(number: u64, salt: u64, boot: u64) -> [u8; at::HEADER_LEN] {
+    let mut bytes = [0; at::HEADER_LEN];
+    let mut put = |at: usize, from: &[u8]| bytes[at..at + from.len()].copy_from_slice(from);
+    put(at::MAGIC_AT, at::MAGIC);
+    put(at::VERSION, &at::VERSION_NOW.to_le_bytes());
+    put(at::NUMBER, &number.to_le_bytes());
+    put(at::SALT, &salt.to_le_bytes());
+    put(at::BOOT, &boot.to_le_bytes());
+    let check = xxh3_64(&bytes[..at::CHECK]);
+    bytes[at::CHECK..].copy_from_slice(&check.to_le_bytes());
+    bytes
+}
+
+/// The salt and the boot of a segment, if these bytes are its header.
+fn read_header(bytes: &[u8; at::HEADER_LEN], number: u64) -> Option<(u64, u64)> {
+    let word = |at: usize| bytes[at..at + 8].try_into().ok().map(u64::from_le_bytes);
+    let version = u32::from_le_bytes(bytes[at::VERSION..at::VERSION + 4].try_into().ok()?);
+    let good = bytes[..at::VERSION] == *at::MAGIC
+        && version == at::VERSION_NOW
+        && word(at::NUMBER)? == number
+        && word(at::CHECK)? == xxh3_64(&bytes[..at::CHECK]);
+    if good { Some((word(at::SALT)?, word(at::BOOT)?)) } else { None }
+}
+
+/// What is the same for all segments that are opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opening {
+    /// Stands for the time since the machine was started.
+    pub(crate) boot: u64,
+    /// Whether maps are watched.
+    pub(crate) guard: bool,
+    /// By how much a file may still grow.
+    pub(crate) growth: u64,
+}
+
+/// A segment that is open for reading.
+pub(crate) struct Segment {
+    pub(crate) number: u64,
+    pub(crate) salt: u64,
+    /// Written before the machine last started: nobody knows how much of it reached the disk.
+    pub(crate) doubtful: bool,
+    file: File,
+    guard: bool,
+    /// Who opened it: a fork shares the locks and must not give them back.
+    process: u32,
+    /// Bytes by which the file may still grow.
+    growth: u64,
+    heads: RwLock<HashMap<u64, Arc<Head>>>,
+    bytes: OnceLock<Option<Bytes>>,
+    /// How many have the bytes lent.
+    lent: Mutex<usize>,
+}
+
+impl Segment {
+    pub(crate) fn open(folder: &Folder, number: u64, opening: &Opening) -> Result<Self, Refusal> {
+        let file =
+            folder.open_file(&segment_name(number), OFlags::RDONLY).map_err(|e| match e {
+                Errno::NOENT => Refusal::Missing,
+                Errno::LOOP => Refusal::Damaged,
+                _ => Refusal::System,
+            })?;
+        let mut bytes = [0; at::HEADER_LEN];
+        file.read_exact_at(&mut bytes, 0).map_err(|_| Refusal::Damaged)?;
+        let (salt, wrote) = read_header(&bytes, number).ok_or(Refusal::Damaged)?;
+        Ok(Self {
+            number,
+            salt,
+            doubtful: wrote != opening.boot,
+            file,
+            guard: opening.guard,
+            process: std::process::id(),
+            growth: opening.growth,
+            heads: RwLock::default(),
+            bytes: OnceLock::new(),
+            lent: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn file_len(&self) -> u64 {
+        self.file.metadata().map_or(0, |metadata| metadata.len())
+    }
+
+    /// Reads all of a buffer. False if the file has not so many bytes or the system refuses.
+    pub(crate) fn read(&self, offset: u64, out: &mut [u8]) -> bool {
+        self.file.read_exact_at(out, offset).is_ok()
+    }
+
+    /// The head at an offset. `None` if there is none that is right.
+    #[inline]
+    pub(crate) fn head(&self, offset: u64) -> Option<Arc<Head>> {
+        let heads = self.heads.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(head) = heads.get(&offset) {
+            return Some(head.clone());
+        }
+        drop(heads);
+        self.head_from_file(offset)
+    }
+
+    #[cold]
+    fn head_from_file(&self, offset: u64) -> Option<Arc<Head>> {
+        let head = Arc::new(self.read_head(offset)?);
+        let mut heads = self.heads.write().unwrap_or_else(PoisonError::into_inner);
+        if heads.len() >= HEADS_MOST {
+            heads.clear();
+        }
+        // Another thread may have been quicker, and may know of the bytes already.
+        Some(heads.entry(offset).or_insert(head).clone())
+    }
+
+    /// Reads a head without remembering it.
+    pub(crate) fn read_head(&self, offset: u64) -> Option<Head> {
+        if offset < at::HEADER_LEN as u64 {
+            return None;
+        }
+        let mut short = [0; HEAD_USUAL];
+        let read = self.file.read_at(&mut short, offset).ok()?;
+        let found = &short[..read];
+        let len = length_of_head(found)?;
+        if len <= read {
+            return decode(found, self.salt, offset, self.number);
+        }
+        let mut long = vec![0; len];
+        self.file.read_exact_at(&mut long, offset).ok()?;
+        decode(&long, self.salt, offset, self.number)
+    }
+
+    /// All records from the beginning on, with their offsets. What is no record is skipped: a write
+    /// that did not end, or damage. Answers whether nothing had to be skipped.
+    pub(crate) fn walk(&self, mut visit: impl FnMut(u64, Head)) -> bool {
+        let end = self.file_len();
+        let mut offset = at::HEADER_LEN as u64;
+        let mut whole = true;
+        while offset < end {
+            if let Some(head) = self.read_head(offset) {
+                let next = head.end();
+                visit(offset, head);
+                offset = next;
+            } else {
+                whole = false;
+                match self.next_magic(offset + GRAIN, end) {
+                    Some(next) => offset = next,
+                    None => break,
+                }
+            }
+        }
+        whole
+    }
+
+    /// The next place where a head may be.
+    fn next_magic(&self, from: u64, end: u64) -> Option<u64> {
+        let mut window = vec![0; WINDOW];
+        let mut offset = from;
+        while offset < end {
+            let read = self.file.read_at(&mut window, offset).ok().filter(|read| *read > 0)?;
+            let grains = window[..read].chunks(GRAIN as usize);
+            let magic = record::MAGIC.to_le_bytes();
+            if let Some(grain) = grains.into_iter().position(|grain| grain.starts_with(&magic)) {
+                return Some(offset + grain as u64 * GRAIN);
+            }
+            offset += WINDOW as u64;
+        }
+        None
+    }
+
+    /// The bytes, mapped, as long as somebody has the lock for lending. `None` if the system
+    /// refuses or somebody is about to free them. The caller must look at the slot's number after
+    /// this: see [`Lent`].
+    pub(crate) fn lend(self: &Arc<Self>) -> Option<Lent> {
+        if self.process != std::process::id() {
+            return None;
+        }
+        let mut lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner);
+        if *lent == 0 && !on_byte(&self.file, Byte::Lent, Mode::Shared).unwrap_or(false) {
+            return None;
+        }
+        *lent += 1;
+        drop(lent);
+        Some(Lent(self.clone()))
+    }
+
+    fn mapped(&self) -> Option<&Bytes> {
+        let map = || {
+            // Addresses to spare, since the file may still grow.
+            let len = (self.file_len() + self.growth).next_multiple_of(1 << 20);
+            let len = usize::try_from(len).ok()?;
+            Bytes::map(&self.file, len, self.guard).ok().flatten()
+        };
+        self.bytes.get_or_init(map).as_ref()
+    }
+}
+
+/// Holds the lock for lending, shared by all of this process that lend bytes of a segment.
+///
+/// Whoever evicts a segment first takes its number out of the slot and then asks for the lock
+/// alone: if he gets it, he frees the bytes at once, otherwise they are freed when the last one
+/// that lends them ends. So bytes stay if the number is still there after the lock was taken.
+pub(crate) struct Lent(Arc<Segment>);
+
+impl Lent {
+    /// Whether the file has bytes of a range, and they are mapped.
+    pub(crate) fn has(&self, range: &Range<u64>) -> bool {
+        let mapped = self.0.mapped().filter(|bytes| !bytes.lost());
+        let end = mapped.map_or(0, |bytes| bytes.len() as u64);
+        range.end <= end && range.end <= self.0.file_len()
+    }
+
+    /// Bytes of the file. Empty if they are not mapped.
+    #[inline]
+    pub(crate) fn bytes(&self, range: &Range<u64>) -> &[u8] {
+        let mapped = self.0.mapped();
+        mapped.map_or(&[], |bytes| bytes.slice(range.start as usize..range.end as usize))
+    }
+
+    /// Whether the file was cut off under the map.
+    pub(crate) fn lost(&self) -> bool {
+        self.0.mapped().is_none_or(Bytes::lost)
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let mut lent = self.0.lent.lock().unwrap_or_else(PoisonError::into_inner);
+        *lent -= 1;
+        if *lent == 0 && self.0.process == std::process::id() {
+            let _ = on_byte(&self.0.file, Byte::Lent, Mode::None);
+        }
+    }
+}

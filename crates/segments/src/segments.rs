@@ -1,0 +1,326 @@
+//! A folder of segments, as one process sees it.
+
+use crate::append::Appender;
+use crate::error::Result;
+use crate::folder::Folder;
+use crate::id::Id;
+use crate::index::Index;
+use crate::lock::FolderLock;
+use crate::options::{Options, part_most};
+use crate::read::Found;
+use crate::segment::{Opening, Refusal, Segment};
+use crate::stats::Counts;
+use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Indexes that a process opens one after the other; then it keeps nothing and finds nothing.
+const INDEXES: usize = 64;
+
+/// A folder of segments. Shared by all threads of a process, as the folder is by processes.
+pub struct Segments {
+    pub(crate) folder: Folder,
+    pub(crate) options: Options,
+    pub(crate) opening: Opening,
+    /// All indexes that were opened: one that was replaced may still be read by some thread, so
+    /// none goes before the end.
+    indexes: Box<[OnceLock<Index>]>,
+    current: AtomicUsize,
+    /// Where this process appends. Taken before `alone`.
+    pub(crate) writer: Mutex<Option<Appender>>,
+    /// What only the thread has that has the folder to itself.
+    pub(crate) alone: Mutex<Alone>,
+    pub(crate) counts: Counts,
+    /// Segments open for reading, and where the search for one to close goes on.
+    open: AtomicUsize,
+    hand: AtomicUsize,
+}
+
+/// What only the thread has that has the folder to itself.
+#[derive(Default)]
+pub(crate) struct Alone {
+    /// Where this process puts what it saves from eviction.
+    pub(crate) kept: Option<Appender>,
+    /// The folder as it is locked, and by which process: a fork that locked the same open file
+    /// would have the lock of its parent.
+    lock: Option<(u32, Arc<File>)>,
+    /// Whether this process has compared the table with the folder, and how many segments ago.
+    pub(crate) settled: Option<u32>,
+    /// What the folder counted then beside its segments.
+    pub(crate) others: u64,
+}
+
+impl Alone {
+    /// Waits for the lock of the folder.
+    pub(crate) fn lock(
+        &mut self,
+        folder: &Folder,
+        patience: Duration,
+    ) -> std::io::Result<Option<FolderLock>> {
+        let process = std::process::id();
+        let file = match &self.lock {
+            Some((owner, file)) if *owner == process => file.clone(),
+            _ => {
+                let file = Arc::new(folder.open_again()?);
+                self.lock = Some((process, file.clone()));
+                file
+            }
+        };
+        FolderLock::take(&file, patience)
+    }
+}
+
+impl Segments {
+    /// Opens a folder; makes what is missing. Takes no longer for a big one than for a small one,
+    /// unless its index is missing or damaged: then it is made from the segments.
+    pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
+        options.validate()?;
+        let folder = Folder::open(path.as_ref())?;
+        let growth = options.segment_len.unwrap_or(64 << 20);
+        let segments = Self {
+            folder,
+            options: options.clone(),
+            opening: Opening { boot: boot(), guard: options.guard, growth },
+            indexes: (0..INDEXES).map(|_| OnceLock::new()).collect(),
+            current: AtomicUsize::new(0),
+            writer: Mutex::default(),
+            alone: Mutex::default(),
+            counts: Counts::default(),
+            open: AtomicUsize::new(0),
+            hand: AtomicUsize::new(0),
+        };
+        if let Some(index) = Index::open(&segments.folder, options.guard)? {
+            let _ = segments.indexes[0].set(index);
+        }
+        segments.settle_options()?;
+        Ok(segments)
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The options that it was opened with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// How long one part may be, under the limit of the folder.
+    pub fn part_most(&self) -> u64 {
+        let settings = self.index().and_then(Index::settings);
+        part_most(settings.map_or(crate::options::LIMIT_LEAST, |settings| settings.limit))
+    }
+
+    /// How many bytes one process reserves at once; a good measure for how much to put at once.
+    pub fn segment_len(&self) -> u64 {
+        let settings = self.index().and_then(Index::settings);
+        let limit = settings.map_or(crate::options::LIMIT_LEAST, |settings| settings.limit);
+        crate::options::segment_len(&self.options, limit)
+    }
+
+    /// The index that is in use. `None` if it is damaged and somebody is making another one.
+    #[inline]
+    pub(crate) fn index(&self) -> Option<&Index> {
+        let index = self.indexes[self.current.load(Ordering::Acquire)].get();
+        match index {
+            Some(index) if index.in_use() => Some(index),
+            _ => self.index_again(),
+        }
+    }
+
+    /// How many indexes were opened before the one that is in use.
+    pub(crate) fn generation(&self) -> usize {
+        self.current.load(Ordering::Acquire)
+    }
+
+    #[cold]
+    fn index_again(&self) -> Option<&Index> {
+        // Nobody who reads waits: if another thread or process is at it, this read is a miss.
+        let alone = self.alone.try_lock().ok()?;
+        if let Some(index) = self.reopen() {
+            return Some(index);
+        }
+        let turn = self.turn_with(alone, Duration::ZERO).ok().flatten()?;
+        Some(turn.index)
+    }
+
+    /// Opens the index that is there now, if it is another one and good.
+    pub(crate) fn reopen(&self) -> Option<&Index> {
+        let now = self.indexes[self.generation()].get();
+        if let Some(index) = now.filter(|index| index.is_current(&self.folder)) {
+            return Some(index);
+        }
+        let index = Index::open(&self.folder, self.options.guard).ok().flatten()?;
+        if !index.in_use() || index.settings().is_none() {
+            return None;
+        }
+        self.adopt_index(index)
+    }
+
+    /// Has all threads use another index from now on. `None` if there were too many.
+    pub(crate) fn adopt_index(&self, index: Index) -> Option<&Index> {
+        let next = (self.generation()..INDEXES).find(|&next| self.indexes[next].get().is_none())?;
+        let _ = self.indexes[next].set(index);
+        self.current.store(next, Ordering::Release);
+        self.indexes[next].get()
+    }
+
+    /// An index that was opened.
+    pub(crate) fn index_of(&self, generation: usize) -> Option<&Index> {
+        self.indexes.get(generation)?.get()
+    }
+
+    /// The index that was in use last, whatever its state.
+    pub(crate) fn last_index(&self) -> Option<&Index> {
+        self.indexes[self.generation()].get()
+    }
+
+    pub(crate) fn lock_alone(&self) -> MutexGuard<'_, Alone> {
+        self.alone.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn lock_writer(&self) -> MutexGuard<'_, Option<Appender>> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks a part up. `None` if it is not there, or not under this label.
+    #[inline]
+    pub fn find(&self, id: &Id, label: &[u8]) -> Option<Found<'_>> {
+        let index = self.index()?;
+        let hash = id.hash();
+        for (_, place) in index.sets().of(hash) {
+            let Some(segment) = self.segment(index, place.slot) else { continue };
+            let Some(head) = segment.head(place.offset) else {
+                self.damaged_head(index, hash, place, &segment);
+                continue;
+            };
+            let there = head.holds(id, label) && !head.known_bad(id.number);
+            if !there || head.expired(self.now_for(&head)) {
+                continue;
+            }
+            return Some(Found { segments: self, index, segment, head, place });
+        }
+        None
+    }
+
+    fn now_for(&self, head: &crate::record::Head) -> u64 {
+        if head.expiry == 0 { 0 } else { self.options.clock.now_ms() }
+    }
+
+    #[cold]
+    fn damaged_head(
+        &self,
+        index: &Index,
+        hash: u64,
+        place: crate::sets::Place,
+        segment: &Arc<Segment>,
+    ) {
+        // The slot may have another segment by now; then nothing is damaged.
+        if index.table().number(place.slot) == segment.number {
+            self.counts.damaged();
+        }
+        index.sets().remove(hash, place);
+    }
+
+    /// The segment that may be read in a slot.
+    #[inline]
+    pub(crate) fn segment(&self, index: &Index, slot: u32) -> Option<Arc<Segment>> {
+        let number = index.table().number(slot);
+        if number == 0 {
+            return None;
+        }
+        let open = index.segments[slot as usize].read().unwrap_or_else(PoisonError::into_inner);
+        match &*open {
+            Some(segment) if segment.number == number => Some(segment.clone()),
+            _ => {
+                drop(open);
+                self.open_segment(index, slot, number)
+            }
+        }
+    }
+
+    #[cold]
+    fn open_segment(&self, index: &Index, slot: u32, number: u64) -> Option<Arc<Segment>> {
+        let segment = match Segment::open(&self.folder, number, &self.opening) {
+            Ok(segment) => Arc::new(segment),
+            Err(refusal) => {
+                if refusal != Refusal::System && index.table().number(slot) == number {
+                    self.counts.damaged();
+                }
+                return None;
+            }
+        };
+        let place = &index.segments[slot as usize];
+        let before = place.write().unwrap_or_else(PoisonError::into_inner).replace(segment.clone());
+        if before.is_none() && self.open.fetch_add(1, Ordering::Relaxed) >= self.options.open_files
+        {
+            self.close_one(index, slot);
+        }
+        Some(segment)
+    }
+
+    /// Closes a segment that is open for reading, the next one in turn.
+    fn close_one(&self, index: &Index, but: u32) {
+        for _ in 0..index.segments.len() {
+            let slot = self.hand.fetch_add(1, Ordering::Relaxed) % index.segments.len();
+            if slot == but as usize {
+                continue;
+            }
+            let closed =
+                index.segments[slot].write().unwrap_or_else(PoisonError::into_inner).take();
+            if closed.is_some() {
+                self.open.fetch_sub(1, Ordering::Relaxed);
+                return;
+            }
+        }
+    }
+
+    /// Takes a part out. Its bytes go when their segment does.
+    pub fn remove(&self, id: &Id) {
+        if let Some(index) = self.index() {
+            let hash = id.hash();
+            for (_, place) in index.sets().of(hash) {
+                let segment = self.segment(index, place.slot);
+                let head = segment.and_then(|segment| segment.head(place.offset));
+                if head.is_none_or(|head| head.holds(id, &head.label)) {
+                    index.sets().remove(hash, place);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Segments {
+    fn drop(&mut self) {
+        let full = self.lock_writer().take();
+        let Ok(Some(mut turn)) = self.turn() else { return };
+        let kept = turn.alone.kept.take();
+        let process = std::process::id();
+        for open in full.into_iter().chain(kept).filter(|open| open.process == process) {
+            turn.seal(open);
+        }
+    }
+}
+
+impl std::fmt::Debug for Segments {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Segments").field("path", &self.path()).finish_non_exhaustive()
+    }
+}
+
+/// A number that the system makes up.
+pub(crate) fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// Stands for the time since the machine was started. Where it cannot be told, nothing that is
+/// there already counts as written since.
+fn boot() -> u64 {
+    let id = std::fs::read("/proc/sys/kernel/random/boot_id");
+    id.map_or_else(|_| random(), |id| xxh3_64(&id))
+}

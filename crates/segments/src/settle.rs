@@ -1,0 +1,146 @@
+//! Comparing the table with the folder: what a process that died left behind, what somebody
+//! deleted, copied in or damaged, and everything when the index is new.
+
+use crate::error::Result;
+use crate::folder::{Entry, Folder, segment_name, segment_number};
+use crate::id::Id;
+use crate::index::Index;
+use crate::layout::{INDEX_NAME, INDEX_NEW, PINS_NEW, index as at};
+use crate::lock::{Byte, Mode, on_byte};
+use crate::segment::{Opening, Segment};
+use crate::sets::Place;
+use crate::table::{Row, State};
+use crate::turn::{Turn, counted};
+use rustix::fs::OFlags;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+/// How far the number of the next segment may be ahead of the last one: beyond that, it is damaged.
+pub(crate) const NEXT_AHEAD: u64 = 1 << 40;
+
+/// What the folder itself counts, with its index.
+pub(crate) fn own_bytes(folder: &Folder, index: &Index) -> u64 {
+    folder.own_bytes() + counted(index.geometry.file_len())
+}
+
+/// What a file counts that is no segment.
+pub(crate) fn other_bytes(entry: &Entry) -> u64 {
+    if entry.name == INDEX_NAME { 0 } else { counted(entry.taken.max(entry.len)) }
+}
+
+impl Turn<'_> {
+    /// Puts the table right.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        let index = self.index;
+        index.word(at::DIRTY).store(1, Ordering::Release);
+        let entries = self.of.folder.list()?;
+        let mut others = own_bytes(&self.of.folder, index);
+        let mut files = BTreeMap::new();
+        for entry in &entries {
+            match segment_number(&entry.name).filter(|_| entry.is_file) {
+                Some(number) => {
+                    files.insert(number, entry.len);
+                }
+                None => others += self.other(entry),
+            }
+        }
+        self.alone.others = others;
+        let greatest = files.keys().next_back().copied().unwrap_or(0);
+        let next = index.word(at::NEXT).load(Ordering::Relaxed);
+        if next <= greatest || next - greatest > NEXT_AHEAD {
+            index.word(at::NEXT).store(greatest + 1, Ordering::Relaxed);
+        }
+        self.settle_rows(&mut files);
+        for (&number, &len) in &files {
+            self.adopt(number, len);
+        }
+        self.alone.settled = Some(0);
+        index.word(at::DIRTY).store(0, Ordering::Release);
+        self.room(0, true)?;
+        Ok(())
+    }
+
+    /// What a file counts that is no segment; what nobody needs is removed.
+    fn other(&self, entry: &Entry) -> u64 {
+        let left = [INDEX_NEW, PINS_NEW].contains(&entry.name.as_str());
+        if left && self.of.folder.remove(&entry.name).is_ok() { 0 } else { other_bytes(entry) }
+    }
+
+    /// Looks at all rows; the files that they have are taken out of `files`.
+    fn settle_rows(&mut self, files: &mut BTreeMap<u64, u64>) {
+        let table = self.index.table();
+        let mut gone = vec![false; table.slots as usize];
+        let mut any_gone = false;
+        for slot in 0..table.slots {
+            let row = table.row(slot);
+            let number = table.number(slot);
+            let here = row.filter(|row| row.state != State::Free);
+            if row == Some(Row::FREE) && number == 0 {
+                continue;
+            }
+            let len = here.and_then(|row| files.get(&row.file).copied());
+            if let (Some(row), Some(len), true) = (here, len, number != 0) {
+                files.remove(&row.file);
+                if number != row.file {
+                    table.set_number(slot, row.file);
+                }
+                // Somebody may have cut it off, or made it longer.
+                let changed = match row.state {
+                    State::Sealed => row.counted != counted(len),
+                    _ => row.counted < counted(len),
+                };
+                if changed {
+                    table.set_row(slot, &Row { counted: counted(len), ..row });
+                }
+                continue;
+            }
+            // Half made, half evicted, deleted, or a row that is damaged: then the file, if there
+            // is one, is looked at below as one that nobody knows.
+            table.set_number(slot, 0);
+            if let Some(row) = here.filter(|_| number == 0)
+                && self.of.folder.remove(&segment_name(row.file)).is_ok()
+            {
+                files.remove(&row.file);
+            }
+            table.set_row(slot, &Row::FREE);
+            gone[slot as usize] = true;
+            any_gone = true;
+        }
+        if any_gone {
+            self.index.sets().sweep(&gone);
+        }
+    }
+
+    /// Enters a segment that the table does not know, with all its parts; removes it if it is none.
+    fn adopt(&mut self, number: u64, len: u64) {
+        let table = self.index.table();
+        let remove = || self.of.folder.remove(&segment_name(number));
+        let Some(slot) = table.free_slot() else {
+            let _ = remove();
+            return;
+        };
+        let opening: &Opening = &self.of.opening;
+        let Ok(segment) = Segment::open(&self.of.folder, number, opening) else {
+            let _ = remove();
+            return;
+        };
+        let file = self.of.folder.open_file(&segment_name(number), OFlags::RDWR);
+        let free =
+            file.is_ok_and(|file| on_byte(&file, Byte::Writer, Mode::Alone).unwrap_or(false));
+        // Whoever writes it still notices that the index is another one, and begins a new segment.
+        let state = if free { State::Sealed } else { State::Writing };
+        let reserved = if free { len } else { len.max(self.segment_len()) };
+        let turn = self.next(at::TURN);
+        let row = Row { file: number, counted: counted(reserved), state, kept: false, turn };
+        table.set_row(slot, &row);
+        table.set_number(slot, number);
+        let sets = self.index.sets();
+        segment.walk(|offset, head| {
+            let place = Place { slot, offset };
+            for part in 0..head.parts.len() {
+                let id = Id::new(head.name, head.first + part as u64);
+                sets.insert(id.hash(), place, 0, |place| table.number(place.slot) == 0);
+            }
+        });
+    }
+}

@@ -1,0 +1,201 @@
+//! All of a folder: what is in it, whether it is whole, and taking much of it away. Others go on
+//! reading and writing meanwhile.
+
+use crate::error::Result;
+use crate::folder::segment_number;
+use crate::id::Id;
+use crate::index::Index;
+use crate::layout::index as at;
+use crate::pins;
+use crate::read::Found;
+use crate::segments::Segments;
+use crate::sets::Place;
+use crate::settle::{other_bytes, own_bytes};
+use crate::stats::Stat;
+use crate::table::State;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Parts that were found, in one record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Listed {
+    /// Their name.
+    pub name: [u8; 16],
+    /// What the name stands for.
+    pub label: Vec<u8>,
+    /// The number of each part that is there, and how many bytes it has.
+    pub parts: Vec<(u64, u64)>,
+    /// When they expire, in milliseconds since 1970; zero for never.
+    pub expiry: u64,
+}
+
+/// What a look at every byte found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Verified {
+    /// Parts that are as they were written.
+    pub good: u64,
+    /// Their bytes.
+    pub good_bytes: u64,
+    /// Parts that are not; they are no longer there.
+    pub damaged: u64,
+    /// Segments with bytes that are no record: damage, or a write that did not end.
+    pub torn: u64,
+}
+
+impl Segments {
+    /// How things stand.
+    pub fn stat(&self) -> Stat {
+        let [damaged, not_kept, written_bytes, rebuilt] = self.counts.load();
+        let mut stat = Stat { damaged, not_kept, written_bytes, rebuilt, ..Stat::default() };
+        let Some(index) = self.index() else { return stat };
+        if let Some(settings) = index.settings() {
+            (stat.limit, stat.least_free) = (settings.limit, settings.least_free);
+        }
+        for (_, row) in index.table().rows() {
+            stat.segments += 1;
+            stat.segment_bytes += row.counted;
+            stat.writing += u64::from(row.state == State::Writing);
+        }
+        stat.used = stat.segment_bytes + self.others(index);
+        stat.evicted = index.word(at::EVICTED).load(Ordering::Relaxed);
+        stat.moved_bytes = index.word(at::MOVED).load(Ordering::Relaxed);
+        (stat.parts, stat.parts_most) = index.sets().fill();
+        stat
+    }
+
+    /// What the folder counts beside its segments.
+    fn others(&self, index: &Index) -> u64 {
+        let entries = self.folder.list().unwrap_or_default();
+        let others = entries.iter().filter(|entry| segment_number(&entry.name).is_none());
+        others.map(other_bytes).sum::<u64>() + own_bytes(&self.folder, index)
+    }
+
+    /// All records with the parts of them that are there.
+    pub fn list(&self, mut visit: impl FnMut(Listed)) {
+        self.each(|found, _| {
+            let Some(found) = found else { return };
+            let parts = found.numbers().filter(|number| Self::leads_to(&found, *number));
+            let parts: Vec<_> = parts.map(|number| (number, found.len_of(number))).collect();
+            if !parts.is_empty() {
+                let head = &found.head;
+                let (label, expiry) = (head.label.to_vec(), head.expiry);
+                visit(Listed { name: head.name, label, parts, expiry });
+            }
+        });
+    }
+
+    /// Looks at every byte that is there. What is damaged is no longer there afterwards.
+    pub fn verify(&self) -> Verified {
+        let mut verified = Verified::default();
+        self.each(|found, whole| {
+            verified.torn += u64::from(!whole);
+            let Some(found) = found else { return };
+            for number in found.numbers().filter(|number| Self::leads_to(&found, *number)) {
+                match found.verify(number) {
+                    Ok(()) => {
+                        verified.good += 1;
+                        verified.good_bytes += found.len_of(number);
+                    }
+                    Err(crate::Unread::Damaged(_)) => verified.damaged += 1,
+                    Err(crate::Unread::Gone) => {}
+                }
+            }
+        });
+        verified
+    }
+
+    fn leads_to(found: &Found<'_>, number: u64) -> bool {
+        let hash = Id::new(found.head.name, number).hash();
+        found.index.sets().uses(hash, found.place).is_some()
+    }
+
+    /// Visits every record that has not expired; after those of a segment, whether it was whole.
+    fn each(&self, mut visit: impl FnMut(Option<Found<'_>>, bool)) {
+        let Some(index) = self.index() else { return };
+        for slot in 0..index.geometry.slots {
+            let Some(segment) = self.segment(index, slot) else { continue };
+            let now = self.options.clock.now_ms();
+            let whole = segment.walk(|offset, head| {
+                if !head.expired(now) {
+                    let place = Place { slot, offset };
+                    let (segment, head) = (segment.clone(), Arc::new(head));
+                    visit(Some(Found { segments: self, index, segment, head, place }), true);
+                }
+            });
+            let there = index.table().number(slot) == segment.number;
+            visit(None, whole || !there);
+        }
+    }
+
+    /// Evicts what has expired, then more until no more than so many bytes are used. Answers how
+    /// many are.
+    pub fn prune(&self, to: Option<u64>) -> Result<u64> {
+        self.end_writing();
+        let Some(mut turn) = self.turn()? else {
+            return Err(crate::Error::Busy { path: self.path().to_owned() });
+        };
+        turn.seal_orphans();
+        turn.drop_dead();
+        if let Some(to) = to {
+            turn.shrink(to.max(1))?;
+        }
+        Ok(turn.used())
+    }
+
+    /// Evicts everything but what is pinned and what other processes are writing to. Answers how
+    /// many bytes are still used.
+    pub fn clear(&self) -> Result<u64> {
+        self.end_writing();
+        let Some(mut turn) = self.turn()? else {
+            return Err(crate::Error::Busy { path: self.path().to_owned() });
+        };
+        turn.shrink(0)?;
+        Ok(turn.used())
+    }
+
+    /// Lets go of the segments that this process appends to.
+    fn end_writing(&self) {
+        drop(self.lock_writer().take());
+        drop(self.lock_alone().kept.take());
+    }
+
+    /// Has the parts of a name stay when others are evicted, or no longer.
+    pub fn pin(&self, name: [u8; 16], pinned: bool) -> Result<()> {
+        let Some(mut turn) = self.turn()? else {
+            return Err(crate::Error::Busy { path: self.path().to_owned() });
+        };
+        let mut names = pins::load(&self.folder);
+        let changed = if pinned { names.insert(name) } else { names.remove(&name) };
+        if !changed {
+            return Ok(());
+        }
+        let most = crate::layout::pins::MOST;
+        if names.len() > most {
+            let (len, range) = (names.len() as u64, (0, most as u64));
+            return Err(crate::Error::Length { what: "pins", len, range });
+        }
+        pins::store(&self.folder, &names)?;
+        turn.settle()
+    }
+
+    /// The names that are pinned.
+    pub fn pinned(&self) -> BTreeSet<[u8; 16]> {
+        pins::load(&self.folder)
+    }
+
+    /// Changes the limit for all processes.
+    pub fn set_limit(&self, bytes: u64) -> Result<()> {
+        let options = self.options.clone().limit(bytes);
+        options.validate()?;
+        let Some(mut turn) = self.turn()? else {
+            return Err(crate::Error::Busy { path: self.path().to_owned() });
+        };
+        turn.settings.limit = bytes;
+        turn.index.set_settings(turn.settings);
+        turn.room(0, true)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,291 @@
+//! A turn: one thread of one process has the folder to itself and changes the table. The system
+//! ends the turn of a process that dies; what it left half done is marked by a word, and put right
+//! by the next turn.
+
+use crate::append::{Appender, FIRST_OFFSET, Reason};
+use crate::error::{Error, Result};
+use crate::folder::segment_name;
+use crate::index::{Geometry, Index, Settings};
+use crate::layout::{INDEX_NAME, index as at};
+use crate::lock::{Byte, FolderLock, Mode, on_byte};
+use crate::options::{LIMIT_DEFAULT, segment_len};
+use crate::segment::{Segment, header};
+use crate::segments::{Alone, Segments, random};
+use crate::settle::NEXT_AHEAD;
+use crate::table::{Row, State};
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
+use std::time::Duration;
+
+/// Segments that are begun before a process compares the table with the folder again.
+const SETTLE_EVERY: u32 = 64;
+
+/// The turn of this thread.
+pub(crate) struct Turn<'a> {
+    pub(crate) of: &'a Segments,
+    pub(crate) index: &'a Index,
+    pub(crate) settings: Settings,
+    pub(crate) alone: MutexGuard<'a, Alone>,
+    /// The slot whose records are being moved: it is not evicted to make room for them.
+    pub(crate) moving: Option<u32>,
+    _lock: FolderLock,
+}
+
+/// What a segment counts: its pages, and one for what the file system keeps of it.
+pub(crate) fn counted(len: u64) -> u64 {
+    len.next_multiple_of(4096) + 4096
+}
+
+impl Segments {
+    /// Waits for a turn. `None` if another process had it for too long.
+    pub(crate) fn turn(&self) -> Result<Option<Turn<'_>>> {
+        self.turn_with(self.lock_alone(), self.options.patience)
+    }
+
+    pub(crate) fn turn_with<'a>(
+        &'a self,
+        mut alone: MutexGuard<'a, Alone>,
+        patience: Duration,
+    ) -> Result<Option<Turn<'a>>> {
+        let taken = alone.lock(&self.folder, patience);
+        let lock = taken.map_err(|e| Error::io("lock", self.path(), e))?;
+        let Some(lock) = lock else { return Ok(None) };
+        let index = match self.reopen() {
+            Some(index) => index,
+            None => self.rebuild(&mut alone)?,
+        };
+        let Some(settings) = index.settings() else { return Ok(None) };
+        let dirty = index.word(at::DIRTY).load(Ordering::Acquire) != 0;
+        let due = alone.settled.is_none_or(|since| since >= SETTLE_EVERY);
+        let mut turn = Turn { of: self, index, settings, alone, moving: None, _lock: lock };
+        if dirty || due {
+            turn.settle()?;
+        }
+        Ok(Some(turn))
+    }
+
+    /// Has the options hold for the folder, and makes its index if there is none.
+    pub(crate) fn settle_options(&self) -> Result<()> {
+        let settings = self.index().and_then(Index::settings);
+        let same = settings.is_some_and(|found| self.wanted(Some(found)) == found);
+        if same {
+            return Ok(());
+        }
+        let Some(mut turn) = self.turn()? else {
+            return Err(Error::Busy { path: self.path().to_owned() });
+        };
+        turn.settings = self.wanted(Some(turn.settings));
+        turn.index.set_settings(turn.settings);
+        turn.room(0, true)?;
+        Ok(())
+    }
+
+    fn wanted(&self, found: Option<Settings>) -> Settings {
+        let found = found.unwrap_or(Settings { limit: LIMIT_DEFAULT, least_free: 0 });
+        Settings {
+            limit: self.options.limit.unwrap_or(found.limit),
+            least_free: self.options.least_free.unwrap_or(found.least_free),
+        }
+    }
+
+    /// Makes an index from the segments. The caller has the folder to himself.
+    pub(crate) fn rebuild(&self, alone: &mut Alone) -> Result<&Index> {
+        let last = self.last_index();
+        let settings = self.wanted(last.and_then(Index::settings));
+        let usual = segment_len(&self.options, settings.limit);
+        let geometry = Geometry::suit(settings.limit, usual, self.options.parts);
+        // Others may have it mapped and not know. Then it goes before there is another one: both
+        // would count.
+        if let Ok(file) = self.folder.open_file(INDEX_NAME, OFlags::RDWR) {
+            let _ = file.write_all_at(&1_u64.to_le_bytes(), at::RETIRED as u64);
+        }
+        let _ = self.folder.remove(INDEX_NAME);
+        let index = Index::make(&self.folder, geometry, settings, self.options.guard)?;
+        index.word(at::DIRTY).store(1, Ordering::Release);
+        Index::publish(&self.folder)?;
+        if let Some(last) = last {
+            last.retire();
+            self.counts.rebuilt();
+        }
+        // The turn of whoever asked finds the mark and enters the segments that are there.
+        *alone = Alone::default();
+        self.adopt_index(index).ok_or_else(|| {
+            let many = std::io::Error::other("the index was replaced too often");
+            Error::io("use the index of", self.path(), many)
+        })
+    }
+}
+
+impl Turn<'_> {
+    /// Does something that leaves the table wrong when it is not done to its end.
+    pub(crate) fn changing<T>(&self, change: impl FnOnce() -> T) -> T {
+        let dirty = self.index.word(at::DIRTY);
+        let before = dirty.swap(1, Ordering::AcqRel);
+        let result = change();
+        dirty.store(before, Ordering::Release);
+        result
+    }
+
+    pub(crate) fn next(&self, at: usize) -> u64 {
+        self.index.word(at).fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn segment_len(&self) -> u64 {
+        segment_len(&self.of.options, self.settings.limit)
+    }
+
+    /// Ends the appending to a segment; what it reserved and did not use is given back.
+    pub(crate) fn seal(&mut self, full: Appender) {
+        let table = self.index.table();
+        let row = table.row(full.slot).filter(|row| row.file == full.number);
+        if let Some(row) = row.filter(|_| full.generation == self.of.generation()) {
+            let sealed = Row { state: State::Sealed, counted: counted(full.tail), ..row };
+            self.changing(|| table.set_row(full.slot, &sealed));
+        }
+        drop(full);
+    }
+
+    /// A segment with room for a record of so many bytes: one that another process left unfinished,
+    /// or a new one.
+    pub(crate) fn begin(
+        &mut self,
+        len: u64,
+        kept: bool,
+    ) -> Result<std::result::Result<Appender, Reason>> {
+        let whole = (FIRST_OFFSET + len).max(self.segment_len());
+        if !kept && let Some(open) = self.resume(len, whole)? {
+            return Ok(Ok(open));
+        }
+        if !self.room(counted(whole), kept)? {
+            return Ok(Err(Reason::NoRoom));
+        }
+        let Some(slot) = self.index.table().free_slot() else { return Ok(Err(Reason::NoRoom)) };
+        self.alone.settled = self.alone.settled.map(|since| since + 1);
+        let number = self.next(at::NEXT);
+        if number == 0 || number >= u64::MAX - NEXT_AHEAD {
+            self.settle()?;
+            return Ok(Err(Reason::Folder));
+        }
+        let row = Row {
+            file: number,
+            counted: counted(whole),
+            state: State::Writing,
+            kept,
+            turn: self.next(at::TURN),
+        };
+        let table = self.index.table();
+        let made = self.changing(|| {
+            table.set_row(slot, &row);
+            let made = self.make(slot, number, whole);
+            match &made {
+                Ok(_) => table.set_number(slot, number),
+                Err(_) => table.set_row(slot, &Row::FREE),
+            }
+            made
+        });
+        match made {
+            Ok(open) => Ok(Ok(open)),
+            Err(error) if crate::append::is_full(&error) => Ok(Err(Reason::Disk)),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                // The count of numbers was damaged; the folder tells which are taken.
+                self.settle()?;
+                Ok(Err(Reason::Folder))
+            }
+            Err(_) => Ok(Err(Reason::Folder)),
+        }
+    }
+
+    /// Makes the file of a segment.
+    fn make(&self, slot: u32, number: u64, end: u64) -> std::io::Result<Appender> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+        let name = segment_name(number);
+        let file = self.of.folder.open_file(&name, flags)?;
+        let salt = random();
+        let header = header(number, salt, self.of.opening.boot);
+        let written = on_byte(&file, Byte::Writer, Mode::Alone)
+            .and_then(|_| self.of.options.disk.write(&file, &header, &[], 0));
+        if let Err(error) = written {
+            let _ = self.of.folder.remove(&name);
+            return Err(error);
+        }
+        Ok(self.appender(slot, number, file, salt, FIRST_OFFSET, end))
+    }
+
+    fn appender(
+        &self,
+        slot: u32,
+        number: u64,
+        file: File,
+        salt: u64,
+        tail: u64,
+        end: u64,
+    ) -> Appender {
+        let (generation, process) = (self.of.generation(), std::process::id());
+        Appender { slot, number, file: Arc::new(file), salt, tail, end, generation, process }
+    }
+
+    /// Goes on with a segment that is sealed and mostly empty, so that many processes that write a
+    /// little do not leave many small files.
+    fn resume(&mut self, len: u64, whole: u64) -> Result<Option<Appender>> {
+        let table = self.index.table();
+        let small = |row: &Row| {
+            row.state == State::Sealed && !row.kept && row.counted + len + 8192 <= whole / 2
+        };
+        let Some((slot, row)) = table.rows().find(|(_, row)| small(row)) else { return Ok(None) };
+        if !self.room(counted(whole) - row.counted.min(whole), false)?
+            || table.row(slot) != Some(row)
+        {
+            return Ok(None);
+        }
+        let name = segment_name(row.file);
+        let Ok(file) = self.of.folder.open_file(&name, OFlags::RDWR) else { return Ok(None) };
+        let reading = Segment::open(&self.of.folder, row.file, &self.of.opening);
+        let free = on_byte(&file, Byte::Writer, Mode::Alone).unwrap_or(false);
+        let Ok(reading) = reading else { return Ok(None) };
+        let tail = reading.file_len().next_multiple_of(crate::layout::GRAIN);
+        if !free || reading.doubtful || tail + len > whole {
+            return Ok(None);
+        }
+        let writing = Row { state: State::Writing, counted: counted(whole), ..row };
+        self.changing(|| table.set_row(slot, &writing));
+        Ok(Some(self.appender(slot, row.file, file, reading.salt, tail, whole)))
+    }
+
+    /// Seals what processes that died were appending to. Whether there was any.
+    pub(crate) fn seal_orphans(&mut self) -> bool {
+        let table = self.index.table();
+        let mut found = false;
+        for (slot, row) in table.rows().filter(|(_, row)| row.state == State::Writing) {
+            let name = segment_name(row.file);
+            let Ok(file) = self.of.folder.open_file(&name, OFlags::RDWR) else { continue };
+            if !on_byte(&file, Byte::Writer, Mode::Alone).unwrap_or(false) {
+                continue;
+            }
+            let len = file.metadata().map_or(0, |metadata| metadata.len());
+            let sealed = Row { state: State::Sealed, counted: counted(len), ..row };
+            self.changing(|| table.set_row(slot, &sealed));
+            found = true;
+        }
+        found
+    }
+
+    /// How many bytes of reserved room are not written yet.
+    pub(crate) fn unwritten(&self) -> u64 {
+        let rows = self.index.table().rows().filter(|(_, row)| row.state == State::Writing);
+        let left = rows.map(|(_, row)| {
+            let name = segment_name(row.file);
+            let len = self.of.folder.stat(&name).map_or(0, |stat| stat.st_size.cast_unsigned());
+            row.counted.saturating_sub(len)
+        });
+        left.sum()
+    }
+}
+
+/// Reads what is needed of a file, for those who move records.
+pub(crate) fn read_all(segment: &Segment, offset: u64, len: u64) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(len).ok()?];
+    segment.read(offset, &mut bytes).then_some(bytes)
+}

@@ -1,0 +1,166 @@
+use crate::{Case, bytes, get, name, put, small};
+use nuthatch_segments::{Check, Id, Options, Outcome};
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+fn open(path: &Path) -> std::fs::File {
+    OpenOptions::new().read(true).write(true).open(path).expect("a file")
+}
+
+fn flip(path: &Path, offset: u64) {
+    let file = open(path);
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, offset).expect("a byte");
+    file.write_all_at(&[byte[0] ^ 0x10], offset).expect("a byte");
+}
+
+#[test]
+fn flipped_bits_are_misses_and_the_next_put_heals_them() {
+    let case = Case::new();
+    let segments = case.small();
+    for offset in [64, 80, 100, 200, 5_000, 10_000] {
+        assert_eq!(put(&segments, 1, 10_000), Outcome::Kept, "before a flip at {offset}");
+        let paths = case.files("seg");
+        // A head that was read is remembered; another process has to read it.
+        let other = case.small();
+        flip(&paths[0], offset);
+        assert_eq!(get(&other, 1), None, "a flip at {offset}");
+        assert_eq!(put(&other, 1, 10_000), Outcome::Kept, "a flip at {offset}");
+        assert_eq!(get(&other, 1), Some(10_000), "healed at {offset}");
+        assert_eq!(get(&segments, 1), Some(10_000), "healed at {offset} for everybody");
+        assert_eq!(other.stat().damaged, 1);
+        drop(other);
+        segments.clear().expect("room");
+        assert_eq!(case.files("seg").len(), 0);
+    }
+}
+
+#[test]
+fn no_flip_in_a_segment_is_read_as_right() {
+    let case = Case::new();
+    let mut missed = 0;
+    for offset in 0..592 {
+        let segments = case.small();
+        segments.clear().expect("room");
+        put(&segments, 1, 400);
+        drop(segments);
+        flip(&case.files("seg")[0], offset);
+        missed += u64::from(get(&case.small(), 1).is_none());
+    }
+    // All but what fills a head up, and what lies behind the record.
+    let head = 64 + 8 + 16;
+    assert!(missed >= 64 + head + 400, "{missed} of 592 flips were found");
+}
+
+#[test]
+fn a_file_that_is_cut_off_or_deleted_is_a_miss() {
+    let case = Case::new();
+    let segments = case.small();
+    put(&segments, 1, 100_000);
+    put(&segments, 2, 100_000);
+    let [path] = &case.files("seg")[..] else { panic!("one segment") };
+    open(path).set_len(150_000).expect("it is cut off");
+    assert_eq!((get(&segments, 1), get(&segments, 2)), (Some(100_000), None));
+    open(path).set_len(0).expect("it is cut off");
+    assert_eq!((get(&segments, 1), get(&segments, 2)), (None, None));
+    assert_eq!(put(&segments, 1, 100_000), Outcome::Kept);
+    std::fs::remove_file(path).expect("it is deleted");
+    let other = case.small();
+    assert_eq!(get(&other, 2), None);
+    assert_eq!(put(&segments, 3, 100_000), Outcome::Kept);
+    assert_eq!(get(&other, 3), Some(100_000), "it was put where others find it");
+}
+
+#[test]
+fn lent_bytes_of_a_file_that_is_cut_off_do_not_end_the_process() {
+    let case = Case::new();
+    let segments = case.small();
+    put(&segments, 1, 100_000);
+    let found = segments.find(&Id::new(name(1), 0), crate::LABEL).expect("it is there");
+    let lent = found.lend(0..100_000).expect("bytes").expect("a map");
+    assert_eq!(lent[..5000], bytes(1, 5000));
+    let [path] = &case.files("seg")[..] else { panic!("one segment") };
+    open(path).set_len(4096).expect("it is cut off");
+    assert_eq!(lent[90_000], 0, "what is cut off is zero");
+    assert!(!lent.intact(), "and the holder can tell");
+    assert!(!matches!(found.lend(0..100_000), Ok(Some(_))), "nobody gets it again");
+}
+
+#[test]
+fn an_index_that_is_cut_off_deleted_or_scrambled_is_made_again() {
+    let case = Case::new();
+    let segments = case.small();
+    let index = || case.path().join("index");
+    let damages: [&dyn Fn(); 5] = [
+        &|| open(&index()).set_len(0).expect("it is cut off"),
+        &|| std::fs::remove_file(index()).expect("it is deleted"),
+        &|| std::fs::write(index(), b"nothing of the kind").expect("it is written over"),
+        &|| (64..4096).step_by(8).for_each(|offset| flip(&index(), offset)),
+        &|| open(&index()).set_len(5000).expect("it is cut off"),
+    ];
+    for (round, damage) in damages.iter().enumerate() {
+        let number = round as u64;
+        assert_eq!(put(&segments, number, 20_000), Outcome::Kept, "before {round}");
+        damage();
+        // Whatever is found is right; a put finds out what is wrong, and puts it right.
+        let _ = get(&segments, number);
+        put(&segments, 100 + number, 20_000);
+        put(&segments, 200 + number, 20_000);
+        assert_eq!(get(&segments, 200 + number), Some(20_000), "after {round}");
+        let other = case.small();
+        assert_eq!(get(&other, 200 + number), Some(20_000), "another one after {round}");
+        assert_eq!(get(&other, number), Some(20_000), "what was there after {round}");
+        assert!(case.taken() <= 4 << 20);
+    }
+    assert!(segments.stat().rebuilt > 0);
+}
+
+#[test]
+fn words_of_the_index_are_never_believed() {
+    let case = Case::new();
+    let segments = case.open(&small().check(Check::Once));
+    for number in 0..50 {
+        put(&segments, number, 3000);
+    }
+    let path = case.path().join("index");
+    let file = open(&path);
+    let mut words = std::fs::read(&path).expect("an index");
+    let mut state = 88_172_645_463_325_252_u64;
+    let from = 4096 + 256 * 64;
+    for _ in 0..200 {
+        for byte in &mut words[from..] {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            if state.is_multiple_of(64) {
+                *byte ^= 1 << (state >> 32 & 7);
+            }
+        }
+        file.write_all_at(&words[from..], from as u64).expect("words");
+        for number in 0..50 {
+            let _ = get(&segments, number);
+        }
+    }
+    for number in 0..50 {
+        put(&segments, number, 3000);
+        assert_eq!(get(&segments, number), Some(3000), "{number} was healed");
+    }
+}
+
+#[test]
+fn unchecked_bytes_from_before_the_machine_started_are_checked_once() {
+    // A segment of another boot is made by changing the boot in its header.
+    let case = Case::new();
+    put(&case.small(), 1, 5_000);
+    let [path] = &case.files("seg")[..] else { panic!("one segment") };
+    let mut header = [0; 64];
+    open(path).read_exact_at(&mut header, 0).expect("a header");
+    header[32] ^= 1;
+    let check = nuthatch_segments::checksum(&header[..56]);
+    header[56..].copy_from_slice(&check.to_le_bytes());
+    open(path).write_all_at(&header, 0).expect("a header");
+    flip(path, 2000);
+    let never = case.open(&Options::new().limit(4 << 20).check(Check::Never));
+    assert_eq!(get(&never, 1), None);
+}

@@ -1,0 +1,125 @@
+use crate::{Case, LABEL, bytes, get, name, put, put_bytes, small};
+use nuthatch_segments::{Error, Id, Options, Outcome, Part, Record, Segments, checksum};
+
+#[test]
+fn what_is_put_is_found_by_every_handle_and_after_a_restart() {
+    let case = Case::new();
+    let first = case.small();
+    let second = case.small();
+    assert_eq!(put(&first, 1, 1000), Outcome::Kept);
+    assert_eq!(get(&first, 1), Some(1000));
+    assert_eq!(get(&second, 1), Some(1000));
+    assert_eq!(get(&second, 2), None);
+    assert_eq!(put(&second, 2, 5), Outcome::Kept);
+    assert_eq!(get(&first, 2), Some(5));
+    drop((first, second));
+    let third = case.small();
+    assert_eq!((get(&third, 1), get(&third, 2)), (Some(1000), Some(5)));
+    assert_eq!(third.stat().writing, 0, "what was closed is sealed");
+}
+
+#[test]
+fn parts_of_a_record_are_read_alone_and_together() {
+    let case = Case::new();
+    let segments = case.small();
+    let data = bytes(3, 1000);
+    let ends = [1, 64, 700, 1000];
+    let mut start = 0;
+    let parts = ends.map(|end| {
+        let sum = checksum(&data[start..end]);
+        start = end;
+        Part { end: end as u64, sum }
+    });
+    let name = name(3);
+    let record = Record { name, first: 10, label: LABEL, expiry: 0, parts: &parts, data: &data };
+    segments.put(&record).expect("a put");
+    assert!(segments.find(&Id::new(name, 9), LABEL).is_none());
+    assert!(segments.find(&Id::new(name, 14), LABEL).is_none());
+    assert!(segments.find(&Id::new(name, 10), b"another label").is_none());
+    let found = segments.find(&Id::new(name, 12), LABEL).expect("it is there");
+    assert_eq!((found.numbers(), found.len_of(12), found.start_of(12)), (10..14, 636, 64));
+    for (from, to) in [(0, 1000), (0, 1), (63, 65), (64, 700), (65, 66), (999, 1000)] {
+        let mut out = vec![0; to - from];
+        found.read(from as u64, &mut out).expect("bytes");
+        assert_eq!(out, data[from..to], "{from}..{to}");
+        let lent = found.lend(from as u64..to as u64).expect("bytes").expect("a map");
+        assert_eq!(*lent, data[from..to], "{from}..{to}, lent");
+    }
+    assert!(found.read(999, &mut [0; 2]).is_err(), "beyond the end");
+    assert!(found.lend(999..1001).is_err(), "beyond the end");
+}
+
+#[test]
+fn lengths_beyond_the_limits_are_refused() {
+    let case = Case::new();
+    let segments = case.small();
+    let most = segments.part_most() as usize;
+    assert_eq!(put(&segments, 1, most), Outcome::Kept);
+    let refused = |data: &[u8], label: &[u8], ends: &[u64]| {
+        let parts: Vec<_> = ends.iter().map(|end| Part { end: *end, sum: 0 }).collect();
+        let record = Record { name: name(1), first: 0, label, expiry: 0, parts: &parts, data };
+        matches!(segments.put(&record), Err(Error::Length { .. }))
+    };
+    assert!(refused(&vec![0; most + 1], LABEL, &[most as u64 + 1]), "a part too long");
+    assert!(refused(&[], LABEL, &[]), "no parts");
+    assert!(refused(&[], LABEL, &[0]), "an empty part");
+    assert!(refused(&[1, 2], LABEL, &[1, 1]), "an empty part");
+    assert!(refused(&[1, 2], LABEL, &[2, 1]), "ends that go back");
+    assert!(refused(&[1, 2], LABEL, &[1]), "too much data");
+    assert!(refused(&[1], &vec![0; 1 << 15], &[1]), "a label too long");
+    assert!(matches!(
+        Segments::open(case.path(), &Options::new().limit(1)),
+        Err(Error::Options { option: "limit", .. })
+    ));
+}
+
+#[test]
+fn a_part_that_is_there_already_stays_as_it_was() {
+    let case = Case::new();
+    let (first, second) = (case.small(), case.small());
+    put(&first, 1, 100);
+    assert_eq!(put(&second, 1, 100), Outcome::Met { other: None });
+    assert_eq!(put_bytes(&second, 1, b"other"), Outcome::Met { other: Some(0) });
+    assert_eq!(get(&second, 1), Some(100));
+}
+
+#[test]
+fn parts_that_are_removed_or_expired_are_not_there() {
+    use nuthatch_segments::Clock;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    struct Hand(AtomicU64);
+    impl Clock for Hand {
+        fn now_ms(&self) -> u64 {
+            self.0.load(Ordering::Relaxed)
+        }
+    }
+    let case = Case::new();
+    let clock = Arc::new(Hand(AtomicU64::new(100)));
+    let segments = case.open(&small().clock(clock.clone()));
+    let data = bytes(1, 50);
+    let parts = [Part { end: 50, sum: checksum(&data) }];
+    let record =
+        Record { name: name(1), first: 0, label: LABEL, expiry: 200, parts: &parts, data: &data };
+    segments.put(&record).expect("a put");
+    put(&segments, 2, 60);
+    assert_eq!((get(&segments, 1), get(&segments, 2)), (Some(50), Some(60)));
+    segments.remove(&Id::new(name(2), 0));
+    clock.0.store(200, Ordering::Relaxed);
+    assert_eq!((get(&segments, 1), get(&segments, 2)), (None, None));
+    segments.prune(None).expect("room");
+    assert_eq!(segments.stat().segments, 0, "a segment without anything goes");
+    assert_eq!((put(&segments, 1, 50), put(&segments, 2, 60)), (Outcome::Kept, Outcome::Kept));
+    assert_eq!((get(&segments, 1), get(&segments, 2)), (Some(50), Some(60)));
+}
+
+#[test]
+fn small_writers_one_after_the_other_share_a_segment() {
+    let case = Case::new();
+    for number in 0..20 {
+        put(&case.small(), number, 100);
+    }
+    let segments = case.small();
+    assert_eq!(segments.stat().segments, 1);
+    assert!((0..20).all(|number| get(&segments, number) == Some(100)));
+}
