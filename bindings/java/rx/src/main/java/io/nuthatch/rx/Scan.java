@@ -21,7 +21,7 @@ public record Scan(
     int batchBytes) {
 
   /** The rows of a batch, at most, unless told otherwise. */
-  public static final int BATCH_ROWS = 1024;
+  public static final int BATCH_ROWS = 4096;
 
   /** The bytes of keys and values of a batch, about, unless told otherwise. */
   public static final int BATCH_BYTES = 1 << 20;

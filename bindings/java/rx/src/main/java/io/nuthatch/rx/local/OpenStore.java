@@ -123,7 +123,8 @@ final class OpenStore implements LocalStore {
             Native.tableNames(handle, names, room, len, scratch);
             long needed = len.get(JAVA_LONG, 0);
             if (needed <= room) {
-              var text = new String(names.asSlice(0, needed).toArray(JAVA_BYTE), StandardCharsets.UTF_8);
+              var bytes = names.asSlice(0, needed).toArray(JAVA_BYTE);
+              var text = new String(bytes, StandardCharsets.UTF_8);
               return text.isEmpty() ? List.<String>of() : List.of(text.split("\0"));
             }
             room = needed;

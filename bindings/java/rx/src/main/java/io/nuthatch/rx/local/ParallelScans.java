@@ -38,7 +38,9 @@ final class ParallelScans {
     int threads = parallel.threads();
     if (parallel.isOrdered()) {
       return all.concatMapEager(
-          part -> ParallelScans.<T>chunks(store, part, mapper).subscribeOn(Schedulers.io()), threads, CHUNKS_AHEAD);
+          part -> ParallelScans.<T>chunks(store, part, mapper).subscribeOn(Schedulers.io()),
+          threads,
+          CHUNKS_AHEAD);
     }
     return all.flatMap(
         part -> ParallelScans.<T>chunks(store, part, mapper).subscribeOn(Schedulers.io()),

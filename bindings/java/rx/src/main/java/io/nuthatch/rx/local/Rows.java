@@ -9,7 +9,7 @@ import io.nuthatch.rx.RowMapper;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/** Rows where they lie, made into objects: some at once, so that a row costs as little as it can. */
+/** Rows where they lie, made into objects: many at once, so that each costs little. */
 final class Rows {
 
   private static final long EACH = Layouts.ROW.byteSize();
