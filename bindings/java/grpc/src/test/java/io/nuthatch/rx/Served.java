@@ -45,9 +45,9 @@ final class Served implements AutoCloseable {
     return Integer.parseInt(address.substring(address.lastIndexOf(':') + 1));
   }
 
-  /** Ends it as a crash of the machine would. */
-  void kill() throws InterruptedException {
-    process.destroyForcibly().waitFor();
+  /** Ends it as a crash would, and waits until it has ended. */
+  void kill() {
+    process.destroyForcibly().onExit().join();
   }
 
   /** Asks it to stop, and does not wait. */
@@ -55,14 +55,12 @@ final class Served implements AutoCloseable {
     process.destroy();
   }
 
-  void awaitEnd() throws InterruptedException {
-    if (!process.waitFor(60, TimeUnit.SECONDS)) {
-      throw new IllegalStateException("the server does not end");
-    }
+  void awaitEnd() throws Exception {
+    process.onExit().get(60, TimeUnit.SECONDS);
   }
 
   @Override
-  public void close() throws InterruptedException {
+  public void close() {
     kill();
   }
 }
