@@ -10,9 +10,11 @@ import io.nuthatch.rx.Written;
 import io.nuthatch.store.v1.StoreGrpc;
 import io.nuthatch.store.v1.StoreProto.BatchRequest;
 import io.nuthatch.store.v1.StoreProto.BatchResponse;
+import io.reactivex.rxjava3.core.Completable;
 import io.reactivex.rxjava3.core.Single;
 import io.reactivex.rxjava3.core.SingleEmitter;
 import io.reactivex.rxjava3.disposables.Disposable;
+import io.reactivex.rxjava3.subjects.CompletableSubject;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -32,7 +34,7 @@ final class BatchStream implements Calls.Running, AutoCloseable {
   private final Calls calls;
   private final Deque<One> waiting = new ArrayDeque<>();
   private final Map<Long, One> sent = new LinkedHashMap<>();
-  private Answers answers;
+  private final CompletableSubject closed = CompletableSubject.create();
   private ClientCall<BatchRequest, BatchResponse> call;
   private Disposable pause = Disposable.disposed();
   private long lastId;
@@ -106,7 +108,7 @@ final class BatchStream implements Calls.Running, AutoCloseable {
 
   private void send(One one) {
     if (call == null) {
-      answers = new Answers();
+      var answers = new Answers();
       call =
           calls.start(
               StoreGrpc.getBatchMethod(),
@@ -145,6 +147,12 @@ final class BatchStream implements Calls.Running, AutoCloseable {
   @Override
   public void fail(StoreException thrown) {
     end(thrown);
+    closed.onError(thrown);
+  }
+
+  /** Fails when the store is closed: also where no batch is there to be told by. */
+  Completable closed() {
+    return closed;
   }
 
   /** Ends the call: at once where something has no answer yet, which nobody waits for then. */
@@ -178,18 +186,27 @@ final class BatchStream implements Calls.Running, AutoCloseable {
     }
   }
 
-  /** Sends everything again, in order, in another call. The server has seen nothing of it. */
+  /**
+   * Sends what has no answer in another call, in order. The server has seen nothing of it, or
+   * there is nothing.
+   */
   private boolean beginAgain(Answers ended, Failure failure) {
     synchronized (this) {
-      boolean isUnseen = failure.isPassing() && !ended.sentAny.isSent() && !calls.isClosed();
-      if (failed != null || !isUnseen || failures == calls.options.tries()) {
+      boolean isUnseen = !ended.sentAny.isSent() || sent.isEmpty();
+      if (failed != null || calls.isClosed() || !failure.isPassing() || !isUnseen) {
+        return false;
+      }
+      call = null;
+      if (sent.isEmpty() && waiting.isEmpty()) {
+        return true;
+      }
+      if (failures == calls.options.tries()) {
         return false;
       }
       failures++;
       var again = new ArrayList<>(sent.values());
       sent.clear();
       again.reversed().forEach(waiting::addFirst);
-      call = null;
       isHeld = true;
       pause = calls.again(failures, this::release);
       return true;

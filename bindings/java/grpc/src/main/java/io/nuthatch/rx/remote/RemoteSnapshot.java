@@ -43,7 +43,7 @@ final class RemoteSnapshot implements Snapshot, AutoCloseable {
     var taken = Single.defer(() -> open().ask(FIRST));
     return store
         .tables
-        .openUsed()
+        .openNamed()
         .andThen(store.calls.whilePassing(taken))
         .observeOn(Schedulers.io())
         .map(answer -> this);

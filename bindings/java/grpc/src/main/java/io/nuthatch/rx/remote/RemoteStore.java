@@ -50,11 +50,16 @@ final class RemoteStore implements Store {
 
   @Override
   public Table table(String name) {
-    return name.isEmpty() ? main : new RemoteTable(this, name, Optional.empty());
+    if (name.isEmpty()) {
+      return main;
+    }
+    tables.name(name);
+    return new RemoteTable(this, name, Optional.empty());
   }
 
   @Override
   public Table table(String name, Kind kind) {
+    tables.name(name);
     return new RemoteTable(this, name, Optional.of(kind));
   }
 
@@ -127,8 +132,12 @@ final class RemoteStore implements Store {
       Publisher<T> items, Function<? super T, Batch> batchOf, BatchPolicy policy) {
     return Flowable.using(
         () -> new BatchStream(this),
-        stream -> AckedWrites.of(items, batchOf, policy, stream::write),
-        BatchStream::close);
+        stream ->
+            AckedWrites.of(items, batchOf, policy, stream::write)
+                .takeUntil(stream.closed().<Object>toFlowable()),
+        BatchStream::close,
+        // Whoever cancels hears nothing of what that ends.
+        false);
   }
 
   @Override

@@ -1,10 +1,12 @@
 package io.nuthatch.rx.remote;
 
+import com.google.protobuf.ByteString;
 import io.grpc.ConnectivityState;
 import io.nuthatch.rx.Kind;
 import io.nuthatch.rx.StoreException;
 import io.nuthatch.store.v1.StoreGrpc;
 import io.nuthatch.store.v1.StoreProto.CreateTableRequest;
+import io.nuthatch.store.v1.StoreProto.GetRequest;
 import io.nuthatch.store.v1.StoreProto.TablesRequest;
 import io.reactivex.rxjava3.core.Completable;
 import io.reactivex.rxjava3.core.Flowable;
@@ -21,7 +23,11 @@ final class Tables {
   /** Those that the server has opened: known for as long as the connection lasts. */
   private final Map<String, Kind> opened = new ConcurrentHashMap<>();
 
-  private final Set<String> used = ConcurrentHashMap.newKeySet();
+  /** Those that the server has looked for since, whether it found them or not. */
+  private final Set<String> soughtFor = ConcurrentHashMap.newKeySet();
+
+  /** Those that somebody has asked this store for. */
+  private final Set<String> named = ConcurrentHashMap.newKeySet();
 
   Tables(Calls calls) {
     this.calls = calls;
@@ -32,6 +38,7 @@ final class Tables {
   private void forgetWhenLost(ConnectivityState now) {
     if (now != ConnectivityState.READY) {
       opened.clear();
+      soughtFor.clear();
     }
     if (now != ConnectivityState.SHUTDOWN) {
       calls.channel.notifyWhenStateChanged(
@@ -51,14 +58,29 @@ final class Tables {
         () -> isOpen(table) ? Completable.complete() : open(table.name(), table.kind));
   }
 
+  /** Notes that somebody has asked for a table. */
+  void name(String name) {
+    named.add(name);
+  }
+
   /**
-   * Has the server open all tables that were used. A state of the store that is taken before a
-   * table is opened does not have it.
+   * Has the server open all tables that somebody asked for, if they are there. A state of the store
+   * that is taken before a table is opened does not have it.
    */
-  Completable openUsed() {
-    return Flowable.fromIterable(used)
-        .filter(name -> !opened.containsKey(name))
-        .flatMapCompletable(name -> open(name, Optional.empty()));
+  Completable openNamed() {
+    return Flowable.fromIterable(named)
+        .filter(name -> !opened.containsKey(name) && !soughtFor.contains(name))
+        .flatMapCompletable(this::seek);
+  }
+
+  private Completable seek(String name) {
+    var request = GetRequest.newBuilder().setTable(name).setKey(ByteString.copyFrom(new byte[1]));
+    return calls
+        .read(StoreGrpc.getGetMethod(), request.build())
+        .ignoreElement()
+        .onErrorComplete(
+            thrown -> thrown instanceof StoreException known && known.code().equals("no-table"))
+        .doOnComplete(() -> soughtFor.add(name));
   }
 
   private Completable open(String name, Optional<Kind> kind) {
@@ -72,13 +94,8 @@ final class Tables {
         .read(StoreGrpc.getCreateTableMethod(), request)
         .map(answer -> Convert.kind(answer.getKind()))
         .onErrorResumeNext(thrown -> mayNotMake(thrown) ? find(name, kind) : Single.error(thrown))
-        .doOnSuccess(found -> note(name, found))
+        .doOnSuccess(found -> opened.put(name, found))
         .ignoreElement();
-  }
-
-  private void note(String name, Kind kind) {
-    used.add(name);
-    opened.put(name, kind);
   }
 
   private static boolean mayNotMake(Throwable thrown) {
