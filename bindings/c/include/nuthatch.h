@@ -402,7 +402,8 @@ int32_t nuthatch_store_open(const uint8_t *path,
 // Closes a store, and the handles of its tables. Scans, snapshots and watches of it that are still
 // open fail from now on, with `closed`, and are to be closed as well: the file is let go of when
 // the last of them is. Rows that were handed out stay where they are until then. Writers are to be
-// finished before: what waits in them fails otherwise.
+// finished before: what waits in them fails otherwise. Where nothing is open any more, the store
+// can be opened again when this returns.
 int32_t nuthatch_store_close(nuthatch_store store, nuthatch_error *error);
 
 // Opens a table by its name, and makes it if it is not there. `kind` is `NUTHATCH_STORE_PLAIN`,

@@ -93,28 +93,33 @@ impl Failure {
     }
 
     /// The error as C sees it, written to where the caller wants it.
-    pub(crate) fn tell(&self, error: &mut Out<'_, nuthatch_error>) {
-        let (mut system, mut write) = (0, 0);
-        let text = match self {
-            Self::Own(_, text) => text.clone(),
-            Self::Store(error) => {
-                match error {
-                    Error::Io(io) => system = io.source.raw_os_error().unwrap_or(0),
-                    Error::ConditionUnmet { write: nth } => write = *nth as u64,
-                    _ => {}
-                }
-                error.to_string()
-            }
-        };
-        let mut message = [0; MESSAGE_LEN];
-        // Cut where a character begins; the last byte stays zero.
-        let mut len = text.len().min(MESSAGE_LEN - 1);
-        while !text.is_char_boundary(len) {
-            len -= 1;
+    pub(crate) fn tell(&self, out: &mut Out<'_, nuthatch_error>) {
+        match self {
+            Self::Own(code, text) => put(out, *code, 0, 0, text),
+            Self::Store(error) => tell(error, out),
         }
-        message[..len].copy_from_slice(&text.as_bytes()[..len]);
-        error.put(nuthatch_error { code: self.code(), system, write, message });
     }
+}
+
+/// An error of the store as C sees it, written to where the caller wants it.
+pub(crate) fn tell(error: &Error, out: &mut Out<'_, nuthatch_error>) {
+    let (system, write) = match error {
+        Error::Io(io) => (io.source.raw_os_error().unwrap_or(0), 0),
+        Error::ConditionUnmet { write } => (0, *write as u64),
+        _ => (0, 0),
+    };
+    put(out, number_of(error.code()), system, write, &error.to_string());
+}
+
+fn put(out: &mut Out<'_, nuthatch_error>, code: i32, system: i32, write: u64, text: &str) {
+    let mut message = [0; MESSAGE_LEN];
+    // Cut where a character begins; the last byte stays zero.
+    let mut len = text.len().min(MESSAGE_LEN - 1);
+    while !text.is_char_boundary(len) {
+        len -= 1;
+    }
+    message[..len].copy_from_slice(&text.as_bytes()[..len]);
+    out.put(nuthatch_error { code, system, write, message });
 }
 
 fn number_of(name: &str) -> i32 {

@@ -439,6 +439,13 @@ pub(crate) fn is_open_here(folder: &Path) -> bool {
     heed::env_closing_event(folder).is_some()
 }
 
+/// Waits until nothing of this process has the store in a folder open: no handle, no transaction and
+/// no thread of the store, which go soon after the last handle. Waits so long at most, and answers
+/// whether it is closed. Then it can be opened again.
+pub fn wait_closed(folder: &Path, patience: Duration) -> bool {
+    heed::env_closing_event(folder).is_none_or(|event| event.wait_timeout(patience))
+}
+
 /// Opens a store for reading without any locks, for whoever has locked it against all others.
 pub(crate) fn open_alone(folder: &Path) -> Result<Env<WithoutTls>> {
     let options = Options::new().read_only(true);

@@ -73,6 +73,7 @@ pub use backup::{Compacted, compact};
 pub use batch::{Batches, RawRow, RowBatch};
 pub use changes::{Act, Change, Start, Watch};
 pub use clock::{Clock, SystemClock};
+pub use environment::wait_closed;
 pub use error::{Damage, Error, FullCause, IoError, Result};
 pub use options::{Durability, Options};
 pub use parallel::{Parallel, ParallelRows};

@@ -6,13 +6,18 @@ use crate::handles::{self, Held};
 use crate::memory::call;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
-use store_engine::{Kind, Options, Store, Table};
+use store_engine::{Kind, Options, Store, Table, wait_closed};
+
+/// How long closing waits for what is about to end by itself.
+const LAST_CALLS: Duration = Duration::from_secs(5);
 
 /// What is behind the handle of a store.
 pub(crate) struct OpenStore {
     pub(crate) store: Store,
+    /// Held by all that is open and keeps the file open, tables aside.
+    pub(crate) guests: Arc<()>,
 }
 
 /// What is behind the handle of a table.
@@ -21,6 +26,8 @@ pub(crate) struct OpenTable {
     pub(crate) table: Table,
     /// The handle of the store.
     pub(crate) store_handle: u64,
+    /// See [`OpenStore::guests`].
+    pub(crate) guests: Weak<()>,
 }
 
 /// How a store is opened. All zero, with `create` 1, is what most want.
@@ -83,7 +90,8 @@ pub unsafe extern "C" fn nuthatch_store_open(
         let options = caller.maybe("options", options)?;
         let options = options.map_or_else(|| Ok(Options::new()), options_of)?;
         let path = Path::new(std::ffi::OsStr::from_bytes(path));
-        out.put(handles::hold(OpenStore { store: Store::open(path, &options)? }));
+        let (store, guests) = (Store::open(path, &options)?, Arc::default());
+        out.put(handles::hold(OpenStore { store, guests }));
         Ok(())
     };
     // SAFETY: the caller keeps the conventions of the header.
@@ -93,7 +101,8 @@ pub unsafe extern "C" fn nuthatch_store_open(
 /// Closes a store, and the handles of its tables. Scans, snapshots and watches of it that are still
 /// open fail from now on, with `closed`, and are to be closed as well: the file is let go of when
 /// the last of them is. Rows that were handed out stay where they are until then. Writers are to be
-/// finished before: what waits in them fails otherwise.
+/// finished before: what waits in them fails otherwise. Where nothing is open any more, the store
+/// can be opened again when this returns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_close(
     store: nuthatch_store,
@@ -103,6 +112,13 @@ pub unsafe extern "C" fn nuthatch_store_close(
         let closed: Arc<OpenStore> = handles::close(store)?;
         handles::close_tables(store);
         closed.store.close();
+        let is_alone = Arc::strong_count(&closed.guests) == 1;
+        let folder = closed.store.path().to_owned();
+        drop(closed);
+        if is_alone {
+            // Threads of the store are about to go, and calls of others about to return.
+            wait_closed(&folder, LAST_CALLS);
+        }
         Ok(())
     };
     // SAFETY: the caller keeps the conventions of the header.
@@ -131,7 +147,9 @@ pub unsafe extern "C" fn nuthatch_store_open_table(
             None => open.store.table(name)?,
             Some(kind) => open.store.table_of(name, kind)?,
         };
-        out.put(handles::hold(OpenTable { store: open.store.clone(), table, store_handle: store }));
+        let guests = Arc::downgrade(&open.guests);
+        let (store, store_handle) = (open.store.clone(), store);
+        out.put(handles::hold(OpenTable { store, table, store_handle, guests }));
         Ok(())
     };
     // SAFETY: the caller keeps the conventions of the header.

@@ -13,12 +13,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use store_engine::{Entry, Read, ReadTxn};
 
 /// What is behind the handle of a snapshot.
-pub(crate) struct OpenSnapshot(Mutex<ReadTxn<'static>>);
+pub(crate) struct OpenSnapshot {
+    txn: Mutex<ReadTxn<'static>>,
+    _guest: Arc<()>,
+}
 
 impl OpenSnapshot {
     fn lock(&self) -> MutexGuard<'_, ReadTxn<'static>> {
         // A transaction that reads is whole, whatever panics.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.txn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is behind a handle.
@@ -119,7 +122,8 @@ pub unsafe extern "C" fn nuthatch_store_open_snapshot(
         let txn = open.store.snapshot()?;
         caller.maybe_out(transaction).put(txn.id());
         caller.maybe_out(sequence).put(txn.sequence()?);
-        out.put(handles::hold(OpenSnapshot(Mutex::new(txn))));
+        let (txn, guest) = (Mutex::new(txn), Arc::clone(&open.guests));
+        out.put(handles::hold(OpenSnapshot { txn, _guest: guest }));
         Ok(())
     };
     // SAFETY: the caller keeps the conventions of the header.

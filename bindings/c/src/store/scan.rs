@@ -8,11 +8,14 @@ use super::types::{
 use crate::error::{Failure, nuthatch_error};
 use crate::handles;
 use crate::memory::{Caller, call};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use store_engine::{Batches, Parallel, RowBatch};
 
 /// What is behind the handle of a scan.
-pub(crate) struct OpenScan(Mutex<Reading>);
+pub(crate) struct OpenScan {
+    reading: Mutex<Reading>,
+    _guest: Option<Arc<()>>,
+}
 
 struct Reading {
     batches: Batches,
@@ -21,8 +24,9 @@ struct Reading {
 }
 
 impl OpenScan {
-    fn new(batches: Batches) -> Self {
-        Self(Mutex::new(Reading { batches, batch: None }))
+    fn new(table: &OpenTable, batches: Batches) -> Self {
+        let reading = Mutex::new(Reading { batches, batch: None });
+        Self { reading, _guest: table.guests.upgrade() }
     }
 }
 
@@ -39,7 +43,8 @@ pub unsafe extern "C" fn nuthatch_store_open_scan(
         let mut out = caller.out("scan", scan)?;
         let options = scan_of(caller, options)?;
         let table = OpenTable::find(table)?;
-        out.put(handles::hold(OpenScan::new(table.store.batches(&table.table, &options))));
+        let batches = table.store.batches(&table.table, &options);
+        out.put(handles::hold(OpenScan::new(&table, batches)));
         Ok(())
     };
     // SAFETY: the caller keeps the conventions of the header.
@@ -60,7 +65,7 @@ pub unsafe extern "C" fn nuthatch_store_scan_next(
     let act = |caller: &Caller<'_>| {
         let (mut rows, mut count) = (caller.out("rows", rows)?, caller.out("count", count)?);
         let scan = handles::find::<OpenScan>(scan)?;
-        let mut reading = scan.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reading = scan.reading.lock().unwrap_or_else(PoisonError::into_inner);
         // The batch before goes first: the last one ends the transaction.
         reading.batch = None;
         reading.batch = reading.batches.next_batch()?;
@@ -119,7 +124,7 @@ pub unsafe extern "C" fn nuthatch_store_open_parts(
         out.put(parts.len());
         if let Some(room) = room.get_mut(..parts.len()) {
             for (place, part) in room.iter_mut().zip(parts) {
-                *place = handles::hold(OpenScan::new(part));
+                *place = handles::hold(OpenScan::new(&table, part));
             }
         }
         Ok(())

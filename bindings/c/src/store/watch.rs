@@ -59,6 +59,7 @@ pub struct nuthatch_store_change {
 pub(crate) struct OpenWatch {
     watching: Mutex<Watching>,
     bell: Arc<Bell>,
+    _guest: Arc<()>,
 }
 
 struct Watching {
@@ -171,7 +172,8 @@ pub unsafe extern "C" fn nuthatch_store_open_watch(
         let stream = open.store.watch(of_table, range, start)?.into_stream();
         let watching = Watching { stream, changes: Vec::new(), raw: Lent(Vec::new()) };
         let watching = Mutex::new(watching);
-        out.put(handles::hold(OpenWatch { watching, bell: Arc::default() }));
+        let (bell, guest) = (Arc::default(), Arc::clone(&open.guests));
+        out.put(handles::hold(OpenWatch { watching, bell, _guest: guest }));
         Ok(())
     };
     // SAFETY: the caller keeps the conventions of the header.

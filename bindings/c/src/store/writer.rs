@@ -4,7 +4,7 @@
 use super::open::OpenStore;
 use super::types::{durability_of, nuthatch_store, nuthatch_store_writer};
 use super::write::{batch_of, nuthatch_store_write, nuthatch_store_written};
-use crate::error::{Failure, Result, nuthatch_error};
+use crate::error::{Failure, Result, nuthatch_error, tell};
 use crate::handles;
 use crate::memory::{Caller, Out, call};
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
-use store_engine::{Ack, BatchOptions, BatchWriter, Failure as OnFailure, Written};
+use store_engine::{Ack, BatchOptions, BatchWriter, Error, Failure as OnFailure, Written};
 
 /// How a writer groups batches. All zero is what most want.
 #[repr(C)]
@@ -48,6 +48,8 @@ pub struct nuthatch_store_ack {
 pub(crate) struct OpenWriter {
     /// Gone when the writer was finished.
     writer: Mutex<Option<BatchWriter>>,
+    /// Whether batches hear of the group that they failed with, and not only of its cause.
+    fails_together: bool,
     answers: Arc<Answers>,
 }
 
@@ -164,10 +166,12 @@ pub unsafe extern "C" fn nuthatch_store_open_writer(
     let act = |caller: &Caller<'_>| {
         let mut out = caller.out("writer", writer)?;
         let options = caller.maybe("options", options)?;
-        let options = options.map_or_else(|| Ok(BatchOptions::new()), options_of)?;
+        let made = options.map_or_else(|| Ok(BatchOptions::new()), options_of)?;
+        let fails_together = options.is_some_and(|options| options.fail_together != 0);
         let open = OpenStore::find(store)?;
-        let writer = Mutex::new(Some(open.store.batch_writer(&options)?));
-        out.put(handles::hold(OpenWriter { writer, answers: Arc::default() }));
+        let writer = Mutex::new(Some(open.store.batch_writer(&made)?));
+        let answers = Arc::default();
+        out.put(handles::hold(OpenWriter { writer, fails_together, answers }));
         Ok(())
     };
     // SAFETY: the caller keeps the conventions of the header.
@@ -213,14 +217,18 @@ pub unsafe extern "C" fn nuthatch_store_take_acks(
         if room.is_empty() {
             return Err(Failure::argument("capacity", "room for one or more", 0));
         }
-        let taken = OpenWriter::find(writer)?.answers.take(timeout_ms, room.len())?;
+        let open = OpenWriter::find(writer)?;
+        let taken = open.answers.take(timeout_ms, room.len())?;
         out.put(taken.len());
         for (ack, (tag, answer)) in room.iter_mut().zip(taken) {
             ack.tag = tag;
             ack.error.code = 0;
             match answer {
                 Ok(written) => ack.written = nuthatch_store_written::of(written),
-                Err(error) => Failure::from(error).tell(&mut Out::of(&mut ack.error)),
+                Err(Error::Group(cause)) if !open.fails_together => {
+                    tell(&cause, &mut Out::of(&mut ack.error));
+                }
+                Err(error) => tell(&error, &mut Out::of(&mut ack.error)),
             }
         }
         Ok(())
@@ -240,14 +248,13 @@ pub unsafe extern "C" fn nuthatch_store_finish_writer(
         let open = OpenWriter::find(writer)?;
         let taken = open.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         // Whoever submits at this moment has a writer of its own, and is waited for by its end.
-        let flushed = taken.map_or(Ok(()), |writer| writer.flush());
+        if let Some(writer) = taken {
+            // Where this fails, so did the batches before it, which have their answers all the same.
+            let _ = writer.flush();
+        }
         open.answers.lock().finished = true;
         open.answers.came.notify_all();
-        // A store that was closed before has failed them: all the same, they have their answers.
-        match flushed {
-            Ok(()) | Err(store_engine::Error::Closed) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        Ok(())
     };
     // SAFETY: the caller keeps the conventions of the header.
     unsafe { call(error, act) }

@@ -22,6 +22,7 @@ final class NativeScan {
     long open();
   }
 
+  private final OpenStore store;
   private final Opening opening;
   private final AtomicInteger state = new AtomicInteger(IDLE);
   private long handle;
@@ -32,14 +33,16 @@ final class NativeScan {
   /** How many there are. */
   long count;
 
-  NativeScan(Opening opening) {
+  NativeScan(OpenStore store, Opening opening) {
+    this.store = store;
     this.opening = opening;
   }
 
   /** A scan that is open already. */
-  NativeScan(long handle) {
-    this.opening = () -> handle;
+  NativeScan(OpenStore store, long handle) {
+    this(store, () -> handle);
     this.handle = handle;
+    store.handles.opened();
   }
 
   /** Begins to read; false where the scan is closed. */
@@ -62,6 +65,7 @@ final class NativeScan {
     var scratch = Scratch.mine();
     if (handle == 0) {
       handle = opening.open();
+      store.handles.opened();
       scratch = Scratch.mine();
     }
     MemorySegment out = scratch.take(16);
@@ -88,6 +92,7 @@ final class NativeScan {
     handle = 0;
     if (open != 0) {
       Native.closeScan(open, Scratch.mine());
+      store.handles.closed();
     }
   }
 }

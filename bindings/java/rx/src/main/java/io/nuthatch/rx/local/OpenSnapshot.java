@@ -35,6 +35,7 @@ final class OpenSnapshot implements Snapshot, AutoCloseable {
     var out = scratch.zeros(24);
     Native.openSnapshot(store.handle, out, out.asSlice(8), out.asSlice(16), scratch);
     this.handle = out.get(JAVA_LONG, 0);
+    store.handles.opened();
   }
 
   private void check() {
@@ -142,6 +143,7 @@ final class OpenSnapshot implements Snapshot, AutoCloseable {
     if (!isClosed) {
       isClosed = true;
       Native.closeSnapshot(handle, Scratch.mine());
+      store.handles.closed();
     }
   }
 }

@@ -37,6 +37,12 @@ final class OpenStore implements LocalStore {
   /** What runs, to be failed when the store is closed. */
   final Set<Running> running = ConcurrentHashMap.newKeySet();
 
+  /** What the library has open of it. */
+  final OpenHandles handles = new OpenHandles();
+
+  /** How long closing waits for threads that are in the midst of a row. */
+  private static final long LAST_ROWS_MS = 1000;
+
   private final Path folder;
   private final Writer writer;
   private final OpenTable main;
@@ -202,10 +208,14 @@ final class OpenStore implements LocalStore {
       isClosed = true;
     }
     // Writes that were accepted are written, and acknowledged, before the store goes.
-    writer.finish();
-    Native.close(handle, Scratch.mine());
-    for (var each : running) {
-      each.fail(Failures.closed());
+    try {
+      writer.finish();
+    } finally {
+      for (var each : running) {
+        each.fail(Failures.closed());
+      }
+      handles.awaitNone(LAST_ROWS_MS);
+      Native.close(handle, Scratch.mine());
     }
   }
 }

@@ -150,7 +150,7 @@ final class OpenTable implements Table {
 
   @Override
   public <T> Flowable<T> scan(Scan scan, RowMapper<? extends T> mapper) {
-    return new ScanFlowable<>(store, () -> new NativeScan(() -> openScan(scan)), mapper);
+    return new ScanFlowable<>(store, () -> new NativeScan(store, () -> openScan(scan)), mapper);
   }
 
   private long openScan(Scan scan) {
@@ -264,7 +264,7 @@ final class OpenTable implements Table {
         scratch);
     var parts = new NativeScan[(int) count.get(JAVA_LONG, 0)];
     for (int i = 0; i < parts.length; i++) {
-      parts[i] = new NativeScan(scans.getAtIndex(JAVA_LONG, i));
+      parts[i] = new NativeScan(store, scans.getAtIndex(JAVA_LONG, i));
     }
     return parts;
   }

@@ -175,7 +175,7 @@ final class ScanSubscription<T> extends AtomicInteger implements QueueSubscripti
     if (met != null) {
       throw met;
     }
-    if (at == reader.count && !pollChunk()) {
+    if ((isStopped || at == reader.count) && !pollChunk()) {
       return null;
     }
     return reader.items[at++];
@@ -198,7 +198,7 @@ final class ScanSubscription<T> extends AtomicInteger implements QueueSubscripti
   public boolean isEmpty() {
     // Who polls asks this to tell the end: so it has to look for it, and leaves a failure to
     // `poll`.
-    if (at < reader.count) {
+    if (at < reader.count && !isStopped) {
       return false;
     }
     try {

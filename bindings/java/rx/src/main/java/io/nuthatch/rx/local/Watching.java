@@ -58,7 +58,7 @@ final class Watching {
 
     @Override
     public void skip() {
-      Native.closeWatch(handle, Scratch.mine());
+      close(store, handle);
     }
   }
 
@@ -76,7 +76,13 @@ final class Watching {
     long after = watch.start() instanceof Watch.After(long sequence) ? sequence : 0;
     var range = scratch.range(watch.range());
     Native.openWatch(store.handle, table, range, start, after, out, scratch);
+    store.handles.opened();
     return out.get(JAVA_LONG, 0);
+  }
+
+  private static void close(OpenStore store, long handle) {
+    Native.closeWatch(handle, Scratch.mine());
+    store.handles.closed();
   }
 
   private static void follow(OpenStore store, long handle, Emission<Change> emission) {
@@ -95,7 +101,7 @@ final class Watching {
     } finally {
       store.running.remove(running);
       emission.ended();
-      Native.closeWatch(handle, Scratch.mine());
+      close(store, handle);
     }
   }
 
