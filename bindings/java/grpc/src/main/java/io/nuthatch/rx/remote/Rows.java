@@ -168,7 +168,8 @@ record Rows(byte[] message) {
     }
 
     private StoreException damaged() {
-      return StoreException.of("decode", "expected a message with rows, found other bytes at " + at);
+      var text = "expected a message with rows, found other bytes at " + at;
+      return StoreException.of("decode", text);
     }
   }
 }

@@ -41,7 +41,7 @@ final class Txn extends ClientCall.Listener<TxnResponse> implements Calls.Runnin
     return txn;
   }
 
-  /** Asks when it is subscribed to. The answer comes on a thread of this call, which must not wait. */
+  /** Asks when it is subscribed to. The answer comes on a thread of this call: it must not wait. */
   Single<TxnResponse> ask(TxnRequest request) {
     return Single.create(
         emitter -> {

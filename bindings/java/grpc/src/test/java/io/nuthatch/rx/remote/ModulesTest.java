@@ -13,12 +13,15 @@ import org.junit.jupiter.api.Test;
 /** The libraries as modules, as users of modules have them. */
 class ModulesTest {
 
+  private static final String LIBRARIES =
+      ".*(rx|grpc|target.java|reactive|protobuf|guava|perfmark).*";
+
   @Test
   void a_store_is_connected_to_by_the_module_that_provides_it() throws Exception {
     var files =
         Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator))
             .filter(file -> !file.contains("test-classes") && !file.endsWith("-tests.jar"))
-            .filter(file -> file.matches(".*(rx|grpc|target.java|reactive|protobuf|guava|perfmark).*"))
+            .filter(file -> file.matches(LIBRARIES))
             .map(Path::of)
             .toArray(Path[]::new);
     var boot = ModuleLayer.boot();
