@@ -6,8 +6,8 @@ import io.nuthatch.rx.StoreException;
 import java.util.ServiceLoader;
 
 /**
- * Connects to stores of other machines. {@code nuthatch-rx-grpc} provides it, so that who only opens
- * stores of this machine has no library for the network.
+ * Connects to stores of other machines. {@code nuthatch-rx-grpc} provides it, so that who only
+ * opens stores of this machine has no library for the network.
  */
 public interface Connector {
 
