@@ -11,8 +11,8 @@ fn library_folder() -> PathBuf {
     found.expect("libnuthatch.so beside this test")
 }
 
-#[test]
-fn a_program_in_c_does_what_the_header_promises() {
+/// Compiles the program with these flags, and runs it in a folder of its own.
+fn compile_and_run(flags: &[&str]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("program");
@@ -21,6 +21,7 @@ fn a_program_in_c_does_what_the_header_promises() {
     let compiled = Command::new(cc)
         .args(["-std=c11", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror"])
         .args(["-g", "-D_GNU_SOURCE", "-pthread"])
+        .args(flags)
         .arg("-I")
         .arg(root.join("include"))
         .arg(root.join("tests/program.c"))
@@ -35,4 +36,15 @@ fn a_program_in_c_does_what_the_header_promises() {
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let ran = Command::new(&program).arg(folder.path()).output().expect("the program");
     assert!(ran.status.success(), "{:?}: {}", ran.status, String::from_utf8_lossy(&ran.stderr));
+}
+
+#[test]
+fn a_program_in_c_does_what_the_header_promises() {
+    compile_and_run(&[]);
+}
+
+/// The sanitizer sees what is freed twice, read after it was freed, or never freed, on both sides.
+#[test]
+fn it_does_so_under_the_address_sanitizer() {
+    compile_and_run(&["-fsanitize=address"]);
 }

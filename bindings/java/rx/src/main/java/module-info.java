@@ -8,4 +8,9 @@ module io.nuthatch.rx {
   requires transitive org.reactivestreams;
 
   exports io.nuthatch.rx;
+  exports io.nuthatch.rx.spi;
+  exports io.nuthatch.rx.flow to
+      io.nuthatch.rx.grpc;
+
+  uses io.nuthatch.rx.spi.Connector;
 }

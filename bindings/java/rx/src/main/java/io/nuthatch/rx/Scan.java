@@ -24,7 +24,7 @@ public record Scan(
   public static final int BATCH_ROWS = 4096;
 
   /** The bytes of keys and values of a batch, about, unless told otherwise. */
-  public static final int BATCH_BYTES = 1 << 20;
+  public static final int BATCH_BYTES = 256 << 10;
 
   private static final Scan ALL =
       new Scan(Range.all(), false, Long.MAX_VALUE, false, BATCH_ROWS, BATCH_BYTES);

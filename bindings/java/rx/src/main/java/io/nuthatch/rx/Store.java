@@ -1,7 +1,7 @@
 package io.nuthatch.rx;
 
 import io.nuthatch.rx.local.LocalStores;
-import io.nuthatch.rx.remote.RemoteStores;
+import io.nuthatch.rx.spi.Connector;
 import io.reactivex.rxjava3.core.Completable;
 import io.reactivex.rxjava3.core.Flowable;
 import io.reactivex.rxjava3.core.Single;
@@ -45,9 +45,10 @@ public interface Store extends AutoCloseable {
   /**
    * Connects to a store at {@code grpc://host:port}, or {@code grpcs://host:port} with TLS. Without
    * a port it is 7380. The connection is made when it is needed, and made again when it is lost.
+   * The library {@code nuthatch-rx-grpc} does this, and must be there.
    */
   static Store connect(String address, ConnectOptions options) {
-    return RemoteStores.connect(address, options);
+    return Connector.find().connect(address, options);
   }
 
   /**

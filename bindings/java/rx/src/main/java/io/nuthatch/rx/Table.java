@@ -32,8 +32,8 @@ public interface Table {
   Single<List<Optional<byte[]>>> getMany(List<byte[]> keys);
 
   /**
-   * The rows of keys as they come, in their order; keys that are missing are left out. Each bunch
-   * of keys is looked up in the state of that moment.
+   * The rows of keys as they come, in their order; keys that are missing are left out. Each key
+   * is looked up in the state of that moment.
    */
   Flowable<Row> getEach(Publisher<byte[]> keys);
 

@@ -3,7 +3,9 @@ package io.nuthatch.rx.flow;
 import io.nuthatch.rx.Ack;
 import io.nuthatch.rx.Batch;
 import io.nuthatch.rx.BatchPolicy;
+import io.nuthatch.rx.StoreClosedException;
 import io.nuthatch.rx.StoreException;
+import io.nuthatch.rx.StoreUnavailableException;
 import io.nuthatch.rx.Written;
 import io.reactivex.rxjava3.core.Flowable;
 import io.reactivex.rxjava3.core.Single;
@@ -30,12 +32,16 @@ public final class AckedWrites {
       Function<? super Batch, Single<Written>> writer) {
     if (policy.groupItems() == 1) {
       return Flowable.fromPublisher(items)
-          .concatMapEager(
-              item -> one(item, batchOf.apply(item), writer).toFlowable(), policy.inFlight(), 1);
+          .concatMapEagerDelayError(
+              item -> one(item, batchOf.apply(item), writer).toFlowable(),
+              false,
+              policy.inFlight(),
+              1);
     }
     int groups = Math.max(1, policy.inFlight() / policy.groupItems());
     return new Groups<>(items, policy)
-        .concatMapEager(group -> many(group, batchOf, writer), groups, policy.groupItems());
+        .concatMapEagerDelayError(
+            group -> many(group, batchOf, writer), false, groups, policy.groupItems());
   }
 
   private static <T> Single<Ack<T>> one(
@@ -61,10 +67,16 @@ public final class AckedWrites {
             ack -> group.stream().map(i -> new Ack<>(i, ack.outcome(), ack.failure())).toList());
   }
 
-  /** A failure of one batch is told with its item; that of the store ends the stream. */
+  /**
+   * A failure of one batch is told with its item; that of the store, or of the way to it, ends the
+   * stream after the acknowledgements before.
+   */
   private static Single<StoreException> failed(Throwable thrown) {
-    return thrown instanceof StoreException known && !known.code().equals("closed")
-        ? Single.just(known)
-        : Single.error(thrown);
+    return switch (thrown) {
+      case StoreClosedException closed -> Single.error(closed);
+      case StoreUnavailableException unavailable -> Single.error(unavailable);
+      case StoreException known -> Single.just(known);
+      default -> Single.error(thrown);
+    };
   }
 }

@@ -6,6 +6,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import io.nuthatch.rx.Row;
 import io.nuthatch.rx.RowMapper;
+import io.nuthatch.rx.StoreException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
@@ -50,6 +51,9 @@ final class Rows {
   }
 
   private static byte[] bytes(MemorySegment all, long address, int len) {
+    if (len < 0) {
+      throw tooLong(Integer.toUnsignedLong(len));
+    }
     var bytes = new byte[len];
     MemorySegment.copy(all, JAVA_BYTE, address, bytes, 0, len);
     return bytes;
@@ -58,9 +62,14 @@ final class Rows {
   /** A copy of bytes that the library lends. */
   static byte[] bytes(long address, long len) {
     if (len > Integer.MAX_VALUE - 8) {
-      throw new OutOfMemoryError("a value of " + len + " bytes is longer than an array");
+      throw tooLong(len);
     }
     return bytes(Scratch.EVERYTHING, address, (int) len);
+  }
+
+  private static StoreException tooLong(long len) {
+    var text = "value: expected at most 2 GiB, as long as an array can be, found " + len + " bytes";
+    return StoreException.of("too-long", text);
   }
 
   /** One row. */
@@ -84,7 +93,7 @@ final class Rows {
         T result =
             mapper.map(
                 all.asSlice(all.get(JAVA_LONG, row), keyLen),
-                all.asSlice(all.get(JAVA_LONG, row + VALUE), valueLen));
+                all.asSlice(all.get(JAVA_LONG, row + VALUE), Integer.toUnsignedLong(valueLen)));
         if (result != null) {
           items[made++] = result;
         }

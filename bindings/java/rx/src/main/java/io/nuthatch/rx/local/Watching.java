@@ -4,6 +4,7 @@ import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import io.nuthatch.rx.Change;
+import io.nuthatch.rx.StoreClosedException;
 import io.nuthatch.rx.StoreException;
 import io.nuthatch.rx.Watch;
 import io.nuthatch.rx.flow.EmittingFlowable;
@@ -88,7 +89,7 @@ final class Watching {
   private static void follow(OpenStore store, long handle, Emission<Change> emission) {
     Running running = emission::fail;
     store.running.add(running);
-    emission.onStop(() -> Native.stopWatch(handle, Scratch.mine()));
+    emission.onStop(() -> stop(handle));
     try {
       while (!emission.isStopped()) {
         next(handle).forEach(emission::onNext);
@@ -102,6 +103,14 @@ final class Watching {
       store.running.remove(running);
       emission.ended();
       close(store, handle);
+    }
+  }
+
+  private static void stop(long handle) {
+    try {
+      Native.stopWatch(handle, Scratch.mine());
+    } catch (StoreClosedException closed) {
+      // It has ended by itself at this moment.
     }
   }
 

@@ -1,0 +1,253 @@
+package io.nuthatch.rx.remote;
+
+import io.grpc.CallOptions;
+import io.grpc.ClientCall;
+import io.grpc.Metadata;
+import io.grpc.Status;
+import io.nuthatch.rx.Batch;
+import io.nuthatch.rx.StoreException;
+import io.nuthatch.rx.Written;
+import io.nuthatch.store.v1.StoreGrpc;
+import io.nuthatch.store.v1.StoreProto.BatchRequest;
+import io.nuthatch.store.v1.StoreProto.BatchResponse;
+import io.reactivex.rxjava3.core.Completable;
+import io.reactivex.rxjava3.core.Single;
+import io.reactivex.rxjava3.core.SingleEmitter;
+import io.reactivex.rxjava3.disposables.Disposable;
+import io.reactivex.rxjava3.subjects.CompletableSubject;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Batches in one call, each acknowledged by itself. They are put into messages as the connection
+ * takes them: the others wait as they are.
+ */
+final class BatchStream implements Calls.Running, AutoCloseable {
+
+  private record One(Batch batch, SingleEmitter<Written> emitter) {}
+
+  private final RemoteStore store;
+  private final Calls calls;
+  private final Deque<One> waiting = new ArrayDeque<>();
+  private final Map<Long, One> sent = new LinkedHashMap<>();
+  private final CompletableSubject closed = CompletableSubject.create();
+  private ClientCall<BatchRequest, BatchResponse> call;
+  private Disposable pause = Disposable.disposed();
+  private long lastId;
+  private int failures;
+  /** Whether tables are being opened, or a pause goes on. */
+  private boolean isHeld;
+  /** Why nothing is written any more. */
+  private StoreException failed;
+
+  BatchStream(RemoteStore store) {
+    this.store = store;
+    this.calls = store.calls;
+    if (!calls.add(this)) {
+      throw Failure.closed();
+    }
+  }
+
+  /** Submits a batch when that is subscribed to. */
+  Single<Written> write(Batch batch) {
+    return Single.create(emitter -> submit(new One(batch, emitter)));
+  }
+
+  private void submit(One one) {
+    StoreException why;
+    synchronized (this) {
+      why = calls.isClosed() ? Failure.closed() : failed;
+      if (why == null) {
+        calls.writes.begin();
+        waiting.add(one);
+      }
+    }
+    if (why != null) {
+      one.emitter.tryOnError(why);
+    } else {
+      pump();
+    }
+  }
+
+  /** Sends what may be sent now. */
+  private void pump() {
+    while (true) {
+      One refused;
+      StoreException why;
+      synchronized (this) {
+        if (failed != null || isHeld || waiting.isEmpty() || !isReady()) {
+          return;
+        }
+        try {
+          var missing = store.unopened(waiting.peek().batch);
+          if (missing.isEmpty()) {
+            send(waiting.poll());
+            continue;
+          }
+          isHeld = true;
+          var opening = store.open(missing).subscribe(this::release, this::refuseFirst);
+          pause = opening;
+          return;
+        } catch (StoreException thrown) {
+          refused = waiting.poll();
+          why = thrown;
+        }
+      }
+      calls.writes.end();
+      refused.emitter.tryOnError(why);
+    }
+  }
+
+  private boolean isReady() {
+    return call == null || sent.isEmpty() || call.isReady();
+  }
+
+  private void send(One one) {
+    if (call == null) {
+      var answers = new Answers();
+      call =
+          calls.start(
+              StoreGrpc.getBatchMethod(),
+              CallOptions.DEFAULT.withStreamTracerFactory(answers.sentAny),
+              answers);
+      call.request(1);
+    }
+    lastId++;
+    sent.put(lastId, one);
+    var request = BatchRequest.newBuilder().setId(lastId);
+    one.batch.writes().forEach(write -> request.addWrites(Convert.write(write)));
+    call.sendMessage(request.build());
+  }
+
+  private void release() {
+    synchronized (this) {
+      isHeld = false;
+    }
+    pump();
+  }
+
+  /** The tables of the first batch cannot be opened. */
+  private void refuseFirst(Throwable thrown) {
+    One one;
+    synchronized (this) {
+      isHeld = false;
+      one = waiting.poll();
+    }
+    if (one != null) {
+      calls.writes.end();
+      one.emitter.tryOnError(thrown);
+    }
+    pump();
+  }
+
+  @Override
+  public void fail(StoreException thrown) {
+    end(thrown);
+    closed.onError(thrown);
+  }
+
+  /** Fails when the store is closed: also where no batch is there to be told by. */
+  Completable closed() {
+    return closed;
+  }
+
+  /** Ends the call: at once where something has no answer yet, which nobody waits for then. */
+  @Override
+  public void close() {
+    end(StoreException.of("closed", "the stream of batches has ended"));
+  }
+
+  private void end(StoreException why) {
+    List<One> left;
+    synchronized (this) {
+      if (failed != null) {
+        return;
+      }
+      failed = why;
+      pause.dispose();
+      left = new ArrayList<>(sent.values());
+      left.addAll(waiting);
+      sent.clear();
+      waiting.clear();
+      if (call != null && left.isEmpty()) {
+        call.halfClose();
+      } else if (call != null) {
+        call.cancel("nobody waits for acknowledgements", null);
+      }
+    }
+    calls.remove(this);
+    for (var one : left) {
+      calls.writes.end();
+      one.emitter.tryOnError(why);
+    }
+  }
+
+  /**
+   * Sends what has no answer in another call, in order. The server has seen nothing of it, or
+   * there is nothing.
+   */
+  private boolean beginAgain(Answers ended, Failure failure) {
+    synchronized (this) {
+      boolean isUnseen = !ended.sentAny.isSent() || sent.isEmpty();
+      if (failed != null || calls.isClosed() || !failure.isPassing() || !isUnseen) {
+        return false;
+      }
+      call = null;
+      if (sent.isEmpty() && waiting.isEmpty()) {
+        return true;
+      }
+      if (failures == calls.options.tries()) {
+        return false;
+      }
+      failures++;
+      var again = new ArrayList<>(sent.values());
+      sent.clear();
+      again.reversed().forEach(waiting::addFirst);
+      isHeld = true;
+      pause = calls.again(failures, this::release);
+      return true;
+    }
+  }
+
+  /** Takes the acknowledgements of one call. */
+  private final class Answers extends ClientCall.Listener<BatchResponse> {
+
+    final Calls.Sent sentAny = new Calls.Sent();
+
+    @Override
+    public void onReady() {
+      pump();
+    }
+
+    @Override
+    public void onMessage(BatchResponse answer) {
+      One one;
+      synchronized (BatchStream.this) {
+        failures = 0;
+        one = sent.remove(answer.getId());
+        call.request(1);
+      }
+      if (one == null) {
+        return;
+      }
+      calls.writes.end();
+      switch (answer.getOutcomeCase()) {
+        case WRITTEN -> one.emitter.onSuccess(Convert.written(answer.getWritten()));
+        case PROBLEM -> one.emitter.tryOnError(Failure.of(answer.getProblem()));
+        default -> one.emitter.tryOnError(Failure.noAnswer("what became of the batch"));
+      }
+    }
+
+    @Override
+    public void onClose(Status status, Metadata trailers) {
+      var failure = Failure.of(status.isOk() ? Status.UNAVAILABLE : status, trailers);
+      if (!beginAgain(this, failure)) {
+        end(calls.told(failure));
+      }
+    }
+  }
+}

@@ -1,0 +1,72 @@
+package io.nuthatch.rx.remote;
+
+import io.grpc.ChannelCredentials;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.ManagedChannel;
+import io.grpc.TlsChannelCredentials;
+import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
+import io.grpc.netty.shaded.io.netty.channel.ChannelOption;
+import io.nuthatch.rx.ConnectOptions;
+import io.nuthatch.rx.StoreException;
+import java.io.IOException;
+import java.util.concurrent.TimeUnit;
+
+/** From an address to a channel of gRPC, which connects when there is something to call. */
+final class Channels {
+
+  /** Bytes that the server may send of a call before the client has looked at them. */
+  private static final int WINDOW = 2 << 20;
+
+  private static final int CONNECT_MS = 10_000;
+  /** A server that does not answer to a sign of life for so long is gone. */
+  private static final long SIGN_OF_LIFE_S = 20;
+
+  private Channels() {}
+
+  static ManagedChannel open(Address address, ConnectOptions options) {
+    if (options.token().isPresent()) {
+      checkToken(address, options.token().get());
+    }
+    try {
+      var credentials = credentials(address, options);
+      return NettyChannelBuilder.forAddress(address.host(), address.port(), credentials)
+          .flowControlWindow(WINDOW)
+          .maxInboundMessageSize(options.messageBytes())
+          .keepAliveTime(SIGN_OF_LIFE_S, TimeUnit.SECONDS)
+          .keepAliveTimeout(SIGN_OF_LIFE_S, TimeUnit.SECONDS)
+          .withOption(ChannelOption.CONNECT_TIMEOUT_MILLIS, CONNECT_MS)
+          .build();
+    } catch (IOException | IllegalArgumentException thrown) {
+      var problem = "expected certificates and keys in PEM: " + thrown;
+      throw StoreException.of("options", address.text() + ": " + problem, thrown);
+    }
+  }
+
+  private static void checkToken(Address address, String token) {
+    if (!address.isTls() && !address.isHere()) {
+      throw address.wrong("a token could be read on its way; expected grpcs://");
+    }
+    if (token.isEmpty() || !token.chars().allMatch(c -> c > ' ' && c < 127)) {
+      throw address.wrong("token: expected printable ASCII without spaces");
+    }
+  }
+
+  private static ChannelCredentials credentials(Address address, ConnectOptions options)
+      throws IOException {
+    if (!address.isTls()) {
+      if (options.trusted().isPresent() || options.identity().isPresent()) {
+        throw address.wrong("expected grpcs:// where there are certificates");
+      }
+      return InsecureChannelCredentials.create();
+    }
+    var tls = TlsChannelCredentials.newBuilder();
+    if (options.trusted().isPresent()) {
+      tls.trustManager(options.trusted().get().toFile());
+    }
+    if (options.identity().isPresent()) {
+      var identity = options.identity().get();
+      tls.keyManager(identity.certificate().toFile(), identity.key().toFile());
+    }
+    return tls.build();
+  }
+}

@@ -1,0 +1,76 @@
+package io.nuthatch.rx.remote;
+
+import io.grpc.Metadata;
+import io.grpc.Status;
+import io.nuthatch.rx.ConditionUnmetException;
+import io.nuthatch.rx.StoreException;
+import io.nuthatch.store.v1.StoreProto.Problem;
+
+/**
+ * Why a call failed.
+ *
+ * @param exception what its caller gets
+ * @param isPassing whether the same call may well succeed soon
+ */
+record Failure(StoreException exception, boolean isPassing) {
+
+  private static final Metadata.Key<String> CODE =
+      Metadata.Key.of("nuthatch-code", Metadata.ASCII_STRING_MARSHALLER);
+  private static final Metadata.Key<String> WRITE =
+      Metadata.Key.of("nuthatch-write", Metadata.ASCII_STRING_MARSHALLER);
+
+  /** The failure that a status is, with what the server said of it. */
+  static Failure of(Status status, Metadata trailers) {
+    var told = trailers == null ? null : trailers.get(CODE);
+    var code = told != null ? told : codeOf(status);
+    boolean isPassing = status.getCode() == Status.Code.UNAVAILABLE;
+    if (code.equals("condition-unmet")) {
+      return new Failure(new ConditionUnmetException(message(status), write(trailers)), isPassing);
+    }
+    return new Failure(StoreException.of(code, message(status), status.getCause()), isPassing);
+  }
+
+  /** The failure that an answer tells of. */
+  static StoreException of(Problem problem) {
+    return problem.getCode().equals("condition-unmet")
+        ? new ConditionUnmetException(problem.getMessage(), (int) problem.getWrite())
+        : StoreException.of(problem.getCode(), problem.getMessage());
+  }
+
+  /** What a store fails everything with that runs when it is closed, or begins later. */
+  static StoreException closed() {
+    return StoreException.of("closed", "the store is closed");
+  }
+
+  /** An answer that is none. */
+  static StoreException noAnswer(String expected) {
+    return StoreException.of("decode", "expected " + expected + " as the answer, found none");
+  }
+
+  /** Where the server said nothing: what happened on this side. */
+  private static String codeOf(Status status) {
+    return switch (status.getCode()) {
+      case UNAVAILABLE -> "unavailable";
+      case DEADLINE_EXCEEDED -> "deadline";
+      case RESOURCE_EXHAUSTED -> "too-long";
+      default -> "status";
+    };
+  }
+
+  private static String message(Status status) {
+    var text = status.getDescription();
+    if (text == null || text.isEmpty()) {
+      text = status.getCode().name();
+    }
+    var cause = status.getCause();
+    return cause == null || cause.getMessage() == null ? text : text + ": " + cause.getMessage();
+  }
+
+  private static int write(Metadata trailers) {
+    try {
+      return Integer.parseInt(trailers.get(WRITE));
+    } catch (NumberFormatException absent) {
+      return 0;
+    }
+  }
+}

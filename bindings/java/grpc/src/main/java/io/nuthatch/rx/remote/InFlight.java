@@ -1,0 +1,49 @@
+package io.nuthatch.rx.remote;
+
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+/** Counts what was begun and has no answer yet. */
+final class InFlight {
+
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition none = lock.newCondition();
+  private long count;
+
+  void begin() {
+    lock.lock();
+    try {
+      count++;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  void end() {
+    lock.lock();
+    try {
+      count--;
+      if (count == 0) {
+        none.signalAll();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Waits until all have ended, for so long at most. */
+  void awaitNone(long mostMs) {
+    lock.lock();
+    try {
+      long left = TimeUnit.MILLISECONDS.toNanos(mostMs);
+      while (count > 0 && left > 0) {
+        left = none.awaitNanos(left);
+      }
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
+    } finally {
+      lock.unlock();
+    }
+  }
+}

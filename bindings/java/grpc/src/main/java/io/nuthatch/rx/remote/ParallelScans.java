@@ -1,0 +1,89 @@
+package io.nuthatch.rx.remote;
+
+import io.nuthatch.rx.Parallel;
+import io.nuthatch.rx.Range;
+import io.nuthatch.rx.RowMapper;
+import io.nuthatch.rx.Scan;
+import io.nuthatch.rx.StoreException;
+import io.reactivex.rxjava3.core.Flowable;
+import io.reactivex.rxjava3.schedulers.Schedulers;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+
+/**
+ * Scans by several threads, all of one state: messages come by one call, since another would be of
+ * another state, and threads take them apart. Ranges of the caller's are read at the same time in
+ * one transaction.
+ */
+final class ParallelScans {
+
+  private ParallelScans() {}
+
+  static <T> Flowable<T> of(
+      RemoteTable table, Scan scan, Parallel parallel, RowMapper<? extends T> mapper) {
+    if (scan.limit() < Long.MAX_VALUE) {
+      var text = "limit: expected no limit in a parallel scan, found " + scan.limit();
+      return Flowable.error(StoreException.of("options", text));
+    }
+    if (parallel.ranges().isEmpty()) {
+      var messages = table.opened(table.messages(scan, ParallelScans::whole));
+      return mapped(messages, parallel, mapper);
+    }
+    return table.opened(
+        table.store.snapshot(
+            snapshot -> {
+              var one = (RemoteSnapshot) snapshot;
+              return parts(
+                  parallel,
+                  range -> {
+                    var messages = one.pages(table, scan.within(range), ParallelScans::whole);
+                    return ParallelScans.<T>mapped(messages, parallel, mapper);
+                  });
+            }));
+  }
+
+  @FunctionalInterface
+  private interface Part<T> {
+    Flowable<T> of(Range range);
+  }
+
+  private static <T> Flowable<T> parts(Parallel parallel, Part<T> part) {
+    var ranges = Flowable.fromIterable(parallel.ranges());
+    return parallel.isOrdered()
+        ? ranges.concatMapEager(part::of, parallel.threads(), Flowable.bufferSize())
+        : ranges.flatMap(part::of, false, parallel.threads());
+  }
+
+  /** A message as one item. */
+  private static Plan.Chunk<Rows> whole(Rows rows) {
+    Iterator<Rows> one = List.of(rows).iterator();
+    return () -> one.hasNext() ? one.next() : null;
+  }
+
+  private static <T> Flowable<T> mapped(
+      Flowable<Rows> messages, Parallel parallel, RowMapper<? extends T> mapper) {
+    int threads = parallel.threads();
+    var lists =
+        parallel.isOrdered()
+            ? messages.concatMapEager(
+                rows -> ParallelScans.<T>map(rows, mapper), threads, 1)
+            : messages.flatMap(
+                rows -> ParallelScans.<T>map(rows, mapper), false, threads, 1);
+    return lists.concatMapIterable(list -> list, 2);
+  }
+
+  /** What a mapper makes of a message, on another thread. */
+  private static <T> Flowable<List<T>> map(Rows rows, RowMapper<? extends T> mapper) {
+    return Flowable.<List<T>>defer(
+            () -> {
+              var made = new ArrayList<T>();
+              Plan.Chunk<T> chunk = rows.read(mapper);
+              for (T each = chunk.next(); each != null; each = chunk.next()) {
+                made.add(each);
+              }
+              return Flowable.just(made);
+            })
+        .subscribeOn(Schedulers.io());
+  }
+}

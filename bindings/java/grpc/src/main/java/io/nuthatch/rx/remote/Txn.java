@@ -1,0 +1,109 @@
+package io.nuthatch.rx.remote;
+
+import io.grpc.CallOptions;
+import io.grpc.ClientCall;
+import io.grpc.Metadata;
+import io.grpc.Status;
+import io.nuthatch.rx.StoreException;
+import io.nuthatch.store.v1.StoreGrpc;
+import io.nuthatch.store.v1.StoreProto.TxnRequest;
+import io.nuthatch.store.v1.StoreProto.TxnResponse;
+import io.reactivex.rxjava3.core.Single;
+import io.reactivex.rxjava3.core.SingleEmitter;
+import java.util.ArrayDeque;
+import java.util.List;
+import java.util.Queue;
+
+/** A transaction of the server that reads. Its answers come in the order of the requests. */
+final class Txn extends ClientCall.Listener<TxnResponse> implements Calls.Running, AutoCloseable {
+
+  private final Calls calls;
+  private final Queue<SingleEmitter<TxnResponse>> waiting = new ArrayDeque<>();
+  private ClientCall<TxnRequest, TxnResponse> call;
+  /** Why there are no answers any more. */
+  private StoreException failed;
+
+  private Txn(Calls calls) {
+    this.calls = calls;
+  }
+
+  /** Begins a transaction; the server opens it with the first read. */
+  static Txn begin(Calls calls) {
+    var txn = new Txn(calls);
+    if (!calls.add(txn)) {
+      throw Failure.closed();
+    }
+    synchronized (txn) {
+      if (txn.failed == null) {
+        txn.call = calls.start(StoreGrpc.getTxnMethod(), CallOptions.DEFAULT, txn);
+      }
+    }
+    return txn;
+  }
+
+  /** Asks when it is subscribed to. The answer comes on a thread of this call: it must not wait. */
+  Single<TxnResponse> ask(TxnRequest request) {
+    return Single.create(
+        emitter -> {
+          StoreException why;
+          synchronized (this) {
+            why = failed;
+            if (why == null) {
+              waiting.add(emitter);
+              call.sendMessage(request);
+              call.request(1);
+            }
+          }
+          if (why != null) {
+            emitter.tryOnError(why);
+          }
+        });
+  }
+
+  @Override
+  public void onMessage(TxnResponse answer) {
+    SingleEmitter<TxnResponse> emitter;
+    synchronized (this) {
+      emitter = waiting.poll();
+    }
+    if (emitter != null) {
+      emitter.onSuccess(answer);
+    }
+  }
+
+  @Override
+  public void onClose(Status status, Metadata trailers) {
+    end(
+        status.isOk()
+            ? Failure.noAnswer("more answers")
+            : calls.told(Failure.of(status, trailers)));
+  }
+
+  @Override
+  public void fail(StoreException thrown) {
+    end(thrown);
+  }
+
+  /** Ends it. What waits fails as all does that is asked later. */
+  @Override
+  public void close() {
+    end(StoreException.of("closed", "the snapshot has ended"));
+  }
+
+  private void end(StoreException why) {
+    List<SingleEmitter<TxnResponse>> left;
+    synchronized (this) {
+      if (failed != null) {
+        return;
+      }
+      failed = why;
+      left = List.copyOf(waiting);
+      waiting.clear();
+      if (call != null) {
+        call.cancel("the transaction has ended", null);
+      }
+    }
+    calls.remove(this);
+    left.forEach(emitter -> emitter.tryOnError(why));
+  }
+}
