@@ -1,8 +1,9 @@
 //! Futures of asyncio, settled by threads that asyncio knows nothing of.
 //!
-//! A thread that is done leaves its outcome in the queue of the event loop, and wakes the loop if
-//! nobody did since the loop last looked: so a burst of outcomes takes the interpreter's lock
-//! once. A future that is cancelled drops the work that it waits for.
+//! A thread that is done leaves its outcome in the queue of the event loop, and writes a byte to a
+//! socket that the loop reads from, if nobody did since the loop last looked. So no thread of ours
+//! ever takes the interpreter's lock: when the interpreter ends, it kills whoever waits for that,
+//! and Rust would abort. A future that is cancelled drops the work that it waits for.
 
 use crate::failure::{Failure, Outcome};
 use crate::runtime;
@@ -10,6 +11,9 @@ use crate::work::Work;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyCFunction;
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::AbortHandle;
 
@@ -18,9 +22,12 @@ type Settling = Box<dyn FnOnce(Python<'_>) + Send>;
 
 /// An event loop that has futures of this module.
 struct Loop {
-    event_loop: Py<PyAny>,
-    /// What is to be done when the loop looks. Never locked while waiting for the interpreter.
+    object: Py<PyAny>,
+    /// What is to be done when the loop looks.
     queue: Mutex<Vec<Settling>>,
+    /// What wakes the loop, and what it reads from.
+    sender: UnixStream,
+    receiver: UnixStream,
 }
 
 /// Loops that were seen, those that are closed since among them. Taken while attached alone.
@@ -32,48 +39,56 @@ impl Loop {
         static RUNNING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let running = RUNNING.import(py, "asyncio", "get_running_loop")?.call0()?;
         let mut loops = LOOPS.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = loops.iter().find(|known| known.event_loop.is(&running)) {
+        if let Some(known) = loops.iter().find(|known| known.object.is(&running)) {
             return Ok(Arc::clone(known));
         }
         let is_open = |known: &Arc<Self>| {
-            let closed = known.event_loop.bind(py).call_method0("is_closed");
+            let closed = known.object.bind(py).call_method0("is_closed");
             !closed.and_then(|closed| closed.is_truthy()).unwrap_or(true)
         };
         loops.retain(is_open);
-        let queue = Mutex::new(Vec::new());
-        let known = Arc::new(Self { event_loop: running.unbind(), queue });
+        let known = Self::meet(&running)?;
         loops.push(Arc::clone(&known));
         Ok(known)
     }
 
+    /// Has a loop look into a queue when it is woken.
+    fn meet(running: &Bound<'_, PyAny>) -> PyResult<Arc<Self>> {
+        let (sender, receiver) = UnixStream::pair()?;
+        sender.set_nonblocking(true)?;
+        receiver.set_nonblocking(true)?;
+        let (object, queue) = (running.clone().unbind(), Mutex::new(Vec::new()));
+        let known = Arc::new(Self { object, queue, sender, receiver });
+        let woken = Arc::downgrade(&known);
+        let look = PyCFunction::new_closure(running.py(), None, None, move |args, _| {
+            if let Some(known) = woken.upgrade() {
+                known.look(args.py());
+            }
+        })?;
+        running.call_method1("add_reader", (known.receiver.as_raw_fd(), look))?;
+        Ok(known)
+    }
+
     /// Has the loop do something soon.
-    fn submit(self: &Arc<Self>, settling: Settling) {
+    fn submit(&self, settling: Settling) {
         let mut queue = self.lock();
         queue.push(settling);
         let first = queue.len() == 1;
         drop(queue);
         if first {
-            // No interpreter any more: nobody waits.
-            Python::try_attach(|py| {
-                if self.wake(py).is_err() {
-                    // The loop is closed, and its futures with it.
-                    let left = std::mem::take(&mut *self.lock());
-                    drop(left);
-                }
-            });
+            // A socket that is full wakes the loop as well.
+            let _ = (&self.sender).write(&[0]);
         }
     }
 
-    fn wake(self: &Arc<Self>, py: Python<'_>) -> PyResult<()> {
-        let known = Arc::clone(self);
-        let look = PyCFunction::new_closure(py, None, None, move |args, _| {
-            let settlings = std::mem::take(&mut *known.lock());
-            for settling in settlings {
-                settling(args.py());
-            }
-        })?;
-        self.event_loop.call_method1(py, "call_soon_threadsafe", (look,))?;
-        Ok(())
+    /// On the thread of the loop: does what there is to do.
+    fn look(&self, py: Python<'_>) {
+        // There is nothing to read where somebody was quicker.
+        let _ = (&self.receiver).read(&mut [0; 64]);
+        let settlings = std::mem::take(&mut *self.lock());
+        for settling in settlings {
+            settling(py);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Settling>> {
@@ -155,7 +170,7 @@ pub(crate) fn start<T: Send + 'static>(
     make: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static,
 ) -> PyResult<Bound<'_, PyAny>> {
     let known = Loop::running(py)?;
-    let future = known.event_loop.bind(py).call_method0("create_future")?;
+    let future = known.object.bind(py).call_method0("create_future")?;
     let work = match work {
         Work::Done(outcome) => {
             settle(py, &future, outcome, make);

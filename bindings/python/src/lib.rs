@@ -1,7 +1,7 @@
 //! The Python module of Nuthatch: `nuthatch._native`, which the package `nuthatch` shows to users.
 //!
-//! What all engines share is here: [`work`] tells how a call is done, [`wait`] and [`event_loop`]
-//! how callers and asyncio wait for it, [`failure`] what goes wrong and [`octets`] what keys and
+//! What all engines share is here: `work` tells how a call is done, `wait` and `event_loop`
+//! how callers and asyncio wait for it, `failure` what goes wrong and `octets` what keys and
 //! values may be. Each engine has a folder; `store` is the ordered store.
 
 #![allow(clippy::needless_pass_by_value, reason = "what Python gives comes by value")]

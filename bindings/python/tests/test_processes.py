@@ -158,3 +158,21 @@ def test_compacting_needs_a_closed_store(tmp_path: Path) -> None:
     assert compacted.after_bytes < compacted.before_bytes / 10
     with nuthatch.open(folder, create=False) as store:
         assert store.count() == 100
+
+
+HURRY = """
+import asyncio, sys, nuthatch
+async def main():
+    store = await nuthatch.aio.open(sys.argv[1], durability="none")
+    tasks = [asyncio.ensure_future(store.put(b"%d" % n, b"value")) for n in range(100)]
+    await tasks[0]
+    asyncio.ensure_future(anext(store.scan()))
+asyncio.run(main())
+"""
+
+
+def test_an_interpreter_ends_while_threads_work(tmp_path: Path) -> None:
+    for n in range(10):
+        process = python(HURRY, tmp_path / f"store{n}")
+        process.communicate(timeout=60)
+        assert process.returncode == 0

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from conftest import ROOT, Server
 
 README = (ROOT / "bindings/python/README.md").read_text()

@@ -40,7 +40,9 @@ async def test_nothing_is_read_before_it_is_asked_for(full: Store) -> None:
 async def test_a_scan_that_is_closed_ends_its_transaction(full: Store) -> None:
     scan = full.scan(batch_rows=10, batch_bytes=1000)
     kept = [await first(scan)]
-    await until(lambda count: count > 0, full)
+    if kept[0].lent:
+        # A server may have sent all there is already.
+        assert (await settle(full.stat())).open_transactions > 0
     scan.close()
     await until(lambda count: count == 0, full)
     # What it had given is there all the same.

@@ -263,7 +263,10 @@ impl Engine {
         match self {
             Self::Local(local) => {
                 let local = Arc::clone(local);
-                Work::blocking(move || local.close())
+                Work::blocking(move || {
+                    local.close();
+                    Ok(())
+                })
             }
             Self::Remote(remote) => {
                 remote.close();

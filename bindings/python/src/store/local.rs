@@ -90,13 +90,13 @@ impl Local {
     }
 
     /// Waits until what was submitted is written, has everybody let go, and closes the files.
-    pub(crate) fn close(&self) -> Outcome<()> {
+    pub(crate) fn close(&self) {
         let store = self.open.write().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(store) = store else { return Ok(()) };
+        let Some(store) = store else { return };
         if self.generation != generation() {
             // A child made by `fork`: locks and threads are its parent's.
             std::mem::forget(store);
-            return Ok(());
+            return;
         }
         self.transactions.release();
         let writer = self.lock_writer().take();
@@ -105,8 +105,8 @@ impl Local {
             let _ = writer.flush();
         }
         self.holders.release();
+        // Where they are still open, somebody looks at a batch: they are closed after that.
         store.close_within(CLOSING);
-        Ok(())
     }
 
     pub(crate) fn get(&self, table: &TableRef, key: &[u8]) -> Outcome<Option<Vec<u8>>> {

@@ -40,9 +40,9 @@ pub(crate) fn begun(
     object: Py<PyAny>,
     end: impl FnOnce() + Send + 'static,
 ) -> PyResult<Bound<'_, PyAny>> {
-    let begun = begin.map(|()| Undelivered::new((), move |()| end()));
-    begun.answer_with(py, Face::Async, |_, begun| {
-        begun.deliver();
+    let started = begin.map(|()| Undelivered::new((), move |()| end()));
+    started.answer_with(py, Face::Async, |_, started| {
+        started.deliver();
         Ok(object)
     })
 }

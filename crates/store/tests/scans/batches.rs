@@ -1,5 +1,6 @@
 use crate::{Case, ROWS, key, value};
-use nuthatch_store::{Error, Range, Scan};
+use nuthatch_store::{Error, Options, Range, Scan, Store};
+use std::time::Duration;
 
 #[test]
 fn batches_have_all_rows_in_either_direction() {
@@ -102,4 +103,17 @@ fn a_closed_store_fails_what_reads_in_batches() {
     case.store.close();
     assert!(matches!(batches.next_batch(), Err(Error::Closed)));
     assert_eq!(held.to_vec()[0], (key(0), value(0)), "what was read is still there");
+}
+
+#[test]
+fn a_closed_store_can_be_opened_again_when_nobody_has_a_batch() {
+    let case = Case::new();
+    let path = case.store.path().to_owned();
+    let held = case.store.batches(&case.table, &Scan::all()).next_batch().expect("no error");
+    let Case { store, _folder, .. } = case;
+    let other = store.clone();
+    assert!(!store.close_within(Duration::ZERO), "a batch is there");
+    drop(held);
+    assert!(other.close_within(Duration::from_mins(1)));
+    assert!(Store::open(&path, &Options::new()).is_ok());
 }
