@@ -2,10 +2,12 @@ use crate::Case;
 use crate::waiting::{block_on, until};
 use nuthatch_store::{
     Ack, Batch, BatchOptions, Condition, Durability, Error, Failure, Kind, Options, Range, Read,
+    Store, wait_closed,
 };
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Waker};
+use std::time::Duration;
 
 #[test]
 fn every_batch_of_many_tasks_is_acknowledged_and_there() {
@@ -199,4 +201,20 @@ fn a_closed_store_answers_what_waits() {
     case.store.close();
     let ack = writer.submit(Batch::new().put(&table, b"k", b"v")).expect("room");
     assert!(ack.wait().is_err());
+}
+
+#[test]
+fn a_store_that_was_closed_can_be_opened_again_when_its_threads_are_gone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store");
+    for round in 0..20_u8 {
+        let store = Store::open(&path, &Options::new()).expect("a store");
+        let table = store.table("rows").expect("a table");
+        let writer = store.batch_writer(&BatchOptions::new()).expect("a writer");
+        let ack = writer.submit(Batch::new().put(&table, [round], b"value")).expect("room");
+        ack.wait().expect("an answer");
+        assert!(!wait_closed(&path, Duration::ZERO), "it is open");
+        drop((writer, table, store));
+        assert!(wait_closed(&path, Duration::from_mins(1)), "its thread is gone");
+    }
 }
