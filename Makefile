@@ -14,9 +14,10 @@ test: ## Run every check that a change must pass
 check: ## Run the quick checks: format, house rules, lints
 	@scripts/test format tidy clippy
 
-check-long: ## Run every check, the largest sizes, and fuzz each target for FUZZ_SECONDS (300)
+check-long: ## Run every check, the largest sizes, five minutes of chunks, and fuzz each target for FUZZ_SECONDS (300)
 	@scripts/test
 	@bench/large
+	@cargo test --locked --quiet -p nuthatch-chunks --test resilience -- 300
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-300} scripts/fuzz
 
 bench-snapshot: ## Measure the snapshot engine beside its rivals; ARGS are handed on

@@ -21,6 +21,8 @@ pub trait System: Sync + Sized {
     const NAME: &'static str;
     /// Whether it can be read by several threads at once.
     const SHARED: bool = true;
+    /// Whether it may drop what was put before it was ever read.
+    const DROPS: bool = false;
 
     fn open(folder: &Path, limit: u64) -> Self;
     fn put(&self, key: u64, data: &[u8]);
@@ -63,8 +65,8 @@ fn reads<S: System>(setting: &Setting, sheet: &mut Sheet, folder: &Path, data: &
     let system = S::open(folder, setting.limit);
     for key in 0..ENTRIES {
         system.put(key, &data[..MIB]);
+        system.settle();
     }
-    system.settle();
     let mut out = vec![0; MIB];
     let miss = time(setting.rounds, 20_000, |round| {
         for number in 0..20_000 {
@@ -73,12 +75,16 @@ fn reads<S: System>(setting: &Setting, sheet: &mut Sheet, folder: &Path, data: &
         }
     });
     sheet.note("miss", S::NAME, 0, miss);
+    let mut hits = 0;
     let hit = time(setting.rounds, 400, |round| {
-        for number in 0..400 {
-            assert!(system.get(drawn(number + round), &mut out), "{}: a hit", S::NAME);
-        }
+        let number = 0..400;
+        hits += number.filter(|number| system.get(drawn(number + round), &mut out)).count();
     });
-    assert!(out == data[..MIB], "the bytes that were put");
+    let share = hits as f64 / (400 * (setting.rounds + 1)) as f64;
+    if share < 1.0 {
+        eprintln!("{}: {share:.3} of the gets were hits", S::NAME);
+    }
+    assert!(S::DROPS || share >= 1.0 && out == data[..MIB], "the bytes that were put");
     sheet.note("hit 1 MiB", S::NAME, MIB, hit);
     if S::SHARED {
         let hits = figure(setting.rounds, |_| together(&system, 100));
@@ -88,7 +94,7 @@ fn reads<S: System>(setting: &Setting, sheet: &mut Sheet, folder: &Path, data: &
     let first = figure(setting.rounds, |_| {
         let began = Instant::now();
         let system = S::open(folder, setting.limit);
-        assert!(system.get(7, &mut out), "a hit after a restart");
+        assert!(system.get(7, &mut out) || S::DROPS, "a hit after a restart");
         began.elapsed().as_nanos() as f64
     });
     sheet.note("open and first hit", S::NAME, 0, first);
@@ -103,10 +109,11 @@ fn together<S: System>(system: &S, count: usize) -> f64 {
             let barrier = &barrier;
             scope.spawn(move || {
                 let mut out = vec![0; MIB];
-                assert!(system.get(drawn(thread), &mut out));
+                let _ = system.get(drawn(thread), &mut out);
                 barrier.wait();
                 for number in 0..count {
-                    assert!(system.get(drawn(number + thread * 8), &mut out));
+                    let hit = system.get(drawn(number + thread * 8), &mut out);
+                    assert!(hit || S::DROPS);
                 }
             });
         }

@@ -57,6 +57,8 @@ pub use chunks::{Chunks, Read, Stored};
 pub use error::{Error, Result};
 pub use fill::{Claim, Fetched, Ticket, Waiting};
 pub use key::{Described, Key};
+/// What can go wrong with the folder.
+pub use nuthatch_segments::Error as FolderError;
 pub use nuthatch_segments::{
     Check, Clock, Disk, Options, Reason, Stat, SystemClock, SystemDisk, Verified,
 };

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::layout::SEGMENT_ENDING;
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -66,6 +66,12 @@ impl Folder {
 
     pub(crate) fn rename(&self, from: &str, to: &str) -> rustix::io::Result<()> {
         rustix::fs::renameat(self.file.as_fd(), from, self.file.as_fd(), to)
+    }
+
+    /// Gives a file a name that no other one has.
+    pub(crate) fn rename_new(&self, from: &str, to: &str) -> rustix::io::Result<()> {
+        let folder = self.file.as_fd();
+        rustix::fs::renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE)
     }
 
     pub(crate) fn stat(&self, name: &str) -> rustix::io::Result<Stat> {

@@ -17,9 +17,10 @@ use crate::segment::Segment;
 use crate::segments::Segments;
 use crate::sets::Place;
 use crate::table::{Row, State};
-use crate::turn::{Turn, read_all};
+use crate::turn::{Spare, Turn, read_all};
 use rustix::fs::OFlags;
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
@@ -277,23 +278,32 @@ impl Turn<'_> {
         Ok(true)
     }
 
-    /// Removes a segment. From the moment its number is gone nobody begins to read it; its bytes go
-    /// at once unless somebody has them lent.
+    /// Removes a segment. From the moment its number is gone nobody begins to read it; its bytes go at
+    /// once unless somebody has them lent. If another segment is being begun, it gets the file.
     fn evict(&mut self, slot: u32, row: &Row, search: &mut Search) {
         let table = self.index.table();
         let folder = &self.of.folder;
         let name = segment_name(row.file);
-        self.changing(|| {
-            table.set_number(slot, 0);
-            if let Ok(file) = folder.open_file(&name, OFlags::RDWR)
-                && on_byte(&file, Byte::Lent, Mode::Alone).unwrap_or(false)
-            {
+        let dirty = self.index.word(at::DIRTY).swap(1, Ordering::AcqRel);
+        table.set_number(slot, 0);
+        let alone = |file: &File, byte| on_byte(file, byte, Mode::Alone).unwrap_or(false);
+        let file = folder.open_file(&name, OFlags::RDWR).ok();
+        let file = file.filter(|file| alone(file, Byte::Lent));
+        let removed = match file {
+            Some(file) if self.beginning && self.spare.is_none() && alone(&file, Byte::Writer) => {
+                self.spare = Some(Spare { file, name });
+                true
+            }
+            Some(file) => {
                 let _ = file.set_len(0);
+                folder.remove(&name).is_ok()
             }
-            if folder.remove(&name).is_ok() {
-                table.set_row(slot, &Row::FREE);
-            }
-        });
+            None => folder.remove(&name).is_ok(),
+        };
+        if removed {
+            table.set_row(slot, &Row::FREE);
+        }
+        self.index.word(at::DIRTY).store(dirty, Ordering::Release);
         search.stay.insert(slot);
         search.freed += row.counted;
         self.index.word(at::EVICTED).fetch_add(1, Ordering::Relaxed);

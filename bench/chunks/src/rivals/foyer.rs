@@ -12,6 +12,7 @@ pub struct Foyer {
 
 impl System for Foyer {
     const NAME: &'static str = "foyer";
+    const DROPS: bool = true;
 
     fn open(folder: &Path, limit: u64) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();

@@ -1,5 +1,6 @@
 use crate::{Case, pattern};
 use nuthatch_chunks::{Fetched, Key};
+use std::slice::from_ref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 
@@ -49,13 +50,13 @@ fn claims_split_around_what_others_fetch() {
     let case = Case::new();
     let chunks = case.open();
     let key = Key::named("a").expect("a key");
-    let first = chunks.claim(&key, &[10..20]);
+    let first = chunks.claim(&key, from_ref(&(10..20)));
     let second = chunks.claim(&key, &[0..5, 8..30]);
     let ranges: Vec<_> = second.mine.iter().map(nuthatch_chunks::Ticket::range).collect();
     assert_eq!(ranges, [0..5, 8..10, 20..30]);
     assert_eq!(second.theirs.len(), 1);
     assert_eq!(second.theirs[0].range(), 10..20);
-    let other = chunks.claim(&Key::named("b").expect("a key"), &[10..20]);
+    let other = chunks.claim(&Key::named("b").expect("a key"), from_ref(&(10..20)));
     assert_eq!((other.mine.len(), other.theirs.len()), (1, 0), "another object");
     for ticket in first.mine {
         ticket.finish(Fetched::Bytes(Arc::from(&b"0123456789"[..])));
@@ -70,11 +71,11 @@ fn a_fetch_that_is_given_up_wakes_those_who_wait() {
     let case = Case::new();
     let chunks = case.open();
     let key = Key::named("a").expect("a key");
-    let first = chunks.claim(&key, &[0..1]);
-    let second = chunks.claim(&key, &[0..1]);
+    let first = chunks.claim(&key, from_ref(&(0..1)));
+    let second = chunks.claim(&key, from_ref(&(0..1)));
     drop(first);
     for waiting in second.theirs {
         assert_eq!(waiting.wait(), Fetched::Failed);
     }
-    assert_eq!(chunks.claim(&key, &[0..1]).mine.len(), 1, "it can be claimed again");
+    assert_eq!(chunks.claim(&key, from_ref(&(0..1))).mine.len(), 1, "it can be claimed again");
 }

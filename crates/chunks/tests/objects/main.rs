@@ -1,5 +1,7 @@
 //! Objects in a cache: what is put is got, by every way to get it.
+#![expect(clippy::single_range_in_vec_init, reason = "what is missing is often one range")]
 
+mod errors;
 mod fills;
 mod model;
 mod puts;

@@ -4,7 +4,7 @@
 use crate::{Case, pattern};
 use nuthatch_chunks::{Chunks, Error, Key, Lookup};
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 const CHUNKS: u64 = 12;
@@ -57,7 +57,7 @@ fn bytes(object: u64, range: &Range<u64>) -> (Vec<u64>, Vec<u8>) {
 struct Pair {
     case: Case,
     chunks: Chunks,
-    put: BTreeMap<(u64, u64), ()>,
+    put: BTreeSet<(u64, u64)>,
     /// Nothing was evicted yet: then all that was put is found.
     whole: bool,
 }
@@ -68,7 +68,7 @@ impl Pair {
     }
 
     fn missing(&self, object: u64, range: &Range<u64>) -> Vec<u64> {
-        range.clone().filter(|chunk| !self.put.contains_key(&(object, *chunk))).collect()
+        range.clone().filter(|chunk| !self.put.contains(&(object, *chunk))).collect()
     }
 
     fn step(&mut self, step: Step) -> Result<(), TestCaseError> {
@@ -77,7 +77,7 @@ impl Pair {
             Step::Get { object, range } => self.get(object, &range)?,
             Step::Remove { object } => {
                 self.chunks.remove(&Self::key(object));
-                self.put.retain(|(put, _), ()| *put != object);
+                self.put.retain(|(put, _)| *put != object);
             }
             Step::Pin { object, pinned } => {
                 self.chunks.pin(&Self::key(object), pinned).expect("a pin");
@@ -108,16 +108,16 @@ impl Pair {
                 if other {
                     // The wrong bytes were new, so they are the right ones now; take them out
                     // again.
-                    prop_assert!(!self.whole || !self.put.contains_key(&(object, range.start)));
+                    prop_assert!(!self.whole || !self.put.contains(&(object, range.start)));
                     self.chunks.remove(&Self::key(object));
-                    self.put.retain(|(put, _), ()| *put != object);
+                    self.put.retain(|(put, _)| *put != object);
                 } else {
-                    self.put.extend(range.map(|chunk| ((object, chunk), ())));
+                    self.put.extend(range.map(|chunk| (object, chunk)));
                 }
             }
             Err(Error::Conflict { chunk }) => {
                 prop_assert!(other && chunk == range.start);
-                prop_assert!(self.put.contains_key(&(object, chunk)));
+                prop_assert!(self.put.contains(&(object, chunk)));
             }
             Err(error) => prop_assert!(false, "{error}"),
         }
@@ -152,7 +152,7 @@ proptest! {
     fn a_cache_is_a_map_that_forgets(steps in prop::collection::vec(step(), 1..80)) {
         let case = Case::new();
         let chunks = case.open();
-        let mut pair = Pair { case, chunks, put: BTreeMap::new(), whole: true };
+        let mut pair = Pair { case, chunks, put: BTreeSet::new(), whole: true };
         for step in steps {
             pair.step(step)?;
         }

@@ -54,8 +54,8 @@ fn a_task_waits_for_the_fetch_of_another() {
     let case = Case::new();
     let chunks = Arc::new(case.open());
     let key = Key::named("a").expect("a key");
-    let mine = chunks.claim(&key, &[0..1]).mine;
-    let theirs = chunks.claim(&key, &[0..1]).theirs;
+    let mine = chunks.claim(&key, std::slice::from_ref(&(0..1))).mine;
+    let theirs = chunks.claim(&key, std::slice::from_ref(&(0..1))).theirs;
     let thread = std::thread::spawn(move || {
         for ticket in mine {
             ticket.finish(nuthatch_chunks::Fetched::Stored);

@@ -83,9 +83,8 @@ fn step(chunks: &Chunks, random: &mut Random) -> Result<bool, String> {
     let (expected, offsets) = bytes(object, range.clone());
     match random.below(100) {
         0..30 => match chunks.put(&key, range.clone(), &offsets, &expected) {
-            Ok(_) => Ok(false),
             // Whoever damages the index may have it replaced while it is waited for.
-            Err(Error::Folder(_)) => Ok(false),
+            Ok(_) | Err(Error::Folder(_)) => Ok(false),
             Err(error) => Err(format!("a put of {object} {range:?}: {error}")),
         },
         30..60 => {
