@@ -2,7 +2,7 @@
 
 use crate::changes::{Follower, Journal};
 use crate::clock::Clock;
-use crate::environment::{Bare, Environment};
+use crate::environment::{Bare, Environment, wait_closed};
 use crate::error::{Error, Result};
 use crate::file::DATA;
 use crate::options::{Durability, Options};
@@ -236,9 +236,9 @@ impl Store {
     /// Then this process can open the folder again.
     pub fn close_within(self, patience: Duration) -> bool {
         self.close();
-        let closing = heed::env_closing_event(self.path());
+        let folder = self.path().to_owned();
         drop(self);
-        closing.is_none_or(|closing| closing.wait_timeout(patience))
+        wait_closed(&folder, patience)
     }
 }
 
