@@ -63,6 +63,18 @@ def test_processes_share_a_store(here: nuthatch.Store) -> None:
     assert here.get(b"count") == b"400"
 
 
+def test_python_and_the_command_share_a_store(here: nuthatch.Store) -> None:
+    def command(name: str, *arguments: str) -> str:
+        line = [os.environ["NUTHATCH_PROGRAM"], "store", name, str(here.place), *arguments]
+        return subprocess.run(line, check=True, capture_output=True, text=True).stdout
+
+    here.put(b"python", b"1")
+    assert command("get", "python") == "1\n"
+    command("put", "command", "2")
+    assert here.get(b"command") == b"2"
+    assert command("scan") == "command\t2\npython\t1\n"
+
+
 def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
     folder = tmp_path / "store"
     for _ in range(2):
