@@ -278,8 +278,8 @@ impl Turn<'_> {
         Ok(true)
     }
 
-    /// Removes a segment. From the moment its number is gone nobody begins to read it; its bytes go at
-    /// once unless somebody has them lent. If another segment is being begun, it gets the file.
+    /// Removes a segment. From the moment its number is gone nobody begins to read it; its bytes go
+    /// at once unless somebody has them lent. If another segment is being begun, it gets the file.
     fn evict(&mut self, slot: u32, row: &Row, search: &mut Search) {
         let table = self.index.table();
         let folder = &self.of.folder;

@@ -38,8 +38,8 @@ pub(crate) struct Turn<'a> {
     _lock: FolderLock,
 }
 
-/// The file of a segment that nobody reads or writes any more, under its old name. Writing over pages
-/// that are in memory takes half the time of writing to new ones.
+/// The file of a segment that nobody reads or writes any more, under its old name. Writing over
+/// pages that are in memory takes half the time of writing to new ones.
 pub(crate) struct Spare {
     /// Has both locks of the file.
     pub(crate) file: File,

@@ -22,8 +22,8 @@ fn size(folder: &Path) -> u64 {
         .sum::<u64>()
 }
 
-/// The size while nobody begins or evicts a segment: a look without the lock may see one file before
-/// it goes, and the next one after it came.
+/// The size while nobody begins or evicts a segment: a look without the lock may see one file
+/// before it goes, and the next one after it came.
 fn size_at_rest(folder: &Path) -> u64 {
     let Ok(file) = File::open(folder) else { return 0 };
     // Given back when the file is closed.
