@@ -13,6 +13,8 @@ pub struct Foyer {
 impl System for Foyer {
     const NAME: &'static str = "foyer";
     const DROPS: bool = true;
+    /// Its flusher panics at entries of 8 MiB.
+    const PUT_MOST: usize = 1 << 20;
 
     fn open(folder: &Path, limit: u64) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
