@@ -3,15 +3,14 @@
 use crate::id::Id;
 use crate::index::Index;
 use crate::options::Check;
-use crate::record::{Head, checksum, known};
+use crate::record::{Head, known};
 use crate::segment::{Lent, Segment};
 use crate::segments::Segments;
 use crate::sets::Place;
-use std::hash::Hasher;
+use crate::sum::{self, checksum};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use twox_hash::XxHash3_64;
 
 /// Bytes that are read and hashed at a time.
 const PIECE: usize = 128 << 10;
@@ -210,14 +209,10 @@ impl Found<'_> {
                 read(wanted.start, here)?;
             } else if wanted == whole {
                 // While they are still in the caches of the processor.
-                let mut hash = XxHash3_64::with_seed(0);
-                let mut start = wanted.start;
-                for piece in here.chunks_mut(PIECE) {
-                    read(start, piece)?;
-                    hash.write(piece);
-                    start += piece.len() as u64;
-                }
-                self.compare_sum(part, hash.finish())?;
+                let fill =
+                    |at: Range<usize>, out: &mut [u8]| read(wanted.start + at.start as u64, out);
+                let sum = sum::fill(here, PIECE, fill)?;
+                self.compare_sum(part, sum)?;
             } else {
                 let mut all = vec![0; (whole.end - whole.start) as usize];
                 read(whole.start, &mut all)?;
