@@ -4,7 +4,14 @@
 
 use crate::sum::{add, word};
 #[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::*;
+use std::arch::x86_64::{
+    __m512i, _MM_HINT_T0, _MM_PERM_BADC, _mm_prefetch, _mm256_add_epi64, _mm256_loadu_si256,
+    _mm256_mul_epu32, _mm256_set1_epi64x, _mm256_setzero_si256, _mm256_shuffle_epi32,
+    _mm256_slli_epi64, _mm256_srli_epi64, _mm256_storeu_si256, _mm256_xor_si256, _mm512_add_epi64,
+    _mm512_loadu_si512, _mm512_mul_epu32, _mm512_set1_epi64, _mm512_setzero_si512,
+    _mm512_shuffle_epi32, _mm512_slli_epi64, _mm512_srli_epi64, _mm512_storeu_si512,
+    _mm512_xor_si512,
+};
 
 pub(crate) const STRIPE: usize = 64;
 /// Sixteen stripes, each with the secret from eight bytes further on; then the sums are scrambled.
@@ -140,25 +147,32 @@ unsafe fn avx512<const COPY: bool>(
     let (scramble, prime) = (key(SCRAMBLE_SECRET), _mm512_set1_epi64(i64::from(PRIME)));
     // SAFETY: eight words are the register.
     let mut sum = unsafe { _mm512_loadu_si512(sums.as_ptr().cast()) };
-    for block in 0..blocks {
-        let mut turns =
-            [sum, _mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512()];
-        for (stripe, key) in keys.iter().enumerate() {
-            let at = block * BLOCK + stripe * STRIPE;
+    // A stripe, added to a sum.
+    let step = |sum: __m512i, block: usize, stripe: usize| {
+        let at = block * BLOCK + stripe * STRIPE;
+        if COPY {
             _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(at + AHEAD).cast());
-            // SAFETY: the stripe lies in a block that the caller has.
-            let value = unsafe { _mm512_loadu_si512(from.add(at).cast()) };
-            if COPY {
-                // SAFETY: as above.
-                unsafe { _mm512_storeu_si512(to.add(at).cast(), value) };
-            }
-            let key = _mm512_xor_si512(value, *key);
-            let product = _mm512_mul_epu32(key, _mm512_srli_epi64::<32>(key));
-            let swapped = _mm512_shuffle_epi32::<_MM_PERM_BADC>(value);
-            let turn = &mut turns[stripe % 4];
-            *turn = _mm512_add_epi64(_mm512_add_epi64(*turn, product), swapped);
         }
-        let [first, second, third, fourth] = turns;
+        // SAFETY: the stripe lies in a block that the caller has.
+        let value = unsafe { _mm512_loadu_si512(from.wrapping_add(at).cast()) };
+        if COPY {
+            // SAFETY: as above.
+            unsafe { _mm512_storeu_si512(to.wrapping_add(at).cast(), value) };
+        }
+        let key = _mm512_xor_si512(value, keys[stripe]);
+        let product = _mm512_mul_epu32(key, _mm512_srli_epi64::<32>(key));
+        let swapped = _mm512_shuffle_epi32::<_MM_PERM_BADC>(value);
+        _mm512_add_epi64(_mm512_add_epi64(swapped, product), sum)
+    };
+    for block in 0..blocks {
+        let none = _mm512_setzero_si512();
+        let (mut first, mut second, mut third, mut fourth) = (sum, none, none, none);
+        for stripe in (0..16).step_by(4) {
+            first = step(first, block, stripe);
+            second = step(second, block, stripe + 1);
+            third = step(third, block, stripe + 2);
+            fourth = step(fourth, block, stripe + 3);
+        }
         let both = (_mm512_add_epi64(first, second), _mm512_add_epi64(third, fourth));
         sum = _mm512_add_epi64(both.0, both.1);
         let mixed = _mm512_xor_si512(sum, _mm512_srli_epi64::<47>(sum));
@@ -200,10 +214,10 @@ unsafe fn avx2<const COPY: bool>(
             for half in 0..2 {
                 let at = at + half * HALF;
                 // SAFETY: the half lies in a block that the caller has.
-                let value = unsafe { _mm256_loadu_si256(from.add(at).cast()) };
+                let value = unsafe { _mm256_loadu_si256(from.wrapping_add(at).cast()) };
                 if COPY {
                     // SAFETY: as above.
-                    unsafe { _mm256_storeu_si256(to.add(at).cast(), value) };
+                    unsafe { _mm256_storeu_si256(to.wrapping_add(at).cast(), value) };
                 }
                 let key = _mm256_xor_si256(value, key(stripe * 8 + half * HALF));
                 let product = _mm256_mul_epu32(key, _mm256_srli_epi64::<32>(key));

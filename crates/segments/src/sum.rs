@@ -5,7 +5,6 @@
 //! comes from the page cache is then checked in the time that its bytes take to arrive.
 
 use crate::lanes::{BLOCK, Kind, SECRET_LEN, STRIPE, copy_blocks, sum_blocks};
-use std::ops::Range;
 use twox_hash::XxHash3_64;
 use twox_hash::xxhash3_64::{RawHasher, SecretBuffer};
 
@@ -41,21 +40,21 @@ pub(crate) fn copy(from: &[u8], to: &mut [u8]) -> u64 {
     copy_with(Kind::best(), from, to)
 }
 
-/// Has a buffer filled piece by piece and sums each piece up while it is near. The pieces have
-/// `piece` bytes, a multiple of a block, but for the last.
+/// Has a buffer filled piece by piece, from offsets in it on, and sums each piece up while it is
+/// near. The pieces have `piece` bytes, a multiple of a block, but for the last.
 pub(crate) fn fill<E>(
     out: &mut [u8],
     piece: usize,
-    mut fill: impl FnMut(Range<usize>, &mut [u8]) -> Result<(), E>,
+    mut fill: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
 ) -> Result<u64, E> {
     let (kind, len) = (Kind::best(), out.len());
     let (mut sums, mut summed) = (START, 0);
     for start in (0..len).step_by(piece) {
-        let here = start..len.min(start + piece);
-        fill(here.clone(), &mut out[here.clone()])?;
-        let whole = summed..whole_blocks(len).min(here.end / BLOCK * BLOCK);
-        sum_blocks(kind, &mut sums, secret(), &out[whole.clone()]);
-        summed = whole.end;
+        let end = len.min(start + piece);
+        fill(start as u64, &mut out[start..end])?;
+        let whole = whole_blocks(len).min(end / BLOCK * BLOCK);
+        sum_blocks(kind, &mut sums, secret(), &out[summed..whole]);
+        summed = whole;
     }
     Ok(if len <= SHORT { checksum(out) } else { finish(sums, out) })
 }
@@ -170,16 +169,15 @@ mod tests {
         for len in lengths() {
             for piece in [BLOCK, 4 * BLOCK, 128 << 10] {
                 let mut out = vec![0; len];
-                let filled = fill(&mut out, piece, |range, out| {
-                    out.copy_from_slice(&all[range]);
+                let filled = fill(&mut out, piece, |at, out| {
+                    out.copy_from_slice(&all[at as usize..][..out.len()]);
                     Ok::<(), ()>(())
                 });
                 assert_eq!(filled, Ok(expected(&all[..len])), "{len} bytes in pieces of {piece}");
             }
         }
         let mut out = vec![0; 5000];
-        let refused =
-            fill(&mut out, BLOCK, |range, _| if range.end > 3000 { Err(7) } else { Ok(()) });
+        let refused = fill(&mut out, BLOCK, |at, _| if at > 3000 { Err(7) } else { Ok(()) });
         assert_eq!(refused, Err(7));
     }
 
