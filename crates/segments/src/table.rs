@@ -114,6 +114,11 @@ impl<'a> Table<'a> {
         rows.filter(|(_, row)| row.state != State::Free)
     }
 
+    /// Whether all rows have the right checksum: a row that has not would count nothing.
+    pub(crate) fn whole(&self) -> bool {
+        (0..self.slots).all(|slot| self.row(slot).is_some())
+    }
+
     pub(crate) fn free_slot(&self) -> Option<u32> {
         (0..self.slots).find(|&slot| self.row(slot).is_some_and(|row| row.state == State::Free))
     }

@@ -144,6 +144,22 @@ fn an_index_that_is_cut_off_deleted_or_scrambled_is_made_again() {
 }
 
 #[test]
+fn segments_whose_rows_are_damaged_count_still() {
+    let case = Case::new();
+    let segments = case.small();
+    for number in 0..400 {
+        put(&segments, number, 50_000);
+        let rows = std::fs::read(case.path().join("index")).expect("an index");
+        let rows = rows[4096..4096 + 256 * 64].chunks_exact(64);
+        let in_use = rows.enumerate().filter(|(_, row)| row[24] != 0).map(|(slot, _)| slot);
+        // What a row of them counts.
+        let damaged = in_use.cycle().nth(number as usize).expect("a row");
+        flip(&case.path().join("index"), 4096 + damaged as u64 * 64 + 17);
+        assert!(case.taken() <= 4 << 20, "{} bytes after {number}", case.taken());
+    }
+}
+
+#[test]
 fn words_of_the_index_are_never_believed() {
     let case = Case::new();
     let segments = case.open(&small().check(Check::Once));
