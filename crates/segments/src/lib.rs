@@ -44,6 +44,7 @@ mod lend;
 mod lock;
 mod map;
 mod options;
+mod pages;
 mod pins;
 mod read;
 mod record;
