@@ -253,6 +253,7 @@ impl Turn<'_> {
             Some(file) => file,
             None => self.of.folder.open_file(&name, flags)?,
         };
+        let pages = new.then(|| Pages::of(&file, end)).flatten();
         let salt = random();
         let header = header(number, salt, self.of.opening.boot);
         let written = on_byte(&file, Byte::Writer, Mode::Alone)
@@ -261,7 +262,6 @@ impl Turn<'_> {
             let _ = self.of.folder.remove(&name);
             return Err(error);
         }
-        let pages = new.then(|| Pages::of(&file, end)).flatten();
         Ok(Appender { pages, ..self.appender(slot, number, file, salt, FIRST_OFFSET, end) })
     }
 
