@@ -42,6 +42,7 @@ fn main() -> ExitCode {
     std::fs::set_permissions(folder.path(), access).expect("access");
     let setting = Setting { folder: folder.path().to_owned(), limit, rounds, entrants };
     let mut sheet = Sheet::default();
+    let _end = rivals::End;
     for work in works {
         match work.as_str() {
             "reads" => reads::run(&setting, &mut sheet),
@@ -51,7 +52,6 @@ fn main() -> ExitCode {
             _ => own::more(&setting, &mut sheet),
         }
     }
-    rivals::stop();
     sheet.print();
     ExitCode::SUCCESS
 }

@@ -19,8 +19,12 @@ pub fn entrants() -> Vec<Entrant> {
     entrants
 }
 
-/// Ends what was started beside this program.
-pub fn stop() {
-    #[cfg(feature = "rivals")]
-    solid::stop();
+/// Ends what was started beside this program, also when it panics.
+pub struct End;
+
+impl Drop for End {
+    fn drop(&mut self) {
+        #[cfg(feature = "rivals")]
+        solid::stop();
+    }
 }
