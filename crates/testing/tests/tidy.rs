@@ -17,13 +17,17 @@ const IMPORTS: &[Arrows] = &[
     ("testing", &[]),
     ("cache", &["segments"]),
     ("chunks", &["segments"]),
+    ("origins", &["chunks"]),
     ("server", &["cache", "snapshot"]),
     ("rpc", &["store"]),
     ("delivery", &["snapshot"]),
     // `bench` for `nuthatch bench` alone.
     (
         "cli",
-        &["bench", "snapshot", "segments", "store", "cache", "chunks", "server", "rpc", "delivery"],
+        &[
+            "bench", "snapshot", "segments", "store", "cache", "chunks", "origins", "server",
+            "rpc", "delivery",
+        ],
     ),
 ];
 
