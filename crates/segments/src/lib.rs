@@ -54,6 +54,7 @@ mod stats;
 mod survey;
 mod table;
 mod turn;
+mod verify;
 
 pub use append::{Outcome, Reason};
 pub use clock::{Clock, SystemClock};
@@ -65,4 +66,5 @@ pub use read::{Found, Slice, Unread};
 pub use record::{Part, Record, checksum};
 pub use segments::Segments;
 pub use stats::Stat;
-pub use survey::{Listed, Verified};
+pub use survey::Listed;
+pub use verify::{Looked, Verified};
