@@ -53,6 +53,12 @@ impl From<nuthatch_chunks::Error> for Failure {
     }
 }
 
+impl From<nuthatch_origins::Error> for Failure {
+    fn from(error: nuthatch_origins::Error) -> Self {
+        Self::Error(error.to_string())
+    }
+}
+
 impl From<input::Error> for Failure {
     fn from(error: input::Error) -> Self {
         match error {
@@ -75,7 +81,7 @@ Examples:
   nuthatch serve --memory 4GiB                a cache server for clients of Redis
   nuthatch top                                the server, watched live
   nuthatch store scan db --prefix user:       rows of an ordered store
-  nuthatch chunks stat                        the cache of remote objects
+  nuthatch chunks get https://host/file       a remote object, from local disk the second time
   nuthatch build --help                       the manual page of a command
 
 Exit status:

@@ -2,7 +2,7 @@
 
 use crate::folder::Folder;
 
-const COMMANDS: [&[&str]; 37] = [
+const COMMANDS: [&[&str]; 38] = [
     &[],
     &["build"],
     &["get"],
@@ -26,6 +26,7 @@ const COMMANDS: [&[&str]; 37] = [
     &["store", "watch"],
     &["store", "serve"],
     &["chunks"],
+    &["chunks", "get"],
     &["chunks", "stat"],
     &["chunks", "list"],
     &["chunks", "verify"],

@@ -1,10 +1,13 @@
 //! `nuthatch chunks`: the cache of remote objects in a folder.
 
 mod evict;
+mod get;
 mod json;
 mod list;
 mod objects;
+mod output;
 mod place;
+mod range;
 mod stat;
 mod told;
 mod verify;
@@ -13,17 +16,18 @@ use super::{Answer, Failure};
 use clap::{Args, Subcommand};
 
 const ABOUT: [&str; 2] = [
-    "Look after a cache of remote objects",
+    "Read remote objects through a cache, and look after it",
     "
 
 A cache is a folder with parts of remote objects, which any number of processes read, fill and \
-evict at once, under one limit. All commands here are safe while others use it.",
+evict at once, under one limit. All commands are safe while others use it.",
 ];
 
 const NOTES: &str = "\
 The folder is --cache, or $NUTHATCH_CACHE, or nuthatch/chunks below $XDG_CACHE_HOME or ~/.cache.
 
 Examples:
+  nuthatch chunks get https://host/model.bin -o model.bin
   nuthatch chunks stat
   nuthatch chunks list --sort put
   nuthatch chunks pin https://host/model.bin     it stays when others are evicted
@@ -32,11 +36,11 @@ Examples:
 
 Exit status:
   0  all went well
-  1  verify: chunks were damaged; pin, unpin, remove: an object is not there
+  1  get, pin, unpin, remove: an object is not there; verify: chunks were damaged
   2  the command line is wrong
-  3  anything else: there is no cache in the folder, another process has it to itself";
+  3  anything else: the origin cannot be reached, there is no cache in the folder";
 
-/// Look after a cache of remote objects.
+/// Read remote objects through a cache, and look after it.
 #[derive(Debug, Args)]
 #[command(about = ABOUT[0], long_about = ABOUT.concat(), after_long_help = NOTES)]
 #[command(arg_required_else_help = true)]
@@ -47,6 +51,7 @@ pub(crate) struct Chunks {
 
 #[derive(Debug, Subcommand)]
 enum Act {
+    Get(get::Get),
     Stat(stat::Stat),
     List(list::List),
     Verify(verify::Verify),
@@ -60,6 +65,7 @@ enum Act {
 impl Chunks {
     pub(crate) fn run(&self) -> Result<Answer, Failure> {
         match &self.act {
+            Act::Get(get) => get.run(),
             Act::Stat(stat) => stat.run(),
             Act::List(list) => list.run(),
             Act::Verify(verify) => verify.run(),

@@ -3,7 +3,7 @@
 use crate::commands::Failure;
 use clap::Args;
 use nuthatch_chunks::{Chunks, Options};
-use nuthatch_origins::default_folder;
+use nuthatch_origins::{ObjectCache, Settings, default_folder};
 use std::path::{Path, PathBuf};
 
 /// Which cache.
@@ -23,6 +23,17 @@ impl Place {
             let expected = "expected --cache, or one of NUTHATCH_CACHE, XDG_CACHE_HOME and HOME";
             Failure::Usage(format!("the folder of the cache: {expected}, found none"))
         })
+    }
+
+    /// Opens a cache to read objects through, and makes it if there is none; with a limit from now
+    /// on, if there is one.
+    pub(super) fn make(
+        &self,
+        limit: Option<u64>,
+        settings: Settings,
+    ) -> Result<ObjectCache, Failure> {
+        let options = limit.map_or(Options::new(), |limit| Options::new().limit(limit));
+        Ok(ObjectCache::open(self.folder()?, &options, settings)?)
     }
 
     /// Opens a cache that must be there, with the limits that it has.
