@@ -1,22 +1,28 @@
 //! A cache that objects are read through.
 
 use crate::access::Access;
-use crate::blocking::BlockingObject;
+use crate::address::Address;
+use crate::blocking::{BlockingObject, wait};
 use crate::counts::Counts;
+use crate::engine::{Engine, lock};
 use crate::error::{Error, Result};
 use crate::object::ChunkedObject;
+use crate::opening::open;
+use crate::origin::plain;
 use crate::settings::Settings;
 use nuthatch_chunks::{Chunks, Options};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// A cache that objects are read through: a folder of chunks, the clients of origins, and the
 /// threads that serve both. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ObjectCache {
-    chunks: Arc<Chunks>,
-    settings: Settings,
+    engine: Arc<Engine>,
 }
+
+/// The cache of [`ObjectCache::shared`].
+static SHARED: Mutex<Option<ObjectCache>> = Mutex::new(None);
 
 impl ObjectCache {
     /// Opens a folder, which is made if there is none.
@@ -26,28 +32,38 @@ impl ObjectCache {
 
     /// Reads through a folder that is open already.
     pub fn over(chunks: Arc<Chunks>, settings: Settings) -> Result<Self> {
-        Ok(Self { chunks, settings })
+        Ok(Self { engine: Arc::new(Engine::new(chunks, settings)?) })
     }
 
     /// The cache in [`default_folder`], which the whole process shares; opened when it is first
-    /// asked for, with the limit that the folder has.
+    /// asked for, with the limit that the folder has. After a fork the child has one of its own.
     pub fn shared() -> Result<Self> {
-        Err(unfinished())
+        let mut shared = lock(&SHARED);
+        if let Some(cache) = shared.as_ref().filter(|cache| cache.engine.is_of_this_process()) {
+            return Ok(cache.clone());
+        }
+        let reason = "none of NUTHATCH_CACHE, XDG_CACHE_HOME and HOME is set";
+        let nowhere = || Error::Setup { what: "the shared cache", reason: reason.into() };
+        let folder = default_folder().ok_or_else(nowhere)?;
+        let cache = Self::open(folder, &Options::new(), Settings::new())?;
+        // The threads of a parent are not there to end; so what it opened stays as it is.
+        std::mem::forget(shared.replace(cache.clone()));
+        Ok(cache)
     }
 
     /// The folder.
     pub fn chunks(&self) -> &Arc<Chunks> {
-        &self.chunks
+        self.engine.tasks.chunks()
     }
 
     /// How objects are read.
     pub fn settings(&self) -> &Settings {
-        &self.settings
+        &self.engine.settings
     }
 
     /// What was read through this handle and its clones.
     pub fn counts(&self) -> Counts {
-        Counts::default()
+        self.engine.tally.counts()
     }
 
     /// Opens an object: `http://` and `https://`, `s3://bucket/key`, `gs://bucket/key`,
@@ -58,8 +74,9 @@ impl ObjectCache {
     }
 
     /// As [`ObjectCache::object`], for an origin that wants to be shown something.
-    pub async fn object_as(&self, _address: &str, _access: &Access) -> Result<ChunkedObject> {
-        Err(unfinished())
+    pub async fn object_as(&self, address: &str, access: &Access) -> Result<ChunkedObject> {
+        let version = open(&self.engine, address, access).await?;
+        Ok(ChunkedObject::new(Arc::new(version)))
     }
 
     /// As [`ObjectCache::object`], for a thread that may wait.
@@ -68,13 +85,10 @@ impl ObjectCache {
     }
 
     /// As [`ObjectCache::object_as`], for a thread that may wait.
-    pub fn object_blocking_as(&self, _address: &str, _access: &Access) -> Result<BlockingObject> {
-        Err(unfinished())
+    pub fn object_blocking_as(&self, address: &str, access: &Access) -> Result<BlockingObject> {
+        let version = wait(open(&self.engine, address, access))?;
+        Ok(BlockingObject::new(Arc::new(version)))
     }
-}
-
-fn unfinished() -> Error {
-    Error::Setup { what: "reading", reason: "this part is not there yet".into() }
 }
 
 /// The folder of this user's cache: `$NUTHATCH_CACHE`, or `nuthatch/chunks` below
@@ -91,6 +105,6 @@ pub fn default_folder() -> Option<PathBuf> {
 
 /// The address that an object has in the cache, as lists of the cache show it: without user and
 /// password, without parameters that only sign a request, and with a hash for other parameters.
-pub fn plain_address(_address: &str) -> Result<String> {
-    Err(unfinished())
+pub fn plain_address(address: &str) -> Result<String> {
+    Ok(plain(Address::parse(address)?))
 }

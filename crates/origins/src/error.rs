@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 /// The result of this crate's operations.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why bytes of an object could not be had. Addresses in it have no secrets. A cache that fails is
 /// none of these, but for opening its folder: bytes then come from the origin.

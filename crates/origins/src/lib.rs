@@ -26,13 +26,26 @@
 //! not kept. Why things are as they are is in `docs/decisions/0019-read-through.md`.
 
 mod access;
+mod address;
+mod attempts;
 mod blocking;
 mod cache;
 mod counts;
+mod cursor;
+mod direct;
+mod engine;
 mod error;
+mod fetch;
 mod object;
+mod opening;
+mod origin;
+mod pieces;
+mod plan;
 mod settings;
 mod stream;
+mod version;
+mod window;
+mod work;
 
 pub use access::Access;
 pub use blocking::BlockingObject;
