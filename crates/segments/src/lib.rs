@@ -57,6 +57,7 @@ mod sum;
 mod survey;
 mod table;
 mod turn;
+mod verify;
 
 pub use append::{Outcome, Reason};
 pub use clock::{Clock, SystemClock};
@@ -70,4 +71,5 @@ pub use record::{Part, Record};
 pub use segments::Segments;
 pub use stats::Stat;
 pub use sum::checksum;
-pub use survey::{Listed, Verified};
+pub use survey::Listed;
+pub use verify::{Looked, Verified};
