@@ -186,12 +186,11 @@ impl StoreOrigin {
         let answer = self.store.get_opts(&self.path, options).await;
         let answer = answer.map_err(|error| self.fault(&error, &heard, Some(opened)))?;
         opened.check(&stamp_of(&answer), Some(answer.meta.size))?;
-        let start = answer.range.start;
-        if start != range.start || answer.range.end > range.end {
-            let found = format!("{:?}", answer.range);
-            return Err(opened.odd(format!("bytes {range:?}"), found).into());
+        let found = answer.range.clone();
+        if found.start != range.start || found.end > range.end {
+            return Err(opened.odd(format!("bytes {range:?}"), format!("{found:?}")).into());
         }
-        Ok(Ranged { start, body: Body::Store(StoreBody(answer.into_stream())) })
+        Ok(Ranged { range: found, body: Body::Store(StoreBody(answer.into_stream())) })
     }
 
     /// What an error of the library means. Its text is not passed on: it has what the server wrote,

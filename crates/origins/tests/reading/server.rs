@@ -31,6 +31,8 @@ pub(crate) struct Manners {
     pub(crate) moved_to: Option<String>,
     /// Answers this range to every request for one.
     pub(crate) wrong_range: Option<Range<u64>>,
+    /// Answers with no more bytes than these of a range, and says so.
+    pub(crate) range_most: Option<u64>,
     /// Says nothing to requests for ranges of more than a byte.
     pub(crate) silent: bool,
     /// Every answer to a request for more than a byte waits until this is taken back.
@@ -240,7 +242,8 @@ fn answer(mut stream: &TcpStream, asked: &Asked, manners: &Manners) -> io::Resul
             respond(stream, 416, &head, b"").map(|()| true)
         }
         Some(range) => {
-            let range = manners.wrong_range.clone().unwrap_or(range.start..range.end.min(len));
+            let end = range.end.min(len).min(range.start + manners.range_most.unwrap_or(len));
+            let range = manners.wrong_range.clone().unwrap_or(range.start..end);
             let last = range.end - 1;
             head.push(format!("Content-Range: bytes {}-{last}/{len}\r\n", range.start));
             let body = &manners.body[range.start as usize..range.end as usize];
