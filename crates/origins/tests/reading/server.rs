@@ -46,6 +46,7 @@ pub(crate) struct Manners {
 /// A request as it came.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
+    pub(crate) method: String,
     pub(crate) target: String,
     pub(crate) headers: BTreeMap<String, String>,
 }
@@ -189,7 +190,8 @@ fn read_request(reader: &mut impl BufRead) -> io::Result<Option<Asked>> {
     if reader.read_line(&mut line)? == 0 {
         return Ok(None);
     }
-    let target = line.split(' ').nth(1).unwrap_or_default().to_owned();
+    let mut words = line.split(' ').map(str::to_owned);
+    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let mut headers = BTreeMap::new();
     loop {
         let mut line = String::new();
@@ -197,7 +199,7 @@ fn read_request(reader: &mut impl BufRead) -> io::Result<Option<Asked>> {
         let Some((name, value)) = line.split_once(':') else { break };
         headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
     }
-    Ok(Some(Asked { target, headers }))
+    Ok(Some(Asked { method, target, headers }))
 }
 
 /// Answers, and says whether the connection can be used again.
@@ -214,7 +216,8 @@ fn answer(mut stream: &TcpStream, asked: &Asked, manners: &Manners) -> io::Resul
     let status = manners.statuses.front().copied().filter(|status| *status != 200);
     if let Some(status) = status.or(refused.then_some(401)) {
         add("Retry-After", &manners.retry_after);
-        return respond(stream, status, &head, b"nothing here").map(|()| true);
+        let body: &[u8] = if asked.method == "HEAD" { b"" } else { b"nothing here but 5ecrets" };
+        return respond(stream, status, &head, body).map(|()| true);
     }
     if manners.moved_to.is_some() && asked.target.starts_with("/moved") {
         add("Location", &manners.moved_to);
@@ -266,6 +269,10 @@ fn answer(mut stream: &TcpStream, asked: &Asked, manners: &Manners) -> io::Resul
                 write!(stream, "\r\n")?;
             }
             write!(stream, "0\r\n\r\n").map(|()| true)
+        }
+        None if asked.method == "HEAD" => {
+            let (head, len) = (head.concat(), manners.body.len());
+            write!(stream, "HTTP/1.1 200 OK\r\n{head}Content-Length: {len}\r\n\r\n").map(|()| true)
         }
         None => respond(stream, 200, &head, &manners.body).map(|()| true),
     }
