@@ -238,28 +238,8 @@ fn answer(mut stream: &TcpStream, asked: &Asked, manners: &Manners) -> io::Resul
     if !holds && !manners.ignores_conditions {
         return respond(stream, 412, &head, b"").map(|()| true);
     }
-    let len = manners.body.len() as u64;
     match asked.range().filter(|_| !manners.ignores_ranges) {
-        Some(range) if range.start >= len => {
-            head.push(format!("Content-Range: bytes */{len}\r\n"));
-            respond(stream, 416, &head, b"").map(|()| true)
-        }
-        Some(range) => {
-            let end = range.end.min(len).min(range.start + manners.range_most.unwrap_or(len));
-            let range = manners.wrong_range.clone().unwrap_or(range.start..end);
-            let last = range.end - 1;
-            head.push(format!("Content-Range: bytes {}-{last}/{len}\r\n", range.start));
-            let body = &manners.body[range.start as usize..range.end as usize];
-            match manners.cuts.front().filter(|_| asked.is_for_bytes()) {
-                Some(cut) if *cut < body.len() => {
-                    let (head, len) = (head.concat(), body.len());
-                    write!(stream, "HTTP/1.1 206 Partial\r\n{head}Content-Length: {len}\r\n\r\n")?;
-                    stream.write_all(&body[..*cut])?;
-                    Ok(false)
-                }
-                _ => respond(stream, 206, &head, body).map(|()| true),
-            }
-        }
+        Some(range) => send_range(stream, asked, manners, range, head),
         None if manners.unmeasured => {
             let head = head.concat();
             write!(stream, "HTTP/1.1 200 OK\r\n{head}Transfer-Encoding: chunked\r\n\r\n")?;
@@ -275,6 +255,35 @@ fn answer(mut stream: &TcpStream, asked: &Asked, manners: &Manners) -> io::Resul
             write!(stream, "HTTP/1.1 200 OK\r\n{head}Content-Length: {len}\r\n\r\n").map(|()| true)
         }
         None => respond(stream, 200, &head, &manners.body).map(|()| true),
+    }
+}
+
+/// Answers with a range, or with what is left of it.
+fn send_range(
+    mut stream: &TcpStream,
+    asked: &Asked,
+    manners: &Manners,
+    range: Range<u64>,
+    mut head: Vec<String>,
+) -> io::Result<bool> {
+    let len = manners.body.len() as u64;
+    if range.start >= len {
+        head.push(format!("Content-Range: bytes */{len}\r\n"));
+        return respond(stream, 416, &head, b"").map(|()| true);
+    }
+    let end = range.end.min(len).min(range.start + manners.range_most.unwrap_or(len));
+    let range = manners.wrong_range.clone().unwrap_or(range.start..end);
+    let last = range.end - 1;
+    head.push(format!("Content-Range: bytes {}-{last}/{len}\r\n", range.start));
+    let body = &manners.body[range.start as usize..range.end as usize];
+    match manners.cuts.front().filter(|_| asked.is_for_bytes()) {
+        Some(cut) if *cut < body.len() => {
+            let (head, len) = (head.concat(), body.len());
+            write!(stream, "HTTP/1.1 206 Partial\r\n{head}Content-Length: {len}\r\n\r\n")?;
+            stream.write_all(&body[..*cut])?;
+            Ok(false)
+        }
+        _ => respond(stream, 206, &head, body).map(|()| true),
     }
 }
 
