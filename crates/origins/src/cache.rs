@@ -46,8 +46,7 @@ impl ObjectCache {
         let nowhere = || Error::Setup { what: "the shared cache", reason: reason.into() };
         let folder = default_folder().ok_or_else(nowhere)?;
         let cache = Self::open(folder, &Options::new(), Settings::new())?;
-        // The threads of a parent are not there to end; so what it opened stays as it is.
-        std::mem::forget(shared.replace(cache.clone()));
+        *shared = Some(cache.clone());
         Ok(cache)
     }
 
