@@ -5,9 +5,12 @@ mod changes;
 mod faults;
 mod files;
 mod model;
+mod processes;
 mod secrets;
+mod secure;
 mod server;
 mod sharing;
+mod stores;
 
 use nuthatch_chunks::Options;
 use nuthatch_origins::{ObjectCache, Settings};

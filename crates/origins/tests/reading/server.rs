@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What the origin has, and how it behaves.
 #[derive(Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fault of its own")]
 pub(crate) struct Manners {
     /// The object, at every path.
     pub(crate) body: Arc<Vec<u8>>,
@@ -30,6 +31,8 @@ pub(crate) struct Manners {
     pub(crate) moved_to: Option<String>,
     /// Answers this range to every request for one.
     pub(crate) wrong_range: Option<Range<u64>>,
+    /// Answers with no more bytes than these of a range, and says so.
+    pub(crate) range_most: Option<u64>,
     /// Says nothing to requests for ranges of more than a byte.
     pub(crate) silent: bool,
     /// Every answer to a request for more than a byte waits until this is taken back.
@@ -43,6 +46,7 @@ pub(crate) struct Manners {
 /// A request as it came.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
+    pub(crate) method: String,
     pub(crate) target: String,
     pub(crate) headers: BTreeMap<String, String>,
 }
@@ -133,10 +137,14 @@ impl Server {
         lock(&self.state.0).asked.clear();
     }
 
-    /// Waits until so many ranges were asked for.
-    pub(crate) fn wait_for_ranges(&self, count: usize) {
+    /// Waits until it was opened so often, and so many ranges were asked for.
+    pub(crate) fn wait_for(&self, openings: usize, ranges: usize) {
         let mut state = lock(&self.state.0);
-        while state.asked.iter().filter(|asked| asked.is_for_bytes()).count() < count {
+        loop {
+            let asked = state.asked.iter().filter(|asked| asked.is_for_bytes()).count();
+            if asked >= ranges && state.asked.len() - asked >= openings {
+                return;
+            }
             state = self.state.1.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -182,7 +190,8 @@ fn read_request(reader: &mut impl BufRead) -> io::Result<Option<Asked>> {
     if reader.read_line(&mut line)? == 0 {
         return Ok(None);
     }
-    let target = line.split(' ').nth(1).unwrap_or_default().to_owned();
+    let mut words = line.split(' ').map(str::to_owned);
+    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let mut headers = BTreeMap::new();
     loop {
         let mut line = String::new();
@@ -190,15 +199,15 @@ fn read_request(reader: &mut impl BufRead) -> io::Result<Option<Asked>> {
         let Some((name, value)) = line.split_once(':') else { break };
         headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
     }
-    Ok(Some(Asked { target, headers }))
+    Ok(Some(Asked { method, target, headers }))
 }
 
 /// Answers, and says whether the connection can be used again.
 fn answer(mut stream: &TcpStream, asked: &Asked, manners: &Manners) -> io::Result<bool> {
-    let mut head = String::new();
+    let mut head: Vec<String> = Vec::new();
     let mut add = |name: &str, value: &Option<String>| {
         if let Some(value) = value {
-            head += &format!("{name}: {value}\r\n");
+            head.push(format!("{name}: {value}\r\n"));
         }
     };
     add("Date", &manners.date);
@@ -207,7 +216,8 @@ fn answer(mut stream: &TcpStream, asked: &Asked, manners: &Manners) -> io::Resul
     let status = manners.statuses.front().copied().filter(|status| *status != 200);
     if let Some(status) = status.or(refused.then_some(401)) {
         add("Retry-After", &manners.retry_after);
-        return respond(stream, status, &head, b"nothing here").map(|()| true);
+        let body: &[u8] = if asked.method == "HEAD" { b"" } else { b"nothing here but 5ecrets" };
+        return respond(stream, status, &head, body).map(|()| true);
     }
     if manners.moved_to.is_some() && asked.target.starts_with("/moved") {
         add("Location", &manners.moved_to);
@@ -228,27 +238,10 @@ fn answer(mut stream: &TcpStream, asked: &Asked, manners: &Manners) -> io::Resul
     if !holds && !manners.ignores_conditions {
         return respond(stream, 412, &head, b"").map(|()| true);
     }
-    let len = manners.body.len() as u64;
     match asked.range().filter(|_| !manners.ignores_ranges) {
-        Some(range) if range.start >= len => {
-            head += &format!("Content-Range: bytes */{len}\r\n");
-            respond(stream, 416, &head, b"").map(|()| true)
-        }
-        Some(range) => {
-            let range = manners.wrong_range.clone().unwrap_or(range.start..range.end.min(len));
-            head += &format!("Content-Range: bytes {}-{}/{len}\r\n", range.start, range.end - 1);
-            let body = &manners.body[range.start as usize..range.end as usize];
-            match manners.cuts.front().filter(|_| asked.is_for_bytes()) {
-                Some(cut) if *cut < body.len() => {
-                    head += &format!("Content-Length: {}\r\n", body.len());
-                    write!(stream, "HTTP/1.1 206 Partial\r\n{head}\r\n")?;
-                    stream.write_all(&body[..*cut])?;
-                    Ok(false)
-                }
-                _ => respond(stream, 206, &head, body).map(|()| true),
-            }
-        }
+        Some(range) => send_range(stream, asked, manners, range, head),
         None if manners.unmeasured => {
+            let head = head.concat();
             write!(stream, "HTTP/1.1 200 OK\r\n{head}Transfer-Encoding: chunked\r\n\r\n")?;
             for piece in manners.body.chunks(10_000) {
                 write!(stream, "{:x}\r\n", piece.len())?;
@@ -257,12 +250,45 @@ fn answer(mut stream: &TcpStream, asked: &Asked, manners: &Manners) -> io::Resul
             }
             write!(stream, "0\r\n\r\n").map(|()| true)
         }
+        None if asked.method == "HEAD" => {
+            let (head, len) = (head.concat(), manners.body.len());
+            write!(stream, "HTTP/1.1 200 OK\r\n{head}Content-Length: {len}\r\n\r\n").map(|()| true)
+        }
         None => respond(stream, 200, &head, &manners.body).map(|()| true),
     }
 }
 
-fn respond(mut stream: &TcpStream, status: u16, head: &str, body: &[u8]) -> io::Result<()> {
-    let length = body.len();
+/// Answers with a range, or with what is left of it.
+fn send_range(
+    mut stream: &TcpStream,
+    asked: &Asked,
+    manners: &Manners,
+    range: Range<u64>,
+    mut head: Vec<String>,
+) -> io::Result<bool> {
+    let len = manners.body.len() as u64;
+    if range.start >= len {
+        head.push(format!("Content-Range: bytes */{len}\r\n"));
+        return respond(stream, 416, &head, b"").map(|()| true);
+    }
+    let end = range.end.min(len).min(range.start + manners.range_most.unwrap_or(len));
+    let range = manners.wrong_range.clone().unwrap_or(range.start..end);
+    let last = range.end - 1;
+    head.push(format!("Content-Range: bytes {}-{last}/{len}\r\n", range.start));
+    let body = &manners.body[range.start as usize..range.end as usize];
+    match manners.cuts.front().filter(|_| asked.is_for_bytes()) {
+        Some(cut) if *cut < body.len() => {
+            let (head, len) = (head.concat(), body.len());
+            write!(stream, "HTTP/1.1 206 Partial\r\n{head}Content-Length: {len}\r\n\r\n")?;
+            stream.write_all(&body[..*cut])?;
+            Ok(false)
+        }
+        _ => respond(stream, 206, &head, body).map(|()| true),
+    }
+}
+
+fn respond(mut stream: &TcpStream, status: u16, head: &[String], body: &[u8]) -> io::Result<()> {
+    let (head, length) = (head.concat(), body.len());
     write!(stream, "HTTP/1.1 {status} Said\r\n{head}Content-Length: {length}\r\n\r\n")?;
     stream.write_all(body)
 }

@@ -22,7 +22,7 @@ async fn one_gap_is_one_request_however_many_want_it() {
         let object = place.cache.object(&url).await.expect("an object");
         reads.push(tokio::spawn(async move { object.bytes(0..8 * BLOCK).await }));
     }
-    server.wait_for_ranges(1);
+    server.wait_for(1, 1);
     server.behave(|manners| manners.held = false);
     for read in reads {
         assert_eq!(read.await.expect("a task").expect("bytes"), body);
@@ -44,7 +44,7 @@ async fn one_that_goes_does_not_take_it_from_the_others() {
         let object = object.clone();
         async move { object.bytes(0..8 * BLOCK).await }
     });
-    server.wait_for_ranges(1);
+    server.wait_for(1, 1);
     let others: Reads = (0..4)
         .map(|_| {
             let object = object.clone();
@@ -57,6 +57,28 @@ async fn one_that_goes_does_not_take_it_from_the_others() {
     for other in others {
         assert_eq!(other.await.expect("a task").expect("bytes"), body);
     }
+}
+
+#[tokio::test]
+async fn a_reader_that_is_not_polled_holds_up_nobody() {
+    let body = noise(8 * BLOCK as usize, 6);
+    let server = Server::new(body.clone());
+    let place = Place::new(quick());
+    let object = place.cache.object(&server.url("/a")).await.expect("an object");
+    server.behave(|manners| manners.held = true);
+    let mut stopped = object.stream(0..8 * BLOCK).expect("a stream");
+    // Polled until its request is on its way, and never again.
+    while server.ranges().is_empty() {
+        let next = stopped.next();
+        let _ = tokio::time::timeout(std::time::Duration::from_millis(1), next).await;
+    }
+    let other = tokio::spawn({
+        let object = object.clone();
+        async move { object.bytes(0..8 * BLOCK).await }
+    });
+    server.behave(|manners| manners.held = false);
+    assert_eq!(other.await.expect("a task").expect("bytes"), body);
+    drop(stopped);
 }
 
 #[tokio::test]
