@@ -1,13 +1,14 @@
-"""Nuthatch: an ordered key-value store, in the process or behind a server.
+"""Nuthatch: an ordered key-value store, in the process or behind a server, and a chunk cache.
 
 ``open`` and ``connect`` answer a :class:`Store` whose calls wait; ``nuthatch.aio`` has the same for
-asyncio.
+asyncio. ``nuthatch.chunks`` keeps ranges of remote objects on local disk; ``nuthatch.fs`` is a
+filesystem for fsspec that reads through it, and ``open_url`` a file.
 """
 
 import os
 from typing import Unpack
 
-from nuthatch import aio, errors
+from nuthatch import aio, chunks, errors
 from nuthatch._native import (
     Ack,
     AsyncScan,
@@ -43,8 +44,10 @@ from nuthatch.errors import (
     AccessError,
     ArgumentError,
     BusyError,
+    ChangedError,
     ClosedError,
     ConditionError,
+    ConflictError,
     DamagedError,
     Error,
     FullError,
@@ -67,9 +70,11 @@ __all__ = [
     "Batch",
     "BusyError",
     "Change",
+    "ChangedError",
     "ClosedError",
     "Compacted",
     "ConditionError",
+    "ConflictError",
     "ConnectOptions",
     "DamagedError",
     "Entry",
@@ -92,6 +97,7 @@ __all__ = [
     "Written",
     "__version__",
     "aio",
+    "chunks",
     "compact",
     "connect",
     "errors",

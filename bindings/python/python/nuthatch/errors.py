@@ -4,8 +4,10 @@ __all__ = [
     "AccessError",
     "ArgumentError",
     "BusyError",
+    "ChangedError",
     "ClosedError",
     "ConditionError",
+    "ConflictError",
     "DamagedError",
     "Error",
     "FullError",
@@ -15,7 +17,7 @@ __all__ = [
 
 
 class Error(Exception):
-    """Something went wrong in a store; ``code`` says what, for programs."""
+    """Something went wrong in a store or a cache; ``code`` says what, for programs."""
 
     code: str
     """A short name, such as ``full``; the same in all languages."""
@@ -40,6 +42,10 @@ class BusyError(Error):
     """Somebody else has the store open, and must not."""
 
 
+class ChangedError(Error):
+    """A remote object changed while it was read: open it again, which reads the new one."""
+
+
 class ClosedError(Error):
     """The store was closed, or the scan, transaction or writer was."""
 
@@ -54,6 +60,10 @@ class ConditionError(Error):
         super().__init__(message, code)
         self.args = (message, code, write)
         self.write = write
+
+
+class ConflictError(Error):
+    """A chunk is there with other bytes, or bytes do not have the hash that they are named by."""
 
 
 class DamagedError(Error):
@@ -78,16 +88,19 @@ _BY_CODE: dict[str, type[Error]] = {
         ("argument", "length", "no-table", "options", "table", "too-long", "unordered"),
         ArgumentError,
     ),
+    **dict.fromkeys(("buffer", "key", "offsets", "range", "too-large"), ArgumentError),
     **dict.fromkeys(("already-open", "in-use", "other-locks"), BusyError),
+    "changed": ChangedError,
     "closed": ClosedError,
     "condition-unmet": ConditionError,
+    **dict.fromkeys(("conflict", "content"), ConflictError),
     **dict.fromkeys(("broken", "corrupt", "decode", "not-a-store"), DamagedError),
     **dict.fromkeys(
         ("full", "memory", "queue-full", "readers-full", "transaction-full"), FullError
     ),
     **dict.fromkeys(("deadline", "draining", "expired", "transport"), UnavailableError),
     **dict.fromkeys(("ahead", "fell-behind", "no-changes-kept"), WatchError),
-    **dict.fromkeys(("group", "internal", "io", "lmdb", "status"), Error),
+    **dict.fromkeys(("folder", "group", "internal", "io", "lmdb", "status"), Error),
 }
 
 
