@@ -42,16 +42,15 @@ impl Octets {
         let (address, len) =
             (bytes.as_ptr().cast_mut().cast::<c_void>(), bytes.len().cast_signed());
         // SAFETY: Python asks for `view` to be filled, or gave null, which is answered with an
-        // error. The bytes stay where they are as long as what is shown does, and nobody writes to
-        // them; `view` keeps a reference to `slf`, which is frozen and has it. Read-only is asked
-        // for.
+        // error. The bytes stay as long as what is shown does, nobody writes to them, and it is
+        // asked for read-only; `view` keeps a reference to `slf`, which is frozen and has it.
         let filled = unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), address, len, 1, flags) };
         if filled == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
     }
 }
 
-/// Has some work write to a buffer of Python's, without the interpreter's lock, as files do in their
-/// `readinto`. A thread that looks into the buffer meanwhile finds some of the bytes.
+/// Has some work write to a buffer of Python's, without the interpreter's lock, as files do in
+/// their `readinto`. A thread that looks into the buffer meanwhile finds some of the bytes.
 pub(crate) fn write_into<T: Send>(
     py: Python<'_>,
     buffer: &PyBuffer<u8>,
@@ -66,9 +65,9 @@ pub(crate) fn write_into<T: Send>(
     if len == 0 {
         return Ok(py.detach(|| work(&mut [])));
     }
-    // SAFETY: the buffer has so many bytes at this address, one after the other, that may be written
-    // to; they stay there as long as it is not released, which outlives this call. It is the one
-    // slice of them in Rust. Python may look at them at the same time, as with any `readinto`.
+    // SAFETY: the buffer has so many bytes here, one after the other, to be written to, as long as
+    // it is not released, which outlives this call. It is the one slice of them in Rust; Python may
+    // look at them at the same time, as with any `readinto`.
     let bytes = unsafe { std::slice::from_raw_parts_mut(address, len) };
     Ok(py.detach(|| work(bytes)))
 }

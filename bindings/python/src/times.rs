@@ -14,7 +14,7 @@ pub(crate) fn duration(name: &str, seconds: f64) -> PyResult<Duration> {
     })
 }
 
-/// When something expires, in milliseconds since the beginning of 1970: `ttl` seconds from now, or at
+/// When something expires, in milliseconds since 1970 began: `ttl` seconds from now, or at
 /// `expires_at` seconds since then.
 pub(crate) fn expiry(
     py: Python<'_>,

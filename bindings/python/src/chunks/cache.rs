@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// A cache of chunks in a folder, which is made where there is none. All processes share it that
 /// open the same folder; all threads may use it at once.
-#[pyclass(frozen, module = "nuthatch.chunks")]
+#[pyclass(frozen, weakref, module = "nuthatch.chunks")]
 pub(crate) struct Chunks {
     folder: Arc<Folder>,
 }

@@ -56,7 +56,7 @@ pub(crate) struct Stored {
     stored: u64,
     /// Chunks that were there already.
     present: u64,
-    /// Why the others were not kept: `no-room`, `disk`, `busy` or `folder`; `None` if all are there.
+    /// Why the others were not kept: `no-room`, `disk`, `busy`, `folder`; `None` if all are there.
     not_kept: Option<&'static str>,
 }
 
