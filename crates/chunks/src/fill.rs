@@ -118,6 +118,19 @@ impl Ticket {
         self.flight.range.clone()
     }
 
+    /// A place to wait for this fetch, for whoever has somebody else do it.
+    pub fn waiting(&self) -> Waiting {
+        Waiting(self.flight.clone())
+    }
+
+    /// Whether anybody waits for this fetch. Whoever claims the bytes later does not count, and
+    /// finds out that it failed if the ticket is dropped.
+    pub fn is_awaited(&self) -> bool {
+        // Claims copy all flights for a moment, under this lock.
+        let _flights = lock(&self.flights);
+        Arc::strong_count(&self.flight) > 2
+    }
+
     /// Tells those who wait how it ended.
     pub fn finish(self, fetched: Fetched) {
         self.land(fetched);

@@ -63,7 +63,7 @@ pub use nuthatch_segments::{
     Check, Clock, Disk, Options, Reason, Stat, SystemClock, SystemDisk, Verified,
 };
 pub use plan::Lookup;
-pub use survey::Object;
+pub use survey::{Looked, Object};
 #[cfg(feature = "async")]
 pub use tasks::{Task, TaskChunks};
 pub use view::View;

@@ -17,13 +17,17 @@ const IMPORTS: &[Arrows] = &[
     ("testing", &[]),
     ("cache", &["segments"]),
     ("chunks", &["segments"]),
+    ("origins", &["chunks"]),
     ("server", &["cache", "snapshot"]),
     ("rpc", &["store"]),
     ("delivery", &["snapshot"]),
     // `bench` for `nuthatch bench` alone.
     (
         "cli",
-        &["bench", "snapshot", "segments", "store", "cache", "chunks", "server", "rpc", "delivery"],
+        &[
+            "bench", "snapshot", "segments", "store", "cache", "chunks", "origins", "server",
+            "rpc", "delivery",
+        ],
     ),
 ];
 
@@ -47,6 +51,7 @@ const UNSAFE: &[Exception] = &[
     Exception { place: "bindings/c/src/store/write.rs", reason: "exports functions" },
     Exception { place: "bindings/c/src/store/writer.rs", reason: "exports functions" },
     Exception { place: "crates/segments/src/map.rs", reason: "maps the index and segments" },
+    Exception { place: "crates/segments/src/lanes.rs", reason: "wide instructions, as they copy" },
     Exception { place: "crates/segments/src/guard.rs", reason: "handles a signal" },
     Exception { place: "crates/segments/src/lock.rs", reason: "locks a byte of a file" },
     Exception { place: "bench/load/src/uring.rs", reason: "lends memory to the kernel" },

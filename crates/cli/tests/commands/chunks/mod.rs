@@ -1,0 +1,3 @@
+//! `nuthatch chunks`.
+
+mod upkeep;
