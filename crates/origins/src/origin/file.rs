@@ -2,6 +2,7 @@
 
 use super::{Body, Head, Opened, Ranged, Stamp};
 use crate::attempts::Fault;
+use crate::clock::now;
 use crate::error::Error;
 use bytes::Bytes;
 use std::fs::{File, Metadata};
@@ -70,9 +71,9 @@ impl FileOrigin {
     pub(super) async fn get(&self, range: Range<u64>, opened: &Opened) -> Result<Ranged, Fault> {
         let (file, metadata) = self.open().await?;
         opened.check(&stamp_of(&metadata), Some(metadata.len()))?;
-        let start = range.start;
-        let body = FileBody { file: Arc::new(file), rest: range, opened: opened.clone() };
-        Ok(Ranged { start, body: Body::File(body) })
+        let rest = range.clone();
+        let body = FileBody { file: Arc::new(file), rest, opened: opened.clone() };
+        Ok(Ranged { range, body: Body::File(body) })
     }
 }
 
@@ -80,7 +81,7 @@ impl FileOrigin {
 fn unsettled_for(metadata: &Metadata) -> Duration {
     let changed = u64::try_from(metadata.ctime()).unwrap_or_default();
     let changed = Duration::new(changed, metadata.ctime_nsec().try_into().unwrap_or_default());
-    let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + changed);
+    let age = now().duration_since(SystemTime::UNIX_EPOCH + changed);
     // A time to come is the clock of somebody else.
     age.map_or(Duration::ZERO, |age| SETTLED.saturating_sub(age))
 }

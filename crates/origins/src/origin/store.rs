@@ -60,21 +60,16 @@ impl Stores {
 
     /// The origin of an object, and its address: of a store that is somewhere else than usual, the
     /// address says where.
-    pub(super) fn origin(
-        &self,
-        place: &StorePlace,
-        plain: String,
-    ) -> Result<(StoreOrigin, String)> {
-        let odd = |expected| Error::Address { address: plain.clone(), expected };
+    pub(super) fn origin(&self, place: &StorePlace, plain: &str) -> Result<(StoreOrigin, String)> {
+        let odd = |expected| Error::Address { address: plain.to_owned(), expected };
         let path = Path::parse(&place.name).map_err(|_| odd("a name of the store"))?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = match open.get(&place.bucket) {
-            Some(known) => known.clone(),
-            None => {
-                let known = self.build(place)?;
-                open.insert(place.bucket.clone(), known.clone());
-                known
-            }
+        let known = if let Some(known) = open.get(&place.bucket) {
+            known.clone()
+        } else {
+            let known = self.build(place)?;
+            open.insert(place.bucket.clone(), known.clone());
+            known
         };
         let address = format!("{}/{}", known.prefix, place.name);
         Ok((StoreOrigin { store: known.store, path, address: address.clone() }, address))
@@ -191,12 +186,11 @@ impl StoreOrigin {
         let answer = self.store.get_opts(&self.path, options).await;
         let answer = answer.map_err(|error| self.fault(&error, &heard, Some(opened)))?;
         opened.check(&stamp_of(&answer), Some(answer.meta.size))?;
-        let start = answer.range.start;
-        if start != range.start || answer.range.end > range.end {
-            let found = format!("{:?}", answer.range);
-            return Err(opened.odd(format!("bytes {range:?}"), found).into());
+        let found = answer.range.clone();
+        if found.start != range.start || found.end > range.end {
+            return Err(opened.odd(format!("bytes {range:?}"), format!("{found:?}")).into());
         }
-        Ok(Ranged { start, body: Body::Store(StoreBody(answer.into_stream())) })
+        Ok(Ranged { range: found, body: Body::Store(StoreBody(answer.into_stream())) })
     }
 
     /// What an error of the library means. Its text is not passed on: it has what the server wrote,

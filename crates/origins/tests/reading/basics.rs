@@ -141,7 +141,7 @@ fn threads_read_without_an_executor() {
         assert_eq!(middle, body[1000..1000 + middle.len()]);
         assert!(
             object.seek(SeekFrom::Start(3)).is_ok()
-                && object.seek(SeekFrom::End(-9999999)).is_err()
+                && object.seek(SeekFrom::End(-9_999_999)).is_err()
         );
         assert_eq!(!server.ranges().is_empty(), origin_is_asked);
     }
@@ -231,7 +231,7 @@ async fn times_are_validators_if_they_lie_back() {
 #[tokio::test]
 async fn an_origin_that_is_believed_is_not_asked_again() {
     let server = Server::new(noise(BLOCK as usize, 10));
-    let place = Place::new(quick().believe(std::time::Duration::from_secs(3600)));
+    let place = Place::new(quick().believe(std::time::Duration::from_hours(1)));
     for _ in 0..3 {
         let object = place.cache.object(&server.url("/a")).await.expect("an object");
         object.bytes(0..10).await.expect("bytes");

@@ -93,7 +93,7 @@ async fn what_is_in_the_cache_is_read_whatever_the_origin_has() {
 async fn a_believed_version_is_forgotten_when_it_is_gone() {
     let new = noise(4 * BLOCK as usize, 2);
     let server = Server::new(noise(4 * BLOCK as usize, 1));
-    let place = Place::new(quick().believe(std::time::Duration::from_secs(3600)));
+    let place = Place::new(quick().believe(std::time::Duration::from_hours(1)));
     let url = server.url("/a");
     place.cache.object(&url).await.expect("an object");
     let now = new.clone();

@@ -5,6 +5,7 @@ mod changes;
 mod faults;
 mod files;
 mod model;
+mod processes;
 mod secrets;
 mod server;
 mod sharing;

@@ -18,7 +18,7 @@ async fn secrets_are_in_no_error_no_debug_and_no_file() {
     let server = Server::new(noise(3 * BLOCK as usize, 1));
     let basic = "Basic dXNlcjpwYTU1d29yZA==".to_owned();
     server.behave(|manners| manners.wants = Some(("authorization".into(), basic)));
-    let place = Place::new(quick().believe(std::time::Duration::from_secs(60)));
+    let place = Place::new(quick().believe(std::time::Duration::from_mins(1)));
     let url = server.url("/a?X-Amz-Signature=5ignature&key=9uery");
     let url = url.replace("http://", "http://user:pa55word@");
     let access = Access::new().header("x-extra", "t0ken");

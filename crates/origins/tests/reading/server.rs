@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What the origin has, and how it behaves.
 #[derive(Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fault of its own")]
 pub(crate) struct Manners {
     /// The object, at every path.
     pub(crate) body: Arc<Vec<u8>>,
@@ -30,6 +31,8 @@ pub(crate) struct Manners {
     pub(crate) moved_to: Option<String>,
     /// Answers this range to every request for one.
     pub(crate) wrong_range: Option<Range<u64>>,
+    /// Answers with no more bytes than these of a range, and says so.
+    pub(crate) range_most: Option<u64>,
     /// Says nothing to requests for ranges of more than a byte.
     pub(crate) silent: bool,
     /// Every answer to a request for more than a byte waits until this is taken back.
@@ -133,10 +136,14 @@ impl Server {
         lock(&self.state.0).asked.clear();
     }
 
-    /// Waits until so many ranges were asked for.
-    pub(crate) fn wait_for_ranges(&self, count: usize) {
+    /// Waits until it was opened so often, and so many ranges were asked for.
+    pub(crate) fn wait_for(&self, openings: usize, ranges: usize) {
         let mut state = lock(&self.state.0);
-        while state.asked.iter().filter(|asked| asked.is_for_bytes()).count() < count {
+        loop {
+            let asked = state.asked.iter().filter(|asked| asked.is_for_bytes()).count();
+            if asked >= ranges && state.asked.len() - asked >= openings {
+                return;
+            }
             state = self.state.1.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -195,10 +202,10 @@ fn read_request(reader: &mut impl BufRead) -> io::Result<Option<Asked>> {
 
 /// Answers, and says whether the connection can be used again.
 fn answer(mut stream: &TcpStream, asked: &Asked, manners: &Manners) -> io::Result<bool> {
-    let mut head = String::new();
+    let mut head: Vec<String> = Vec::new();
     let mut add = |name: &str, value: &Option<String>| {
         if let Some(value) = value {
-            head += &format!("{name}: {value}\r\n");
+            head.push(format!("{name}: {value}\r\n"));
         }
     };
     add("Date", &manners.date);
@@ -231,17 +238,19 @@ fn answer(mut stream: &TcpStream, asked: &Asked, manners: &Manners) -> io::Resul
     let len = manners.body.len() as u64;
     match asked.range().filter(|_| !manners.ignores_ranges) {
         Some(range) if range.start >= len => {
-            head += &format!("Content-Range: bytes */{len}\r\n");
+            head.push(format!("Content-Range: bytes */{len}\r\n"));
             respond(stream, 416, &head, b"").map(|()| true)
         }
         Some(range) => {
-            let range = manners.wrong_range.clone().unwrap_or(range.start..range.end.min(len));
-            head += &format!("Content-Range: bytes {}-{}/{len}\r\n", range.start, range.end - 1);
+            let end = range.end.min(len).min(range.start + manners.range_most.unwrap_or(len));
+            let range = manners.wrong_range.clone().unwrap_or(range.start..end);
+            let last = range.end - 1;
+            head.push(format!("Content-Range: bytes {}-{last}/{len}\r\n", range.start));
             let body = &manners.body[range.start as usize..range.end as usize];
             match manners.cuts.front().filter(|_| asked.is_for_bytes()) {
                 Some(cut) if *cut < body.len() => {
-                    head += &format!("Content-Length: {}\r\n", body.len());
-                    write!(stream, "HTTP/1.1 206 Partial\r\n{head}\r\n")?;
+                    let (head, len) = (head.concat(), body.len());
+                    write!(stream, "HTTP/1.1 206 Partial\r\n{head}Content-Length: {len}\r\n\r\n")?;
                     stream.write_all(&body[..*cut])?;
                     Ok(false)
                 }
@@ -249,6 +258,7 @@ fn answer(mut stream: &TcpStream, asked: &Asked, manners: &Manners) -> io::Resul
             }
         }
         None if manners.unmeasured => {
+            let head = head.concat();
             write!(stream, "HTTP/1.1 200 OK\r\n{head}Transfer-Encoding: chunked\r\n\r\n")?;
             for piece in manners.body.chunks(10_000) {
                 write!(stream, "{:x}\r\n", piece.len())?;
@@ -261,8 +271,8 @@ fn answer(mut stream: &TcpStream, asked: &Asked, manners: &Manners) -> io::Resul
     }
 }
 
-fn respond(mut stream: &TcpStream, status: u16, head: &str, body: &[u8]) -> io::Result<()> {
-    let length = body.len();
+fn respond(mut stream: &TcpStream, status: u16, head: &[String], body: &[u8]) -> io::Result<()> {
+    let (head, length) = (head.concat(), body.len());
     write!(stream, "HTTP/1.1 {status} Said\r\n{head}Content-Length: {length}\r\n\r\n")?;
     stream.write_all(body)
 }

@@ -22,7 +22,7 @@ async fn one_gap_is_one_request_however_many_want_it() {
         let object = place.cache.object(&url).await.expect("an object");
         reads.push(tokio::spawn(async move { object.bytes(0..8 * BLOCK).await }));
     }
-    server.wait_for_ranges(1);
+    server.wait_for(1, 1);
     server.behave(|manners| manners.held = false);
     for read in reads {
         assert_eq!(read.await.expect("a task").expect("bytes"), body);
@@ -44,7 +44,7 @@ async fn one_that_goes_does_not_take_it_from_the_others() {
         let object = object.clone();
         async move { object.bytes(0..8 * BLOCK).await }
     });
-    server.wait_for_ranges(1);
+    server.wait_for(1, 1);
     let others: Reads = (0..4)
         .map(|_| {
             let object = object.clone();
