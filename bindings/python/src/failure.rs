@@ -85,6 +85,12 @@ impl From<nuthatch_chunks::Error> for Failure {
     }
 }
 
+impl From<nuthatch_origins::Error> for Failure {
+    fn from(error: nuthatch_origins::Error) -> Self {
+        Self::new(error.code(), error.to_string())
+    }
+}
+
 impl From<nuthatch_rpc::Error> for Failure {
     fn from(error: nuthatch_rpc::Error) -> Self {
         let code = Cow::Owned(error.code().to_owned());

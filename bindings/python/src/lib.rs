@@ -3,7 +3,7 @@
 //! What all engines share is here: `work` tells how a call is done, `wait` and `event_loop`
 //! how callers and asyncio wait for it, `failure` what goes wrong and `octets` what keys and
 //! values may be. Each engine has a folder; `store` is the ordered store, `chunks` the cache of
-//! remote objects.
+//! remote objects, `origins` reading through it.
 
 #![allow(clippy::needless_pass_by_value, reason = "what Python gives comes by value")]
 
@@ -13,6 +13,7 @@ mod event_loop;
 mod failure;
 mod named;
 mod octets;
+mod origins;
 mod runtime;
 mod shown;
 mod store;
@@ -34,6 +35,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     py.import("os")?.call_method("register_at_fork", (), Some(&hooks))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     chunks::register(module)?;
+    origins::register(module)?;
     store::register(module)?;
     // The package names what is for users.
     module.delattr("__all__")

@@ -30,6 +30,7 @@ from nuthatch._native import (
     Table,
     TableStat,
     Transaction,
+    UrlCounts,
     Verified,
     Watch,
     Writer,
@@ -51,10 +52,12 @@ from nuthatch.errors import (
     DamagedError,
     Error,
     FullError,
+    NotFoundError,
     UnavailableError,
     WatchError,
 )
 from nuthatch.options import ConnectOptions, OpenOptions
+from nuthatch.urls import UrlFile, open_url
 
 __all__ = [
     "AccessError",
@@ -80,6 +83,7 @@ __all__ = [
     "Entry",
     "Error",
     "FullError",
+    "NotFoundError",
     "OpenOptions",
     "RowBatch",
     "Scan",
@@ -90,6 +94,8 @@ __all__ = [
     "TableStat",
     "Transaction",
     "UnavailableError",
+    "UrlCounts",
+    "UrlFile",
     "Verified",
     "Watch",
     "WatchError",
@@ -102,6 +108,7 @@ __all__ = [
     "connect",
     "errors",
     "open",
+    "open_url",
     "verify",
 ]
 

@@ -11,6 +11,7 @@ __all__ = [
     "DamagedError",
     "Error",
     "FullError",
+    "NotFoundError",
     "UnavailableError",
     "WatchError",
 ]
@@ -74,6 +75,10 @@ class FullError(Error):
     """The store, a queue or the memory of a server holds all that it may."""
 
 
+class NotFoundError(Error, FileNotFoundError):
+    """There is nothing at a URL."""
+
+
 class UnavailableError(Error):
     """A server could not be reached, or ended the call: the same may succeed soon."""
 
@@ -83,24 +88,29 @@ class WatchError(Error):
 
 
 _BY_CODE: dict[str, type[Error]] = {
-    **dict.fromkeys(("forbidden", "read-only", "unauthenticated"), AccessError),
+    **dict.fromkeys(("denied", "forbidden", "read-only", "unauthenticated"), AccessError),
     **dict.fromkeys(
         ("argument", "length", "no-table", "options", "table", "too-long", "unordered"),
         ArgumentError,
     ),
-    **dict.fromkeys(("buffer", "key", "offsets", "range", "too-large"), ArgumentError),
+    **dict.fromkeys(("address", "buffer", "key", "offsets", "range", "too-large"), ArgumentError),
     **dict.fromkeys(("already-open", "in-use", "other-locks"), BusyError),
     "changed": ChangedError,
     "closed": ClosedError,
+    "not-found": NotFoundError,
     "condition-unmet": ConditionError,
     **dict.fromkeys(("conflict", "content"), ConflictError),
-    **dict.fromkeys(("broken", "corrupt", "decode", "not-a-store"), DamagedError),
+    **dict.fromkeys(("answer", "broken", "corrupt", "decode", "not-a-store"), DamagedError),
     **dict.fromkeys(
         ("full", "memory", "queue-full", "readers-full", "transaction-full"), FullError
     ),
-    **dict.fromkeys(("deadline", "draining", "expired", "transport"), UnavailableError),
+    **dict.fromkeys(
+        ("deadline", "draining", "expired", "transport", "unreachable"), UnavailableError
+    ),
     **dict.fromkeys(("ahead", "fell-behind", "no-changes-kept"), WatchError),
-    **dict.fromkeys(("folder", "group", "internal", "io", "lmdb", "status"), Error),
+    **dict.fromkeys(
+        ("cache", "folder", "group", "internal", "io", "lmdb", "setup", "status"), Error
+    ),
 }
 
 

@@ -26,6 +26,10 @@ pub(crate) struct Chunks {
 }
 
 impl Chunks {
+    pub(crate) fn folder(&self) -> Arc<Folder> {
+        Arc::clone(&self.folder)
+    }
+
     /// Does some work on the folder, without the interpreter's lock.
     fn run<T: Send>(
         &self,

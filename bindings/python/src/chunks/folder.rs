@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::runtime;
 use nuthatch_chunks::{Chunks, Options};
+use nuthatch_origins::{ObjectCache, Settings};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +15,8 @@ pub(crate) struct Folder {
     options: Options,
     // Taken while attached to the interpreter alone, as is `fork`: so no child finds it locked.
     current: Mutex<Option<(u32, Arc<Chunks>)>>,
+    /// What reads through it, once anybody does.
+    objects: Mutex<Option<(u32, ObjectCache)>>,
 }
 
 impl Folder {
@@ -24,7 +27,7 @@ impl Folder {
     ) -> crate::failure::Outcome<Self> {
         let chunks = Chunks::open(&path, &limits.on(options.clone()))?;
         let current = Mutex::new(Some((runtime::generation(), Arc::new(chunks))));
-        Ok(Self { path, options, current })
+        Ok(Self { path, options, current, objects: Mutex::default() })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -48,14 +51,36 @@ impl Folder {
         Ok(opened)
     }
 
+    /// What reads remote objects through it, in this process.
+    pub(crate) fn objects(&self, py: Python<'_>) -> PyResult<ObjectCache> {
+        let chunks = self.chunks(py)?;
+        let mut objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((generation, objects)) = &*objects
+            && *generation == runtime::generation()
+        {
+            return Ok(objects.clone());
+        }
+        let made = ObjectCache::over(chunks, Settings::new());
+        let made = made.map_err(|error| Failure::from(error).raise(py))?;
+        std::mem::forget(objects.replace((runtime::generation(), made.clone())));
+        Ok(made)
+    }
+
     pub(crate) fn close(&self, py: Python<'_>) {
         let closed = self.current.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match closed {
-            Some((generation, chunks)) if generation == runtime::generation() => {
-                py.detach(|| drop(chunks));
-            }
-            closed => std::mem::forget(closed),
+        end(py, closed);
+        let closed = self.objects.lock().unwrap_or_else(PoisonError::into_inner).take();
+        end(py, closed);
+    }
+}
+
+/// Drops what this process opened, and forgets what its parent did.
+fn end<T: Send>(py: Python<'_>, closed: Option<(u32, T)>) {
+    match closed {
+        Some((generation, closed)) if generation == runtime::generation() => {
+            py.detach(|| drop(closed));
         }
+        closed => std::mem::forget(closed),
     }
 }
 

@@ -13,6 +13,8 @@ mod key;
 mod opening;
 mod view;
 
+pub(crate) use cache::Chunks;
+pub(crate) use folder::Folder;
 use pyo3::prelude::*;
 
 /// Adds the classes of the chunk cache to the module. Their names there differ from those of the

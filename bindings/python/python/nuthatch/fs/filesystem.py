@@ -7,7 +7,6 @@ import os
 import re
 import time
 import uuid
-import weakref
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from dataclasses import replace
@@ -23,6 +22,7 @@ from fsspec.utils import isfilelike, stringify_path
 
 from nuthatch.chunks import Chunks
 from nuthatch.errors import ChangedError
+from nuthatch.folders import open_folder
 from nuthatch.fs.addresses import address_of
 from nuthatch.fs.files import AsyncCachedFile, CachedFile
 from nuthatch.fs.objects import CachedObject
@@ -45,30 +45,6 @@ _WRITTEN = {
 _WINDOW = 32 << 20
 # How often whole reads begin again because the object changed meanwhile.
 _TRIES = 3
-
-# Folders that are open, by path.
-_OPEN: weakref.WeakValueDictionary[str, Chunks] = weakref.WeakValueDictionary()
-
-
-def default_folder() -> Path:
-    """Tell the folder of this user's cache, which the command has too."""
-    if folder := os.environ.get("NUTHATCH_CACHE"):
-        return Path(folder)
-    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(caches) / "nuthatch" / "chunks"
-
-
-def open_folder(folder: str | os.PathLike[str] | None, limit: int | None) -> Chunks:
-    """Open a folder once for all who use it in this process, so that gaps are fetched once."""
-    path = Path(folder) if folder else default_folder()
-    path.mkdir(parents=True, exist_ok=True)
-    name = str(path.resolve())
-    chunks = _OPEN.get(name)
-    if chunks is None:
-        return _OPEN.setdefault(name, Chunks(path, limit=limit))
-    if limit is not None and limit != chunks.stat().limit:
-        chunks.set_limit(limit)
-    return chunks
 
 
 class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
@@ -127,7 +103,7 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         own: dict[str, Any] = self.__dict__
         own.update(_strip_protocol=self._strip, _parent=made._parent)
         self.root_marker = made.root_marker
-        self.chunks = cache if isinstance(cache, Chunks) else open_folder(cache, limit)
+        self.chunks = open_folder(cache, limit)
         self.block_size = block_size
         self.max_age = max_age
         self.read_ahead = read_ahead
