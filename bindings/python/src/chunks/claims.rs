@@ -6,12 +6,12 @@ use super::figures::{Stored, pairs};
 use crate::failure::Failure;
 use crate::runtime;
 use crate::work::{Face, Work};
-use nuthatch_chunks::Fetched;
+use nuthatch_chunks::{Claimed, Fetched};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What was claimed of a gap.
 #[pyclass(frozen, get_all, module = "nuthatch.chunks")]
@@ -57,6 +57,8 @@ pub(crate) struct Ticket {
     blocks: Blocks,
     range: (u64, u64),
     own: Own<nuthatch_chunks::Ticket>,
+    /// The claim among processes, once it is had.
+    claimed: Mutex<Option<Own<Claimed>>>,
 }
 
 impl Ticket {
@@ -66,7 +68,11 @@ impl Ticket {
         ticket: nuthatch_chunks::Ticket,
     ) -> PyResult<Py<Self>> {
         let range = (ticket.range().start, ticket.range().end);
-        Py::new(py, Self { blocks, range, own: Own::new(ticket) })
+        Py::new(py, Self { blocks, range, own: Own::new(ticket), claimed: Mutex::default() })
+    }
+
+    fn claimed(&self) -> MutexGuard<'_, Option<Own<Claimed>>> {
+        self.claimed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -76,6 +82,22 @@ impl Ticket {
     #[getter]
     fn range(&self) -> (u64, u64) {
         self.range
+    }
+
+    /// Claims the range among processes as well, without waiting. False if another process has some
+    /// of it: then it may come without being fetched. Whoever has the claim looks once more what is
+    /// missing.
+    fn claim_among_processes(&self, py: Python<'_>) -> PyResult<bool> {
+        let chunks = self.blocks.folder.chunks(py)?;
+        let (start, end) = self.range;
+        let claim = || chunks.claim_among_processes(&self.blocks.key, start..end);
+        // A folder in which nothing can be claimed is one that others fetch for, too.
+        let Ok(claimed) = py.detach(claim) else { return Ok(true) };
+        let has = claimed.is_some();
+        if has {
+            *self.claimed() = claimed.map(Own::new);
+        }
+        Ok(has)
     }
 
     /// Puts the bytes of the range, and tells those who wait.
@@ -99,12 +121,14 @@ impl Ticket {
             });
             Ok(stored)
         });
+        self.claimed().take();
         raised(py, outcome).map(Stored::from)
     }
 
     /// Tells those who wait that it failed, unless it is finished.
     fn give_up(&self) {
         drop(self.own.take());
+        self.claimed().take();
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {

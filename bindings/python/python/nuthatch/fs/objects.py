@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import time
 
 from fsspec.asyn import sync
 
@@ -11,10 +12,13 @@ from nuthatch.errors import ChangedError, ConflictError
 from nuthatch.fs.origins import Origin, Range
 from nuthatch.fs.versions import Version
 
-if TYPE_CHECKING:
-    import asyncio
-
 AtHand = list[tuple[int, bytes]]
+
+# How soon it is looked whether another process has fetched something, at first and later, and how
+# long it may take for one range, in seconds; then it is fetched here as well.
+_FIRST_LOOK = 0.002
+_LAST_LOOK = 0.05
+_PATIENCE = 30.0
 
 
 class CachedObject:
@@ -120,21 +124,43 @@ class CachedObject:
 
     def _claim(self, wanted: list[Range]) -> tuple[list[Ticket], list[Waiting]]:
         claim = self.blocks.claim(wanted)
-        # Since the lookup, somebody else may have fetched it.
-        mine = [ticket for ticket in claim.mine if self.blocks.missing(*ticket.range)]
-        for ticket in claim.mine:
-            if ticket not in mine:
-                ticket.give_up()
-        return mine, claim.theirs
+        return claim.mine, claim.theirs
 
     async def _fetch_mine(self, tickets: list[Ticket]) -> AtHand:
-        ranges = [ticket.range for ticket in tickets]
+        at_hand: AtHand = []
+        left, pause, since = tickets, _FIRST_LOOK, time.monotonic()
         try:
-            found = await self.origin.fetch(self.path, self.version, ranges) if ranges else []
-            await self.origin.in_thread(self._keep, tickets, found)
+            while left:
+                patient = time.monotonic() - since < _PATIENCE
+                to_fetch, left = await self.origin.in_thread(self._divide, left, patient)
+                if to_fetch:
+                    at_hand += await self._fetch(to_fetch)
+                    pause, since = _FIRST_LOOK, time.monotonic()
+                elif left:
+                    await asyncio.sleep(pause)
+                    pause = min(2 * pause, _LAST_LOOK)
         finally:
             for ticket in tickets:
                 ticket.give_up()
+        return at_hand
+
+    def _divide(self, tickets: list[Ticket], patient: bool) -> tuple[list[Ticket], list[Ticket]]:
+        """Tell what is to be fetched from what another process is fetching."""
+        to_fetch: list[Ticket] = []
+        left: list[Ticket] = []
+        for ticket in tickets:
+            has = ticket.claim_among_processes() or not patient
+            # Since the lookup, somebody may have brought it.
+            if not self.blocks.missing(*ticket.range):
+                ticket.give_up()
+            else:
+                (to_fetch if has else left).append(ticket)
+        return to_fetch, left
+
+    async def _fetch(self, tickets: list[Ticket]) -> AtHand:
+        ranges = [ticket.range for ticket in tickets]
+        found = await self.origin.fetch(self.path, self.version, ranges)
+        await self.origin.in_thread(self._keep, tickets, found)
         return [(start, data) for (start, _), data in zip(ranges, found, strict=True)]
 
     def _keep(self, tickets: list[Ticket], found: list[bytes]) -> None:
