@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from nuthatch.fs.filesystem import NuthatchCache
 
-# Reads that are shorter than this, or than a block, are served from a window of that length.
+# Reads in order that are shorter than this, or than a block, are served from such a window.
 _WINDOW = 128 << 10
 
 
@@ -140,14 +140,14 @@ class CachedFile(AbstractBufferedFile):
     def _from_window(self, wanted: int) -> bytes:
         at = self.loc - self._window_start
         if not 0 <= at <= len(self._window) - wanted:
-            # Windows lie where blocks do, so that few reach into two of them.
-            each = self._window_len
-            start = self.loc - self.loc % each
-            end = min(-(-(self.loc + wanted) // each) * each, self.size)
-            self._ahead.went(start, end)
-            self._window = self.object.read(start, end, self.fs.loop)
-            self._window_start = start
-            at = self.loc - start
+            end = self.loc + wanted
+            if 0 <= at <= len(self._window):
+                # Who goes on where he was will do so again. Windows end where blocks do.
+                end = min(-(-end // self._window_len) * self._window_len, self.size)
+            self._ahead.went(self.loc, end)
+            self._window = self.object.read(self.loc, end, self.fs.loop)
+            self._window_start = self.loc
+            at = 0
         return self._window[at : at + wanted]
 
     def _check_open(self) -> None:
