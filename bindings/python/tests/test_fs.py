@@ -317,6 +317,19 @@ def test_what_cannot_be_kept_is_passed_on(tmp_path: Path, origin: Origin) -> Non
     assert fs.cat_ranges([url], [5], [BLOCK]) == [DATA[5:BLOCK]]
 
 
+def test_what_is_larger_than_the_cache_is_read(tmp_path: Path, origin: Origin) -> None:
+    data = os.urandom(9 << 20)
+    url, empty = origin.put("/large", data), origin.put("/empty", b"")
+    fs = NuthatchCache(target="http", cache=tmp_path / "cache", limit=4 << 20)
+    assert fs.cat_file(url) == data
+    assert fs.chunks.stat().used <= 4 << 20
+    with fs.open(url) as file:
+        assert b"".join(iter(lambda: file.read(100_000), b"")) == data
+    assert fs.cat_file(empty) == b""
+    with fs.open(empty) as file:
+        assert file.read() == file.read1() == file.peek() == file.readline() == b""
+
+
 def test_writes_go_to_the_target(tmp_path: Path) -> None:
     fs = NuthatchCache(target="file", cache=tmp_path / "cache", max_age=3600)
     folder = tmp_path / "files"

@@ -36,8 +36,8 @@ shown! {
     UrlCounts: from_cache from_origin from_others fetched requests checks retries;
 }
 
-/// A remote object at a URL, in the version that it had when it was opened. It is read by one thread
-/// at a time from where it stands, by any number of them with `read_at`.
+/// A remote object at a URL, in the version that it had when it was opened. It is read by one
+/// thread at a time from where it stands, by any number of them with `read_at`.
 #[pyclass(frozen, module = "nuthatch._native")]
 pub(crate) struct UrlObject {
     folder: Arc<Folder>,
@@ -77,7 +77,7 @@ impl UrlObject {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The object, open in this process: a child made by `fork` opens it again, in the same version.
+    /// The object, open in this process: a child made by `fork` opens it again, the same version.
     fn opened(&self, py: Python<'_>) -> PyResult<Opened> {
         let before = self.lock().clone();
         if before.generation == runtime::generation() {
@@ -143,8 +143,8 @@ impl UrlObject {
         self.lock().object.object().address().to_owned()
     }
 
-    /// What tells this version from others; `None` if the origin says nothing of that kind, and then
-    /// nothing is kept.
+    /// What tells this version from others; `None` if the origin says nothing of that kind, and
+    /// then nothing is kept.
     #[getter]
     fn validator(&self) -> Option<String> {
         self.lock().object.object().validator().map(str::to_owned)

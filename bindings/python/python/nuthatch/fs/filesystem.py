@@ -21,7 +21,7 @@ from fsspec.implementations.chained import ChainedFileSystem
 from fsspec.utils import isfilelike, stringify_path
 
 from nuthatch.chunks import Chunks
-from nuthatch.errors import ChangedError
+from nuthatch.errors import ArgumentError, ChangedError
 from nuthatch.folders import open_folder
 from nuthatch.fs.addresses import address_of
 from nuthatch.fs.files import AsyncCachedFile, CachedFile
@@ -109,8 +109,10 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         self.read_ahead = read_ahead
         self._merging = {"gap_most": merge, "request_most": request_size}
         self._unversioned = unversioned
-        # Versions by path, and when they were asked for.
+        # Versions by path, and when they were asked for; and paths of which none is believed, since
+        # they were opened here for writing.
         self._known: dict[str, tuple[Version, float]] = {}
+        self._written: set[str] = set()
 
     def _make_target(self, target: Any, options: dict[str, Any]) -> Any:
         if not isinstance(target, str):
@@ -212,17 +214,24 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         return [named(name) for name in found]
 
     async def _write(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        args = (*map(self._strip, args[: _WRITTEN[name]]), *args[_WRITTEN[name] :])
-        self._known.clear()
+        paths = [self._strip(path) for path in args[: _WRITTEN[name]]]
+        args = (*paths, *args[len(paths) :])
+        self._change(*paths)
         try:
             return await self._ask(name, *args, **kwargs)
         finally:
             self._known.clear()
 
     async def _put_file(self, lpath: Any, rpath: str, **kwargs: Any) -> None:
-        self._known.clear()
+        self._change(self._strip(rpath))
         await self._ask("put_file", lpath, self._strip(rpath), **kwargs)
         self._known.clear()
+
+    def _change(self, *paths: Any) -> None:
+        """Believe nothing that is known, and of these paths nothing from now on."""
+        self._known.clear()
+        if self.max_age > 0 or self._unversioned == "size":
+            self._written.update(path for path in paths if isinstance(path, str))
 
     async def _rm(self, path: Any, **kwargs: Any) -> Any:
         kwargs.pop("batch_size", None)
@@ -237,7 +246,7 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
 
     def touch(self, path: str, truncate: bool = True, **kwargs: Any) -> None:
         """Make an empty file, or set its time."""
-        self._known.clear()
+        self._change(self._strip(path))
         self._here("touch", path, truncate=truncate, **kwargs)
 
     def created(self, path: str) -> Any:
@@ -277,16 +286,20 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
             version = await self._origin.version(path)
             if version is None:
                 return None
-            if self.max_age > 0:
+            if self.max_age > 0 and path not in self._written:
                 self._known[path] = (version, asked)
         validator = version.validator
-        if validator is None and self._unversioned == "size":
+        if validator is None and self._unversioned == "size" and path not in self._written:
             validator = "unversioned"
         if validator is None:
             if not to_keep:
                 return None
             validator = f"unversioned {uuid.uuid4()}"
-        blocks = await self._origin.in_thread(self._blocks, path, validator, version.size)
+        try:
+            blocks = await self._origin.in_thread(self._blocks, path, validator, version.size)
+        except ArgumentError:
+            # The path is too long for a key.
+            return None
         return CachedObject(self._origin, path, version, self.chunks, blocks, **self._merging)
 
     def _blocks(self, path: str, validator: str, size: int) -> Any:
@@ -399,7 +412,7 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
             if found is not None:
                 return CachedFile(self, found)
         if mode != "rb":
-            self._known.clear()
+            self._change(self._strip(path))
             kwargs["autocommit"] = autocommit
         return self.target.open(self._strip(path), mode, block_size=block_size, **kwargs)
 

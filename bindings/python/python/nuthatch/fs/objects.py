@@ -8,7 +8,7 @@ import time
 from fsspec.asyn import sync
 
 from nuthatch.chunks import Blocks, Chunks, Missing, Ticket, Waiting, merge_gaps
-from nuthatch.errors import ChangedError, ConflictError
+from nuthatch.errors import ChangedError, ConflictError, Error
 from nuthatch.fs.origins import Origin, Range
 from nuthatch.fs.versions import Version
 
@@ -43,7 +43,9 @@ class CachedObject:
         self.blocks = blocks
         self._chunks = chunks
         self._gap_most = gap_most
-        self._request_most = max(request_most - request_most % blocks.block_len, blocks.block_len)
+        # What comes with one request is put at once.
+        most = min(request_most, chunks.put_most)
+        self._request_most = max(most - most % blocks.block_len, blocks.block_len)
 
     def read(self, start: int, end: int, loop: asyncio.AbstractEventLoop) -> bytes:
         """Read a range; for a thread that may wait."""
@@ -172,3 +174,6 @@ class CachedObject:
             self._chunks.remove(self.blocks.key)
             message = f"{self.path}: has other bytes than before, and the same version"
             raise ChangedError(message, "changed") from error
+        except Error:
+            # A cache that fails keeps nothing; the bytes are here.
+            return
