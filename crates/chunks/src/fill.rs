@@ -3,6 +3,7 @@
 
 use crate::key::Key;
 use crate::plan::push;
+use nuthatch_segments::Claimed;
 use std::collections::HashMap;
 use std::future::Future;
 use std::ops::Range;
@@ -221,5 +222,21 @@ impl crate::Chunks {
     /// ```
     pub fn claim(&self, key: &Key, missing: &[Range<u64>]) -> Claim {
         self.fills.claim(key, missing)
+    }
+
+    /// Claims a range of an object among processes, for whoever has claimed it in this one: without
+    /// waiting, and until the answer is dropped or the process dies. `None` if another process, or
+    /// another handle on the folder, has some of it. Whoever has the claim looks once more what is
+    /// missing before he fetches it.
+    pub fn claim_among_processes(
+        &self,
+        key: &Key,
+        range: Range<u64>,
+    ) -> std::io::Result<Option<Claimed>> {
+        let [a, b, c, d, e, f, g, h, ..] = key.name;
+        // Objects may share numbers: then one waits for the other for once.
+        let first = u64::from_le_bytes([a, b, c, d, e, f, g, h]) >> 2;
+        let below = |number: u64| first + number.min(1 << 62);
+        self.segments.claim(below(range.start)..below(range.end))
     }
 }

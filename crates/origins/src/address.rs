@@ -137,8 +137,8 @@ fn kept_query(url: &Url) -> Option<String> {
         return None;
     }
     let hash = Sha256::digest(kept.join("&"));
-    let digits: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    Some(format!("sha256={digits}"))
+    let half = hash.iter().take(16).fold(0_u128, |half, byte| half << 8 | u128::from(*byte));
+    Some(format!("sha256={half:032x}"))
 }
 
 /// Parameters of Azure's shared access signatures.

@@ -1,6 +1,7 @@
 //! Objects for threads that may wait.
 
 use crate::cache::ObjectCache;
+use crate::counts::Count;
 use crate::cursor::Cursor;
 use crate::error::Result;
 use crate::fetch::found;
@@ -46,7 +47,7 @@ impl BlockingObject {
             && let Some(blocks) = version.blocks(version.engine.tasks.chunks(), kept)
             && found(blocks.get_into(range.clone(), &mut out[..len])).is_some()
         {
-            let count = version.first_read(kept, &range);
+            let count = version.source(kept, &range, Count::FromCache);
             version.count(count, len as u64);
             return Ok(len);
         }

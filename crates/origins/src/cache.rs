@@ -67,8 +67,8 @@ impl ObjectCache {
     }
 
     /// Opens an object: `http://` and `https://`, `s3://bucket/key`, `gs://bucket/key`,
-    /// `az://container/path` and `abfss://`, `file://` and paths. Its origin is asked for its length
-    /// and its validator, unless [`Settings::believe`] makes that needless.
+    /// `az://container/path` and `abfss://`, `file://` and paths. Its origin is asked for its
+    /// length and its validator, unless [`Settings::believe`] makes that needless.
     pub async fn object(&self, address: &str) -> Result<ChunkedObject> {
         self.object_as(address, &Access::new()).await
     }

@@ -74,13 +74,12 @@ impl Cursor {
         let invalid = || io::Error::new(io::ErrorKind::InvalidInput, message);
         let target = target.ok_or_else(invalid)?;
         let skipped = target.checked_sub(self.position);
-        match skipped.filter(|skipped| *skipped <= self.here.len() as u64) {
-            Some(skipped) => self.here.advance(skipped as usize),
-            None => {
-                self.here = Bytes::new();
-                if !self.pieces.as_mut().is_some_and(|pieces| pieces.skip_to(target)) {
-                    self.pieces = None;
-                }
+        if let Some(skipped) = skipped.filter(|skipped| *skipped <= self.here.len() as u64) {
+            self.here.advance(skipped as usize);
+        } else {
+            self.here = Bytes::new();
+            if !self.pieces.as_mut().is_some_and(|pieces| pieces.skip_to(target)) {
+                self.pieces = None;
             }
         }
         self.position = target;

@@ -130,7 +130,7 @@ impl Engine {
 
 fn remember<K: Hash + Eq, V>(map: &mut HashMap<K, (Instant, V)>, key: K, value: V) {
     if map.len() >= REMEMBERED_MOST {
-        let recent = Duration::from_secs(60);
+        let recent = Duration::from_mins(1);
         map.retain(|_, (at, _)| at.elapsed() < recent);
         if map.len() >= REMEMBERED_MOST {
             map.clear();

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::origin::{Body, Ranged};
 use crate::version::{Kept, Version};
 use bytes::Bytes;
-use nuthatch_chunks::{Fetched, Lookup, Ticket};
+use nuthatch_chunks::{Claimed, Fetched, Lookup, Ticket};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::ops::Range;
@@ -15,8 +15,13 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::time::timeout;
+
+/// How long to wait before looking again whether another process is done: at first, and at most.
+const FIRST_LOOK: Duration = Duration::from_millis(1);
+const LAST_LOOK: Duration = Duration::from_millis(50);
 
 /// A request that is under way, as those see it who had it made.
 #[derive(Debug, Default)]
@@ -117,7 +122,8 @@ impl Fetch {
         let version = &self.version;
         let settings = &version.engine.settings;
         let mut attempts = Attempts::new(settings, &version.opened.address);
-        self.skip_present().await;
+        // Held until the last block is kept.
+        let _claimed = self.claim().await;
         let mut begun = None;
         while let Some(range) = self.wanted(begun.as_ref()) {
             // Never closed.
@@ -144,28 +150,58 @@ impl Fetch {
         Some(start..tickets.back()?.range().end)
     }
 
-    /// Blocks that came between looking and claiming are there already.
-    async fn skip_present(&self) {
+    /// Waits for other processes that fetch some of the blocks, as long as blocks keep coming.
+    async fn claim(&self) -> Option<Claimed> {
+        let patience = self.version.engine.settings.silent_most;
+        let mut pause = FIRST_LOOK;
+        let mut since = Instant::now();
+        loop {
+            let (claimed, came) = self.try_claim().await;
+            let taken = matches!(claimed, Ok(None));
+            if came > 0 {
+                (since, pause) = (Instant::now(), FIRST_LOOK);
+            }
+            if !taken || since.elapsed() > patience || lock(&self.request.tickets).is_empty() {
+                // A folder in which nothing can be claimed is one that others fetch for, too.
+                return claimed.ok().flatten();
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LAST_LOOK);
+        }
+    }
+
+    /// Claims the blocks among processes, then looks which of them have come meanwhile, and how
+    /// many.
+    async fn try_claim(&self) -> (std::io::Result<Option<Claimed>>, usize) {
         let version = self.version.clone();
         let ranges: Vec<_> = lock(&self.request.tickets).iter().map(Ticket::range).collect();
-        let present = self.version.engine.tasks.run(move |chunks| {
-            let blocks = version.kept().and_then(|kept| version.blocks(chunks, kept));
+        let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else {
+            return (Ok(None), 0);
+        };
+        let all = first.start..last.end;
+        let look = self.version.engine.tasks.run(move |chunks| {
+            let kept = version.kept();
+            let claimed = kept.map(|kept| chunks.claim_among_processes(&kept.key, all));
+            let blocks = kept.and_then(|kept| version.blocks(chunks, kept));
             let there = |range: &Range<u64>| {
                 let missing = blocks.as_ref().map(|blocks| blocks.missing(range.clone()));
                 matches!(missing, Some(Ok(missing)) if missing.is_empty())
             };
-            ranges.into_iter().map(|range| there(&range)).collect::<Vec<bool>>()
+            let present = ranges.into_iter().map(|range| there(&range)).collect::<Vec<bool>>();
+            (claimed.unwrap_or(Ok(None)), present)
         });
-        let present = present.await;
+        let (claimed, present) = look.await;
         let mut tickets = lock(&self.request.tickets);
-        let all = std::mem::take(&mut *tickets);
-        for (ticket, present) in all.into_iter().zip(present) {
+        let before = std::mem::take(&mut *tickets);
+        let count = before.len();
+        for (ticket, present) in before.into_iter().zip(present) {
             if present {
                 ticket.finish(Fetched::Stored);
             } else {
                 tickets.push_back(ticket);
             }
         }
+        (claimed, count - tickets.len())
     }
 
     /// One request, and what comes of it.

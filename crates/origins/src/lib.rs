@@ -30,6 +30,7 @@ mod address;
 mod attempts;
 mod blocking;
 mod cache;
+mod clock;
 mod counts;
 mod cursor;
 mod direct;

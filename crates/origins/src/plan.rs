@@ -22,6 +22,8 @@ pub(crate) enum Source {
     Mine(Waiting, Arc<Share>),
     /// A request of others, which we wait for since then.
     Theirs(Waiting, Instant),
+    /// It did not come.
+    Missed,
 }
 
 /// Divides a range into pieces, and has requested what nobody has. A cache that fails has nothing.
@@ -44,6 +46,9 @@ pub(crate) fn plan(
     let since = Instant::now();
     let claim = chunks.claim(&kept.key, &missing);
     let mut requested: Vec<(Range<u64>, Source)> = Vec::new();
+    let beyond = |mine: &Range<u64>| mine.start >= range.end || mine.end <= range.start;
+    let ahead = claim.mine.iter().map(Ticket::range).filter(beyond);
+    ahead.for_each(|mine| version.fetched_ahead(mine.start / kept.block_len));
     for tickets in in_requests(version, claim.mine, &claim.theirs) {
         let waits: Vec<_> = tickets.iter().map(|mine| (mine.range(), mine.waiting())).collect();
         let share = request(version, tickets);

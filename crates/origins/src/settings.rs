@@ -42,7 +42,7 @@ impl Settings {
     }
 
     /// How long blocks are, 4 KiB at least: what is kept, and the least that is fetched. Another
-    /// length does not find what was kept with this one. Less where the limit of the cache is small.
+    /// length does not find what was kept with this one. Less where the cache has a small limit.
     #[must_use]
     pub fn block_len(mut self, bytes: u64) -> Self {
         self.block_len = bytes.max(4096);
@@ -77,7 +77,8 @@ impl Settings {
         self
     }
 
-    /// How often a request is repeated that failed in passing, without a block having come meanwhile.
+    /// How often a request is repeated that failed in passing, without a block having come
+    /// meanwhile.
     #[must_use]
     pub fn retries(mut self, count: u32) -> Self {
         self.retries = count;
@@ -115,8 +116,8 @@ impl Settings {
         self
     }
 
-    /// How long an object may be whose origin does not tell its length: it is read whole into memory
-    /// when it is opened.
+    /// How long an object may be whose origin does not tell its length: it is read whole into
+    /// memory when it is opened.
     #[must_use]
     pub fn unmeasured_most(mut self, bytes: u64) -> Self {
         self.unmeasured_most = bytes;

@@ -112,11 +112,12 @@ impl Version {
         lock(&self.unread).insert(block);
     }
 
-    /// Where bytes out of the cache came from.
-    pub(crate) fn first_read(&self, kept: &Kept, range: &Range<u64>) -> Count {
+    /// Where bytes came from that look as if they came from the cache or from others: this object
+    /// may have had them fetched, without anybody waiting.
+    pub(crate) fn source(&self, kept: &Kept, range: &Range<u64>, looks: Count) -> Count {
         let mut unread = lock(&self.unread);
-        let read_first = !unread.is_empty() && unread.remove(&(range.start / kept.block_len));
-        if read_first { Count::FromOrigin } else { Count::FromCache }
+        let first = !unread.is_empty() && unread.remove(&(range.start / kept.block_len));
+        if first { Count::FromOrigin } else { looks }
     }
 }
 

@@ -114,16 +114,19 @@ impl Window {
         while !self.rest.is_empty() {
             self.plan_ahead();
             self.poll_planning(context);
-            if self.pieces.is_empty() || self.planning.as_ref().is_some_and(|plan| plan.again) {
+            let again = self.planning.as_ref().is_some_and(|planning| planning.again);
+            let first = self.pieces.front().filter(|_| !again);
+            if first.is_none_or(|piece| matches!(piece.source, Source::Missed)) {
                 if self.planning.is_some() {
                     return Poll::Pending;
                 }
+                self.plan_again();
                 continue;
             }
             match ready!(self.poll_first(context)) {
                 Ok((bytes, count)) => return Poll::Ready(Some(Ok(self.give(bytes, count)))),
                 Err(Miss::Failed(error)) => return Poll::Ready(Some(Err(error))),
-                Err(Miss::Again) => self.plan_again(),
+                Err(Miss::Again) => self.miss_first(),
             }
         }
         Poll::Ready(None)
@@ -146,13 +149,18 @@ impl Window {
         }
     }
 
-    /// Plans the first piece once more: it was evicted, or whoever fetched it gave up.
+    /// Plans the first piece once more, if it did not come. There is one plan at a time, so one for
+    /// what comes later is waited for first.
     fn plan_again(&mut self) {
-        // A plan for what comes later is waited for first: there is one at a time.
-        if self.planning.is_none()
-            && let Some(piece) = self.pieces.pop_front()
-        {
+        if let Some(piece) = self.pieces.pop_front() {
             self.begin(piece.range, true);
+        }
+    }
+
+    /// The first piece was evicted, or whoever fetched it gave up.
+    fn miss_first(&mut self) {
+        if let Some(piece) = self.pieces.front_mut() {
+            piece.source = Source::Missed;
         }
     }
 
@@ -171,7 +179,7 @@ impl Window {
         if !self.version.head.ranges {
             let share = pieces.iter().find_map(|piece| match &piece.source {
                 Source::Mine(_, share) => Some(share.clone()),
-                Source::Cached(_) | Source::Theirs(..) => None,
+                Source::Cached(_) | Source::Theirs(..) | Source::Missed => None,
             });
             self.whole = share.or(self.whole.take());
         }
@@ -190,10 +198,10 @@ impl Window {
         let (fetched, of, count) = match &mut piece.source {
             Source::Cached(Some(work)) => {
                 let bytes = ready!(work.poll(context)).ok_or(Miss::Again);
-                let count = self.version.first_read(&self.kept, &range);
+                let count = self.version.source(&self.kept, &range, Count::FromCache);
                 return Poll::Ready(bytes.map(|bytes| (bytes, count)));
             }
-            Source::Cached(None) => return Poll::Ready(Err(Miss::Again)),
+            Source::Cached(None) | Source::Missed => return Poll::Ready(Err(Miss::Again)),
             Source::Mine(waiting, share) => {
                 let fetched = ready!(Pin::new(&mut *waiting).poll(context));
                 if fetched == Fetched::Failed {
@@ -212,7 +220,8 @@ impl Window {
                     let error = self.version.engine.failure_since(&self.kept.key, *since);
                     return Poll::Ready(Err(error.map_or(Miss::Again, Miss::Failed)));
                 }
-                (fetched, waiting.range(), Count::FromOthers)
+                let count = self.version.source(&self.kept, &range, Count::FromOthers);
+                (fetched, waiting.range(), count)
             }
         };
         let Fetched::Bytes(bytes) = fetched else { return Poll::Ready(Err(Miss::Again)) };

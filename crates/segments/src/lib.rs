@@ -29,6 +29,7 @@
 //! `docs/formats/segments.md`, and why things are as they are in `docs/decisions/0017-chunks.md`.
 
 mod append;
+mod claims;
 mod clock;
 mod disk;
 mod error;
@@ -57,6 +58,7 @@ mod turn;
 mod verify;
 
 pub use append::{Outcome, Reason};
+pub use claims::Claimed;
 pub use clock::{Clock, SystemClock};
 pub use disk::{Disk, SystemDisk};
 pub use error::{Error, Result};

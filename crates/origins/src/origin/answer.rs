@@ -2,6 +2,7 @@
 
 use super::{Head, Stamp};
 use crate::attempts::{Fault, Why};
+use crate::clock::now;
 use crate::error::Error;
 use reqwest::StatusCode;
 use reqwest::header::{
@@ -61,7 +62,7 @@ pub(super) fn head(headers: &HeaderMap) -> Head {
     let stamp = stamp(headers);
     let parsed = |text: &Option<String>| httpdate::parse_http_date(text.as_deref()?).ok();
     let modified = parsed(&stamp.modified);
-    let date = parsed(&text(headers, DATE)).unwrap_or_else(SystemTime::now);
+    let date = parsed(&text(headers, DATE)).unwrap_or_else(now);
     Head {
         validator: validator(&stamp, modified, date),
         stamp,
@@ -71,8 +72,8 @@ pub(super) fn head(headers: &HeaderMap) -> Head {
     }
 }
 
-/// A strong tag is one. A weak one may be the same for bytes that differ, so it counts together with
-/// a time, and a time counts if it lies back far enough.
+/// A strong tag is one. A weak one may be the same for bytes that differ, so it counts together
+/// with a time, and a time counts if it lies back far enough.
 fn validator(stamp: &Stamp, modified: Option<SystemTime>, date: SystemTime) -> Option<String> {
     let settled = || {
         let age = date.duration_since(modified?).ok()?;
@@ -115,7 +116,7 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         return Some(Duration::from_secs(seconds));
     }
     let time = httpdate::parse_http_date(&value).ok()?;
-    Some(time.duration_since(SystemTime::now()).unwrap_or_default())
+    Some(time.duration_since(now()).unwrap_or_default())
 }
 
 #[cfg(test)]

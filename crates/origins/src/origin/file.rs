@@ -2,6 +2,7 @@
 
 use super::{Body, Head, Opened, Ranged, Stamp};
 use crate::attempts::Fault;
+use crate::clock::now;
 use crate::error::Error;
 use bytes::Bytes;
 use std::fs::{File, Metadata};
@@ -80,7 +81,7 @@ impl FileOrigin {
 fn unsettled_for(metadata: &Metadata) -> Duration {
     let changed = u64::try_from(metadata.ctime()).unwrap_or_default();
     let changed = Duration::new(changed, metadata.ctime_nsec().try_into().unwrap_or_default());
-    let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + changed);
+    let age = now().duration_since(SystemTime::UNIX_EPOCH + changed);
     // A time to come is the clock of somebody else.
     age.map_or(Duration::ZERO, |age| SETTLED.saturating_sub(age))
 }

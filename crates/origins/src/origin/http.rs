@@ -5,7 +5,7 @@
 //! here, so that what is shown to one host is not shown to another.
 
 use super::answer::{self, ContentRange, refused};
-use super::{Body, Head, Opened, Ranged};
+use super::{Body, Head, Opened, Ranged, Stamp};
 use crate::access::Access;
 use crate::address::HttpPlace;
 use crate::attempts::Fault;
@@ -151,7 +151,7 @@ impl HttpOrigin {
                 0
             }
             StatusCode::PRECONDITION_FAILED => {
-                let is = if stamp == Default::default() {
+                let is = if stamp == Stamp::default() {
                     "another version".into()
                 } else {
                     stamp.describe()

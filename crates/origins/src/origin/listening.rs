@@ -13,15 +13,18 @@ use std::time::Duration;
 
 /// The last answer to a request that carries this among its extensions.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Heard(Arc<Mutex<Option<(u16, Option<Duration>)>>>);
+pub(super) struct Heard(Arc<Mutex<Option<Answered>>>);
+
+/// A status, and how long the origin wants to be left alone.
+type Answered = (u16, Option<Duration>);
 
 impl Heard {
     /// The status, and how long the origin wants to be left alone.
-    pub(super) fn get(&self) -> Option<(u16, Option<Duration>)> {
+    pub(super) fn get(&self) -> Option<Answered> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn set(&self, heard: Option<(u16, Option<Duration>)>) {
+    fn set(&self, heard: Option<Answered>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = heard;
     }
 }

@@ -42,8 +42,8 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// Whether an answer with this stamp is of the version with the other one. A part that was there
-    /// when the object was opened has to be there.
+    /// Whether an answer with this stamp is of the version with the other one. A part that was
+    /// there when the object was opened has to be there.
     pub(crate) fn fits(&self, opened: &Self) -> bool {
         if opened.etag.is_some() {
             self.etag == opened.etag
@@ -142,7 +142,7 @@ impl Clients {
                 (Origin::Http(origin), plain)
             }
             Place::Store(place) => {
-                let (origin, plain) = self.stores.origin(&place, plain)?;
+                let (origin, plain) = self.stores.origin(&place, &plain)?;
                 (Origin::Store(origin), plain)
             }
             Place::File(path) => (Origin::File(FileOrigin::new(path, plain.clone())), plain),

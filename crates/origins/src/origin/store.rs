@@ -60,21 +60,16 @@ impl Stores {
 
     /// The origin of an object, and its address: of a store that is somewhere else than usual, the
     /// address says where.
-    pub(super) fn origin(
-        &self,
-        place: &StorePlace,
-        plain: String,
-    ) -> Result<(StoreOrigin, String)> {
-        let odd = |expected| Error::Address { address: plain.clone(), expected };
+    pub(super) fn origin(&self, place: &StorePlace, plain: &str) -> Result<(StoreOrigin, String)> {
+        let odd = |expected| Error::Address { address: plain.to_owned(), expected };
         let path = Path::parse(&place.name).map_err(|_| odd("a name of the store"))?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = match open.get(&place.bucket) {
-            Some(known) => known.clone(),
-            None => {
-                let known = self.build(place)?;
-                open.insert(place.bucket.clone(), known.clone());
-                known
-            }
+        let known = if let Some(known) = open.get(&place.bucket) {
+            known.clone()
+        } else {
+            let known = self.build(place)?;
+            open.insert(place.bucket.clone(), known.clone());
+            known
         };
         let address = format!("{}/{}", known.prefix, place.name);
         Ok((StoreOrigin { store: known.store, path, address: address.clone() }, address))
