@@ -100,6 +100,9 @@ struct Bounds {
     /// How far ahead of each client is fetched from the origin, and held in memory, at most
     #[arg(long, value_name = "SIZE", default_value = "4MiB", value_parser = parse_size)]
     read_ahead: u64,
+    /// How often a request to the origin that failed in passing is made again
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    retries: u32,
     /// Threads that move bytes; one for each core, up to 8, without it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -136,7 +139,9 @@ impl Serve {
         }
         self.watched.check(self.access.insecure)?;
         let _logs = self.watched.start_logs()?;
-        let settings = Settings::new().believe(self.believe).read_ahead(self.bounds.read_ahead);
+        let Bounds { read_ahead, retries, .. } = self.bounds;
+        let settings =
+            Settings::new().believe(self.believe).read_ahead(read_ahead).retries(retries);
         let cache = self.place.make(self.limit, settings)?;
         let stopping = Stopping::new()?;
         let shown = prefix.to_string();
