@@ -1,8 +1,12 @@
-//! Writes the seeds of the targets that open snapshots: a small one of every kind.
+//! Writes the seeds of the targets that open snapshots: a small one of every kind. Then those of the
+//! targets with chunks: the lookups of `testdata/chunks` as scripts.
 //!
-//! `cargo run --manifest-path fuzz/Cargo.toml --example seeds -- fuzz/seeds/open`
+//! `cargo run --manifest-path fuzz/Cargo.toml --example seeds -- fuzz/seeds`
 
+use nuthatch_fuzz::chunks::{GET, PUT, step};
 use nuthatch_snapshot::{Compression, StringListBuf, Value, Writer, WriterOptions};
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 type AnyResult = Result<(), Box<dyn std::error::Error>>;
@@ -55,9 +59,42 @@ fn compressed(writer: &mut Writer, count: usize) -> nuthatch_snapshot::Result<()
     })
 }
 
+/// A script for all lookups with the same chunks present: they are put, the range is looked up.
+fn lookups(folder: &Path) -> AnyResult {
+    let table = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/chunks/ranges.csv");
+    let mut scripts: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    for line in std::fs::read_to_string(table)?.lines() {
+        let columns: Vec<_> = line.split(',').collect();
+        let ["chunks", present, range, _] = columns[..] else { continue };
+        let Some(range) = ranges(range).pop() else { continue };
+        let script = scripts.entry(present.replace(' ', "_")).or_insert_with(|| {
+            let puts = ranges(present).into_iter().flat_map(|range| step(PUT, 1, &range));
+            puts.collect()
+        });
+        script.extend(step(GET, 1, &range));
+    }
+    std::fs::create_dir_all(folder)?;
+    for (present, script) in scripts {
+        std::fs::write(folder.join(format!("present-{present}")), script)?;
+    }
+    Ok(())
+}
+
+/// The ranges in a cell, without those that are empty.
+fn ranges(cell: &str) -> Vec<Range<u64>> {
+    let range = |part: &str| {
+        let (start, end) = part.split_once('-')?;
+        Some(start.parse().ok()?..end.parse().ok()?)
+    };
+    let ranges = cell.split(' ').filter_map(range);
+    ranges.filter(|range: &Range<u64>| range.start < range.end).collect()
+}
+
 fn main() -> AnyResult {
     let folder = std::env::args_os().nth(1).ok_or("which folder?")?;
     let folder = Path::new(&folder);
+    lookups(&folder.join("chunks"))?;
+    let folder = &folder.join("open");
     std::fs::create_dir_all(folder)?;
     let plain = WriterOptions::new();
     let zstd = plain.clone().compression(Compression::Zstd { level: 3 });

@@ -9,21 +9,33 @@ pub struct Figure {
     pub least: f64,
 }
 
-/// Nanoseconds of one of `count` operations, over some rounds after one that is not timed.
-pub fn time(rounds: usize, count: usize, mut round: impl FnMut(usize)) -> Figure {
-    round(0);
-    figure(rounds, |number| {
-        let began = Instant::now();
-        round(number + 1);
-        began.elapsed().as_nanos() as f64 / count as f64
-    })
+/// Nanoseconds that something takes.
+pub fn nanoseconds(work: impl FnOnce()) -> f64 {
+    let began = Instant::now();
+    work();
+    began.elapsed().as_nanos() as f64
 }
 
-/// The median of what rounds answer.
-pub fn figure(rounds: usize, mut round: impl FnMut(usize) -> f64) -> Figure {
-    let mut samples: Vec<_> = (0..rounds.max(1)).map(&mut round).collect();
-    samples.sort_by(f64::total_cmp);
-    Figure { median: samples[samples.len() / 2], least: samples[0] }
+/// One of those who do a work: a round of it, by its number, answers the nanoseconds of one
+/// operation.
+pub struct Runner<'a> {
+    pub name: &'static str,
+    round: Box<dyn FnMut(usize) -> f64 + 'a>,
+}
+
+impl<'a> Runner<'a> {
+    /// A round that times itself.
+    pub fn new(name: &'static str, round: impl FnMut(usize) -> f64 + 'a) -> Self {
+        Self { name, round: Box::new(round) }
+    }
+
+    /// A round of `count` operations, which get their numbers.
+    pub fn each(name: &'static str, count: usize, mut work: impl FnMut(usize) + 'a) -> Self {
+        Self::new(name, move |round| {
+            let numbers = round * count..(round + 1) * count;
+            nanoseconds(|| numbers.for_each(&mut work)) / count as f64
+        })
+    }
 }
 
 /// All figures, by work and system.
@@ -31,10 +43,22 @@ pub fn figure(rounds: usize, mut round: impl FnMut(usize) -> f64) -> Figure {
 pub struct Sheet(Vec<(String, &'static str, usize, Figure)>);
 
 impl Sheet {
-    /// Notes a figure. `bytes` is what one operation moves; zero for none.
-    pub fn note(&mut self, work: &str, system: &'static str, bytes: usize, figure: Figure) {
-        eprintln!("{work:28} {system:10} {:14.1} ns", figure.median);
-        self.0.push((work.to_owned(), system, bytes, figure));
+    /// Has all do a work round by round, one after the other in each round, after one round that
+    /// does not count. `bytes` is what one operation moves; zero for none.
+    pub fn race(&mut self, work: &str, bytes: usize, rounds: usize, mut runners: Vec<Runner<'_>>) {
+        let mut samples = vec![Vec::new(); runners.len()];
+        for round in 0..=rounds.max(1) {
+            for (runner, samples) in runners.iter_mut().zip(&mut samples) {
+                let sample = (runner.round)(round);
+                samples.extend((round > 0).then_some(sample));
+            }
+        }
+        for (runner, mut samples) in runners.into_iter().zip(samples) {
+            samples.sort_by(f64::total_cmp);
+            let figure = Figure { median: samples[samples.len() / 2], least: samples[0] };
+            eprintln!("{work:28} {:10} {:14.1} ns", runner.name, figure.median);
+            self.0.push((work.to_owned(), runner.name, bytes, figure));
+        }
     }
 
     /// Prints the works one after the other, with all systems that do them.

@@ -1,55 +1,57 @@
 //! Nuthatch's chunk cache beside others, a copy in memory and the page cache. `README.md` says what
 //! each work is.
 
-mod bare;
 mod clock;
+mod many;
 mod own;
-#[cfg(feature = "rivals")]
+mod puts;
+mod reads;
 mod rivals;
-mod works;
+mod systems;
 
 use clock::Sheet;
-use works::{Setting, System};
+use std::os::unix::fs::PermissionsExt;
+use std::process::ExitCode;
+use systems::Setting;
 
-fn main() -> std::process::ExitCode {
-    let mut rounds = 5;
-    let mut limit = 1 << 30;
-    let mut only = None;
+const USAGE: &str =
+    "usage: chunks-race [--rounds N] [--limit-mib N] [--only SYSTEM,...] [--works WORK,...]";
+
+fn main() -> ExitCode {
+    let (mut rounds, mut limit) = (11, 1 << 30);
+    let mut entrants = systems::entrants();
+    let mut works: Vec<_> = ["reads", "puts", "many", "million", "more"].map(str::to_owned).into();
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let value = arguments.next().unwrap_or_default();
+        let listed = |name: &str| value.split(',').any(|listed| listed == name);
         match (argument.as_str(), value.parse::<u64>()) {
             ("--rounds", Ok(number)) => rounds = number as usize,
             ("--limit-mib", Ok(number)) => limit = number << 20,
-            ("--only", _) => only = Some(value),
+            ("--only", _) => entrants.retain(|entrant| listed(entrant.name)),
+            ("--works", _) => works.retain(|work| listed(work)),
             _ => {
-                eprintln!("usage: chunks-race [--rounds N] [--limit-mib N] [--only SYSTEM]");
-                return std::process::ExitCode::FAILURE;
+                eprintln!("{USAGE}");
+                return ExitCode::FAILURE;
             }
         }
     }
     let folder = tempfile::tempdir_in(std::env::temp_dir()).expect("a folder");
-    let setting = Setting { folder: folder.path().to_owned(), limit, rounds };
+    // A rival may have a user of its own.
+    let access = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), access).expect("access");
+    let setting = Setting { folder: folder.path().to_owned(), limit, rounds, entrants };
     let mut sheet = Sheet::default();
-    bare::run(&setting, &mut sheet);
-    let wanted = |name: &str| only.as_ref().is_none_or(|only| only == name);
-    if wanted("nuthatch") {
-        works::run::<own::Nuthatch>(&setting, &mut sheet);
-        own::more(&setting, &mut sheet);
-    }
-    #[cfg(feature = "rivals")]
-    {
-        if wanted("xet") {
-            works::run::<rivals::xet::Xet>(&setting, &mut sheet);
-        }
-        if wanted("sccache") {
-            works::run::<rivals::sccache::Sccache>(&setting, &mut sheet);
-        }
-        if wanted("foyer") {
-            works::run::<rivals::foyer::Foyer>(&setting, &mut sheet);
+    for work in works {
+        match work.as_str() {
+            "reads" => reads::run(&setting, &mut sheet),
+            "puts" => puts::run(&setting, &mut sheet),
+            "many" => many::run(&setting, &mut sheet),
+            "million" => many::million(&setting, &mut sheet),
+            _ => own::more(&setting, &mut sheet),
         }
     }
+    rivals::stop();
     sheet.print();
-    let _ = <own::Nuthatch as System>::NAME;
-    std::process::ExitCode::SUCCESS
+    ExitCode::SUCCESS
 }

@@ -1,9 +1,14 @@
 //! Nuthatch, and what it alone can do.
 
-use crate::clock::{Sheet, time};
-use crate::works::{ENTRIES, MIB, Setting, System, drawn, payload};
-use nuthatch_chunks::{Check, Chunks, Key, Lookup, Options};
+use crate::clock::{Runner, Sheet};
+use crate::reads::drawn;
+use crate::systems::{Entrant, MIB, Setting, System, payload};
+use nuthatch_chunks::{Check, Chunks, Key, Lookup, Options, TaskChunks};
+use std::future::Future;
 use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 
 pub struct Nuthatch(Chunks);
 
@@ -13,13 +18,24 @@ fn key_of(key: u64) -> Key {
     Key::named(name).expect("a key")
 }
 
-impl System for Nuthatch {
-    const NAME: &'static str = "nuthatch";
-
-    fn open(folder: &Path, limit: u64) -> Self {
-        Self(Chunks::open(folder, &Options::new().limit(limit)).expect("a cache"))
+impl Nuthatch {
+    fn open(folder: &Path, limit: u64, check: Check) -> Box<dyn System> {
+        let options = Options::new().limit(limit).check(check);
+        Box::new(Self(Chunks::open(folder, &options).expect("a cache")))
     }
 
+    /// As it is usually opened, and with the other ways to check.
+    pub fn entrants() -> Vec<Entrant> {
+        let once: Entrant =
+            Entrant::new("nuthatch", |path, limit| Self::open(path, limit, Check::Once));
+        let always = Entrant::new("always", |path, limit| Self::open(path, limit, Check::Always));
+        let never = Entrant::new("never", |path, limit| Self::open(path, limit, Check::Never));
+        let reads_only = |entrant| Entrant { reads_only: true, ..entrant };
+        vec![once, reads_only(always), reads_only(never)]
+    }
+}
+
+impl System for Nuthatch {
     fn put(&self, key: u64, data: &[u8]) {
         let stored = self.0.put(&key_of(key), 0..1, &[0, data.len() as u64], data);
         assert_eq!(stored.expect("a put").not_kept, None);
@@ -33,54 +49,85 @@ impl System for Nuthatch {
 pub fn more(setting: &Setting, sheet: &mut Sheet) {
     let folder = setting.folder.join("more");
     let data = payload(64 * MIB);
-    let mut out = vec![0; 8 * MIB];
-    for check in [Check::Never, Check::Once, Check::Always] {
-        let options = Options::new().limit(setting.limit).check(check);
-        let chunks = Chunks::open(&folder, &options).expect("a cache");
-        for key in 0..ENTRIES {
-            chunks.put(&key_of(key), 0..1, &[0, MIB as u64], &data[..MIB]).expect("a put");
-        }
-        let hit = time(setting.rounds, 400, |round| {
-            for number in 0..400 {
-                let key = key_of(drawn(number + round));
-                let found = chunks.get_into(&key, 0..1, &mut out).expect("a get");
-                assert!(found.found().is_some());
-            }
-        });
-        sheet.note(&format!("hit 1 MiB, check {check:?}"), "nuthatch", MIB, hit);
-    }
     let chunks = Chunks::open(&folder, &Options::new().limit(setting.limit)).expect("a cache");
+    views(&chunks, &data, setting.rounds, sheet);
+    ranges(&chunks, &data, setting.rounds, sheet);
+    tasks(chunks, &data[..MIB], setting.rounds, sheet);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+fn views(chunks: &Chunks, data: &[u8], rounds: usize, sheet: &mut Sheet) {
     for mib in [1, 8, 64] {
         let len = mib * MIB;
         let object = chunks.blocks(&format!("o{mib}"), "1", len as u64, MIB as u64).expect("one");
         object.put(0, &data[..len]).expect("a put");
-        let view = time(setting.rounds, 2000, |_| {
-            for _ in 0..2000 {
-                let view = object.view(0..len as u64).expect("a view").found().expect("a hit");
-                assert_eq!(std::hint::black_box(&view).len(), len as u64);
-            }
+        let view = Runner::each("nuthatch", 500, |_| {
+            let view = object.view(0..len as u64).expect("a view").found().expect("a hit");
+            assert_eq!(std::hint::black_box(&view).len(), len as u64);
         });
-        sheet.note(&format!("view {mib} MiB"), "nuthatch", 0, view);
+        sheet.race(&format!("view {mib} MiB"), 0, rounds, vec![view]);
     }
+}
+
+fn ranges(chunks: &Chunks, data: &[u8], rounds: usize, sheet: &mut Sheet) {
     let object = chunks.blocks("spliced", "1", 8 * MIB as u64, MIB as u64).expect("an object");
     for block in [3, 1, 7, 0, 2, 6, 4, 5] {
         let range = block * MIB..(block + 1) * MIB;
         object.put(range.start as u64, &data[range]).expect("a put");
     }
-    let spliced = time(setting.rounds, 50, |_| {
-        for _ in 0..50 {
-            let found = object.get_into(0..8 * MIB as u64, &mut out).expect("a get");
-            assert!(found.found().is_some());
-        }
+    let (mut out, mut small) = (vec![0; 8 * MIB], vec![0; 4096]);
+    let mut whole = vec![0; 8 * MIB];
+    let source = &data[..8 * MIB];
+    let copy = Runner::each("memcpy", 20, move |_| {
+        whole.copy_from_slice(std::hint::black_box(source));
     });
-    sheet.note("hit 8 MiB of 8 puts", "nuthatch", 8 * MIB, spliced);
-    let part = time(setting.rounds, 20_000, |round| {
-        for number in 0..20_000 {
-            let start = ((number + round) * 104_729 % (8 * MIB - 4096)) as u64;
-            let found = object.get_into(start..start + 4096, &mut out[..4096]).expect("a get");
-            assert!(found.found().is_some());
-        }
+    let spliced = Runner::each("nuthatch", 20, |_| {
+        let found = object.get_into(0..8 * MIB as u64, &mut out).expect("a get");
+        assert!(found.found().is_some());
     });
-    sheet.note("sub-range 4 KiB", "nuthatch", 4096, part);
-    let _ = std::fs::remove_dir_all(&folder);
+    sheet.race("hit 8 MiB of 8 puts", 8 * MIB, rounds, vec![copy, spliced]);
+    let part = Runner::each("nuthatch", 5000, |number| {
+        let start = (number * 104_729 % (8 * MIB - 4096)) as u64;
+        let found = object.get_into(start..start + 4096, &mut small).expect("a get");
+        assert!(found.found().is_some());
+    });
+    sheet.race("sub-range 4 KiB", 4096, rounds, vec![part]);
+}
+
+/// Hits by tasks, whose file work two threads do.
+fn tasks(chunks: Chunks, data: &[u8], rounds: usize, sheet: &mut Sheet) {
+    for key in 0..crate::reads::ENTRIES {
+        chunks.put(&key_of(key), 0..1, &[0, MIB as u64], data).expect("a put");
+    }
+    let chunks = TaskChunks::new(Arc::new(chunks), 2).expect("threads");
+    for count in [1, 8] {
+        let hits = Runner::each("nuthatch", 80 / count, |round| {
+            let begun = (0..count).map(|task| chunks.get(key_of(drawn(round + task * 8)), 0..1));
+            let begun: Vec<_> = begun.collect();
+            for task in begun {
+                let found = wait(task).expect("a get").found().expect("a hit");
+                assert_eq!(std::hint::black_box(found).data.len(), MIB);
+            }
+        });
+        sheet.race(&format!("owned hits by {count} tasks"), MIB * count, rounds, vec![hits]);
+    }
+}
+
+struct Unpark(std::thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+fn wait<T>(task: impl Future<Output = T>) -> T {
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut task = pin!(task);
+    loop {
+        match task.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(result) => return result,
+            Poll::Pending => std::thread::park(),
+        }
+    }
 }

@@ -126,9 +126,12 @@ impl Chunks {
         Ok(stored)
     }
 
-    /// Stores chunks that follow each other, in as few records as their segments allow.
+    /// Stores chunks that follow each other, in few records: a view of one is one slice. A record
+    /// may be as long as a chunk may be, unless there is no such room at once.
     fn store_run(&self, put: &Put<'_>, run: Range<usize>, stored: &mut Stored) -> Result<()> {
-        let most = self.segments.segment_len().saturating_sub(put.key.label.len() as u64 + 4096);
+        let label = put.key.label.len() as u64;
+        let [mut most, usual] = [self.segments.part_most(), self.segments.segment_len()]
+            .map(|most| most.saturating_sub(label + 4096));
         let mut start = run.start;
         while start < run.end && stored.not_kept.is_none() {
             let from = put.offsets[start];
@@ -155,6 +158,10 @@ impl Chunks {
             match self.segments.put(&record)? {
                 Outcome::Kept | Outcome::Met { other: None } => stored.stored += parts.len() as u64,
                 Outcome::Met { other: Some(chunk) } => return Err(Error::Conflict { chunk }),
+                Outcome::NotKept(Reason::NoRoom) if parts.len() > 1 && most > usual => {
+                    most = usual;
+                    continue;
+                }
                 Outcome::NotKept(reason) => stored.not_kept = Some(reason),
             }
             start = end;

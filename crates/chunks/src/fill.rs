@@ -233,9 +233,8 @@ impl crate::Chunks {
         key: &Key,
         range: Range<u64>,
     ) -> std::io::Result<Option<Claimed>> {
-        let [a, b, c, d, e, f, g, h, ..] = key.name;
         // Objects may share numbers: then one waits for the other for once.
-        let first = u64::from_le_bytes([a, b, c, d, e, f, g, h]) >> 2;
+        let first = u128::from_le_bytes(key.name) as u64 >> 2;
         let below = |number: u64| first + number.min(1 << 62);
         self.segments.claim(below(range.start)..below(range.end))
     }

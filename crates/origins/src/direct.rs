@@ -58,14 +58,14 @@ impl Passing {
         while !self.rest.is_empty() && !self.sender.is_closed() {
             version.count(Count::Requests, 1);
             version.count(Count::Retries, u64::from(attempts.again()));
-            let Err(fault) = self.receive(&mut attempts).await else { continue };
-            // Without a validator nobody knows whether the rest is of the same version.
-            let fault = if version.head.validator.is_none() && self.rest.start > begin {
-                let (expected, found) = ("all of a range at once", "an answer that broke off");
-                Fault::Final(version.opened.odd(expected, found))
-            } else {
-                fault
-            };
+            let mut ended = self.receive(&mut attempts).await;
+            let torn = self.rest.start > begin && !self.rest.is_empty();
+            if torn && version.head.validator.is_none() {
+                // Nobody knows whether the rest would be of the same version.
+                let (expected, found) = ("all of a range at once", "a part of it");
+                ended = Err(version.opened.odd(expected, found).into());
+            }
+            let Err(fault) = ended else { continue };
             match attempts.failed(fault) {
                 Ok(pause) => tokio::time::sleep(pause).await,
                 Err(error) => {
@@ -81,12 +81,14 @@ impl Passing {
         let silent_most = version.engine.settings.silent_most;
         let silent = |_| Fault::broken(format!("nothing came for {silent_most:?}"));
         let asked = version.origin.get(self.rest.clone(), &version.opened);
-        let Ranged { start, mut body } = timeout(silent_most, asked).await.map_err(silent)??;
-        let mut at = start;
+        let Ranged { range: promised, mut body } =
+            timeout(silent_most, asked).await.map_err(silent)??;
+        let mut at = promised.start;
         while !self.rest.is_empty() {
             let next = next_of(&mut body, &version);
             let Some(bytes) = timeout(silent_most, next).await.map_err(silent)?? else {
-                return Err(Fault::broken("the answer ended early"));
+                let early = || Err(Fault::broken("the answer ended early"));
+                return if at < promised.end { early() } else { Ok(()) };
             };
             let end = at + bytes.len() as u64;
             let wanted = self.rest.start.max(at)..self.rest.end.min(end);

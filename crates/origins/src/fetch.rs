@@ -216,12 +216,15 @@ impl Fetch {
         let silent_most = version.engine.settings.silent_most;
         let silent = |_| Fault::broken(format!("nothing came for {silent_most:?}"));
         let asked = version.origin.get(range, &version.opened);
-        let Ranged { start, mut body } = timeout(silent_most, asked).await.map_err(silent)??;
-        let mut at = start;
+        let Ranged { range: promised, mut body } =
+            timeout(silent_most, asked).await.map_err(silent)??;
+        let mut at = promised.start;
         loop {
             let next = next_of(&mut body, version);
             let Some(bytes) = timeout(silent_most, next).await.map_err(silent)?? else {
-                return Err(Fault::broken("the answer ended early"));
+                // An origin may answer with less than it was asked for, if it says so.
+                let early = || Err(Fault::broken("the answer ended early"));
+                return if at < promised.end { early() } else { Ok(()) };
             };
             if self.fill(kept, at, &bytes, begun, attempts).await || self.request.unwanted() {
                 return Ok(());

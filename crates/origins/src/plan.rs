@@ -35,20 +35,24 @@ pub(crate) fn plan(
 ) -> Vec<Piece> {
     let all = |range: &Range<u64>| in_blocks(range, kept.block_len, version.len()).collect();
     let gaps = |range| missing(version, kept, chunks, range).unwrap_or_else(|| all(range));
-    let mut missing: Vec<_> = gaps(range);
+    let missing: Vec<_> = gaps(range);
     if missing.is_empty() {
         return pieces(range, kept.block_len, Vec::new());
     }
-    if !version.head.ranges {
-        // One request brings everything, so all that is missing is claimed with it.
-        missing = gaps(&(0..version.len()));
-    }
     let since = Instant::now();
-    let claim = chunks.claim(&kept.key, &missing);
+    let mut claim = chunks.claim(&kept.key, &missing);
+    if !version.head.ranges && !claim.mine.is_empty() {
+        // One request brings everything, so all that is missing is claimed with it.
+        let beyond = |gap: &Range<u64>| gap.start >= range.end || gap.end <= range.start;
+        let rest: Vec<_> = gaps(&(0..version.len())).into_iter().filter(beyond).collect();
+        let rest = chunks.claim(&kept.key, &rest).mine;
+        for mine in &rest {
+            version.fetched_ahead(mine.range().start / kept.block_len);
+        }
+        claim.mine.extend(rest);
+        claim.mine.sort_by_key(|mine| mine.range().start);
+    }
     let mut requested: Vec<(Range<u64>, Source)> = Vec::new();
-    let beyond = |mine: &Range<u64>| mine.start >= range.end || mine.end <= range.start;
-    let ahead = claim.mine.iter().map(Ticket::range).filter(beyond);
-    ahead.for_each(|mine| version.fetched_ahead(mine.start / kept.block_len));
     for tickets in in_requests(version, claim.mine, &claim.theirs) {
         let waits: Vec<_> = tickets.iter().map(|mine| (mine.range(), mine.waiting())).collect();
         let share = request(version, tickets);

@@ -75,7 +75,8 @@ impl Options {
     }
 
     /// How long a segment is: what a process reserves at once, and what is evicted at once. By
-    /// default between a sixteenth and a hundredth of the limit.
+    /// default between a sixteenth and a hundredth of the limit. A record that is longer has a
+    /// segment of its own.
     #[must_use]
     pub fn segment_len(mut self, bytes: u64) -> Self {
         self.segment_len = Some(bytes);

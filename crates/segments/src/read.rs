@@ -1,20 +1,22 @@
-//! Reading parts: copied out with a call to the system, or lent from the map.
+//! Reading parts: copied out with a call to the system or, if they are checked on the way, from the
+//! map.
 
 use crate::id::Id;
 use crate::index::Index;
 use crate::options::Check;
-use crate::record::{Head, checksum, known};
+use crate::record::{Head, known};
 use crate::segment::{Lent, Segment};
 use crate::segments::Segments;
 use crate::sets::Place;
-use std::hash::Hasher;
+use crate::sum::{self, checksum};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use twox_hash::XxHash3_64;
 
-/// Bytes that are read and hashed at a time.
+/// Bytes that are read and summed up at a time.
 const PIECE: usize = 128 << 10;
+/// Parts of so many bytes are copied from the map when they are checked once more.
+const MAPPED: u64 = 64 << 10;
 
 /// A record that was found.
 pub struct Found<'a> {
@@ -110,7 +112,7 @@ impl Found<'_> {
         }
     }
 
-    fn check(&self) -> Check {
+    pub(crate) fn check(&self) -> Check {
         match self.segments.options.check {
             Check::Never if self.segment.doubtful => Check::Once,
             check => check,
@@ -118,12 +120,12 @@ impl Found<'_> {
     }
 
     /// Whether no part is to be compared with its checksum.
-    fn need_not_check(&self, check: Check) -> bool {
+    pub(crate) fn need_not_check(&self, check: Check) -> bool {
         check != Check::Always && self.head.all_good.load(Ordering::Relaxed)
     }
 
     /// Whether the bytes of a part are to be compared with their checksum.
-    fn to_check(&self, check: Check, part: usize) -> Result<bool, Unread> {
+    pub(crate) fn to_check(&self, check: Check, part: usize) -> Result<bool, Unread> {
         match self.head.known[part].load(Ordering::Relaxed) {
             known::BAD => Err(Unread::Damaged(self.head.first + part as u64)),
             known::GOOD => Ok(check == Check::Always),
@@ -132,7 +134,7 @@ impl Found<'_> {
     }
 
     /// The parts of which bytes lie in a range of the data.
-    fn parts(&self, range: &Range<u64>) -> Range<usize> {
+    pub(crate) fn parts(&self, range: &Range<u64>) -> Range<usize> {
         let parts = &self.head.parts;
         let first = parts.partition_point(|part| part.end <= range.start);
         let last = parts.partition_point(|part| part.end < range.end);
@@ -167,7 +169,7 @@ impl Found<'_> {
     }
 
     /// Tells damage from eviction: what was read while the segment went is not what was written.
-    fn settle(&self, read: Result<(), Unread>) -> Result<(), Unread> {
+    pub(crate) fn settle(&self, read: Result<(), Unread>) -> Result<(), Unread> {
         if self.index.table().number(self.place.slot) != self.segment.number {
             return Err(Unread::Gone);
         }
@@ -195,6 +197,7 @@ impl Found<'_> {
         range: &Range<u64>,
         out: &mut [u8],
     ) -> Result<(), Unread> {
+        let lent = if self.worth_mapping(check, range) { self.lend_file(range)? } else { None };
         let mut rest = out;
         for part in parts {
             let whole = self.head.range(part);
@@ -209,15 +212,12 @@ impl Found<'_> {
             if !to_check {
                 read(wanted.start, here)?;
             } else if wanted == whole {
-                // While they are still in the caches of the processor.
-                let mut hash = XxHash3_64::with_seed(0);
-                let mut start = wanted.start;
-                for piece in here.chunks_mut(PIECE) {
-                    read(start, piece)?;
-                    hash.write(piece);
-                    start += piece.len() as u64;
-                }
-                self.compare_sum(part, hash.finish())?;
+                let sum = match self.carry(lent.as_ref(), part, here) {
+                    Some(sum) => sum,
+                    // While they are still in the caches of the processor.
+                    None => sum::fill(here, PIECE, |at, out| read(whole.start + at, out))?,
+                };
+                self.compare_sum(part, sum)?;
             } else {
                 let mut all = vec![0; (whole.end - whole.start) as usize];
                 read(whole.start, &mut all)?;
@@ -229,8 +229,28 @@ impl Found<'_> {
         Ok(())
     }
 
+    /// Whether parts of a range may be copied from the map. Without the guard, nobody touches the
+    /// map who did not ask for a view.
+    fn worth_mapping(&self, check: Check, range: &Range<u64>) -> bool {
+        let long = range.end - range.start >= MAPPED;
+        long && check == Check::Always && self.segments.options.guard
+    }
+
+    /// Copies a whole part from the map and answers the checksum of the copy. `None` if it is
+    /// better read: it is short, or this process has not read it before, so that it may lie on the
+    /// disk, from which a call reads it at once and the map a few pages at a time.
+    fn carry(&self, lent: Option<&Lent>, part: usize, out: &mut [u8]) -> Option<u64> {
+        let known = self.head.known[part].load(Ordering::Relaxed) == known::GOOD;
+        let lent = lent.filter(|_| known && out.len() as u64 >= MAPPED)?;
+        let (whole, at) = (self.head.range(part), self.head.data_at);
+        let bytes = lent.bytes(&(at + whole.start..at + whole.end));
+        let sum = (bytes.len() == out.len()).then(|| sum::copy(bytes, out));
+        // If the file was cut off meanwhile, a call tells what there is.
+        sum.filter(|_| !lent.lost())
+    }
+
     /// Compares the bytes of a part with its checksum.
-    fn compare(&self, part: usize, bytes: &[u8]) -> Result<(), Unread> {
+    pub(crate) fn compare(&self, part: usize, bytes: &[u8]) -> Result<(), Unread> {
         self.compare_sum(part, checksum(bytes))
     }
 
@@ -249,57 +269,6 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// Lends bytes of the record's data. `Ok(None)` if they cannot be mapped: then they can be
-    /// read.
-    pub fn lend(&self, range: Range<u64>) -> Result<Option<Slice>, Unread> {
-        if range.start >= range.end || range.end > self.head.data_len() {
-            return Err(Unread::Gone);
-        }
-        let Some(lent) = self.segment.lend() else { return Ok(None) };
-        let at = self.head.data_at;
-        let in_file = at + range.start..at + range.end;
-        // In this order: see `Lent`.
-        if self.index.table().number(self.place.slot) != self.segment.number {
-            return Err(Unread::Gone);
-        }
-        // Once is enough: who cuts a file off later is found out by the guard.
-        if !self.head.long_enough.load(Ordering::Relaxed) {
-            if !lent.has(&in_file) {
-                return Ok(None);
-            }
-            let whole = lent.has(&(at..at + self.head.data_len()));
-            self.head.long_enough.store(whole, Ordering::Relaxed);
-        } else if lent.lost() {
-            return Ok(None);
-        }
-        let checked = self.check_lent(&lent, &range);
-        self.settle(checked)?;
-        Ok(Some(Slice { lent, in_file }))
-    }
-
-    fn check_lent(&self, lent: &Lent, range: &Range<u64>) -> Result<(), Unread> {
-        let check = self.check();
-        if self.need_not_check(check) {
-            return Ok(());
-        }
-        for part in self.parts(range) {
-            if self.to_check(check, part)? {
-                let whole = self.head.range(part);
-                let at = self.head.data_at;
-                let in_file = at + whole.start..at + whole.end;
-                let bad = Unread::Damaged(self.head.first + part as u64);
-                if !lent.has(&in_file) {
-                    return Err(bad);
-                }
-                self.compare(part, lent.bytes(&in_file))?;
-                if lent.lost() {
-                    return Err(bad);
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Compares a part with its checksum, whatever is known of it.
     pub fn verify(&self, number: u64) -> Result<(), Unread> {
         let Some(part) = self.head.position(number) else { return Err(Unread::Gone) };
@@ -311,36 +280,5 @@ impl Found<'_> {
             Err(Unread::Damaged(number))
         };
         self.settle(read)
-    }
-}
-
-/// Bytes that are lent from a mapped segment. They stay as they are while this lives, even if the
-/// segment is evicted; its disk space comes back when the last of them goes.
-pub struct Slice {
-    lent: Lent,
-    in_file: Range<u64>,
-}
-
-impl Slice {
-    /// Whether the bytes are still those of the file. False if somebody who is no process of this
-    /// crate cut the file off under the map: then some of them are zeros.
-    pub fn intact(&self) -> bool {
-        !self.lent.lost()
-    }
-}
-
-impl std::ops::Deref for Slice {
-    type Target = [u8];
-
-    #[inline]
-    fn deref(&self) -> &[u8] {
-        self.lent.bytes(&self.in_file)
-    }
-}
-
-impl std::fmt::Debug for Slice {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let len = self.in_file.end - self.in_file.start;
-        f.debug_struct("Slice").field("len", &len).finish_non_exhaustive()
     }
 }

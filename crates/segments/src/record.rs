@@ -5,21 +5,14 @@ use crate::id::Id;
 use crate::layout::{GRAIN, record as at};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
-use twox_hash::XxHash3_64;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
-
-/// The checksum of a part: XXH3-64.
-#[must_use]
-pub fn checksum(bytes: &[u8]) -> u64 {
-    XxHash3_64::oneshot(bytes)
-}
 
 /// Where a part ends in the data of its record, and the checksum of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The end, counted from the beginning of the data; where the next part begins.
     pub end: u64,
-    /// What [`checksum`] says of its bytes.
+    /// What [`checksum`](crate::checksum) says of its bytes.
     pub sum: u64,
 }
 
@@ -261,15 +254,6 @@ mod tests {
         assert!(head.holds(&Id::new([7; 16], 41), b"a label"));
         assert!(!head.holds(&Id::new([7; 16], 42), b"a label"));
         assert!(!head.holds(&Id::new([7; 16], 41), b"a libel"));
-    }
-
-    #[test]
-    fn both_ways_to_hash_agree() {
-        let bytes: Vec<u8> = (0..3000_u32).map(|at| (at * 7 + at / 256) as u8).collect();
-        for len in [0, 1, 8, 16, 100, 128, 200, 240, 241, 1024, 1025, 2048, 3000] {
-            let expected = xxhash_rust::xxh3::xxh3_64(&bytes[..len]);
-            assert_eq!(checksum(&bytes[..len]), expected, "{len} bytes");
-        }
     }
 
     #[test]

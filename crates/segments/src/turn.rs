@@ -87,7 +87,7 @@ impl Segments {
             spare: None,
             _lock: lock,
         };
-        if dirty || due {
+        if dirty || due || !index.table().whole() {
             turn.settle()?;
         }
         Ok(Some(turn))

@@ -51,6 +51,7 @@ const UNSAFE: &[Exception] = &[
     Exception { place: "bindings/c/src/store/write.rs", reason: "exports functions" },
     Exception { place: "bindings/c/src/store/writer.rs", reason: "exports functions" },
     Exception { place: "crates/segments/src/map.rs", reason: "maps the index and segments" },
+    Exception { place: "crates/segments/src/lanes.rs", reason: "wide instructions, as they copy" },
     Exception { place: "crates/segments/src/guard.rs", reason: "handles a signal" },
     Exception { place: "crates/segments/src/lock.rs", reason: "locks a byte of a file" },
     Exception { place: "bench/load/src/uring.rs", reason: "lends memory to the kernel" },

@@ -1,6 +1,6 @@
 //! Foyer as a cache on disk, with 16 MiB of memory before it.
 
-use crate::works::System;
+use crate::systems::{Entrant, System};
 use foyer::{BlockEngineConfig, DeviceBuilder, FsDeviceBuilder, HybridCache, HybridCacheBuilder};
 use std::path::Path;
 use tokio::runtime::{Builder, Runtime};
@@ -10,12 +10,14 @@ pub struct Foyer {
     runtime: Runtime,
 }
 
-impl System for Foyer {
-    const NAME: &'static str = "foyer";
-    const DROPS: bool = true;
-    /// Its flusher panics at entries of 8 MiB.
-    const PUT_MOST: usize = 1 << 20;
+/// Its flusher panics at entries of 8 MiB.
+pub const ENTRANT: Entrant = Entrant {
+    drops: true,
+    put_most: 1 << 20,
+    ..Entrant::new("foyer", |path, limit| Box::new(Foyer::open(path, limit)))
+};
 
+impl Foyer {
     fn open(folder: &Path, limit: u64) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.expect("a runtime");
@@ -32,7 +34,9 @@ impl System for Foyer {
         });
         Self { cache, runtime }
     }
+}
 
+impl System for Foyer {
     fn put(&self, key: u64, data: &[u8]) {
         let _in = self.runtime.enter();
         self.cache.insert(key, data.to_vec());

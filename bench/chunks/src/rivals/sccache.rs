@@ -1,6 +1,6 @@
 //! The disk cache of sccache: a file for each entry.
 
-use crate::works::System;
+use crate::systems::{Entrant, System};
 use sccache::lru_disk_cache::LruDiskCache;
 use std::io::Read;
 use std::path::Path;
@@ -13,13 +13,16 @@ fn key_of(key: u64) -> String {
     format!("{key:016x}")
 }
 
-impl System for Sccache {
-    const NAME: &'static str = "sccache";
+pub const ENTRANT: Entrant =
+    Entrant::new("sccache", |path, limit| Box::new(Sccache::open(path, limit)));
 
+impl Sccache {
     fn open(folder: &Path, limit: u64) -> Self {
         Self(Mutex::new(LruDiskCache::new(folder, limit).expect("a cache")))
     }
+}
 
+impl System for Sccache {
     fn put(&self, key: u64, data: &[u8]) {
         let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         cache.insert_bytes(key_of(key), data).expect("a put");

@@ -1,6 +1,6 @@
 //! The disk cache of xet-core's client.
 
-use crate::works::System;
+use crate::systems::{Entrant, System};
 use std::path::Path;
 use tokio::runtime::{Builder, Runtime};
 use xet_client::cas_types::{ChunkRange, Key};
@@ -18,9 +18,9 @@ fn key_of(key: u64) -> Key {
     Key { prefix: "default".to_owned(), hash: MerkleHash::from([spread, key, 3, 4]) }
 }
 
-impl System for Xet {
-    const NAME: &'static str = "xet";
+pub const ENTRANT: Entrant = Entrant::new("xet", |path, limit| Box::new(Xet::open(path, limit)));
 
+impl Xet {
     fn open(folder: &Path, limit: u64) -> Self {
         let config = CacheConfig { cache_directory: folder.to_owned(), cache_size: limit };
         std::fs::create_dir_all(folder).expect("a folder");
@@ -28,7 +28,9 @@ impl System for Xet {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
         Self { cache, runtime: runtime.expect("a runtime") }
     }
+}
 
+impl System for Xet {
     fn put(&self, key: u64, data: &[u8]) {
         let put = async {
             let indices = [0, data.len() as u32];

@@ -22,6 +22,17 @@ fn size(folder: &Path) -> u64 {
         .sum::<u64>()
 }
 
+/// A line for each file: its name, what it has, what it takes on the disk.
+fn files(folder: &Path) -> String {
+    let Ok(entries) = std::fs::read_dir(folder) else { return String::new() };
+    let line = |entry: std::fs::DirEntry| {
+        let found = entry.metadata().ok()?;
+        let taken = found.blocks() * 512;
+        Some(format!("{} {} {taken}\n", entry.file_name().display(), found.len()))
+    };
+    entries.filter_map(|entry| line(entry.ok()?)).collect()
+}
+
 /// The size while nobody begins or evicts a segment: a look without the lock may see one file
 /// before it goes, and the next one after it came.
 fn size_at_rest(folder: &Path) -> u64 {
@@ -42,7 +53,8 @@ pub(crate) fn limit(folder: &Path, stopped: &Receiver<()>) -> Result<u64, String
         if suspicious || looks.is_multiple_of(16) {
             let found = size_at_rest(folder);
             if found > LIMIT {
-                return Err(format!("the folder has {found} bytes of {LIMIT}"));
+                let files = files(folder);
+                return Err(format!("the folder has {found} bytes of {LIMIT}:\n{files}"));
             }
         }
         std::thread::park_timeout(Duration::from_millis(2));

@@ -71,9 +71,9 @@ impl FileOrigin {
     pub(super) async fn get(&self, range: Range<u64>, opened: &Opened) -> Result<Ranged, Fault> {
         let (file, metadata) = self.open().await?;
         opened.check(&stamp_of(&metadata), Some(metadata.len()))?;
-        let start = range.start;
-        let body = FileBody { file: Arc::new(file), rest: range, opened: opened.clone() };
-        Ok(Ranged { start, body: Body::File(body) })
+        let rest = range.clone();
+        let body = FileBody { file: Arc::new(file), rest, opened: opened.clone() };
+        Ok(Ranged { range, body: Body::File(body) })
     }
 }
 

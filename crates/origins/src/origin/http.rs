@@ -133,29 +133,22 @@ impl HttpOrigin {
         let response = self.send(&headers).await?;
         let (status, stamp) = (response.status(), answer::stamp(response.headers()));
         let said = answer::content_range(response.headers());
-        let start = match status {
+        let found = match status {
             StatusCode::PARTIAL_CONTENT => {
                 opened.check(&stamp, said.as_ref().and_then(|said| said.len))?;
                 let found = said.and_then(|said| said.range);
                 let fits =
                     |found: &Range<u64>| found.start == range.start && found.end <= range.end;
-                if !found.as_ref().is_some_and(fits) {
-                    return Err(opened
-                        .odd(format!("bytes {range:?}"), format!("{found:?}"))
-                        .into());
-                }
-                range.start
+                let odd = || opened.odd(format!("bytes {range:?}"), format!("{found:?}"));
+                found.clone().filter(fits).ok_or_else(odd)?
             }
             StatusCode::OK => {
                 opened.check(&stamp, answer::content_length(response.headers()))?;
-                0
+                0..opened.len
             }
             StatusCode::PRECONDITION_FAILED => {
-                let is = if stamp == Stamp::default() {
-                    "another version".into()
-                } else {
-                    stamp.describe()
-                };
+                let unnamed = stamp == Stamp::default();
+                let is = if unnamed { "another version".into() } else { stamp.describe() };
                 return Err(opened.changed(is).into());
             }
             StatusCode::RANGE_NOT_SATISFIABLE => {
@@ -167,7 +160,7 @@ impl HttpOrigin {
             _ => return Err(refused(status, response.headers(), &self.address)),
         };
         self.check_encoding(&response)?;
-        Ok(Ranged { start, body: Body::Http(HttpBody(response)) })
+        Ok(Ranged { range: found, body: Body::Http(HttpBody(response)) })
     }
 
     /// Sends a request, and sends it on where it is redirected to.

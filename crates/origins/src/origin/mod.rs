@@ -108,9 +108,10 @@ pub(crate) enum Body {
     File(file::FileBody),
 }
 
-/// An answer to a request for a range: where its first byte lies, and the bytes.
+/// An answer to a request for a range.
 pub(crate) struct Ranged {
-    pub(crate) start: u64,
+    /// Which bytes it says it has: they may begin before the range, and end before it.
+    pub(crate) range: Range<u64>,
     pub(crate) body: Body,
 }
 

@@ -62,7 +62,9 @@ impl Stores {
     /// address says where.
     pub(super) fn origin(&self, place: &StorePlace, plain: &str) -> Result<(StoreOrigin, String)> {
         let odd = |expected| Error::Address { address: plain.to_owned(), expected };
-        let path = Path::parse(&place.name).map_err(|_| odd("a name of the store"))?;
+        // The library trims names: another one would be read.
+        let path = Path::parse(&place.name).ok().filter(|path| path.as_ref() == place.name);
+        let path = path.ok_or_else(|| odd("a name without empty parts, `.` and `..`"))?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let known = if let Some(known) = open.get(&place.bucket) {
             known.clone()
@@ -186,12 +188,11 @@ impl StoreOrigin {
         let answer = self.store.get_opts(&self.path, options).await;
         let answer = answer.map_err(|error| self.fault(&error, &heard, Some(opened)))?;
         opened.check(&stamp_of(&answer), Some(answer.meta.size))?;
-        let start = answer.range.start;
-        if start != range.start || answer.range.end > range.end {
-            let found = format!("{:?}", answer.range);
-            return Err(opened.odd(format!("bytes {range:?}"), found).into());
+        let found = answer.range.clone();
+        if found.start != range.start || found.end > range.end {
+            return Err(opened.odd(format!("bytes {range:?}"), format!("{found:?}")).into());
         }
-        Ok(Ranged { start, body: Body::Store(StoreBody(answer.into_stream())) })
+        Ok(Ranged { range: found, body: Body::Store(StoreBody(answer.into_stream())) })
     }
 
     /// What an error of the library means. Its text is not passed on: it has what the server wrote,

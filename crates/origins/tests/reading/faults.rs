@@ -32,6 +32,24 @@ async fn an_answer_that_breaks_off_goes_on_where_it_stopped() {
 }
 
 #[tokio::test]
+async fn an_origin_may_answer_with_less() {
+    let body = noise(4 * BLOCK as usize, 2);
+    let server = Server::new(body.clone());
+    server.behave(|manners| manners.range_most = Some(500));
+    let place = Place::new(quick());
+    let object = place.cache.object(&server.url("/a")).await.expect("an object");
+    assert_eq!(object.bytes(0..4 * BLOCK).await.expect("bytes"), body);
+    assert_eq!((object.counts().requests, object.counts().retries), (33, 0));
+
+    // Without a validator, two answers may be of two versions.
+    server.behave(|manners| manners.etag = Some("W/\"weak\"".into()));
+    let object = place.cache.object(&server.url("/a")).await.expect("an object");
+    assert_eq!(object.bytes(0..500).await.expect("bytes"), body[..500]);
+    let error = object.bytes(0..501).await.expect_err("two answers");
+    assert!(matches!(error, Error::Answer { .. }), "{error}");
+}
+
+#[tokio::test]
 async fn attempts_end() {
     let server = Server::new(noise(4 * BLOCK as usize, 3));
     let place = Place::new(quick());

@@ -9,6 +9,7 @@ mod processes;
 mod secrets;
 mod server;
 mod sharing;
+mod stores;
 
 use nuthatch_chunks::Options;
 use nuthatch_origins::{ObjectCache, Settings};

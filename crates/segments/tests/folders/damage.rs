@@ -73,6 +73,33 @@ fn a_file_that_is_cut_off_or_deleted_is_a_miss() {
 }
 
 #[test]
+fn bytes_that_were_read_before_are_checked_on_their_way_again() {
+    for guard in [true, false] {
+        let case = Case::new();
+        let segments = case.open(&small().guard(guard));
+        for offset in [300, 1024, 50_000, 99_999] {
+            assert_eq!(put(&segments, 1, 100_000), Outcome::Kept, "before a flip at {offset}");
+            for _ in 0..3 {
+                assert_eq!(get(&segments, 1), Some(100_000), "before a flip at {offset}");
+            }
+            let paths = case.files("seg");
+            let end = paths[0].metadata().expect("a file").len();
+            flip(&paths[0], end.next_multiple_of(64) - 100_032 + offset);
+            assert_eq!(get(&segments, 1), None, "a flip at {offset}");
+            segments.clear().expect("room");
+        }
+        put(&segments, 1, 100_000);
+        put(&segments, 2, 100_000);
+        for number in [1, 2, 1, 2] {
+            assert_eq!(get(&segments, number), Some(100_000));
+        }
+        open(&case.files("seg")[0]).set_len(150_000).expect("it is cut off");
+        assert_eq!(get(&segments, 2), None, "its end is gone");
+        assert_eq!(get(&segments, 1), Some(100_000), "the other one is whole");
+    }
+}
+
+#[test]
 fn lent_bytes_of_a_file_that_is_cut_off_do_not_end_the_process() {
     let case = Case::new();
     let segments = case.small();
@@ -114,6 +141,22 @@ fn an_index_that_is_cut_off_deleted_or_scrambled_is_made_again() {
         assert!(case.taken() <= 4 << 20);
     }
     assert!(segments.stat().rebuilt > 0);
+}
+
+#[test]
+fn segments_whose_rows_are_damaged_count_still() {
+    let case = Case::new();
+    let segments = case.small();
+    for number in 0..400 {
+        put(&segments, number, 50_000);
+        let rows = std::fs::read(case.path().join("index")).expect("an index");
+        let rows = rows[4096..4096 + 256 * 64].chunks_exact(64);
+        let in_use = rows.enumerate().filter(|(_, row)| row[24] != 0).map(|(slot, _)| slot);
+        // What a row of them counts.
+        let damaged = in_use.cycle().nth(number as usize).expect("a row");
+        flip(&case.path().join("index"), 4096 + damaged as u64 * 64 + 17);
+        assert!(case.taken() <= 4 << 20, "{} bytes after {number}", case.taken());
+    }
 }
 
 #[test]

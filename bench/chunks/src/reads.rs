@@ -1,0 +1,194 @@
+//! Reading entries of 1 MiB.
+
+use crate::clock::{Runner, Sheet, nanoseconds};
+use crate::systems::{Entrant, MIB, Setting, System, payload};
+use std::cell::Cell;
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Barrier;
+use std::time::Instant;
+
+/// Entries of 1 MiB that the hits are drawn from.
+pub const ENTRIES: u64 = 64;
+const THREADS: usize = 8;
+/// Operations of a round.
+const HITS: usize = 100;
+const MISSES: usize = 5000;
+
+pub fn drawn(number: usize) -> u64 {
+    (number as u64).wrapping_mul(37) % ENTRIES
+}
+
+type Open = (Entrant, Box<dyn System>);
+
+pub fn run(setting: &Setting, sheet: &mut Sheet) {
+    let data = payload(MIB);
+    let folder = |entrant: &Entrant| setting.folder.join("reads").join(entrant.name);
+    let open = |entrant: &Entrant| {
+        std::fs::create_dir_all(folder(entrant)).expect("a folder");
+        let system = (entrant.open)(&folder(entrant), setting.limit);
+        for key in 0..ENTRIES {
+            system.put(key, &data);
+            system.settle();
+        }
+        (*entrant, system)
+    };
+    let open: Vec<Open> = setting.entrants.iter().map(open).collect();
+    let path = setting.folder.join("bare");
+    let mut file = File::create(&path).expect("a file");
+    (0..ENTRIES).for_each(|_| file.write_all(&data).expect("a write"));
+    let file = File::open(&path).expect("a file");
+
+    misses(&open, setting.rounds, sheet);
+    hits(&open, &file, &data, setting.rounds, sheet);
+    together(&open, &file, &data, setting.rounds, sheet);
+    drop(open);
+    let first = setting.entrants.iter().map(|entrant| {
+        Runner::new(entrant.name, |_| {
+            let mut out = vec![0; MIB];
+            let mut system = None;
+            nanoseconds(|| {
+                let open = (entrant.open)(&folder(entrant), setting.limit);
+                assert!(open.get(7, &mut out) || entrant.drops, "a hit after a restart");
+                system = Some(open);
+            })
+        })
+    });
+    sheet.race("open and first hit", 0, setting.rounds, first.collect());
+    let cold = setting.entrants.iter().filter(|entrant| entrant.files_alone).map(|entrant| {
+        let folder = folder(entrant);
+        Runner::new(entrant.name, move |_| {
+            let system = (entrant.open)(&folder, setting.limit);
+            leave_memory(&folder);
+            let mut out = vec![0; MIB];
+            let time = nanoseconds(|| {
+                for number in 0..ENTRIES as usize {
+                    assert!(system.get(drawn(number), &mut out) || entrant.drops, "a hit");
+                }
+            });
+            time / ENTRIES as f64
+        })
+    });
+    let mut cold: Vec<_> = cold.collect();
+    cold.push(Runner::new("pread", |_| {
+        forget(&file);
+        let mut out = vec![0; MIB];
+        let read = |number| read(&file, number, &mut out);
+        nanoseconds(|| (0..ENTRIES as usize).for_each(read)) / ENTRIES as f64
+    }));
+    sheet.race("hit 1 MiB, cold", MIB, setting.rounds.min(5), cold);
+    let _ = std::fs::remove_dir_all(setting.folder.join("reads"));
+    let _ = std::fs::remove_file(&path);
+}
+
+fn read(file: &File, number: usize, out: &mut [u8]) {
+    file.read_exact_at(out, drawn(number) * MIB as u64).expect("a read");
+}
+
+fn misses(open: &[Open], rounds: usize, sheet: &mut Sheet) {
+    let mut runners = Vec::new();
+    for (entrant, system) in open.iter().filter(|open| !open.0.reads_only) {
+        let mut out = vec![0; MIB];
+        runners.push(Runner::each(entrant.name, MISSES, move |number| {
+            assert!(!system.get(1 << 40 | number as u64, &mut out), "a key that is not there");
+        }));
+    }
+    sheet.race("miss", 0, rounds, runners);
+}
+
+fn hits(open: &[Open], file: &File, data: &[u8], rounds: usize, sheet: &mut Sheet) {
+    let found: Vec<_> = open.iter().map(|_| Cell::new(0)).collect();
+    let mut runners = vec![copies(data), preads(file)];
+    for ((entrant, system), found) in open.iter().zip(&found) {
+        let mut out = vec![0; MIB];
+        runners.push(Runner::each(entrant.name, HITS, move |number| {
+            let hit = system.get(drawn(number), &mut out);
+            found.set(found.get() + usize::from(hit));
+        }));
+    }
+    sheet.race("hit 1 MiB", MIB, rounds, runners);
+    for ((entrant, system), found) in open.iter().zip(&found) {
+        let share = found.get() as f64 / (HITS * (rounds + 1)) as f64;
+        if share < 1.0 {
+            assert!(entrant.drops, "{}: {share:.3} of the gets were hits", entrant.name);
+            eprintln!("{}: {share:.3} of the gets were hits", entrant.name);
+        } else {
+            let mut out = vec![0; MIB];
+            assert!(system.get(7, &mut out) && out == data, "the bytes that were put");
+        }
+    }
+}
+
+fn copies(data: &[u8]) -> Runner<'_> {
+    let mut out = vec![0; MIB];
+    Runner::each("memcpy", HITS, move |_| out.copy_from_slice(std::hint::black_box(data)))
+}
+
+fn preads(file: &File) -> Runner<'_> {
+    let mut out = vec![0; MIB];
+    Runner::each("pread", HITS, move |number| read(file, number, &mut out))
+}
+
+/// The same by several threads at once: the time of all, divided by all hits.
+fn together(open: &[Open], file: &File, data: &[u8], rounds: usize, sheet: &mut Sheet) {
+    let memory: Vec<_> = (0..ENTRIES).map(|_| data.to_vec()).collect();
+    let copy = |number: usize, out: &mut Vec<u8>| {
+        out.copy_from_slice(&memory[drawn(number) as usize]);
+    };
+    let pread = |number: usize, out: &mut Vec<u8>| read(file, number, out);
+    for (work, threads) in [("hit 1 MiB, 1 thread", 1), ("hit 1 MiB, 8 threads", THREADS)] {
+        let mut runners = vec![
+            Runner::new("memcpy", |_| at_once(threads, &copy)),
+            Runner::new("pread", |_| at_once(threads, &pread)),
+        ];
+        for (entrant, system) in open {
+            runners.push(Runner::new(entrant.name, move |_| {
+                at_once(threads, &|number: usize, out: &mut Vec<u8>| {
+                    assert!(system.get(drawn(number), out) || entrant.drops, "a hit");
+                })
+            }));
+        }
+        sheet.race(work, MIB, rounds, runners);
+    }
+}
+
+/// Nanoseconds of one operation when so many threads do some at once.
+pub fn at_once(threads: usize, work: &(dyn Fn(usize, &mut Vec<u8>) + Sync)) -> f64 {
+    let barrier = Barrier::new(threads);
+    let count = HITS / threads.min(2);
+    let run = |thread: usize| {
+        let mut out = vec![0; MIB];
+        work(thread, &mut out);
+        barrier.wait();
+        let began = Instant::now();
+        (0..count).for_each(|number| work(number + thread * 8, &mut out));
+        (began, Instant::now())
+    };
+    let times: Vec<_> = std::thread::scope(|scope| {
+        let run = &run;
+        let threads: Vec<_> = (0..threads).map(|thread| scope.spawn(move || run(thread))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a thread")).collect()
+    });
+    let began = times.iter().map(|(began, _)| *began).min().expect("a time");
+    let ended = times.iter().map(|(_, ended)| *ended).max().expect("a time");
+    (ended - began).as_nanos() as f64 / (count * threads) as f64
+}
+
+/// Has the pages of all files of a folder leave memory, those that are mapped excepted.
+fn leave_memory(folder: &Path) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            leave_memory(&path);
+        } else if let Ok(file) = File::open(&path) {
+            forget(&file);
+        }
+    }
+}
+
+fn forget(file: &File) {
+    file.sync_data().expect("a sync");
+    rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).expect("advice");
+}
