@@ -96,8 +96,8 @@ impl Options {
         self
     }
 
-    /// How long it may take until the origin has sent the first bytes of an object, with all that is
-    /// tried again; a minute by default.
+    /// How long it may take until the origin has sent the first bytes of an object, with all that
+    /// is tried again; a minute by default.
     #[must_use]
     pub fn origin_within(mut self, limit: Duration) -> Self {
         self.origin_within = limit;

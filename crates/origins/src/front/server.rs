@@ -125,8 +125,8 @@ impl Figures {
 
 impl Server {
     /// Starts to serve objects below an address. Fails where it cannot listen, and with
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) where anybody could read what only this machine
-    /// may.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) where anybody could read what only this
+    /// machine may.
     pub fn start(cache: ObjectCache, prefix: Prefix, options: &Options) -> io::Result<Self> {
         if let Some(problem) = options.problem() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));

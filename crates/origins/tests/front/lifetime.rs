@@ -38,7 +38,7 @@ fn heads_that_are_too_long_or_no_http_are_refused() {
         answer.split(' ').nth(1).unwrap_or_default().to_owned()
     };
     let head = |more: String| format!("GET /a HTTP/1.1\r\nHost: a\r\n{more}\r\n");
-    assert_eq!(refused(head((0..200).map(|n| format!("X-{n}: y\r\n")).collect())), "431");
+    assert_eq!(refused(head("X: y\r\n".repeat(200))), "431");
     assert!(["431", ""].contains(&&refused(head(format!("X: {}\r\n", "y".repeat(1 << 20))))[..]));
     assert_eq!(refused("nonsense\r\n\r\n".to_owned()), "400");
     assert!(front.origin.asked().is_empty());

@@ -3,6 +3,7 @@
 use crate::client::Answer;
 use crate::origin::noise;
 use crate::{BLOCK, Front, options, quick};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -199,4 +200,21 @@ fn a_change_in_the_midst_ends_the_answer() {
     let start = got.windows(4).position(|window| window == b"\r\n\r\n").expect("a head") + 4;
     assert!(body.starts_with(&got[start..]) && got.len() < body.len());
     front.wait_until("nuthatch_chunks_answers_cut_off_total", 1);
+}
+
+#[test]
+fn the_page_of_operations_lists_all_that_is_counted() {
+    let page = include_str!("../../../../docs/operations.md");
+    let head = "| metric of the cache of remote objects | type | labels | meaning |\n";
+    let (_, table) = page.split_once(head).expect("a table");
+    let rows = table.lines().skip(1).take_while(|line| line.starts_with('|'));
+    let cells = |row: &str| -> Vec<String> {
+        row.split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect()
+    };
+    let listed: BTreeSet<_> = rows.map(cells).map(|row| (row[1].clone(), row[2].clone())).collect();
+    let front = Front::new(Vec::new());
+    let text = front.server.figures().exposition();
+    let kinds = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    let there = kinds.map(|(name, kind)| (name.to_owned(), kind.to_owned()));
+    assert_eq!(listed, there.collect::<BTreeSet<_>>());
 }

@@ -45,7 +45,7 @@ Exit status:
   0  all bytes were written
   1  there is no such object
   2  the command line is wrong
-  3  anything else: the origin cannot be reached or refuses, the object changed, it was interrupted";
+  3  anything else: the origin cannot be reached or refuses, the object changed, an interrupt";
 
 /// Read a remote object, or a part of it, through the cache
 #[derive(Debug, Args)]
