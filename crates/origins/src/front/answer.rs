@@ -12,8 +12,10 @@ use http::header::{
     HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED, RANGE, WWW_AUTHENTICATE,
 };
 use http::{Method, Request, Response, StatusCode};
+use std::fmt::Display;
 use std::future::Future;
 use std::ops::Range;
+use std::time::Instant;
 use tokio::time::timeout;
 use tracing::{debug, warn};
 
@@ -71,7 +73,7 @@ async fn whole_answer<B>(
         match soon(shared, async { Ok(response.body_mut().begin().await) }).await? {
             Ok(()) => return Ok(response),
             Err(Error::Changed { .. }) if !last => {}
-            Err(error) => return Err(refusal(&error)),
+            Err(error) => return Err(refusal(shared, &error)),
         }
     }
     Err(Refusal(StatusCode::BAD_GATEWAY, "the object changes all the time"))
@@ -94,15 +96,15 @@ async fn soon<T>(
     work: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Refusal> {
     if let Ok(done) = timeout(shared.origin_within, work).await {
-        return done.map_err(|error| refusal(&error));
+        return done.map_err(|error| refusal(shared, &error));
     }
-    warn!(target: "nuthatch::chunks", origin = %shared.prefix, "no answer in time");
+    shared.warn(&LATE);
     Err(Refusal(StatusCode::GATEWAY_TIMEOUT, LATE))
 }
 
 /// What is told to clients of an error. More is in the log: it may be nobody else's business what
 /// the origin is called.
-fn refusal(error: &Error) -> Refusal {
+fn refusal(shared: &Shared, error: &Error) -> Refusal {
     let (status, text) = match error {
         Error::NotFound { .. } => {
             return Refusal(StatusCode::NOT_FOUND, "there is no such object");
@@ -121,8 +123,18 @@ fn refusal(error: &Error) -> Refusal {
         Error::Changed { .. } => (StatusCode::BAD_GATEWAY, "the object is being changed"),
         _ => (StatusCode::INTERNAL_SERVER_ERROR, "the cache cannot be used"),
     };
-    warn!(target: "nuthatch::chunks", %error, "not answered");
+    shared.warn(error);
     Refusal(status, text)
+}
+
+impl Shared {
+    /// Logs why a request was not answered, unless another one was logged just now.
+    fn warn(&self, reason: &dyn Display) {
+        if let Some(left_out) = self.failures.admit(Instant::now()) {
+            let origin = &self.prefix;
+            warn!(target: "nuthatch::chunks", %origin, %reason, left_out, "not answered");
+        }
+    }
 }
 
 impl Refusal {

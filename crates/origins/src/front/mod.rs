@@ -15,6 +15,7 @@ mod patient;
 mod prefix;
 mod ranges;
 mod server;
+mod sparing;
 
 pub use options::{Guard, Options};
 pub use prefix::Prefix;

@@ -4,6 +4,7 @@ use super::connections::{Serving, listen};
 use super::figures::{Tally, one};
 use super::options::{Guard, Options};
 use super::prefix::Prefix;
+use super::sparing::Sparing;
 use crate::cache::ObjectCache;
 use std::fmt;
 use std::io;
@@ -39,6 +40,7 @@ pub(super) struct Site {
     pub(super) prefix: Prefix,
     pub(super) guard: Option<Guard>,
     pub(super) origin_within: Duration,
+    pub(super) failures: Sparing,
     tally: Tally,
 }
 
@@ -143,9 +145,10 @@ impl Server {
         let (phase, phases) = watch::channel(Phase::Serving);
         let phase = Arc::new(phase);
         let (guard, origin_within) = (options.guard.clone(), options.origin_within);
-        let tally = Tally::default();
+        let (failures, tally) = (Sparing::default(), Tally::default());
         info!(target: "nuthatch::chunks", origin = %prefix, ?addresses, "started");
-        let shared = Shared(Arc::new(Site { cache, prefix, guard, origin_within, tally }));
+        let shared =
+            Shared(Arc::new(Site { cache, prefix, guard, origin_within, failures, tally }));
         let serving = Serving {
             shared: shared.clone(),
             tls: options.tls.clone().map(TlsAcceptor::from),

@@ -81,12 +81,12 @@ impl Served {
 #[test]
 fn curl_is_answered_from_the_cache() {
     let body = noise(LEN, 1);
-    let server = Server::new(body.clone());
-    let served = served(&server.url("/data"), &[]);
-    assert_eq!(served.said[1], format!("{}: up to 64.0 MiB in cache", server.url("/data/")));
+    let origin = Server::new(body.clone());
+    let served = served(&origin.url("/data"), &[]);
+    assert_eq!(served.said[1], format!("{}: up to 64.0 MiB in cache", origin.url("/data/")));
     assert!(served.curl("/a", &[]).stdout_bytes == body);
-    assert_eq!(server.asked()[0].target, "/data/a");
-    server.forget();
+    assert_eq!(origin.asked()[0].target, "/data/a");
+    origin.forget();
     assert!(served.curl("/a", &[]).stdout_bytes == body);
     assert!(served.curl("/a", &["--range", "100-199"]).stdout_bytes == body[100..200]);
     assert!(served.curl("/a", &["--range", "-5"]).stdout_bytes == body[LEN - 5..]);
@@ -105,23 +105,23 @@ fn curl_is_answered_from_the_cache() {
     served.status("/a", &["--range", "2500000-"], "416");
     served.status("/a", &["--request", "DELETE"], "405");
     served.status("/../secret", &[], "400");
-    assert!(server.ranges().is_empty(), "nothing was fetched a second time");
+    assert!(origin.ranges().is_empty(), "nothing was fetched a second time");
     served.signal();
     served.stopped();
 }
 
 #[test]
 fn tokens_are_asked_for_and_not_logged() {
-    let server = Server::new(noise(LEN, 2));
-    let origin = server.url("/").replace("http://", "http://me:s3cret@");
-    let served = served(&origin, &["--tokens", "tokens"]);
+    let origin = Server::new(noise(LEN, 2));
+    let address = origin.url("/").replace("http://", "http://me:s3cret@");
+    let served = served(&address, &["--tokens", "tokens"]);
     assert!(!served.said.concat().contains("s3cret"), "{:?}", served.said);
     served.status("/a", &[], "401");
     served.status("/a", &["--header", "Authorization: Bearer other"], "401");
     let token = ["--header", "Authorization: Bearer s3cret"];
     served.status("/a?X-Amz-Signature=s3cret", &token, "200");
-    assert!(server.asked().iter().all(|asked| asked.headers["authorization"] != "Bearer s3cret"));
-    server.behave(|manners| manners.statuses = vec![500; 9].into());
+    assert!(origin.asked().iter().all(|asked| asked.headers["authorization"] != "Bearer s3cret"));
+    origin.behave(|manners| manners.statuses = vec![500; 9].into());
     served.status("/b?key=s3cret", &token, "502");
     served.signal();
     let logged = served.stopped();
@@ -131,8 +131,8 @@ fn tokens_are_asked_for_and_not_logged() {
 
 #[test]
 fn what_it_counts_is_told_at_the_admin_port() {
-    let server = Server::new(noise(LEN, 3));
-    let mut served = served(&server.url("/"), &["--admin", "127.0.0.1:0"]);
+    let origin = Server::new(noise(LEN, 3));
+    let mut served = served(&origin.url("/"), &["--admin", "127.0.0.1:0"]);
     served.status("/a", &[], "200");
     served.status("/a", &["--range", "0-9"], "206");
     let admin = served.said[1].strip_prefix("metrics at ").expect("an address").to_owned();
@@ -154,19 +154,19 @@ fn what_it_counts_is_told_at_the_admin_port() {
 #[test]
 fn answers_that_are_under_way_are_finished_before_it_stops() {
     let body = noise(LEN, 4);
-    let server = Server::new(body.clone());
-    let served = served(&server.url("/"), &[]);
-    server.behave(|manners| manners.held = true);
+    let origin = Server::new(body.clone());
+    let served = served(&origin.url("/"), &[]);
+    origin.behave(|manners| manners.held = true);
     let mut curl = Command::new("curl")
         .args(["--silent", "--noproxy", "*", &served.url("/a")])
         .stdout(Stdio::piped())
         .spawn()
         .expect("curl");
-    server.wait_for(0, 1);
+    origin.wait_for(0, 1);
     served.signal();
     // Nobody else gets in.
     while served.curl("/b", &["--max-time", "1"]).status == Some(0) {}
-    server.behave(|manners| manners.held = false);
+    origin.behave(|manners| manners.held = false);
     let mut answered = Vec::new();
     curl.stdout.take().expect("its output").read_to_end(&mut answered).expect("bytes");
     assert!(curl.wait().expect("its end").success() && answered == body);
