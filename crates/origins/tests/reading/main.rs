@@ -7,6 +7,7 @@ mod files;
 mod model;
 mod processes;
 mod secrets;
+mod secure;
 mod server;
 mod sharing;
 mod stores;
