@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 /// A cache that objects are read through: a folder of chunks, the clients of origins, and the
-/// threads that serve both. Cheap to clone.
+/// threads that serve both. Cheap to clone. A child that was made by a fork has none of the threads,
+/// and opens a cache of its own.
 #[derive(Clone, Debug)]
 pub struct ObjectCache {
     engine: Arc<Engine>,
@@ -46,8 +47,7 @@ impl ObjectCache {
         let nowhere = || Error::Setup { what: "the shared cache", reason: reason.into() };
         let folder = default_folder().ok_or_else(nowhere)?;
         let cache = Self::open(folder, &Options::new(), Settings::new())?;
-        // The threads of a parent are not there to end; so what it opened stays as it is.
-        std::mem::forget(shared.replace(cache.clone()));
+        *shared = Some(cache.clone());
         Ok(cache)
     }
 

@@ -65,7 +65,7 @@ impl Engine {
         Ok(Self {
             runtime: Some(builder.build().map_err(setup(threads))?),
             tasks: TaskChunks::new(chunks, settings.threads).map_err(setup(threads))?,
-            clients: Clients::new(&settings)?,
+            clients: Clients::new(&settings),
             permits: Semaphore::new(settings.requests_at_once),
             tally: Tally::default(),
             failures: Mutex::default(),
@@ -141,6 +141,11 @@ fn remember<K: Hash + Eq, V>(map: &mut HashMap<K, (Instant, V)>, key: K, value: 
 
 impl Drop for Engine {
     fn drop(&mut self) {
+        if !self.is_of_this_process() {
+            // Threads that a parent has cannot be waited for.
+            std::mem::forget((self.runtime.take(), self.tasks.clone()));
+            return;
+        }
         // It may be a thread of the runtime, or of another one, that drops this.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();

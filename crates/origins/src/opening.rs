@@ -10,7 +10,7 @@ use crate::origin::{Head, Origin};
 use crate::version::Version;
 use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
 /// Opens an object.
@@ -18,7 +18,14 @@ pub(crate) async fn open(engine: &Arc<Engine>, text: &str, access: &Access) -> R
     let address = Address::parse(text)?;
     // What a file is costs nothing to find out.
     let local = matches!(address.place, Place::File(_));
-    let (origin, plain) = engine.clients.origin(address, access)?;
+    let (origin, plain) = if engine.clients.ready_for(&address.place) {
+        engine.clients.origin(address, access)?
+    } else {
+        let (making, access) = (engine.clone(), access.clone());
+        let make = move || making.clients.origin(address, &access);
+        let task = Task(engine.spawn(async { spawn_blocking(make).await })?);
+        task.end().await?.map_err(|_| closed())??
+    };
     let asked = Asked { address: text.to_owned(), shown: access.headers.clone() };
     if let Some(head) = engine.believed_head(&asked).filter(|_| !local) {
         return Ok(Version::new(
@@ -47,9 +54,12 @@ struct Task<T>(JoinHandle<T>);
 
 impl<T> Task<T> {
     async fn end(mut self) -> Result<T> {
-        let closed = |_| Error::Setup { what: "a request", reason: "the cache is closed".into() };
-        (&mut self.0).await.map_err(closed)
+        (&mut self.0).await.map_err(|_| closed())
     }
+}
+
+fn closed() -> Error {
+    Error::Setup { what: "a request", reason: "the cache is being closed".into() }
 }
 
 impl<T> Drop for Task<T> {

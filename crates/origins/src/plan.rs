@@ -46,7 +46,9 @@ pub(crate) fn plan(
         let beyond = |gap: &Range<u64>| gap.start >= range.end || gap.end <= range.start;
         let rest: Vec<_> = gaps(&(0..version.len())).into_iter().filter(beyond).collect();
         let rest = chunks.claim(&kept.key, &rest).mine;
-        rest.iter().for_each(|mine| version.fetched_ahead(mine.range().start / kept.block_len));
+        for mine in &rest {
+            version.fetched_ahead(mine.range().start / kept.block_len);
+        }
         claim.mine.extend(rest);
         claim.mine.sort_by_key(|mine| mine.range().start);
     }

@@ -255,7 +255,9 @@ fn refuses_certificate(error: &(dyn std::error::Error + 'static)) -> bool {
         if io.is_some_and(|io| io.kind() == std::io::ErrorKind::InvalidData) {
             return true;
         }
-        error = inner.source();
+        // What such an error was made of is not its source.
+        let made_of = io.and_then(std::io::Error::get_ref);
+        error = made_of.map(|error| error as _).or_else(|| inner.source());
     }
     false
 }

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::settings::Settings;
 use bytes::Bytes;
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::time::SystemTime;
 
 pub(crate) use file::FileOrigin;
@@ -117,8 +118,10 @@ pub(crate) struct Ranged {
 
 /// The clients that all objects of a cache share.
 pub(crate) struct Clients {
-    pub(crate) http: reqwest::Client,
-    pub(crate) stores: Stores,
+    /// Made when it is first needed: that reads the certificates of the machine.
+    http: OnceLock<reqwest::Client>,
+    stores: Stores,
+    settings: Settings,
 }
 
 /// The address in the form that keys have.
@@ -130,16 +133,35 @@ pub(crate) fn plain(address: Address) -> String {
 }
 
 impl Clients {
-    pub(crate) fn new(settings: &Settings) -> Result<Self> {
-        Ok(Self { http: http::client(settings)?, stores: Stores::new(settings) })
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let (http, stores) = (OnceLock::new(), Stores::new(settings));
+        Self { http, stores, settings: settings.clone() }
     }
 
-    /// The origin of an address, and the address in the form that keys have.
+    /// Whether the origin of an object can be made without reading files.
+    pub(crate) fn ready_for(&self, place: &Place) -> bool {
+        match place {
+            Place::Http(_) => self.http.get().is_some(),
+            Place::Store(_) => false,
+            Place::File(_) => true,
+        }
+    }
+
+    fn http(&self) -> Result<reqwest::Client> {
+        if let Some(client) = self.http.get() {
+            return Ok(client.clone());
+        }
+        let client = http::client(&self.settings)?;
+        Ok(self.http.get_or_init(|| client).clone())
+    }
+
+    /// The origin of an address, and the address in the form that keys have. May read files, of
+    /// certificates and credentials.
     pub(crate) fn origin(&self, address: Address, access: &Access) -> Result<(Origin, String)> {
         let Address { place, plain } = address;
         Ok(match place {
             Place::Http(place) => {
-                let origin = HttpOrigin::new(self.http.clone(), place, access, &plain)?;
+                let origin = HttpOrigin::new(self.http()?, place, access, &plain)?;
                 (Origin::Http(origin), plain)
             }
             Place::Store(place) => {

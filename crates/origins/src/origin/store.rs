@@ -62,7 +62,9 @@ impl Stores {
     /// address says where.
     pub(super) fn origin(&self, place: &StorePlace, plain: &str) -> Result<(StoreOrigin, String)> {
         let odd = |expected| Error::Address { address: plain.to_owned(), expected };
-        let path = Path::parse(&place.name).map_err(|_| odd("a name of the store"))?;
+        // The library trims names: another one would be read.
+        let path = Path::parse(&place.name).ok().filter(|path| path.as_ref() == place.name);
+        let path = path.ok_or_else(|| odd("a name without empty parts, `.` and `..`"))?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let known = if let Some(known) = open.get(&place.bucket) {
             known.clone()

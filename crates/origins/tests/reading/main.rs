@@ -7,8 +7,10 @@ mod files;
 mod model;
 mod processes;
 mod secrets;
+mod secure;
 mod server;
 mod sharing;
+mod stores;
 
 use nuthatch_chunks::Options;
 use nuthatch_origins::{ObjectCache, Settings};

@@ -46,6 +46,7 @@ pub(crate) struct Manners {
 /// A request as it came.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
+    pub(crate) method: String,
     pub(crate) target: String,
     pub(crate) headers: BTreeMap<String, String>,
 }
@@ -189,7 +190,8 @@ fn read_request(reader: &mut impl BufRead) -> io::Result<Option<Asked>> {
     if reader.read_line(&mut line)? == 0 {
         return Ok(None);
     }
-    let target = line.split(' ').nth(1).unwrap_or_default().to_owned();
+    let mut words = line.split(' ').map(str::to_owned);
+    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let mut headers = BTreeMap::new();
     loop {
         let mut line = String::new();
@@ -197,7 +199,7 @@ fn read_request(reader: &mut impl BufRead) -> io::Result<Option<Asked>> {
         let Some((name, value)) = line.split_once(':') else { break };
         headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
     }
-    Ok(Some(Asked { target, headers }))
+    Ok(Some(Asked { method, target, headers }))
 }
 
 /// Answers, and says whether the connection can be used again.
@@ -214,7 +216,8 @@ fn answer(mut stream: &TcpStream, asked: &Asked, manners: &Manners) -> io::Resul
     let status = manners.statuses.front().copied().filter(|status| *status != 200);
     if let Some(status) = status.or(refused.then_some(401)) {
         add("Retry-After", &manners.retry_after);
-        return respond(stream, status, &head, b"nothing here").map(|()| true);
+        let body: &[u8] = if asked.method == "HEAD" { b"" } else { b"nothing here but 5ecrets" };
+        return respond(stream, status, &head, body).map(|()| true);
     }
     if manners.moved_to.is_some() && asked.target.starts_with("/moved") {
         add("Location", &manners.moved_to);
@@ -235,28 +238,8 @@ fn answer(mut stream: &TcpStream, asked: &Asked, manners: &Manners) -> io::Resul
     if !holds && !manners.ignores_conditions {
         return respond(stream, 412, &head, b"").map(|()| true);
     }
-    let len = manners.body.len() as u64;
     match asked.range().filter(|_| !manners.ignores_ranges) {
-        Some(range) if range.start >= len => {
-            head.push(format!("Content-Range: bytes */{len}\r\n"));
-            respond(stream, 416, &head, b"").map(|()| true)
-        }
-        Some(range) => {
-            let end = range.end.min(len).min(range.start + manners.range_most.unwrap_or(len));
-            let range = manners.wrong_range.clone().unwrap_or(range.start..end);
-            let last = range.end - 1;
-            head.push(format!("Content-Range: bytes {}-{last}/{len}\r\n", range.start));
-            let body = &manners.body[range.start as usize..range.end as usize];
-            match manners.cuts.front().filter(|_| asked.is_for_bytes()) {
-                Some(cut) if *cut < body.len() => {
-                    let (head, len) = (head.concat(), body.len());
-                    write!(stream, "HTTP/1.1 206 Partial\r\n{head}Content-Length: {len}\r\n\r\n")?;
-                    stream.write_all(&body[..*cut])?;
-                    Ok(false)
-                }
-                _ => respond(stream, 206, &head, body).map(|()| true),
-            }
-        }
+        Some(range) => send_range(stream, asked, manners, range, head),
         None if manners.unmeasured => {
             let head = head.concat();
             write!(stream, "HTTP/1.1 200 OK\r\n{head}Transfer-Encoding: chunked\r\n\r\n")?;
@@ -267,7 +250,40 @@ fn answer(mut stream: &TcpStream, asked: &Asked, manners: &Manners) -> io::Resul
             }
             write!(stream, "0\r\n\r\n").map(|()| true)
         }
+        None if asked.method == "HEAD" => {
+            let (head, len) = (head.concat(), manners.body.len());
+            write!(stream, "HTTP/1.1 200 OK\r\n{head}Content-Length: {len}\r\n\r\n").map(|()| true)
+        }
         None => respond(stream, 200, &head, &manners.body).map(|()| true),
+    }
+}
+
+/// Answers with a range, or with what is left of it.
+fn send_range(
+    mut stream: &TcpStream,
+    asked: &Asked,
+    manners: &Manners,
+    range: Range<u64>,
+    mut head: Vec<String>,
+) -> io::Result<bool> {
+    let len = manners.body.len() as u64;
+    if range.start >= len {
+        head.push(format!("Content-Range: bytes */{len}\r\n"));
+        return respond(stream, 416, &head, b"").map(|()| true);
+    }
+    let end = range.end.min(len).min(range.start + manners.range_most.unwrap_or(len));
+    let range = manners.wrong_range.clone().unwrap_or(range.start..end);
+    let last = range.end - 1;
+    head.push(format!("Content-Range: bytes {}-{last}/{len}\r\n", range.start));
+    let body = &manners.body[range.start as usize..range.end as usize];
+    match manners.cuts.front().filter(|_| asked.is_for_bytes()) {
+        Some(cut) if *cut < body.len() => {
+            let (head, len) = (head.concat(), body.len());
+            write!(stream, "HTTP/1.1 206 Partial\r\n{head}Content-Length: {len}\r\n\r\n")?;
+            stream.write_all(&body[..*cut])?;
+            Ok(false)
+        }
+        _ => respond(stream, 206, &head, body).map(|()| true),
     }
 }
 

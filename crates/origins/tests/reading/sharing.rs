@@ -60,6 +60,28 @@ async fn one_that_goes_does_not_take_it_from_the_others() {
 }
 
 #[tokio::test]
+async fn a_reader_that_is_not_polled_holds_up_nobody() {
+    let body = noise(8 * BLOCK as usize, 6);
+    let server = Server::new(body.clone());
+    let place = Place::new(quick());
+    let object = place.cache.object(&server.url("/a")).await.expect("an object");
+    server.behave(|manners| manners.held = true);
+    let mut stopped = object.stream(0..8 * BLOCK).expect("a stream");
+    // Polled until its request is on its way, and never again.
+    while server.ranges().is_empty() {
+        let next = stopped.next();
+        let _ = tokio::time::timeout(std::time::Duration::from_millis(1), next).await;
+    }
+    let other = tokio::spawn({
+        let object = object.clone();
+        async move { object.bytes(0..8 * BLOCK).await }
+    });
+    server.behave(|manners| manners.held = false);
+    assert_eq!(other.await.expect("a task").expect("bytes"), body);
+    drop(stopped);
+}
+
+#[tokio::test]
 async fn an_error_reaches_all_who_wait() {
     let server = Server::new(noise(8 * BLOCK as usize, 3));
     let place = Place::new(quick());
