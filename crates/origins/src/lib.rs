@@ -22,9 +22,9 @@
 //! traits; any executor may poll it, since requests and files are served by threads of the cache.
 //! [`BlockingObject`] is the same for threads. Ranges never include their end.
 //!
-//! Whoever fetches says so to others, in this process and in others that use the folder: each gap is
-//! fetched once, and given to all who wait. A cache that fails is a miss, never an error: bytes that
-//! cannot be kept are delivered.
+//! Whoever fetches says so to others, in this process and in others that use the folder: each gap
+//! is fetched once, and given to all who wait. A cache that fails is a miss, never an error: bytes
+//! that cannot be kept are delivered.
 //!
 //! Bytes that nobody can tell the version of (an origin without any validator) are passed on and
 //! not kept. Why things are as they are is in `docs/decisions/0019-read-through.md`.
