@@ -84,7 +84,13 @@ class System:
     """One way to read a URL through a cache."""
 
     def __init__(self, name: str, folder: Path, url: str) -> None:
-        self.name, self.folder, self.url = name, folder / name, url
+        self.name, self.above, self.url = name, folder / name, url
+        self.turns = 0
+
+    @property
+    def folder(self) -> Path:
+        """Where it caches. One that is left is another one, since files that are open stay."""
+        return self.above / str(self.turns)
 
     def open(self) -> Any:
         """Open the file as a process would that has just begun."""
@@ -104,6 +110,7 @@ class System:
 
     def forget(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
+        self.turns += 1
 
     def whole(self) -> None:
         with self.open() as file:

@@ -30,6 +30,9 @@ pub(crate) struct Blocks {
     pub(crate) key: nuthatch_chunks::Key,
 }
 
+/// Ranges that are longer are looked up before they are read.
+const LOOKED_UP: u64 = 256 << 10;
+
 /// Bytes from an offset on that the caller has.
 type AtHand = Vec<(u64, PyBackedBytes)>;
 
@@ -146,12 +149,16 @@ impl Blocks {
         end: u64,
         at_hand: AtHand,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let missing = self.run(py, |blocks| blocks.missing(start..end))?;
-        if at_hand.is_empty() && !missing.is_empty() {
-            return Missing::of(&missing).into_bound_py_any(py);
+        // Before much memory is asked for; of little, looking twice would cost more.
+        let len = end.saturating_sub(start);
+        if len == 0 || len > LOOKED_UP {
+            let missing = self.run(py, |blocks| blocks.missing(start..end))?;
+            if at_hand.is_empty() && !missing.is_empty() {
+                return Missing::of(&missing).into_bound_py_any(py);
+            }
         }
         let mut lookup = Lookup::Missing(Vec::new());
-        let bytes = PyBytes::new_with(py, (end - start) as usize, |out| {
+        let bytes = PyBytes::new_with(py, len as usize, |out| {
             lookup = self.run(py, |blocks| fill(blocks, start..end, &at_hand, out))?;
             Ok(())
         })?;

@@ -2,7 +2,7 @@
 
 use crate::buffer::write_into;
 use crate::chunks::{Chunks, Folder};
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::runtime;
 use crate::shown::shown;
 use nuthatch_origins::{BlockingObject, plain_address};
@@ -50,11 +50,12 @@ pub(crate) struct UrlObject {
 #[derive(Clone)]
 struct Opened {
     generation: u32,
-    /// For reads from where it stands; not locked by who reads at an offset.
-    standing: Arc<Mutex<BlockingObject>>,
     object: BlockingObject,
-    /// Where it stands, unless somebody reads.
+    /// The same for who reads in order, which reads ahead.
+    ordered: Arc<Mutex<BlockingObject>>,
+    /// Where it stands, and where the last read from there ended.
     position: u64,
+    last_end: u64,
 }
 
 fn failed(error: std::io::Error) -> Failure {
@@ -67,8 +68,9 @@ impl Opened {
         let cache = folder.objects(py)?;
         let object = py.detach(|| cache.object_blocking(url));
         let object = object.map_err(|error| Failure::from(error).raise(py))?;
-        let standing = Arc::new(Mutex::new(object.clone()));
-        Ok(Self { generation: runtime::generation(), standing, object, position: 0 })
+        let ordered = Arc::new(Mutex::new(object.clone()));
+        let generation = runtime::generation();
+        Ok(Self { generation, object, ordered, position: 0, last_end: 0 })
     }
 }
 
@@ -90,27 +92,10 @@ impl UrlObject {
             return Err(Failure::new("changed", message).raise(py));
         }
         again.position = before.position;
-        let standing = again.standing.lock();
-        let moved = standing.unwrap_or_else(PoisonError::into_inner).seek(at(before.position));
-        moved.map_err(|error| failed(error).raise(py))?;
         // What the parent opened has threads that are not here to end.
         std::mem::forget(std::mem::replace(&mut *self.lock(), again.clone()));
         std::mem::forget(before);
         Ok(again)
-    }
-
-    /// Does something where the object stands, without the interpreter's lock, and notes where it
-    /// stands then.
-    fn stand<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut BlockingObject) -> std::io::Result<(T, u64)> + Send,
-    ) -> PyResult<T> {
-        let standing = self.opened(py)?.standing;
-        let done = py.detach(|| work(&mut standing.lock().unwrap_or_else(PoisonError::into_inner)));
-        let (answer, position) = done.map_err(|error| failed(error).raise(py))?;
-        self.lock().position = position;
-        Ok(answer)
     }
 }
 
@@ -124,8 +109,13 @@ impl Drop for UrlObject {
     }
 }
 
-fn at(position: u64) -> SeekFrom {
-    SeekFrom::Start(position)
+/// Reads some bytes, and has those that follow fetched.
+fn read_on(object: &Mutex<BlockingObject>, from: u64, out: &mut [u8]) -> Outcome<usize> {
+    let mut object = object.lock().unwrap_or_else(PoisonError::into_inner);
+    let stands = object.stream_position();
+    let moved =
+        stands.and_then(|at| if at == from { Ok(at) } else { object.seek(SeekFrom::Start(from)) });
+    moved.and_then(|_| object.read(out)).map_err(failed)
 }
 
 #[pymethods]
@@ -188,24 +178,25 @@ impl UrlObject {
 
     /// Reads some bytes from where the object stands. Answers how many; none at its end.
     fn readinto(&self, py: Python<'_>, buffer: PyBuffer<u8>) -> PyResult<usize> {
-        let standing = self.opened(py)?.standing;
+        let Opened { object, ordered, position, last_end, .. } = self.opened(py)?;
+        // Who jumps is not read ahead of, and reads what is in the cache on his own thread.
         let read = |out: &mut [u8]| {
-            let mut object = standing.lock().unwrap_or_else(PoisonError::into_inner);
-            let count = object.read(out)?;
-            Ok((count, object.stream_position()?))
+            if position == last_end {
+                return read_on(&ordered, position, out);
+            }
+            object.read_at(position, out).map_err(Failure::from)
         };
-        let read: std::io::Result<_> = write_into(py, &buffer, read)?;
-        let (count, position) = read.map_err(|error| failed(error).raise(py))?;
-        self.lock().position = position;
+        let count = write_into(py, &buffer, read)?.map_err(|failure| failure.raise(py))?;
+        let mut current = self.lock();
+        current.position = position + count as u64;
+        current.last_end = current.position;
         Ok(count)
     }
 
     /// Goes to an offset.
-    fn seek(&self, py: Python<'_>, offset: u64) -> PyResult<u64> {
-        self.stand(py, |object| {
-            let position = object.seek(at(offset))?;
-            Ok((position, position))
-        })
+    fn seek(&self, offset: u64) -> u64 {
+        self.lock().position = offset;
+        offset
     }
 
     /// Where it stands.

@@ -59,20 +59,28 @@ async def _fetch_once(target: Any, url: str, version: Version, start: int, end: 
     headers["Accept-Encoding"] = "identity"
     session = await target.set_session()
     async with session.get(target.encode_url(url), headers=headers, **options) as answer:
-        first = _first_byte(url, version, start, end, answer)
-        data = bytearray()
-        async for piece in answer.content.iter_chunked(1 << 20):
-            data += piece
-            if answer.status == 200 and first + len(data) >= end:
-                break
-    found = bytes(memoryview(data)[start - first : end - first])
+        _check(url, version, start, end, answer)
+        if answer.status == 206:
+            found: bytes = await answer.read()
+        else:
+            found = (await _beginning(answer, end))[start:]
     if len(found) != end - start:
         raise _PassingError(f"expected {end - start} bytes, found {len(found)}")
     return found
 
 
-def _first_byte(url: str, version: Version, start: int, end: int, answer: Any) -> int:
-    """Tell with which byte of the object an answer begins, if it is one of this version."""
+async def _beginning(answer: Any, end: int) -> bytes:
+    """Read an answer that has all of the object up to a byte."""
+    data = bytearray()
+    async for piece in answer.content.iter_chunked(1 << 20):
+        data += piece
+        if len(data) >= end:
+            break
+    return bytes(data[:end])
+
+
+def _check(url: str, version: Version, start: int, end: int, answer: Any) -> None:
+    """See whether an answer is one with this range, or with all, of this version."""
     address, status = plain_address(url), answer.status
     if status in (404, 410):
         raise FileNotFoundError(address)
@@ -99,4 +107,3 @@ def _first_byte(url: str, version: Version, start: int, end: int, answer: Any) -
         )
     if answer.headers.get("Content-Encoding", "identity") != "identity":
         raise OSError(f"{address}: expected bytes as they are, found them encoded")
-    return start if status == 206 else 0
