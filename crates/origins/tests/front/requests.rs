@@ -218,3 +218,30 @@ fn the_page_of_operations_lists_all_that_is_counted() {
     let there = kinds.map(|(name, kind)| (name.to_owned(), kind.to_owned()));
     assert_eq!(listed, there.collect::<BTreeSet<_>>());
 }
+
+#[test]
+fn objects_of_unknown_length_are_answered_up_to_a_size() {
+    let body = noise(LEN, 12);
+    let front = Front::with(body.clone(), quick().unmeasured_most(LEN as u64), &options());
+    front.origin.behave(|manners| (manners.unmeasured, manners.ignores_ranges) = (true, true));
+    let mut client = front.client();
+    client.get("/a", &[]).is(200, &body).has("content-length", &LEN.to_string());
+    client.get("/a", &["Range: bytes=7-8"]).is(206, &body[7..9]);
+    front.origin.behave(|manners| manners.body = Arc::new(noise(LEN + 1, 13)));
+    assert_eq!(client.get("/a", &[]).status, 502);
+}
+
+#[test]
+fn an_object_without_a_version_is_passed_on() {
+    let body = noise(LEN, 14);
+    let front = Front::new(body.clone());
+    front.origin.behave(|manners| manners.etag = None);
+    let mut client = front.client();
+    for _ in 0..2 {
+        let answer = client.get("/a", &["Range: bytes=10-20"]);
+        answer.is(206, &body[10..21]);
+        answer.has("cache-status", "nuthatch; fwd=miss; detail=\"0 % kept\"");
+        assert!(!answer.headers.contains_key("etag"));
+    }
+    assert_eq!(front.origin.ranges().len(), 2);
+}
