@@ -1,6 +1,6 @@
 # The same commands locally and in CI.
 .DEFAULT_GOAL := help
-.PHONY: help run test check check-long bench-snapshot bench-store bench-server bench-java fuzz
+.PHONY: help run test check check-long bench-snapshot bench-store bench-server bench-java bench-chunks fuzz
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -35,6 +35,10 @@ bench-server: ## Measure the cache server beside its rivals; ARGS are handed on
 
 bench-java: ## Measure scans from Java beside lmdbjava; ARGS are handed on to JMH
 	@scripts/java bench $(ARGS)
+
+bench-chunks: ## Measure the chunk cache beside its rivals; ARGS are handed on
+	@scripts/packages postgresql
+	@cargo run --locked --release --manifest-path bench/chunks/Cargo.toml --features rivals -- $(ARGS)
 
 fuzz: ## Fuzz TARGET, or every target, for FUZZ_SECONDS (default 60) each
 	@scripts/fuzz $(TARGET)

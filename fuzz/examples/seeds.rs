@@ -1,5 +1,5 @@
-//! Writes the seeds of the targets that open snapshots: a small one of every kind. Then those of the
-//! targets with chunks: the lookups of `testdata/chunks` as scripts.
+//! Writes the seeds of the targets that open snapshots: a small one of every kind. Then those of
+//! the targets with chunks: the lookups of `testdata/chunks` as scripts.
 //!
 //! `cargo run --manifest-path fuzz/Cargo.toml --example seeds -- fuzz/seeds`
 

@@ -15,7 +15,7 @@ pub const ENTRIES: u64 = 64;
 const THREADS: usize = 8;
 /// Operations of a round.
 const HITS: usize = 100;
-const MISSES: usize = 5000;
+const MISSES: usize = 50_000;
 
 pub fn drawn(number: usize) -> u64 {
     (number as u64).wrapping_mul(37) % ENTRIES

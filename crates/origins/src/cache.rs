@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 /// A cache that objects are read through: a folder of chunks, the clients of origins, and the
-/// threads that serve both. Cheap to clone. A child that was made by a fork has none of the threads,
-/// and opens a cache of its own.
+/// threads that serve both. Cheap to clone. A child that was made by a fork has none of the
+/// threads, and opens a cache of its own.
 #[derive(Clone, Debug)]
 pub struct ObjectCache {
     engine: Arc<Engine>,

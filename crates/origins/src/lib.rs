@@ -22,9 +22,9 @@
 //! traits; any executor may poll it, since requests and files are served by threads of the cache.
 //! [`BlockingObject`] is the same for threads. Ranges never include their end.
 //!
-//! Whoever fetches says so to others, in this process and in others that use the folder: each gap is
-//! fetched once, and given to all who wait. A cache that fails is a miss, never an error: bytes that
-//! cannot be kept are delivered.
+//! Whoever fetches says so to others, in this process and in others that use the folder: each gap
+//! is fetched once, and given to all who wait. A cache that fails is a miss, never an error: bytes
+//! that cannot be kept are delivered.
 //!
 //! With the feature `serve`, the module `front` is an HTTP cache in front of an origin.
 //!

@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::id::Id;
 use crate::index::Index;
 use crate::layout::segment::HEADER_LEN;
+use crate::pages::Pages;
 use crate::record::Record;
 use crate::segments::Segments;
 use crate::sets::Place;
@@ -24,6 +25,8 @@ pub(crate) struct Appender {
     /// Which index knows of it, and which process made it: a fork has both, and must not append.
     pub(crate) generation: usize,
     pub(crate) process: u32,
+    /// Of a new file, as long as the system goes along.
+    pub(crate) pages: Option<Pages>,
 }
 
 /// Where a record goes.
@@ -70,6 +73,10 @@ impl Appender {
     pub(crate) fn take(&mut self, len: u64) -> Option<Space> {
         let offset = self.tail;
         self.tail = offset.checked_add(len).filter(|end| *end <= self.end)?;
+        self.pages = self
+            .pages
+            .take()
+            .and_then(|mut pages| pages.reach(&self.file, self.tail).then_some(pages));
         let (slot, number, salt) = (self.slot, self.number, self.salt);
         let (file, generation) = (self.file.clone(), self.generation);
         Some(Space { slot, number, file, salt, offset, generation })

@@ -45,6 +45,7 @@ mod lend;
 mod lock;
 mod map;
 mod options;
+mod pages;
 mod pins;
 mod read;
 mod record;

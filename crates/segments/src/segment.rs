@@ -168,7 +168,8 @@ impl Segment {
     }
 
     /// All records from the beginning on, with their offsets. What is no record is skipped: a write
-    /// that did not end, or damage. Answers whether nothing had to be skipped.
+    /// that did not end, or damage. Answers whether nothing had to be skipped but what was never
+    /// written.
     pub(crate) fn walk(&self, mut visit: impl FnMut(u64, Head)) -> bool {
         let end = self.file_len();
         let mut offset = at::HEADER_LEN as u64;
@@ -179,7 +180,7 @@ impl Segment {
                 visit(offset, head);
                 offset = next;
             } else {
-                whole = false;
+                whole &= self.is_blank(offset);
                 match self.next_magic(offset + GRAIN, end) {
                     Some(next) => offset = next,
                     None => break,
@@ -187,6 +188,12 @@ impl Segment {
             }
         }
         whole
+    }
+
+    /// Whether nothing was written yet at an offset.
+    fn is_blank(&self, offset: u64) -> bool {
+        let mut grain = [1; GRAIN as usize];
+        self.read(offset, &mut grain) && grain == [0; GRAIN as usize]
     }
 
     /// The next place where a head may be.

@@ -9,6 +9,7 @@ use crate::index::{Geometry, Index, Settings};
 use crate::layout::{INDEX_NAME, index as at};
 use crate::lock::{Byte, FolderLock, Mode, on_byte};
 use crate::options::{LIMIT_DEFAULT, segment_len};
+use crate::pages::Pages;
 use crate::segment::{Segment, header};
 use crate::segments::{Alone, Segments, random};
 use crate::settle::NEXT_AHEAD;
@@ -166,7 +167,7 @@ impl Turn<'_> {
         let table = self.index.table();
         let row = table.row(full.slot).filter(|row| row.file == full.number);
         if let Some(row) = row.filter(|_| full.generation == self.of.generation()) {
-            // The file may be longer: it was another segment's before.
+            // The file may be longer: it was another segment's before, or has pages to spare.
             if full.file.metadata().is_ok_and(|metadata| metadata.len() > full.tail) {
                 let _ = full.file.set_len(full.tail);
             }
@@ -249,10 +250,13 @@ impl Turn<'_> {
     fn make(&mut self, slot: u32, number: u64, end: u64) -> std::io::Result<Appender> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         let name = segment_name(number);
-        let file = match self.reuse(&name, end) {
+        let reused = self.reuse(&name, end);
+        let new = reused.is_none();
+        let file = match reused {
             Some(file) => file,
             None => self.of.folder.open_file(&name, flags)?,
         };
+        let pages = new.then(|| Pages::of(&file, end)).flatten();
         let salt = random();
         let header = header(number, salt, self.of.opening.boot);
         let written = on_byte(&file, Byte::Writer, Mode::Alone)
@@ -261,7 +265,7 @@ impl Turn<'_> {
             let _ = self.of.folder.remove(&name);
             return Err(error);
         }
-        Ok(self.appender(slot, number, file, salt, FIRST_OFFSET, end))
+        Ok(Appender { pages, ..self.appender(slot, number, file, salt, FIRST_OFFSET, end) })
     }
 
     /// Gives the spare file a new name.
@@ -292,7 +296,8 @@ impl Turn<'_> {
         end: u64,
     ) -> Appender {
         let (generation, process) = (self.of.generation(), std::process::id());
-        Appender { slot, number, file: Arc::new(file), salt, tail, end, generation, process }
+        let file = Arc::new(file);
+        Appender { slot, number, file, salt, tail, end, generation, process, pages: None }
     }
 
     /// Goes on with a segment that is sealed and mostly empty, so that many processes that write a
@@ -345,7 +350,8 @@ impl Turn<'_> {
         let rows = self.index.table().rows().filter(|(_, row)| row.state == State::Writing);
         let left = rows.map(|(_, row)| {
             let name = segment_name(row.file);
-            let len = self.of.folder.stat(&name).map_or(0, |stat| stat.st_size.cast_unsigned());
+            let blocks = self.of.folder.stat(&name).map_or(0, |stat| stat.st_blocks);
+            let len = blocks.cast_unsigned() * 512;
             row.counted.saturating_sub(len)
         });
         left.sum()

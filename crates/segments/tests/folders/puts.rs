@@ -123,3 +123,21 @@ fn small_writers_one_after_the_other_share_a_segment() {
     assert_eq!(segments.stat().segments, 1);
     assert!((0..20).all(|number| get(&segments, number) == Some(100)));
 }
+
+#[test]
+fn a_segment_that_is_appended_to_has_nothing_behind_its_records_but_zeros() {
+    let case = Case::new();
+    let segments = case.open(&Options::new().limit(64 << 20));
+    for number in 0..150 {
+        assert_eq!(put(&segments, number, 700_000), Outcome::Kept);
+        assert!(case.taken() <= 64 << 20, "{} bytes after {number}", case.taken());
+        assert_eq!(get(&segments, number), Some(700_000));
+    }
+    let found = case.open(&Options::new()).verify();
+    assert!(found.damaged == 0 && found.torn <= 1, "{found:?}: one may be written over");
+    drop(segments);
+    let verified = case.open(&Options::new()).verify();
+    assert_eq!((verified.damaged, verified.torn), (0, 0));
+    let lens = case.files("seg").into_iter().map(|path| path.metadata().expect("a file").len());
+    assert!(lens.max() < Some(4 << 20), "what was not used is given back");
+}
