@@ -26,6 +26,8 @@
 //! is fetched once, and given to all who wait. A cache that fails is a miss, never an error: bytes
 //! that cannot be kept are delivered.
 //!
+//! With the feature `serve`, the module `front` is an HTTP cache in front of an origin.
+//!
 //! Bytes that nobody can tell the version of (an origin without any validator) are passed on and
 //! not kept. Why things are as they are is in `docs/decisions/0019-read-through.md`.
 

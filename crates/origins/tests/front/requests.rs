@@ -145,8 +145,7 @@ fn only_what_is_below_the_prefix_is_asked_for() {
 
 #[test]
 fn what_goes_wrong_at_the_origin_has_a_status() {
-    let patient = options().origin_within(Duration::from_millis(50));
-    let front = Front::with(noise(LEN, 6), quick(), &patient);
+    let front = Front::new(noise(LEN, 6));
     let mut client = front.client();
     for (status, expected) in
         [(404, 404), (403, 403), (401, 403), (500, 502), (503, 503), (429, 503), (504, 504)]
@@ -157,11 +156,10 @@ fn what_goes_wrong_at_the_origin_has_a_status() {
         let text = String::from_utf8(answer.body).expect("UTF-8");
         assert!(!text.contains("127.0.0.1"), "clients are not told where it is: {text}");
     }
-    front.origin.behave(|manners| {
-        manners.statuses.clear();
-        manners.silent = true;
-    });
-    assert_eq!(client.get("/a", &[]).status, 504);
+    let impatient = options().origin_within(Duration::from_millis(50));
+    let front = Front::with(noise(LEN, 6), quick(), &impatient);
+    front.origin.behave(|manners| manners.silent = true);
+    assert_eq!(front.client().get("/a", &[]).status, 504);
 }
 
 #[test]
@@ -217,4 +215,31 @@ fn the_page_of_operations_lists_all_that_is_counted() {
     let kinds = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
     let there = kinds.map(|(name, kind)| (name.to_owned(), kind.to_owned()));
     assert_eq!(listed, there.collect::<BTreeSet<_>>());
+}
+
+#[test]
+fn objects_of_unknown_length_are_answered_up_to_a_size() {
+    let body = noise(LEN, 12);
+    let front = Front::with(body.clone(), quick().unmeasured_most(LEN as u64), &options());
+    front.origin.behave(|manners| (manners.unmeasured, manners.ignores_ranges) = (true, true));
+    let mut client = front.client();
+    client.get("/a", &[]).is(200, &body).has("content-length", &LEN.to_string());
+    client.get("/a", &["Range: bytes=7-8"]).is(206, &body[7..9]);
+    front.origin.behave(|manners| manners.body = Arc::new(noise(LEN + 1, 13)));
+    assert_eq!(client.get("/a", &[]).status, 502);
+}
+
+#[test]
+fn an_object_without_a_version_is_passed_on() {
+    let body = noise(LEN, 14);
+    let front = Front::new(body.clone());
+    front.origin.behave(|manners| manners.etag = None);
+    let mut client = front.client();
+    for _ in 0..2 {
+        let answer = client.get("/a", &["Range: bytes=10-20"]);
+        answer.is(206, &body[10..21]);
+        answer.has("cache-status", "nuthatch; fwd=miss; detail=\"0 % kept\"");
+        assert!(!answer.headers.contains_key("etag"));
+    }
+    assert_eq!(front.origin.ranges().len(), 2);
 }

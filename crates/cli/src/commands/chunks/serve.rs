@@ -100,6 +100,9 @@ struct Bounds {
     /// How far ahead of each client is fetched from the origin, and held in memory, at most
     #[arg(long, value_name = "SIZE", default_value = "4MiB", value_parser = parse_size)]
     read_ahead: u64,
+    /// How long an object may be whose origin does not tell its length: it is held in memory
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = parse_size)]
+    unmeasured: u64,
     /// How often a request to the origin that failed in passing is made again
     #[arg(long, value_name = "N", default_value_t = 5)]
     retries: u32,
@@ -139,9 +142,12 @@ impl Serve {
         }
         self.watched.check(self.access.insecure)?;
         let _logs = self.watched.start_logs()?;
-        let Bounds { read_ahead, retries, .. } = self.bounds;
-        let settings =
-            Settings::new().believe(self.believe).read_ahead(read_ahead).retries(retries);
+        let Bounds { read_ahead, unmeasured, retries, .. } = self.bounds;
+        let settings = Settings::new()
+            .believe(self.believe)
+            .read_ahead(read_ahead)
+            .unmeasured_most(unmeasured)
+            .retries(retries);
         let cache = self.place.make(self.limit, settings)?;
         let stopping = Stopping::new()?;
         let shown = prefix.to_string();

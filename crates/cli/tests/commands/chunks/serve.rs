@@ -2,6 +2,7 @@
 
 use super::origin::{Server, noise};
 use crate::folder::{Folder, Run};
+use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -17,7 +18,10 @@ struct Served {
 }
 
 fn served(origin: &str, arguments: &[&str]) -> Served {
-    let folder = Folder::new();
+    served_in(Folder::new(), origin, arguments)
+}
+
+fn served_in(folder: Folder, origin: &str, arguments: &[&str]) -> Served {
     folder.file("tokens", "token someone read >s3cret\n");
     let serve = ["chunks", "serve", "--cache", "cache", "--limit", "64MiB", "--retries", "0"];
     let listen = ["--listen", "127.0.0.1:0", "--threads", "1", "--log", "trace"];
@@ -127,6 +131,45 @@ fn tokens_are_asked_for_and_not_logged() {
     let logged = served.stopped();
     assert!(logged.contains("not answered"), "{logged}");
     assert!(!logged.contains("s3cret"), "{logged}");
+}
+
+#[test]
+fn other_machines_get_tls_and_show_tokens_or_certificates() {
+    let body = noise(LEN, 5);
+    let origin = Server::new(body.clone());
+    let made = |name: &str| {
+        let names = vec!["localhost".to_owned()];
+        let CertifiedKey { cert, signing_key } = generate_simple_self_signed(names).expect(name);
+        (cert.pem(), signing_key.serialize_pem())
+    };
+    let folder = || {
+        let folder = Folder::new();
+        for name in ["server", "client"] {
+            let (cert, key) = made(name);
+            folder.file(&format!("{name}.pem"), cert).file(&format!("{name}.key"), key);
+        }
+        folder
+    };
+    let tls = ["--tls-cert", "server.pem", "--tls-key", "server.key"];
+    let open = ["--listen", "0.0.0.0:0"];
+    let ask = |served: &Served, arguments: &[&str]| {
+        let port = served.said[1].rsplit(':').next().expect("a port");
+        let url = format!("https://localhost:{port}/a");
+        let mut command = Command::new("curl");
+        command.args(["--silent", "--noproxy", "*", "--cacert", "server.pem", &url]);
+        command.args(arguments).current_dir(served.folder.path("."));
+        Run::of(command, b"")
+    };
+    let told = [&tls[..], &open, &["--tokens", "tokens", "--admin", "127.0.0.1:0"]].concat();
+    let by_token = served_in(folder(), &origin.url("/"), &told);
+    assert!(by_token.said[1].starts_with("listening at https://0.0.0.0:"), "{:?}", by_token.said);
+    assert!(ask(&by_token, &["--oauth2-bearer", "s3cret"]).stdout_bytes == body);
+    assert!(ask(&by_token, &[]).stdout.contains("expected the header Authorization"));
+    let told = [&tls[..], &open, &["--tls-client-ca", "client.pem", "--admin", "127.0.0.1:0"]];
+    let by_certificate = served_in(folder(), &origin.url("/"), &told.concat());
+    let shown = ["--cert", "client.pem", "--key", "client.key"];
+    assert!(ask(&by_certificate, &shown).stdout_bytes == body);
+    assert_ne!(ask(&by_certificate, &[]).status, Some(0));
 }
 
 #[test]
