@@ -1,17 +1,15 @@
 //! Has the pages of a new segment lie in memory in large pieces.
 //!
 //! The system keeps a file in pieces as large as the writes that made them, if these begin where
-//! such a piece may begin. Records begin anywhere, so their pieces would be small ones, and a read
-//! takes a fifth longer: each piece begins anew. So zeros are written ahead of them, by whole
-//! pieces; writing over those takes a quarter of the time that it takes to make pages.
+//! such a piece may begin, and a read takes longer for each piece. Records begin anywhere, and so
+//! would their pieces begin small. So the step in which a record ends is written with zeros before
+//! the record is: the next one then makes its pages from a good place on.
 
 use std::fs::File;
-use std::io::IoSlice;
 
-/// The largest pieces, on most machines.
-const PIECE: u64 = 2 << 20;
-/// Zeros that are near, however many of them are written.
-static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+/// What is written at once; where pages begin to be made is a multiple of it.
+const STEP: u64 = 256 << 10;
+static ZEROS: [u8; STEP as usize] = [0; STEP as usize];
 
 /// The pages of a segment that is appended to. The file is as long as what is ready: there are
 /// zeros behind the last record.
@@ -21,28 +19,22 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Those of a new segment that ends somewhere, the first of them made: a page that is there
-    /// already is in the way of a large piece. `None` if the segment is too short for it, or the
-    /// system refuses.
+    /// Those of a new segment that ends somewhere, the first of them made. `None` if the segment is
+    /// too short for it, or the system refuses.
     pub(crate) fn of(file: &File, end: u64) -> Option<Self> {
-        let mut pages = (end >= PIECE).then_some(Self { ready: 0, end })?;
+        let mut pages = (end >= 8 * STEP).then_some(Self { ready: 0, end })?;
         pages.reach(file, 1).then_some(pages)
     }
 
-    /// Has the pages up to an offset be there. False if the system refuses.
+    /// Has the pages be there in which a record ends that will be written up to an offset. Nobody
+    /// else has room there as yet. False if the system refuses.
     pub(crate) fn reach(&mut self, file: &File, offset: u64) -> bool {
-        while self.ready < offset {
-            let len = PIECE.min(self.end - self.ready);
-            let slices = (0..len).step_by(ZEROS.len()).map(|at| {
-                let len = ZEROS.len().min((len - at) as usize);
-                IoSlice::new(&ZEROS[..len])
-            });
-            let slices: Vec<_> = slices.collect();
-            if rustix::io::pwritev(file, &slices, self.ready) != Ok(len as usize) {
-                return false;
-            }
-            self.ready += len;
+        if offset <= self.ready {
+            return true;
         }
-        true
+        let from = ((offset - 1) / STEP * STEP).max(self.ready);
+        let len = STEP.min(self.end - from);
+        self.ready = from + len;
+        rustix::io::pwrite(file, &ZEROS[..len as usize], from) == Ok(len as usize)
     }
 }
