@@ -42,7 +42,7 @@ impl Display {
             Form::Lines
         };
         let now = Instant::now();
-        let state = State { stage: "reading", stage_start: now, last_line: now };
+        let state = State { stage: "", stage_start: now, last_line: now };
         Self { form, total_bytes, state: Mutex::new(state) }
     }
 

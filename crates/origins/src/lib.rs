@@ -41,6 +41,8 @@ mod direct;
 mod engine;
 mod error;
 mod fetch;
+#[cfg(feature = "serve")]
+pub mod front;
 mod object;
 mod opening;
 mod origin;

@@ -7,6 +7,7 @@ mod completions;
 mod dump;
 mod get;
 mod info;
+mod listening;
 mod serve;
 mod store;
 mod top;

@@ -2,7 +2,7 @@
 
 use crate::folder::Folder;
 
-const COMMANDS: [&[&str]; 38] = [
+const COMMANDS: [&[&str]; 39] = [
     &[],
     &["build"],
     &["get"],
@@ -27,6 +27,7 @@ const COMMANDS: [&[&str]; 38] = [
     &["store", "serve"],
     &["chunks"],
     &["chunks", "get"],
+    &["chunks", "serve"],
     &["chunks", "stat"],
     &["chunks", "list"],
     &["chunks", "verify"],

@@ -1,7 +1,7 @@
 //! `nuthatch chunks get`: an object, or a part of it, through the cache.
 
 use super::json::Json;
-use super::output::Output;
+use super::output::{Output, is_stdout};
 use super::place::Place;
 use super::range::Part;
 use crate::commands::{Answer, Failure};
@@ -45,7 +45,7 @@ Exit status:
   0  all bytes were written
   1  there is no such object
   2  the command line is wrong
-  3  anything else: the origin cannot be reached or refuses, the object changed, it was interrupted";
+  3  anything else: the origin cannot be reached or refuses, the object changed, an interrupt";
 
 /// Read a remote object, or a part of it, through the cache
 #[derive(Debug, Args)]
@@ -62,6 +62,9 @@ pub(super) struct Get {
     /// How much the cache may hold from now on, such as 10GB or 512MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     limit: Option<u64>,
+    /// How often a request that failed in passing is made again
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    retries: u32,
     /// Where the bytes go; - is standard output, whoever looks at it
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -76,7 +79,7 @@ pub(super) struct Get {
 impl Get {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
         let start = Instant::now();
-        let cache = self.place.make(self.limit, Settings::new())?;
+        let cache = self.place.make(self.limit, Settings::new().retries(self.retries))?;
         // The work is done by threads of the cache; this one waits for it and writes.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::Error(error.to_string()))?;
@@ -90,21 +93,16 @@ impl Get {
         };
         let range = self.range.map_or(Ok(0..object.len()), |part| part.of(object.len()));
         let range = range.map_err(|problem| Failure::Error(format!("--range: {problem}")))?;
-        let output = Output::open(self.output.as_deref())?;
-        let to_stdout = output.is_stdout();
-        let copying = self.copy(&object, range, output);
-        if to_stdout {
-            // An interrupt ends it there and then: it leaves nothing behind.
-            runtime.block_on(copying)?;
-        } else {
-            let interrupted = interrupted()?;
-            runtime.block_on(async {
-                tokio::select! {
-                    copied = copying => copied,
-                    _ = interrupted => Err(Failure::Error("interrupted".to_owned())),
-                }
-            })?;
-        }
+        // What goes to standard output leaves nothing behind: an interrupt ends it there and then.
+        let to_stdout = self.output.as_deref().is_none_or(is_stdout);
+        let interrupted = if to_stdout { None } else { Some(interrupted()?) };
+        let copying = self.copy(&object, range, Output::open(self.output.as_deref())?);
+        runtime.block_on(async {
+            tokio::select! {
+                copied = copying => copied,
+                () = ended(interrupted) => Err(Failure::Error("interrupted".to_owned())),
+            }
+        })?;
         self.sum_up(&object, start.elapsed(), to_stdout)
     }
 
@@ -163,6 +161,14 @@ fn interrupted() -> Result<oneshot::Receiver<()>, Failure> {
         }
     });
     Ok(receiver)
+}
+
+/// Ends when there was such a signal; never, if nobody waits for one.
+async fn ended(interrupted: Option<oneshot::Receiver<()>>) {
+    match interrupted {
+        Some(interrupted) => drop(interrupted.await),
+        None => std::future::pending().await,
+    }
 }
 
 fn hits(counts: &Counts) -> String {

@@ -8,6 +8,7 @@ mod objects;
 mod output;
 mod place;
 mod range;
+mod serve;
 mod stat;
 mod told;
 mod verify;
@@ -28,6 +29,7 @@ The folder is --cache, or $NUTHATCH_CACHE, or nuthatch/chunks below $XDG_CACHE_H
 
 Examples:
   nuthatch chunks get https://host/model.bin -o model.bin
+  nuthatch chunks serve --origin https://host/data/
   nuthatch chunks stat
   nuthatch chunks list --sort put
   nuthatch chunks pin https://host/model.bin     it stays when others are evicted
@@ -52,6 +54,7 @@ pub(crate) struct Chunks {
 #[derive(Debug, Subcommand)]
 enum Act {
     Get(get::Get),
+    Serve(serve::Serve),
     Stat(stat::Stat),
     List(list::List),
     Verify(verify::Verify),
@@ -66,6 +69,7 @@ impl Chunks {
     pub(crate) fn run(&self) -> Result<Answer, Failure> {
         match &self.act {
             Act::Get(get) => get.run(),
+            Act::Serve(serve) => serve.run(),
             Act::Stat(stat) => stat.run(),
             Act::List(list) => list.run(),
             Act::Verify(verify) => verify.run(),

@@ -8,6 +8,7 @@ use crate::figures::grouped;
 use crate::streams::tell;
 use clap::Args;
 use nuthatch_chunks::{Chunks, Object};
+use nuthatch_origins::plain_address;
 use std::collections::BTreeSet;
 
 const PIN_NOTES: &str = "\
@@ -121,16 +122,18 @@ impl Chosen {
         act: impl Fn(&Chunks, &Object) -> Result<u64, Failure>,
     ) -> Result<Answer, Failure> {
         let cache = self.place.open()?;
-        let mut missing: BTreeSet<_> = self.names.iter().cloned().collect();
+        // Names may be given as addresses are given to "get", secrets and all.
+        let plain = |name: &String| plain_address(name).ok();
+        let plain: Vec<_> = self.names.iter().map(plain).collect();
+        let mut missing: BTreeSet<_> = (0..self.names.len()).collect();
         let (mut objects, mut chunks) = (0_u64, 0_u64);
         for object in cache.list() {
             let name = name_of(&object.key);
-            let chosen = match &self.prefix {
-                Some(prefix) => name.starts_with(prefix),
-                None => self.names.contains(&name),
-            };
-            if chosen {
-                missing.remove(&name);
+            let named = |at: &usize| name == self.names[*at] || plain[*at].as_ref() == Some(&name);
+            let found: Vec<_> = (0..self.names.len()).filter(named).collect();
+            let below = self.prefix.as_ref().is_some_and(|prefix| name.starts_with(prefix));
+            if below || !found.is_empty() {
+                missing.retain(|at| !found.contains(at));
                 chunks += act(&cache, &object)?;
                 objects += 1;
             }
@@ -142,8 +145,10 @@ impl Chosen {
             format!("{done}: {objects} objects with {chunks} chunks\n")
         })?;
         let folder = cache.path().display();
-        for name in &missing {
-            tell(format_args!("{folder}: no object \"{}\"", escaped(name)));
+        for &at in &missing {
+            let name = plain[at].as_ref().filter(|_| self.names[at].contains("://"));
+            let name = escaped(name.unwrap_or(&self.names[at]));
+            tell(format_args!("{folder}: no object \"{name}\""));
         }
         Ok(if missing.is_empty() { Answer::Whole } else { Answer::KeysMissing })
     }

@@ -31,7 +31,7 @@ pub(super) struct Partial {
 impl Output {
     /// Standard output, as it is with `-`, or a file.
     pub(super) fn open(path: Option<&Path>) -> Result<Self, Failure> {
-        let Some(path) = path.filter(|path| *path != Path::new("-")) else {
+        let Some(path) = path.filter(|path| !is_stdout(path)) else {
             let out = Stdout::new();
             let spared = path.is_none() && out.is_terminal();
             return Ok(Self::Stdout { out, spared });
@@ -50,10 +50,6 @@ impl Output {
             }
             _ => Partial::create(target).map(Self::File),
         }
-    }
-
-    pub(super) fn is_stdout(&self) -> bool {
-        matches!(self, Self::Stdout { .. })
     }
 
     /// Whether bytes are shown to somebody, so that nothing else should be.
@@ -112,6 +108,11 @@ impl Drop for Partial {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Whether a path is the name that standard output has on the command line.
+pub(super) fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
 }
 
 /// Whether bytes are those of a text, perhaps cut off within a character.

@@ -25,21 +25,28 @@ impl Place {
         })
     }
 
-    /// Opens a cache to read objects through, and makes it if there is none; with a limit from now
-    /// on, if there is one.
+    /// Opens a cache to read objects through, and makes it if the folder is empty; with a limit
+    /// from now on, if there is one.
     pub(super) fn make(
         &self,
         limit: Option<u64>,
         settings: Settings,
     ) -> Result<ObjectCache, Failure> {
         let options = limit.map_or(Options::new(), |limit| Options::new().limit(limit));
-        Ok(ObjectCache::open(self.folder()?, &options, settings)?)
+        let folder = self.folder()?;
+        if kind_of(&folder) == Kind::Other {
+            // Its files would count, and those of the cache lie among them.
+            let folder = folder.display();
+            let problem = "expected a cache or an empty folder, found other files";
+            return Err(Failure::Error(format!("{folder}: {problem}")));
+        }
+        Ok(ObjectCache::open(folder, &options, settings)?)
     }
 
     /// Opens a cache that must be there, with the limits that it has.
     pub(super) fn open(&self) -> Result<Chunks, Failure> {
         let folder = self.folder()?;
-        if !is_cache(&folder) {
+        if kind_of(&folder) != Kind::Cache {
             // Opening would make one, wherever the folder is.
             let folder = folder.display();
             return Err(Failure::Error(format!("{folder}: expected a cache, found none")));
@@ -48,12 +55,32 @@ impl Place {
     }
 }
 
-/// Whether a folder has an index, or files from which one can be made.
-fn is_cache(folder: &Path) -> bool {
-    let is_segment = |name: &str| name.strip_suffix(".seg").is_some_and(|stem| stem.len() == 16);
-    folder.join("index").is_file()
-        || folder.read_dir().is_ok_and(|entries| {
-            let mut names = entries.flatten().map(|entry| entry.file_name());
-            names.any(|name| name.to_str().is_some_and(is_segment))
-        })
+/// Files that a cache has beside its segments.
+const FILES: [&str; 5] = ["index", "index.new", "pins", "pins.new", "claims"];
+
+/// What a folder is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// It has files of a cache, from which at least what is whole can be used.
+    Cache,
+    /// There is nothing in it, or no such folder.
+    Empty,
+    /// It has other files alone.
+    Other,
+}
+
+fn kind_of(folder: &Path) -> Kind {
+    let Ok(entries) = folder.read_dir() else { return Kind::Empty };
+    let own = |name: &str| {
+        let segment = name.strip_suffix(".seg").is_some_and(|stem| stem.len() == 16);
+        segment || FILES.contains(&name)
+    };
+    let mut kind = Kind::Empty;
+    for entry in entries.flatten() {
+        if entry.file_name().to_str().is_some_and(own) {
+            return Kind::Cache;
+        }
+        kind = Kind::Other;
+    }
+    kind
 }

@@ -9,8 +9,8 @@ use std::ffi::OsString;
 /// The variable that names the configuration file.
 pub(crate) const FILE: &str = "NUTHATCH_CONFIG";
 
-/// A variable that is meant for `nuthatch chunks`.
-const CHUNKS: &str = "NUTHATCH_CACHE";
+/// Variables that are meant for `nuthatch chunks`.
+const CHUNKS: [&str; 2] = ["NUTHATCH_CACHE", "NUTHATCH_ORIGIN"];
 
 /// What the environment says.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ impl Environment {
                 read.file = Some(value?);
             } else if let Some(setting) = settings().find(|one| one.variable() == name) {
                 read.given.push((setting.name, given(setting, value?)));
-            } else if name != CHUNKS
+            } else if !CHUNKS.contains(&name)
                 && !is_of_kubernetes(name, value.as_deref().unwrap_or_default())
             {
                 read.warnings.push(unknown(name));

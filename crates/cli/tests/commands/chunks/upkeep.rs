@@ -139,6 +139,10 @@ fn no_cache_is_made_where_there_is_none() {
             assert_eq!(run.stderr, format!("nuthatch: {place}: expected a cache, found none\n"));
         }
     }
+    let get = folder.run(&["chunks", "get", "data.txt", "--cache", "."]);
+    assert_eq!(get.status, Some(3));
+    let told = "nuthatch: .: expected a cache or an empty folder, found other files\n";
+    assert_eq!(get.stderr, told);
     assert!(!folder.path("nowhere").exists() && !folder.path("index").exists());
 }
 
