@@ -378,6 +378,9 @@ def test_urls_name_the_cache_and_the_target(form: str, origin: Origin, tmp_path:
     for target in (f"file://{local}", f"/{local}"):
         with fsspec.open(form.format(target), cache=str(tmp_path / "cache")) as file:
             assert file.read() == b"local"
+    options = {"target_protocol": "file", "cache": str(tmp_path / "cache")}
+    with fsspec.open(f"nuthatch://{local}", **options) as file:
+        assert file.read() == b"local"
     with fsspec.open(
         "zip://a::nuthatch::" + _zip(tmp_path), nuthatch={"cache": str(tmp_path / "cache")}
     ) as file:
