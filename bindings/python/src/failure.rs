@@ -10,7 +10,8 @@ pub(crate) type Outcome<T> = Result<T, Failure>;
 /// Why a call failed: what becomes a `nuthatch.Error` when it reaches Python.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
-    /// One of `testdata/store/statuses.csv`, `group`, or `transport` where no server answered.
+    /// One of `testdata/store/statuses.csv`, `group`, or `transport` where no server answered; of
+    /// `testdata/chunks/errors.csv` for chunks.
     code: Cow<'static, str>,
     message: String,
     /// Which write of a batch it was, with the code `condition-unmet`.
@@ -75,6 +76,18 @@ impl From<nuthatch_store::Error> for Failure {
             _ => None,
         };
         Self { code: Cow::Borrowed(error.code()), message: error.to_string(), write }
+    }
+}
+
+impl From<nuthatch_chunks::Error> for Failure {
+    fn from(error: nuthatch_chunks::Error) -> Self {
+        Self::new(error.code(), error.to_string())
+    }
+}
+
+impl From<nuthatch_origins::Error> for Failure {
+    fn from(error: nuthatch_origins::Error) -> Self {
+        Self::new(error.code(), error.to_string())
     }
 }
 

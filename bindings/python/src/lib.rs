@@ -2,15 +2,22 @@
 //!
 //! What all engines share is here: `work` tells how a call is done, `wait` and `event_loop`
 //! how callers and asyncio wait for it, `failure` what goes wrong and `octets` what keys and
-//! values may be. Each engine has a folder; `store` is the ordered store.
+//! values may be. Each engine has a folder; `store` is the ordered store, `chunks` the cache of
+//! remote objects, `origins` reading through it.
 
 #![allow(clippy::needless_pass_by_value, reason = "what Python gives comes by value")]
 
+mod buffer;
+mod chunks;
 mod event_loop;
 mod failure;
+mod named;
 mod octets;
+mod origins;
 mod runtime;
+mod shown;
 mod store;
+mod times;
 mod undelivered;
 mod wait;
 mod work;
@@ -27,6 +34,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     hooks.set_item("after_in_child", forked)?;
     py.import("os")?.call_method("register_at_fork", (), Some(&hooks))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    chunks::register(module)?;
+    origins::register(module)?;
     store::register(module)?;
     // The package names what is for users.
     module.delattr("__all__")

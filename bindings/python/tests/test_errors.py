@@ -12,12 +12,24 @@ from nuthatch import errors
 
 
 def codes(table: str) -> set[str]:
-    with (ROOT / "testdata/store" / table).open(newline="") as rows:
+    with (ROOT / "testdata" / table).open(newline="") as rows:
         return {row["code"] for row in csv.DictReader(rows)}
 
 
 def test_every_code_has_its_class_and_every_class_its_codes() -> None:
-    known = codes("errors.csv") | codes("statuses.csv") | {"transport", "status"}
+    known = codes("store/errors.csv") | codes("store/statuses.csv") | {"transport", "status"}
+    known |= codes("chunks/errors.csv")
+    # Those of reading through.
+    known |= {
+        "address",
+        "answer",
+        "cache",
+        "changed",
+        "denied",
+        "not-found",
+        "setup",
+        "unreachable",
+    }
     assert set(errors._BY_CODE) == known
     classes = {getattr(errors, name) for name in errors.__all__}
     assert set(errors._BY_CODE.values()) == classes

@@ -1,28 +1,50 @@
 """What the README shows runs."""
 
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pandas
 import pytest
+import xarray
 
 from conftest import ROOT, Server
+from origin import Origin, serving
 
 README = (ROOT / "bindings/python/README.md").read_text()
 SNIPPETS = re.findall(r"^```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
 
 
 def test_there_are_snippets() -> None:
-    assert len(SNIPPETS) >= 5
+    assert len(SNIPPETS) >= 11
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Origin]:
+    """A server of a table in some formats."""
+    folder = tmp_path_factory.mktemp("files")
+    table = pandas.DataFrame({"number": range(100), "value": [n / 7 for n in range(100)]})
+    table.to_csv(folder / "table.csv", index=False)
+    table.to_parquet(folder / "table.parquet", index=False)
+    xarray.Dataset.from_dataframe(table).to_netcdf(folder / "table.nc", engine="h5netcdf")
+    with serving() as origin:
+        for path in folder.iterdir():
+            origin.put(f"/{path.name}", path.read_bytes())
+        yield origin
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=range(len(SNIPPETS)))
-def test_a_snippet_runs(snippet: str, server: Server, tmp_path: Path) -> None:
+def test_a_snippet_runs(snippet: str, server: Server, origin: Origin, tmp_path: Path) -> None:
     program = snippet.replace("grpc://127.0.0.1:7380", server.address)
+    program = program.replace("https://host", origin.address).replace('"https"', '"http"')
+    folders = {"NUTHATCH_CACHE": str(tmp_path / "shared"), "HF_HOME": str(tmp_path / "datasets")}
     ran = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
         cwd=tmp_path,
+        env={**os.environ, **folders},
         capture_output=True,
         text=True,
         timeout=60,

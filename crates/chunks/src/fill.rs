@@ -3,6 +3,7 @@
 
 use crate::key::Key;
 use crate::plan::push;
+use nuthatch_segments::Claimed;
 use std::collections::HashMap;
 use std::future::Future;
 use std::ops::Range;
@@ -118,6 +119,19 @@ impl Ticket {
         self.flight.range.clone()
     }
 
+    /// A place to wait for this fetch, for whoever has somebody else do it.
+    pub fn waiting(&self) -> Waiting {
+        Waiting(self.flight.clone())
+    }
+
+    /// Whether anybody waits for this fetch. Whoever claims the bytes later does not count, and
+    /// finds out that it failed if the ticket is dropped.
+    pub fn is_awaited(&self) -> bool {
+        // Claims copy all flights for a moment, under this lock.
+        let _flights = lock(&self.flights);
+        Arc::strong_count(&self.flight) > 2
+    }
+
     /// Tells those who wait how it ended.
     pub fn finish(self, fetched: Fetched) {
         self.land(fetched);
@@ -208,5 +222,20 @@ impl crate::Chunks {
     /// ```
     pub fn claim(&self, key: &Key, missing: &[Range<u64>]) -> Claim {
         self.fills.claim(key, missing)
+    }
+
+    /// Claims a range of an object among processes, for whoever has claimed it in this one: without
+    /// waiting, and until the answer is dropped or the process dies. `None` if another process, or
+    /// another handle on the folder, has some of it. Whoever has the claim looks once more what is
+    /// missing before he fetches it.
+    pub fn claim_among_processes(
+        &self,
+        key: &Key,
+        range: Range<u64>,
+    ) -> std::io::Result<Option<Claimed>> {
+        // Objects may share numbers: then one waits for the other for once.
+        let first = u128::from_le_bytes(key.name) as u64 >> 2;
+        let below = |number: u64| first + number.min(1 << 62);
+        self.segments.claim(below(range.start)..below(range.end))
     }
 }

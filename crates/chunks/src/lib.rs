@@ -60,10 +60,10 @@ pub use key::{Described, Key};
 /// What can go wrong with the folder.
 pub use nuthatch_segments::Error as FolderError;
 pub use nuthatch_segments::{
-    Check, Clock, Disk, Options, Reason, Stat, SystemClock, SystemDisk, Verified,
+    Check, Claimed, Clock, Disk, Options, Reason, Stat, SystemClock, SystemDisk, Verified,
 };
 pub use plan::Lookup;
-pub use survey::Object;
+pub use survey::{Looked, Object};
 #[cfg(feature = "async")]
 pub use tasks::{Task, TaskChunks};
 pub use view::View;

@@ -4,7 +4,7 @@
 use crate::chunks::Chunks;
 use crate::error::Result;
 use crate::key::Key;
-use nuthatch_segments::{Stat, Verified};
+use nuthatch_segments::{Listed, Looked as Part, Stat, Verified};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An object of which chunks are there.
@@ -21,6 +21,62 @@ pub struct Object {
     pub expiry: u64,
     /// Whether it is pinned.
     pub pinned: bool,
+    /// How often the chunk that was used most was used lately, up to three times: what was not
+    /// used goes first.
+    pub uses: u64,
+    /// When chunks were last put, in milliseconds since 1970; it may have been others that lie
+    /// beside them. Zero if nobody knows.
+    pub put_ms: u64,
+}
+
+/// What [`Chunks::verify_with`] tells while it looks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Looked {
+    /// How far it is.
+    Bytes {
+        /// Bytes that were looked at.
+        done: u64,
+        /// All bytes.
+        total: u64,
+    },
+    /// A chunk is not as it was put.
+    Damaged {
+        /// The key of its object.
+        key: Key,
+        /// Its number.
+        chunk: u64,
+        /// The name of its file.
+        file: String,
+    },
+    /// Chunks were in a file, and nobody can tell any more which ones.
+    Lost {
+        /// How many.
+        chunks: u64,
+        /// The name of the file.
+        file: String,
+    },
+}
+
+/// What is gathered of an object.
+#[derive(Default)]
+struct Gathered {
+    chunks: BTreeMap<u64, u64>,
+    expiry: u64,
+    uses: u64,
+    put_ms: u64,
+}
+
+impl Gathered {
+    fn add(&mut self, listed: Listed) {
+        // A chunk that was moved meanwhile may be seen twice.
+        self.chunks.extend(listed.parts);
+        if listed.expiry != 0 && (self.expiry == 0 || listed.expiry < self.expiry) {
+            self.expiry = listed.expiry;
+        }
+        self.uses = self.uses.max(listed.uses);
+        self.put_ms = self.put_ms.max(listed.written_ms);
+    }
 }
 
 impl Chunks {
@@ -32,20 +88,17 @@ impl Chunks {
     /// The objects of which chunks are there, in the order of their keys.
     pub fn list(&self) -> Vec<Object> {
         let pinned = self.segments.pinned();
-        let mut objects: BTreeMap<Key, (BTreeMap<u64, u64>, u64)> = BTreeMap::new();
+        let mut objects: BTreeMap<Key, Gathered> = BTreeMap::new();
         self.segments.list(|listed| {
-            let (chunks, expiry) = objects.entry(Key::found(&listed.label)).or_default();
-            // A chunk that was moved meanwhile may be seen twice.
-            chunks.extend(listed.parts);
-            if listed.expiry != 0 && (*expiry == 0 || listed.expiry < *expiry) {
-                *expiry = listed.expiry;
-            }
+            objects.entry(Key::found(&listed.label)).or_default().add(listed);
         });
-        let object = |(key, (chunks, expiry)): (Key, (BTreeMap<u64, u64>, u64))| Object {
-            chunks: chunks.len() as u64,
-            bytes: chunks.values().sum(),
-            expiry,
+        let object = |(key, found): (Key, Gathered)| Object {
+            chunks: found.chunks.len() as u64,
+            bytes: found.chunks.values().sum(),
+            expiry: found.expiry,
             pinned: pinned.contains(&key.name),
+            uses: found.uses,
+            put_ms: found.put_ms,
             key,
         };
         objects.into_iter().map(object).collect()
@@ -56,10 +109,33 @@ impl Chunks {
         self.segments.verify()
     }
 
+    /// As [`Chunks::verify`]; tells what it finds when it finds it.
+    pub fn verify_with(&self, mut tell: impl FnMut(Looked)) -> Verified {
+        self.segments.verify_with(|looked| match looked {
+            Part::Bytes { done, total } => tell(Looked::Bytes { done, total }),
+            Part::Damaged { label, number, segment } => tell(Looked::Damaged {
+                key: Key::found(label),
+                chunk: number,
+                file: segment.to_owned(),
+            }),
+            Part::Lost { parts, segment } => {
+                tell(Looked::Lost { chunks: parts, file: segment.to_owned() });
+            }
+            _ => {}
+        })
+    }
+
     /// Evicts what has expired, then what is worth least until no more than so many bytes are used.
     /// Answers how many are.
     pub fn prune(&self, to: Option<u64>) -> Result<u64> {
         Ok(self.segments.prune(to)?)
+    }
+
+    /// Evicts what was put before a time, in milliseconds since 1970, as far as nothing beside it
+    /// was put since. What is pinned stays, and what was moved because it is used counts as put
+    /// when it was moved. Answers how many bytes are used.
+    pub fn prune_older(&self, than_ms: u64) -> Result<u64> {
+        Ok(self.segments.prune_older(than_ms)?)
     }
 
     /// Evicts everything but what is pinned and what other processes are writing to. Answers how

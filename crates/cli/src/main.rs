@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         }
     };
     match cli.run() {
-        Ok(Answer::KeysMissing) => status::MISSING.into(),
+        Ok(Answer::KeysMissing | Answer::Damaged) => status::MISSING.into(),
         // A reader of the output who goes away has enough of it.
         Ok(Answer::Whole) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Err(Failure::Usage(message)) => fail(&message, status::USAGE),

@@ -42,7 +42,7 @@ impl Display {
             Form::Lines
         };
         let now = Instant::now();
-        let state = State { stage: "reading", stage_start: now, last_line: now };
+        let state = State { stage: "", stage_start: now, last_line: now };
         Self { form, total_bytes, state: Mutex::new(state) }
     }
 
@@ -79,6 +79,29 @@ impl Display {
         }
     }
 
+    /// In this stage so many bytes are done, of so many; what else there is to say goes with it.
+    pub(crate) fn moved(&self, name: &'static str, note: &str, done: u64, total: u64) {
+        match &self.form {
+            Form::Quiet => {}
+            Form::Bar(bar) => {
+                if self.begins(name) {
+                    bar.set_style(style(
+                        "{msg} [{wide_bar}] {binary_bytes}/{binary_total_bytes}, \
+                         {binary_bytes_per_sec}, {eta} left",
+                    ));
+                    bar.set_length(total);
+                    bar.reset();
+                }
+                bar.set_message(format!("{name}{note}"));
+                bar.set_position(done);
+            }
+            Form::Lines => {
+                self.begins(name);
+                self.line(|elapsed| moved_line(name, note, done, total, elapsed));
+            }
+        }
+    }
+
     /// Does something while no bar is in the way of what it writes.
     pub(crate) fn aside<T>(&self, act: impl FnOnce() -> T) -> T {
         match &self.form {
@@ -94,13 +117,21 @@ impl Display {
         }
     }
 
+    /// Whether a stage is another one than before.
+    fn begins(&self, name: &'static str) -> bool {
+        let Ok(mut state) = self.state.lock() else { return false };
+        let begins = state.stage != name;
+        if begins {
+            state.stage = name;
+            state.stage_start = Instant::now();
+        }
+        begins
+    }
+
     fn enter(&self, name: &'static str, total: u64) {
-        let Ok(mut state) = self.state.lock() else { return };
-        if state.stage == name {
+        if !self.begins(name) {
             return;
         }
-        state.stage = name;
-        state.stage_start = Instant::now();
         if let Form::Bar(bar) = &self.form {
             let template = "{msg} [{wide_bar}] {human_pos}/{human_len}, {eta} left";
             let spinner = "{msg} {elapsed}";
@@ -154,6 +185,15 @@ fn reading_line(step: Step, total: Option<u64>, elapsed: Duration) -> String {
     }
 }
 
+fn moved_line(stage: &str, note: &str, done: u64, total: u64, elapsed: Duration) -> String {
+    let rate = done as f64 / elapsed.as_secs_f64().max(0.001);
+    let left = total.saturating_sub(done) as f64 / rate.max(1.0);
+    #[expect(clippy::cast_sign_loss, reason = "no rate is below zero")]
+    let rate = bytes(rate as u64);
+    let (done, total) = (bytes(done), bytes(total));
+    format!("{stage}{note}: {done} of {total}, {rate}/s, {left:.0} s left")
+}
+
 fn stage_line(stage: &str, done: u64, total: u64, elapsed: Duration) -> String {
     if total == 0 {
         return stage.to_owned();
@@ -182,5 +222,9 @@ mod tests {
         let line = stage_line("writing", 250, 1000, elapsed);
         assert_eq!(line, "writing: 250 of 1,000, 30 s left");
         assert_eq!(stage_line("syncing", 0, 0, elapsed), "syncing");
+        assert_eq!(
+            moved_line("reading", ", 50 % from the cache", 30 << 20, 90 << 20, elapsed),
+            "reading, 50 % from the cache: 30.0 MiB of 90.0 MiB, 3.0 MiB/s, 20 s left"
+        );
     }
 }

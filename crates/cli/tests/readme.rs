@@ -1,16 +1,16 @@
-//! The README's console session, typed in and compared.
+//! The README's console sessions, typed in and compared.
 
 use std::path::Path;
 use std::process::Command;
 
 const README: &str = include_str!("../../../README.md");
 
-/// The commands of the session, each with the lines that follow it.
-fn session() -> Vec<(&'static str, String)> {
-    let (_, block) = README.split_once("```console\n").expect("a console session");
-    let (block, _) = block.split_once("```").expect("the end of the session");
+/// The commands of all sessions, each with the lines that follow it.
+fn sessions() -> Vec<(&'static str, String)> {
     let mut steps: Vec<(&str, String)> = Vec::new();
-    for line in block.lines() {
+    let blocks = README.split("```console\n").skip(1);
+    let blocks = blocks.map(|block| block.split_once("```").expect("the end of a session").0);
+    for line in blocks.flat_map(str::lines) {
         match (line.strip_prefix("$ "), steps.last_mut()) {
             (Some(command), _) => steps.push((command, String::new())),
             (None, Some((_, output))) => {
@@ -37,10 +37,10 @@ fn run(command: &str, folder: &Path) -> String {
 }
 
 #[test]
-fn the_session_prints_what_the_readme_says() {
+fn the_sessions_print_what_the_readme_says() {
     let folder = tempfile::tempdir().expect("a folder");
-    let steps = session();
-    assert!(steps.len() >= 4, "a session of some length");
+    let steps = sessions();
+    assert!(steps.len() >= 9, "sessions of some length");
     for (command, expected) in steps {
         if let Some(file) = command.strip_prefix("cat ") {
             // What the README shows of a file is the file.

@@ -94,6 +94,12 @@ impl Tokens {
         Ok(Token { name: name.to_owned(), right, hash })
     }
 
+    /// Whether somebody who shows this token may read.
+    #[must_use]
+    pub fn admits(&self, token: &[u8]) -> bool {
+        self.right(token).is_some()
+    }
+
     /// What somebody may do who shows this token; `None` when it is unknown.
     pub(crate) fn right(&self, token: &[u8]) -> Option<Right> {
         let hash: Hash = Sha256::digest(token).into();
@@ -136,6 +142,7 @@ mod tests {
         let tokens = Tokens::parse(&text).expect("tokens");
         assert_eq!(tokens.right(b"robin"), Some(Right::Write));
         assert_eq!(tokens.right(b"wren"), Some(Right::Read));
+        assert!(tokens.admits(b"robin") && tokens.admits(b"wren") && !tokens.admits(b"lark"));
         for unknown in [&b""[..], b"robi", b"robin ", hash.as_bytes()] {
             assert_eq!(tokens.right(unknown), None);
         }

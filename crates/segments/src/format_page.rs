@@ -1,7 +1,8 @@
 //! `docs/formats/segments.md` and the code, compared.
 
 use crate::layout::{
-    INDEX_NAME, INDEX_NEW, PINS_NAME, PINS_NEW, index, pins, record, segment, slot, word,
+    CLAIMS_NAME, INDEX_NAME, INDEX_NEW, PINS_NAME, PINS_NEW, index, pins, record, segment, slot,
+    word,
 };
 use std::collections::BTreeMap;
 
@@ -103,7 +104,7 @@ fn names_magics_and_states_are_those_of_the_page() {
     let names: Vec<_> =
         rows("Files").into_iter().map(|row| row[0].trim_matches('`').to_owned()).collect();
     let segment = crate::folder::segment_name(1);
-    assert_eq!(names, [INDEX_NAME, INDEX_NEW, &segment, PINS_NAME, PINS_NEW]);
+    assert_eq!(names, [INDEX_NAME, INDEX_NEW, &segment, PINS_NAME, PINS_NEW, CLAIMS_NAME]);
     let magic = |heading: &str, expected: &[u8]| {
         let text = format!("`{}`", String::from_utf8_lossy(expected));
         assert_eq!(rows(heading)[0][3], text, "{heading}");

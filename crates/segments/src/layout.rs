@@ -7,6 +7,8 @@ pub(crate) const INDEX_NAME: &str = "index";
 pub(crate) const INDEX_NEW: &str = "index.new";
 /// The name of the list of what is pinned.
 pub(crate) const PINS_NAME: &str = "pins";
+/// The name of the file whose bytes are locked for claims.
+pub(crate) const CLAIMS_NAME: &str = "claims";
 /// The name of a list of pins that is being made.
 pub(crate) const PINS_NEW: &str = "pins.new";
 /// What the name of a segment ends with, after 16 hexadecimal digits of its number.

@@ -29,6 +29,7 @@
 //! `docs/formats/segments.md`, and why things are as they are in `docs/decisions/0017-chunks.md`.
 
 mod append;
+mod claims;
 mod clock;
 mod disk;
 mod error;
@@ -58,8 +59,10 @@ mod sum;
 mod survey;
 mod table;
 mod turn;
+mod verify;
 
 pub use append::{Outcome, Reason};
+pub use claims::Claimed;
 pub use clock::{Clock, SystemClock};
 pub use disk::{Disk, SystemDisk};
 pub use error::{Error, Result};
@@ -71,4 +74,5 @@ pub use record::{Part, Record};
 pub use segments::Segments;
 pub use stats::Stat;
 pub use sum::checksum;
-pub use survey::{Listed, Verified};
+pub use survey::Listed;
+pub use verify::{Looked, Verified};

@@ -1,7 +1,8 @@
 //! Locks that the system takes back when their holder dies.
 //!
 //! One on the folder, for whoever changes the account. Two on bytes of a segment: its writer has
-//! the one as long as it may append, everybody who lends its bytes out shares the other.
+//! the one as long as it may append, everybody who lends its bytes out shares the other. And those
+//! on bytes of a file that has none, which stand for whatever its users agree on.
 
 use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
@@ -29,6 +30,11 @@ pub(crate) enum Mode {
 /// Takes a lock on a byte of a file, or gives it back, without waiting. False if somebody else
 /// has it. The lock belongs to the open file, not to the process.
 pub(crate) fn on_byte(file: &File, byte: Byte, mode: Mode) -> io::Result<bool> {
+    on_bytes(file, byte as u64, 1, mode)
+}
+
+/// As [`on_byte`], for so many bytes from one on, whether the file has them or not.
+pub(crate) fn on_bytes(file: &File, start: u64, len: u64, mode: Mode) -> io::Result<bool> {
     let kind = match mode {
         Mode::Shared => libc::F_RDLCK,
         Mode::Alone => libc::F_WRLCK,
@@ -37,8 +43,8 @@ pub(crate) fn on_byte(file: &File, byte: Byte, mode: Mode) -> io::Result<bool> {
     let lock = libc::flock {
         l_type: kind as libc::c_short,
         l_whence: libc::SEEK_SET as libc::c_short,
-        l_start: byte as libc::off_t,
-        l_len: 1,
+        l_start: libc::off_t::try_from(start).map_err(io::Error::other)?,
+        l_len: libc::off_t::try_from(len).map_err(io::Error::other)?,
         l_pid: 0,
     };
     // SAFETY: the descriptor is open as long as `file` is borrowed, and the call only reads `lock`.

@@ -319,6 +319,23 @@ impl Turn<'_> {
         Ok(())
     }
 
+    /// Evicts segments that nothing was written to since a time, in milliseconds since 1970. What
+    /// is pinned is moved or stays.
+    pub(crate) fn drop_older(&mut self, than_ms: u64) -> Result<()> {
+        let mut search = Search { forced: true, ..self.search() };
+        let rows: Vec<_> = self.index.table().rows().collect();
+        for (slot, row) in rows.into_iter().filter(|(_, row)| row.state == State::Sealed) {
+            let Some(segment) = self.of.segment(self.index, slot) else { continue };
+            // Moving what is pinned may have evicted it, or begun another one in its place.
+            let there = self.index.table().row(slot) == Some(row);
+            let old = there && segment.written_ms() < than_ms;
+            if old && self.reclaim(slot, &row, &segment, &mut search, false)? {
+                self.evict(slot, &row, &mut search);
+            }
+        }
+        Ok(())
+    }
+
     /// Evicts the segments that hold nothing which is there.
     pub(crate) fn drop_dead(&mut self) {
         let now = self.of.options.clock.now_ms();

@@ -12,6 +12,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::time::UNIX_EPOCH;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Heads that are remembered for each segment; all are forgotten when there are more.
@@ -113,6 +114,13 @@ impl Segment {
 
     pub(crate) fn file_len(&self) -> u64 {
         self.file.metadata().map_or(0, |metadata| metadata.len())
+    }
+
+    /// When something was last written to it, in milliseconds since 1970; zero if nobody knows.
+    pub(crate) fn written_ms(&self) -> u64 {
+        let written = self.file.metadata().and_then(|metadata| metadata.modified()).ok();
+        let since = written.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        since.map_or(0, |since| since.as_millis() as u64)
     }
 
     /// Reads all of a buffer. False if the file has not so many bytes or the system refuses.

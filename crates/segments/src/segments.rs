@@ -35,6 +35,8 @@ pub struct Segments {
     /// What only the thread has that has the folder to itself.
     pub(crate) alone: Mutex<Alone>,
     pub(crate) counts: Counts,
+    /// Where users lock what they agree on, and which process opened it.
+    pub(crate) claims: Mutex<Option<(u32, Arc<File>)>>,
     /// Segments open for reading, and where the search for one to close goes on.
     open: AtomicUsize,
     hand: AtomicUsize,
@@ -90,6 +92,7 @@ impl Segments {
             writer: Mutex::default(),
             alone: Mutex::default(),
             counts: Counts::default(),
+            claims: Mutex::default(),
             open: AtomicUsize::new(0),
             hand: AtomicUsize::new(0),
         };

@@ -140,18 +140,20 @@ impl<'a> Sets<'a> {
         false
     }
 
-    /// Takes out all words that lead to slots which are gone.
-    pub(crate) fn sweep(&self, gone: &[bool]) {
-        let is_gone = |found: u64| gone.get(place_of(found).slot as usize).copied().unwrap_or(true);
+    /// Takes out all words that lead to places which are gone. How many there were.
+    pub(crate) fn sweep(&self, is_gone: impl Fn(Place) -> bool) -> u64 {
+        let mut taken = 0;
         for number in 0..self.count as usize {
             for word in self.words.words::<{ index::WAYS }>(self.from + number * index::SET_LEN) {
                 let found = word.load(Ordering::Relaxed);
-                if found != 0 && is_gone(found) {
+                if found != 0 && is_gone(place_of(found)) {
                     let order = Ordering::Relaxed;
-                    let _ = word.compare_exchange(found, 0, order, order);
+                    let done = word.compare_exchange(found, 0, order, order);
+                    taken += u64::from(done.is_ok());
                 }
             }
         }
+        taken
     }
 
     /// How many words lead somewhere, and how many there are.

@@ -107,7 +107,8 @@ impl Turn<'_> {
             any_gone = true;
         }
         if any_gone {
-            self.index.sets().sweep(&gone);
+            let is_gone = |slot: u32| gone.get(slot as usize).copied().unwrap_or(true);
+            self.index.sets().sweep(|place| is_gone(place.slot));
         }
     }
 

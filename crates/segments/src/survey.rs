@@ -8,6 +8,7 @@ use crate::index::Index;
 use crate::layout::index as at;
 use crate::pins;
 use crate::read::Found;
+use crate::segment::Segment;
 use crate::segments::Segments;
 use crate::sets::Place;
 use crate::settle::{other_bytes, own_bytes};
@@ -29,20 +30,19 @@ pub struct Listed {
     pub parts: Vec<(u64, u64)>,
     /// When they expire, in milliseconds since 1970; zero for never.
     pub expiry: u64,
+    /// How often the part that was used most was used lately, up to three times.
+    pub uses: u64,
+    /// When something was last written to their segment, in milliseconds since 1970.
+    pub written_ms: u64,
 }
 
-/// What a look at every byte found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Verified {
-    /// Parts that are as they were written.
-    pub good: u64,
-    /// Their bytes.
-    pub good_bytes: u64,
-    /// Parts that are not; they are no longer there.
-    pub damaged: u64,
-    /// Segments with bytes that are no record: damage, or a write that did not end.
-    pub torn: u64,
+/// What is found on the way through all segments.
+pub(crate) enum Step<'a> {
+    Record(Found<'a>),
+    /// After the records of a segment, and whether there was nothing else in it.
+    End(u32, &'a Segment, bool),
+    /// A segment that cannot be opened, by its number.
+    Unreadable(u32, u64),
 }
 
 impl Segments {
@@ -75,58 +75,51 @@ impl Segments {
 
     /// All records with the parts of them that are there.
     pub fn list(&self, mut visit: impl FnMut(Listed)) {
-        self.each(|found, _| {
-            let Some(found) = found else { return };
-            let parts = found.numbers().filter(|number| Self::leads_to(&found, *number));
-            let parts: Vec<_> = parts.map(|number| (number, found.len_of(number))).collect();
+        self.each(|_, step| {
+            let Step::Record(found) = step else { return };
+            let mut uses = 0;
+            let parts = found.numbers().filter_map(|number| {
+                uses = uses.max(Self::uses(&found, number)?);
+                Some((number, found.len_of(number)))
+            });
+            let parts: Vec<_> = parts.collect();
             if !parts.is_empty() {
                 let head = &found.head;
                 let (label, expiry) = (head.label.to_vec(), head.expiry);
-                visit(Listed { name: head.name, label, parts, expiry });
+                let written_ms = found.segment.written_ms();
+                visit(Listed { name: head.name, label, parts, expiry, uses, written_ms });
             }
         });
     }
 
-    /// Looks at every byte that is there. What is damaged is no longer there afterwards.
-    pub fn verify(&self) -> Verified {
-        let mut verified = Verified::default();
-        self.each(|found, whole| {
-            verified.torn += u64::from(!whole);
-            let Some(found) = found else { return };
-            for number in found.numbers().filter(|number| Self::leads_to(&found, *number)) {
-                match found.verify(number) {
-                    Ok(()) => {
-                        verified.good += 1;
-                        verified.good_bytes += found.len_of(number);
-                    }
-                    Err(crate::Unread::Damaged(_)) => verified.damaged += 1,
-                    Err(crate::Unread::Gone) => {}
-                }
-            }
-        });
-        verified
-    }
-
-    fn leads_to(found: &Found<'_>, number: u64) -> bool {
+    /// How often a part was used, if the index leads to it.
+    pub(crate) fn uses(found: &Found<'_>, number: u64) -> Option<u64> {
         let hash = Id::new(found.head.name, number).hash();
-        found.index.sets().uses(hash, found.place).is_some()
+        found.index.sets().uses(hash, found.place)
     }
 
-    /// Visits every record that has not expired; after those of a segment, whether it was whole.
-    fn each(&self, mut visit: impl FnMut(Option<Found<'_>>, bool)) {
+    /// Visits every record that has not expired, segment by segment.
+    pub(crate) fn each(&self, mut visit: impl FnMut(&Index, Step<'_>)) {
         let Some(index) = self.index() else { return };
         for slot in 0..index.geometry.slots {
-            let Some(segment) = self.segment(index, slot) else { continue };
+            let number = index.table().number(slot);
+            let Some(segment) = self.segment(index, slot) else {
+                if number != 0 && index.table().number(slot) == number {
+                    visit(index, Step::Unreadable(slot, number));
+                }
+                continue;
+            };
             let now = self.options.clock.now_ms();
             let whole = segment.walk(|offset, head| {
                 if !head.expired(now) {
                     let place = Place { slot, offset };
                     let (segment, head) = (segment.clone(), Arc::new(head));
-                    visit(Some(Found { segments: self, index, segment, head, place }), true);
+                    let found = Found { segments: self, index, segment, head, place };
+                    visit(index, Step::Record(found));
                 }
             });
             let there = index.table().number(slot) == segment.number;
-            visit(None, whole || !there);
+            visit(index, Step::End(slot, &segment, whole || !there));
         }
     }
 
@@ -134,9 +127,7 @@ impl Segments {
     /// many are.
     pub fn prune(&self, to: Option<u64>) -> Result<u64> {
         self.end_writing();
-        let Some(mut turn) = self.turn()? else {
-            return Err(crate::Error::Busy { path: self.path().to_owned() });
-        };
+        let mut turn = self.own_turn()?;
         turn.seal_orphans();
         turn.drop_dead();
         if let Some(to) = to {
@@ -145,13 +136,22 @@ impl Segments {
         Ok(turn.used())
     }
 
+    /// Evicts what was put before a time, in milliseconds since 1970, by whole segments: those
+    /// that nothing was written to since. What is pinned stays, and what was moved because it is
+    /// used counts as put when it was moved. Answers how many bytes are used.
+    pub fn prune_older(&self, than_ms: u64) -> Result<u64> {
+        self.end_writing();
+        let mut turn = self.own_turn()?;
+        turn.seal_orphans();
+        turn.drop_older(than_ms)?;
+        Ok(turn.used())
+    }
+
     /// Evicts everything but what is pinned and what other processes are writing to. Answers how
     /// many bytes are still used.
     pub fn clear(&self) -> Result<u64> {
         self.end_writing();
-        let Some(mut turn) = self.turn()? else {
-            return Err(crate::Error::Busy { path: self.path().to_owned() });
-        };
+        let mut turn = self.own_turn()?;
         turn.shrink(0)?;
         Ok(turn.used())
     }
@@ -164,9 +164,7 @@ impl Segments {
 
     /// Has the parts of a name stay when others are evicted, or no longer.
     pub fn pin(&self, name: [u8; 16], pinned: bool) -> Result<()> {
-        let Some(mut turn) = self.turn()? else {
-            return Err(crate::Error::Busy { path: self.path().to_owned() });
-        };
+        let mut turn = self.own_turn()?;
         let mut names = pins::load(&self.folder);
         let changed = if pinned { names.insert(name) } else { names.remove(&name) };
         if !changed {
@@ -190,9 +188,7 @@ impl Segments {
     pub fn set_limit(&self, bytes: u64) -> Result<()> {
         let options = self.options.clone().limit(bytes);
         options.validate()?;
-        let Some(mut turn) = self.turn()? else {
-            return Err(crate::Error::Busy { path: self.path().to_owned() });
-        };
+        let mut turn = self.own_turn()?;
         turn.settings.limit = bytes;
         turn.index.set_settings(turn.settings);
         turn.room(0, true)?;

@@ -58,6 +58,11 @@ impl Segments {
         self.turn_with(self.lock_alone(), self.options.patience)
     }
 
+    /// Waits for a turn; an error if another process had it for too long.
+    pub(crate) fn own_turn(&self) -> Result<Turn<'_>> {
+        self.turn()?.ok_or_else(|| Error::Busy { path: self.path().to_owned() })
+    }
+
     pub(crate) fn turn_with<'a>(
         &'a self,
         mut alone: MutexGuard<'a, Alone>,
@@ -96,9 +101,7 @@ impl Segments {
         if same {
             return Ok(());
         }
-        let Some(mut turn) = self.turn()? else {
-            return Err(Error::Busy { path: self.path().to_owned() });
-        };
+        let mut turn = self.own_turn()?;
         turn.settings = self.wanted(Some(turn.settings));
         turn.index.set_settings(turn.settings);
         turn.room(0, true)?;

@@ -65,6 +65,12 @@ impl Tls {
         Ok(Self(Arc::new(config.map_err(refuse(cert))?)))
     }
 
+    /// The same for servers of other protocols.
+    #[must_use]
+    pub fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.0)
+    }
+
     /// A session of a new connection.
     pub(crate) fn session(&self) -> io::Result<Session> {
         let mut connection =

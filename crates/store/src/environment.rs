@@ -378,6 +378,11 @@ impl Environment {
     pub(crate) fn page_size(&self) -> u32 {
         self.page_size
     }
+
+    /// How many bytes the map has. The caller has a transaction open, so that it stays.
+    pub(crate) fn map_len(&self) -> usize {
+        self.env.info().map_size
+    }
 }
 
 fn make_folder(path: &Path, options: &Options) -> Result<()> {

@@ -52,6 +52,7 @@ mod file;
 #[cfg(test)]
 mod format_page;
 mod gate;
+mod leaves;
 mod options;
 mod own;
 mod parallel;

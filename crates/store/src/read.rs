@@ -79,6 +79,8 @@ pub struct View<'t> {
     pub(crate) txn: &'t RoTxn<'t, AnyTls>,
     pub(crate) shared: &'t Shared,
     now: &'t Cell<Option<u64>>,
+    /// Whether nothing changes what it sees: no transaction that writes.
+    pub(crate) is_fixed: bool,
 }
 
 impl fmt::Debug for View<'_> {
@@ -92,8 +94,9 @@ impl<'t> View<'t> {
         txn: &'t RoTxn<'t, AnyTls>,
         shared: &'t Shared,
         now: &'t Cell<Option<u64>>,
+        is_fixed: bool,
     ) -> Self {
-        Self { txn, shared, now }
+        Self { txn, shared, now, is_fixed }
     }
 
     /// The time that this transaction goes by, taken when it is first asked for.
@@ -203,6 +206,6 @@ pub trait Read {
 
 impl Read for ReadTxn<'_> {
     fn view(&self) -> View<'_> {
-        View::new(&self.txn, self.shared(), &self.now)
+        View::new(&self.txn, self.shared(), &self.now, true)
     }
 }

@@ -3,6 +3,8 @@
 use crate::environment::Bare;
 use crate::error::Result;
 use crate::file::corrupt;
+use crate::file::tree::RawTree;
+use crate::leaves::Leaves;
 use crate::range::Bounds;
 use crate::read::View;
 use crate::scan::Scan;
@@ -10,7 +12,7 @@ use crate::stamp::Stamp;
 use crate::store::Shared;
 use crate::table::Table;
 use heed::types::Bytes;
-use heed::{RoIter, RoRange, RoRevRange, RoTxn};
+use heed::{AnyTls, RoIter, RoRange, RoRevRange, RoTxn};
 use std::fmt;
 use std::ops::Bound;
 
@@ -19,6 +21,8 @@ pub type Row<'t> = (&'t [u8], &'t [u8]);
 
 /// A scan of fewer rows than this compares keys; a longer one looks its last row up first.
 const WORTH_A_LOOKUP: u64 = 16;
+/// After so many rows a scan that shows them to a closure goes from leaf to leaf without LMDB.
+const WORTH_LEAVES: u64 = 64;
 
 /// The rows of a scan, in order, lent from the store until the transaction ends or writes.
 ///
@@ -33,6 +37,15 @@ pub struct Rows<'t> {
     /// What happens to rows before they are handed out; nothing with whole rows of plain tables.
     filter: Filter,
     shared: &'t Shared,
+    /// Where leaves are found, if they can be.
+    tree: Option<Tree<'t>>,
+}
+
+/// A named table as a transaction sees it that reads. What other transactions see may have changed,
+/// and where the main one has its root is not known to us.
+struct Tree<'t> {
+    table: Table,
+    txn: &'t RoTxn<'t, AnyTls>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -65,6 +78,7 @@ impl<'t> Rows<'t> {
             left: scan.limit,
             filter: Filter { keys_only: scan.keys_only, now_ms },
             shared: view.shared,
+            tree: Tree::of(view, table).filter(|_| !scan.reverse && scan.limit > WORTH_LEAVES),
         };
         if let Some((start, end)) = scan.range.bounds().filter(|_| scan.limit > 0) {
             let mut bounds = (start, end);
@@ -96,15 +110,16 @@ impl<'t> Rows<'t> {
     /// after the other. Whether it had enough before the end.
     #[inline]
     pub fn visit(mut self, visit: impl FnMut(&'t [u8], &'t [u8]) -> bool) -> Result<bool> {
-        let (shared, last) = (self.shared, self.last);
-        let course = Course { left: &mut self.left, last, filter: self.filter };
+        let (shared, filter) = (self.shared, self.filter);
+        let mut course = Course { left: self.left, last: self.last, filter };
+        let tree = self.tree.take();
         match self.steps {
-            Steps::All(steps) => plain(steps, self.left, last, shared, visit),
-            Steps::Forward(steps) if self.filter == Filter::NONE => {
-                plain(steps, self.left, last, shared, visit)
+            Steps::All(steps) => course.run::<false>(steps, tree, shared, visit),
+            Steps::Forward(steps) if filter == Filter::NONE => {
+                course.run::<false>(steps, tree, shared, visit)
             }
-            Steps::Forward(steps) => course.run(steps, shared, visit),
-            Steps::Backward(steps) => course.run(steps, self.shared, visit),
+            Steps::Forward(steps) => course.run::<true>(steps, tree, shared, visit),
+            Steps::Backward(steps) => course.run::<true>(steps, None, shared, visit),
             Steps::None => Ok(false),
         }
     }
@@ -119,19 +134,20 @@ impl<'t> Rows<'t> {
             let path = self.shared.environment.path();
             return Some(Err(corrupt(path, 0, expected, "none that can be read")));
         }
+        let mut course = Course { left: self.left, last: self.last, filter: self.filter };
         let mut found = None;
-        let course = Course { left: &mut self.left, last: self.last, filter: self.filter };
-        let take = |key, value| {
+        let mut take = |key, value| {
             found = Some((key, value));
             false
         };
-        let ran = match &mut self.steps {
-            Steps::All(steps) => course.run(steps, self.shared, take),
-            Steps::Forward(steps) => course.run(steps, self.shared, take),
-            Steps::Backward(steps) => course.run(steps, self.shared, take),
+        let walked = match &mut self.steps {
+            Steps::All(steps) => course.walk::<true>(steps, u64::MAX, self.shared, &mut take),
+            Steps::Forward(steps) => course.walk::<true>(steps, u64::MAX, self.shared, &mut take),
+            Steps::Backward(steps) => course.walk::<true>(steps, u64::MAX, self.shared, &mut take),
             Steps::None => return None,
         };
-        match (ran, found) {
+        self.left = course.left;
+        match (walked, found) {
             (Err(error), _) => {
                 self.end();
                 Some(Err(error))
@@ -139,6 +155,21 @@ impl<'t> Rows<'t> {
             (Ok(_), Some(row)) => Some(Ok(row)),
             (Ok(_), None) => self.end(),
         }
+    }
+}
+
+impl<'t> Tree<'t> {
+    fn of(view: View<'t>, table: &Table) -> Option<Self> {
+        let known = view.is_fixed && !table.name().is_empty();
+        known.then(|| Self { table: table.clone(), txn: view.txn })
+    }
+
+    /// The rows after one.
+    fn leaves(&self, row: Row<'t>, shared: &Shared) -> Option<Leaves<'t>> {
+        let name = self.table.name().as_bytes();
+        let record = shared.environment.main().get(self.txn, name).ok()??;
+        let tree = RawTree::read(record).filter(|tree| tree.other_kind().is_none())?;
+        Leaves::after(row, &shared.environment, tree.root)
     }
 }
 
@@ -189,69 +220,119 @@ impl<'t> Iterator for Rows<'t> {
     }
 }
 
-/// Shows rows of a plain table to a closure, as they lie there.
-#[inline(always)]
-fn plain<'t>(
-    steps: impl Iterator<Item = heed::Result<Row<'t>>>,
-    mut left: u64,
-    last: usize,
-    shared: &Shared,
-    mut visit: impl FnMut(&'t [u8], &'t [u8]) -> bool,
-) -> Result<bool> {
-    if left == 0 {
-        return Ok(false);
-    }
-    for row in steps {
-        let (key, value) = row.map_err(|e| shared.environment.error("scan", e))?;
-        if !visit(key, value) {
-            return Ok(true);
-        }
-        left -= 1;
-        if left == 0 || key.as_ptr().addr() == last {
-            break;
-        }
-    }
-    Ok(false)
-}
-
 /// What is left to do of a scan.
-struct Course<'s> {
-    left: &'s mut u64,
+struct Course {
+    left: u64,
     last: usize,
     filter: Filter,
 }
 
-impl Course<'_> {
-    /// Shows rows to a closure until it has enough of them. Whether it has.
+/// Where a walk ended.
+enum Walked<'t> {
+    /// The closure had enough.
+    Enough,
+    /// There are no more rows.
+    Ended,
+    /// Here, after as many as were to be walked.
+    At(Row<'t>),
+}
+
+impl Course {
+    /// Shows rows to a closure until it has enough of them. Whether it has. `FILTERED` is false
+    /// where the filter does nothing.
     #[inline(always)]
-    fn run<'t>(
-        self,
+    fn run<'t, const FILTERED: bool>(
+        &mut self,
         mut steps: impl Iterator<Item = heed::Result<Row<'t>>>,
+        tree: Option<Tree<'t>>,
         shared: &Shared,
         mut visit: impl FnMut(&'t [u8], &'t [u8]) -> bool,
     ) -> Result<bool> {
-        let Filter { keys_only, now_ms } = self.filter;
-        while *self.left > 0 {
-            let (key, mut value) = match steps.next() {
+        if let Some(tree) = tree {
+            let walked = self.walk::<FILTERED>(&mut steps, WORTH_LEAVES, shared, &mut visit)?;
+            let Walked::At(row) = walked else { return Ok(matches!(walked, Walked::Enough)) };
+            if let Some(leaves) = tree.leaves(row, shared) {
+                let mut enough = false;
+                leaves.visit(&shared.environment, |key, value| {
+                    let shown = self.show::<FILTERED>(key, value, &mut visit)?;
+                    enough = matches!(shown, Shown::Enough);
+                    Ok(matches!(shown, Shown::GoOn))
+                })?;
+                return Ok(enough);
+            }
+        }
+        let walked = self.walk::<FILTERED>(&mut steps, u64::MAX, shared, &mut visit)?;
+        Ok(matches!(walked, Walked::Enough))
+    }
+
+    /// Walks so many steps, showing rows to a closure.
+    #[inline(always)]
+    fn walk<'t, const FILTERED: bool>(
+        &mut self,
+        steps: &mut impl Iterator<Item = heed::Result<Row<'t>>>,
+        most: u64,
+        shared: &Shared,
+        visit: &mut impl FnMut(&'t [u8], &'t [u8]) -> bool,
+    ) -> Result<Walked<'t>> {
+        let mut walked = 0;
+        while self.left > 0 {
+            let (key, value) = match steps.next() {
                 Some(Ok(row)) => row,
                 Some(Err(error)) => return Err(shared.environment.error("scan", error)),
                 None => break,
             };
-            let is_last = key.as_ptr().addr() == self.last;
-            if let Some(now_ms) = now_ms {
-                match live(value, now_ms)? {
-                    Some(found) => value = found,
-                    None if is_last => break,
-                    None => continue,
-                }
+            match self.show::<FILTERED>(key, value, visit)? {
+                Shown::Enough => return Ok(Walked::Enough),
+                Shown::Last => break,
+                Shown::GoOn => {}
             }
-            *self.left = if is_last { 0 } else { *self.left - 1 };
-            if !visit(key, if keys_only { &[] } else { value }) {
-                return Ok(true);
+            walked += 1;
+            if walked == most {
+                return Ok(Walked::At((key, value)));
             }
         }
-        Ok(false)
+        Ok(Walked::Ended)
     }
+
+    /// Shows a row to a closure, if the filter lets it pass.
+    #[inline(always)]
+    fn show<'t, const FILTERED: bool>(
+        &mut self,
+        key: &'t [u8],
+        mut value: &'t [u8],
+        visit: &mut impl FnMut(&'t [u8], &'t [u8]) -> bool,
+    ) -> Result<Shown> {
+        let is_last = key.as_ptr().addr() == self.last;
+        if FILTERED {
+            if let Some(now_ms) = self.filter.now_ms {
+                match live(value, now_ms)? {
+                    Some(found) => value = found,
+                    None => return Ok(if is_last { Shown::Last } else { Shown::GoOn }),
+                }
+            }
+            if self.filter.keys_only {
+                value = &[];
+            }
+        }
+        self.left -= 1;
+        if is_last {
+            self.left = 0;
+        }
+        Ok(match visit(key, value) {
+            false => Shown::Enough,
+            true if self.left == 0 => Shown::Last,
+            true => Shown::GoOn,
+        })
+    }
+}
+
+/// What came of showing a row.
+enum Shown {
+    /// The closure has enough.
+    Enough,
+    /// It was the last one.
+    Last,
+    GoOn,
 }
 
 /// The value of a row of a stamped table; `None` when it has expired.

@@ -327,7 +327,7 @@ fn put_stamped(
 
 impl Read for WriteTxn<'_> {
     fn view(&self) -> View<'_> {
-        View::new(&self.txn, self.shared, &self.now)
+        View::new(&self.txn, self.shared, &self.now, false)
     }
 
     fn sequence(&self) -> Result<u64> {

@@ -1,13 +1,14 @@
-"""Nuthatch: an ordered key-value store, in the process or behind a server.
+"""Nuthatch: an ordered key-value store, in the process or behind a server, and a chunk cache.
 
 ``open`` and ``connect`` answer a :class:`Store` whose calls wait; ``nuthatch.aio`` has the same for
-asyncio.
+asyncio. ``nuthatch.chunks`` keeps ranges of remote objects on local disk; ``nuthatch.fs`` is a
+filesystem for fsspec that reads through it, and ``open_url`` a file.
 """
 
 import os
 from typing import Unpack
 
-from nuthatch import aio, errors
+from nuthatch import aio, chunks, errors
 from nuthatch._native import (
     Ack,
     AsyncScan,
@@ -29,6 +30,7 @@ from nuthatch._native import (
     Table,
     TableStat,
     Transaction,
+    UrlCounts,
     Verified,
     Watch,
     Writer,
@@ -43,15 +45,19 @@ from nuthatch.errors import (
     AccessError,
     ArgumentError,
     BusyError,
+    ChangedError,
     ClosedError,
     ConditionError,
+    ConflictError,
     DamagedError,
     Error,
     FullError,
+    NotFoundError,
     UnavailableError,
     WatchError,
 )
 from nuthatch.options import ConnectOptions, OpenOptions
+from nuthatch.urls import UrlFile, open_url
 
 __all__ = [
     "AccessError",
@@ -67,14 +73,17 @@ __all__ = [
     "Batch",
     "BusyError",
     "Change",
+    "ChangedError",
     "ClosedError",
     "Compacted",
     "ConditionError",
+    "ConflictError",
     "ConnectOptions",
     "DamagedError",
     "Entry",
     "Error",
     "FullError",
+    "NotFoundError",
     "OpenOptions",
     "RowBatch",
     "Scan",
@@ -85,6 +94,8 @@ __all__ = [
     "TableStat",
     "Transaction",
     "UnavailableError",
+    "UrlCounts",
+    "UrlFile",
     "Verified",
     "Watch",
     "WatchError",
@@ -92,10 +103,12 @@ __all__ = [
     "Written",
     "__version__",
     "aio",
+    "chunks",
     "compact",
     "connect",
     "errors",
     "open",
+    "open_url",
     "verify",
 ]
 

@@ -4,18 +4,21 @@ __all__ = [
     "AccessError",
     "ArgumentError",
     "BusyError",
+    "ChangedError",
     "ClosedError",
     "ConditionError",
+    "ConflictError",
     "DamagedError",
     "Error",
     "FullError",
+    "NotFoundError",
     "UnavailableError",
     "WatchError",
 ]
 
 
 class Error(Exception):
-    """Something went wrong in a store; ``code`` says what, for programs."""
+    """Something went wrong in a store or a cache; ``code`` says what, for programs."""
 
     code: str
     """A short name, such as ``full``; the same in all languages."""
@@ -40,6 +43,10 @@ class BusyError(Error):
     """Somebody else has the store open, and must not."""
 
 
+class ChangedError(Error):
+    """A remote object changed while it was read: open it again, which reads the new one."""
+
+
 class ClosedError(Error):
     """The store was closed, or the scan, transaction or writer was."""
 
@@ -56,12 +63,20 @@ class ConditionError(Error):
         self.write = write
 
 
+class ConflictError(Error):
+    """A chunk is there with other bytes, or bytes do not have the hash that they are named by."""
+
+
 class DamagedError(Error):
     """The files are not those of a store, or damaged, or a write to the disk failed."""
 
 
 class FullError(Error):
     """The store, a queue or the memory of a server holds all that it may."""
+
+
+class NotFoundError(Error, FileNotFoundError):
+    """There is nothing at a URL."""
 
 
 class UnavailableError(Error):
@@ -73,21 +88,29 @@ class WatchError(Error):
 
 
 _BY_CODE: dict[str, type[Error]] = {
-    **dict.fromkeys(("forbidden", "read-only", "unauthenticated"), AccessError),
+    **dict.fromkeys(("denied", "forbidden", "read-only", "unauthenticated"), AccessError),
     **dict.fromkeys(
         ("argument", "length", "no-table", "options", "table", "too-long", "unordered"),
         ArgumentError,
     ),
+    **dict.fromkeys(("address", "buffer", "key", "offsets", "range", "too-large"), ArgumentError),
     **dict.fromkeys(("already-open", "in-use", "other-locks"), BusyError),
+    "changed": ChangedError,
     "closed": ClosedError,
+    "not-found": NotFoundError,
     "condition-unmet": ConditionError,
-    **dict.fromkeys(("broken", "corrupt", "decode", "not-a-store"), DamagedError),
+    **dict.fromkeys(("conflict", "content"), ConflictError),
+    **dict.fromkeys(("answer", "broken", "corrupt", "decode", "not-a-store"), DamagedError),
     **dict.fromkeys(
         ("full", "memory", "queue-full", "readers-full", "transaction-full"), FullError
     ),
-    **dict.fromkeys(("deadline", "draining", "expired", "transport"), UnavailableError),
+    **dict.fromkeys(
+        ("deadline", "draining", "expired", "transport", "unreachable"), UnavailableError
+    ),
     **dict.fromkeys(("ahead", "fell-behind", "no-changes-kept"), WatchError),
-    **dict.fromkeys(("group", "internal", "io", "lmdb", "status"), Error),
+    **dict.fromkeys(
+        ("cache", "folder", "group", "internal", "io", "lmdb", "setup", "status"), Error
+    ),
 }
 
 

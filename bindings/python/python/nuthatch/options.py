@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bounds",
+    "ChunksOptions",
     "Condition",
     "ConnectOptions",
     "OpenOptions",
@@ -129,3 +130,30 @@ class WriterOptions(TypedDict, total=False):
     """What happens to a group of which one batch fails: the others are committed, or fail too."""
     linger: float | None
     """How long a group waits to become larger, in seconds; not at all by default."""
+
+
+class ChunksOptions(TypedDict, total=False):
+    """How the folder of a chunk cache is opened."""
+
+    limit: int | None
+    """How many bytes all its files may have together, from 4 MiB on; 10 GiB unless anybody said.
+    Holds from then on for all processes."""
+    least_free: int | None
+    """How many bytes of the file system stay free; none unless anybody said. Holds from then on for
+    all processes."""
+    check: Literal["never", "once", "always"] | None
+    """How often bytes are compared with their checksum: ``once``, the default, when this process
+    first reads them."""
+    patience: float | None
+    """How long a put waits for a process that has the folder to itself, in seconds; 2 by default.
+    After that its bytes are not kept."""
+    segment_len: int | None
+    """What a process reserves, and what is evicted, at once, in bytes; by default between a
+    sixteenth and a hundredth of the limit."""
+    parts: int | None
+    """For how many chunks a new index has room; by default one for each 16 KiB of the limit."""
+    open_files: int | None
+    """How many files are held open for reading; 256 by default."""
+    guard: bool | None
+    """Whether a file that somebody truncates while it is mapped is survived, with a handler for
+    ``SIGBUS``; ``True`` by default."""

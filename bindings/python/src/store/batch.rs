@@ -1,10 +1,11 @@
 //! Batches in Python: writes that happen together or not at all.
 
 use super::bounds::range_of;
-use super::condition::{Wanted, expiry};
+use super::condition::Wanted;
 use super::data::table_of;
 use super::writes::Writes;
 use crate::octets::Octets;
+use crate::times::expiry;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
 //! Which rows: bounds, order and limits, in the words of the command line.
 
-use super::named::Named;
 use crate::failure::Failure;
+use crate::named::Named;
 use nuthatch_store::{Range, Scan};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -1,11 +1,10 @@
-//! Conditions on a key, and times of expiry, as arguments by name.
+//! Conditions on a key, as arguments by name.
 
-use super::named::{Named, duration};
 use crate::failure::Failure;
-use nuthatch_store::{Clock, Condition, SystemClock};
+use crate::named::Named;
+use nuthatch_store::Condition;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::time::Duration;
 
 /// What must hold of a key, with a value of its own.
 #[derive(Clone, Debug)]
@@ -54,31 +53,4 @@ impl Wanted {
             Self::Version(version) => Condition::Version(*version),
         }
     }
-}
-
-/// When a row expires, in milliseconds since the beginning of 1970: `ttl` seconds from now, or at
-/// `expires_at` seconds since then.
-pub(crate) fn expiry(
-    py: Python<'_>,
-    ttl: Option<f64>,
-    expires_at: Option<f64>,
-) -> PyResult<Option<u64>> {
-    let since = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    match (ttl, expires_at) {
-        (None, None) => Ok(None),
-        (Some(ttl), None) => {
-            let ttl_ms = since(duration("ttl", ttl)?);
-            Ok(Some(SystemClock.now_ms().saturating_add(ttl_ms)))
-        }
-        (None, Some(at)) => Ok(Some(since(duration("expires_at", at)?))),
-        (Some(_), Some(_)) => {
-            let message = "expected one of ttl and expires_at, found both";
-            Err(Failure::argument(message).raise(py))
-        }
-    }
-}
-
-/// Milliseconds since the beginning of 1970, as Python's `time.time()` counts.
-pub(crate) fn unix_seconds(expires_at_ms: Option<u64>) -> Option<f64> {
-    expires_at_ms.map(|ms| ms as f64 / 1000.0)
 }

@@ -2,7 +2,7 @@
 
 use super::batch::Batch;
 use super::bounds::{Wanted, range_of};
-use super::condition::{Wanted as Condition, expiry};
+use super::condition::Wanted as Condition;
 use super::engine::Engine;
 use super::figures::Written;
 use super::opening::durability_of;
@@ -12,6 +12,7 @@ use super::txn::keys_of;
 use super::{snapshot, transaction, watch, writer};
 use crate::failure::Failure;
 use crate::octets::{Octets, Value};
+use crate::times::expiry;
 use crate::work::{Face, Work};
 use nuthatch_store::{Kind, Parallel};
 use pyo3::IntoPyObjectExt;

@@ -1,5 +1,6 @@
 //! What stores answer: plain objects with fields.
 
+use crate::shown::shown;
 use nuthatch_store::Written as StoreWritten;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
@@ -126,18 +127,6 @@ pub(crate) struct Compacted {
     after_bytes: u64,
 }
 
-/// Objects with fields show them, as Python does.
-macro_rules! shown {
-    ($($class:ident: $($field:ident)*;)*) => {$(
-        #[pymethods]
-        impl $class {
-            fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-                shown(slf.as_any(), &[$(stringify!($field)),*])
-            }
-        }
-    )*};
-}
-
 shown! {
     Written: transaction sequence deleted;
     Entry: value version expires_at;
@@ -147,12 +136,6 @@ shown! {
     TableStat: name stamped entries depth branch_pages leaf_pages overflow_pages;
     Verified: transaction pages free_pages lost_pages tables entries;
     Compacted: before_bytes after_bytes;
-}
-
-fn shown(object: &Bound<'_, PyAny>, fields: &[&str]) -> PyResult<String> {
-    let field = |name: &&str| Ok(format!("{name}={}", object.getattr(*name)?.repr()?));
-    let fields = fields.iter().map(field).collect::<PyResult<Vec<_>>>()?;
-    Ok(format!("nuthatch.{}({})", object.get_type().name()?, fields.join(", ")))
 }
 
 impl From<StoreWritten> for Written {
@@ -172,7 +155,7 @@ impl From<nuthatch_store::Change> for Change {
             table,
             key,
             value: (act == nuthatch_store::Act::Put).then_some(value),
-            expires_at: super::condition::unix_seconds(change.expires_at_ms),
+            expires_at: crate::times::unix_seconds(change.expires_at_ms),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! A store in this process.
 
-use super::condition::unix_seconds;
 use super::figures::{Entry, Stat, TableStat, Verified};
 use super::held::{Held, Holders};
 use super::tables::{DEFAULT, TableRef};
@@ -8,6 +7,7 @@ use super::writes::Writes;
 use crate::failure::{Failure, Outcome};
 use crate::octets::Value;
 use crate::runtime::generation;
+use crate::times::unix_seconds;
 use crate::work::Work;
 use nuthatch_store::{
     BatchOptions, BatchWriter, Durability, Kind, Options, Range, Read, Store, Written,

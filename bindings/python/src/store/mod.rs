@@ -7,14 +7,12 @@
 
 mod batch;
 mod bounds;
-mod buffer;
 mod condition;
 mod data;
 mod engine;
 mod figures;
 mod held;
 mod local;
-mod named;
 mod opening;
 mod reading;
 mod remote;

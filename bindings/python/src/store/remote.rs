@@ -1,13 +1,14 @@
 //! A store behind a server.
 
 use super::bounds::Wanted;
-use super::condition::{Wanted as Condition, unix_seconds};
+use super::condition::Wanted as Condition;
 use super::figures::{Entry, Stat};
 use super::local::Local;
 use super::tables::TableRef;
 use super::writes::Writes;
 use crate::failure::{Failure, Outcome};
 use crate::octets::Value;
+use crate::times::unix_seconds;
 use crate::work::Work;
 use nuthatch_rpc::{Client, ClientOptions};
 use nuthatch_store::{Kind, Range, Written};

@@ -1,8 +1,8 @@
 //! Batches of rows in Python: lent by the store, or copied.
 
 use super::bounds::Wanted;
-use super::buffer::Octets;
 use super::held::Held;
+use crate::buffer::{Octets, Shown};
 use crate::failure::Outcome;
 use nuthatch_store::{Read, Row, Table};
 use pyo3::exceptions::PyIndexError;
@@ -76,6 +76,20 @@ pub(crate) enum Kept {
     Copied(Arc<CopiedRows>),
     /// As a server sent them.
     Sent(Arc<nuthatch_rpc::RowBatch>),
+}
+
+/// A key or a value of a batch that Python looks at.
+struct Shows {
+    kept: Kept,
+    row: usize,
+    of_value: bool,
+}
+
+impl Shown for Shows {
+    fn bytes(&self) -> Option<&[u8]> {
+        let (key, value) = self.kept.row(self.row)?;
+        Some(if self.of_value { value } else { key })
+    }
 }
 
 impl Kept {
@@ -212,14 +226,14 @@ impl RowBatch {
     /// scan of a store in this process: let it go soon.
     fn key_view<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Bound<'py, PyMemoryView>> {
         let (kept, at) = self.at(index)?;
-        Octets::view(py, kept, at, false)
+        Octets::view(py, Shows { kept, row: at, of_value: false })
     }
 
     /// A value without a copy. The view keeps the rows where they are, and so the transaction of a
     /// scan of a store in this process: let it go soon.
     fn value_view<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Bound<'py, PyMemoryView>> {
         let (kept, at) = self.at(index)?;
-        Octets::view(py, kept, at, true)
+        Octets::view(py, Shows { kept, row: at, of_value: true })
     }
 
     /// Copies the rows, if they are lent, so that the batch keeps no transaction open.

@@ -1,7 +1,7 @@
 //! Transactions in Python that write.
 
 use super::bounds::range_of;
-use super::condition::{Wanted, expiry};
+use super::condition::Wanted;
 use super::data::{AnyData, table_of};
 use super::figures::Written;
 use super::reading::Reading;
@@ -10,6 +10,7 @@ use super::txn::{AnyTxn, State};
 use super::writes::Writes;
 use crate::failure::Failure;
 use crate::octets::Octets;
+use crate::times::expiry;
 use crate::work::{Face, Work};
 use nuthatch_store::Durability;
 use pyo3::prelude::*;

@@ -292,7 +292,7 @@ impl Watch {
         let Some(seconds) = timeout else {
             return Ok(state.deliver(state.next().wait(py)?));
         };
-        let (limit, next) = (super::named::duration("timeout", seconds)?, state.next().outcome());
+        let (limit, next) = (crate::times::duration("timeout", seconds)?, state.next().outcome());
         match wait(py, async { tokio::time::timeout(limit, next).await })? {
             Ok(next) => Ok(state.deliver(next.map_err(|failure| failure.raise(py))?)),
             Err(_) => Ok(None),

@@ -1,12 +1,10 @@
 //! Batch writers in Python: writes of many tasks in groups, each acknowledged by itself.
 
 use super::batch::Batch;
-use super::condition::expiry;
 use super::data::{AnyData, table_of};
 use super::engine::Engine;
 use super::figures::Written;
 use super::held::Held;
-use super::named::Named;
 use super::opening::durability;
 use super::remote::ready;
 use super::snapshot::begun;
@@ -14,7 +12,9 @@ use super::tables::TableRef;
 use super::writes::Writes;
 use crate::event_loop;
 use crate::failure::{Failure, Outcome};
+use crate::named::Named;
 use crate::octets::Octets;
+use crate::times::expiry;
 use crate::wait::wait;
 use crate::work::{Awaited, Face, Work};
 use nuthatch_rpc::BatchWriterOptions;
@@ -434,7 +434,7 @@ impl Ack {
                 return Err(Failure::argument(message).raise(py));
             }
             AckProgress::Waiting(future) => {
-                let limit = timeout.map(|seconds| super::named::duration("timeout", seconds));
+                let limit = timeout.map(|seconds| crate::times::duration("timeout", seconds));
                 let mut waiting = Waiting { ack: self, future: Some(future) };
                 let limit = limit.transpose()?.unwrap_or(Duration::MAX);
                 let answer = poll_fn(|context| match &mut waiting.future {

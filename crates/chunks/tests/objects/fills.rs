@@ -79,3 +79,35 @@ fn a_fetch_that_is_given_up_wakes_those_who_wait() {
     }
     assert_eq!(chunks.claim(&key, from_ref(&(0..1))).mine.len(), 1, "it can be claimed again");
 }
+
+#[test]
+fn a_ticket_knows_whether_anybody_waits() {
+    let case = Case::new();
+    let chunks = case.open();
+    let key = Key::named("a").expect("a key");
+    let mut claim = chunks.claim(&key, &[0..5, 5..9]);
+    let (second, first) = (claim.mine.pop().expect("two"), claim.mine.pop().expect("two"));
+    assert_eq!((first.range(), second.range()), (0..5, 5..9), "what touches stays apart");
+    assert!(!first.is_awaited());
+    let own = first.waiting();
+    assert!(first.is_awaited() && !second.is_awaited());
+    drop(own);
+    let other = chunks.claim(&key, from_ref(&(3..4)));
+    assert!(first.is_awaited() && !second.is_awaited());
+    first.finish(Fetched::Stored);
+    assert_eq!(other.theirs.into_iter().map(nuthatch_chunks::Waiting::wait).count(), 1);
+}
+
+#[test]
+fn handles_claim_among_each_other() {
+    let case = Case::new();
+    let (one, other) = (case.open(), case.open());
+    let key = Key::named("a").expect("a key");
+    let claimed = one.claim_among_processes(&key, 0..10).expect("a claim").expect("nobody has it");
+    assert!(other.claim_among_processes(&key, 9..20).expect("a claim").is_none());
+    assert!(other.claim_among_processes(&key, 10..20).expect("a claim").is_some());
+    let elsewhere = Key::named("b").expect("a key");
+    assert!(other.claim_among_processes(&elsewhere, 0..10).expect("a claim").is_some());
+    drop(claimed);
+    assert!(other.claim_among_processes(&key, 0..u64::MAX).expect("a claim").is_some());
+}

@@ -6,6 +6,7 @@ mod fills;
 mod model;
 mod puts;
 mod ranges;
+mod survey;
 #[cfg(feature = "async")]
 mod tasks;
 mod threads;

@@ -2,10 +2,12 @@
 
 mod bench;
 mod build;
+mod chunks;
 mod completions;
 mod dump;
 mod get;
 mod info;
+mod listening;
 mod serve;
 mod store;
 mod top;
@@ -20,6 +22,8 @@ pub(crate) enum Answer {
     Whole,
     /// All but some keys, which are not there.
     KeysMissing,
+    /// All, and found something damaged that can be had again.
+    Damaged,
 }
 
 /// Why a command did not do what was asked for.
@@ -44,6 +48,18 @@ impl From<nuthatch_store::Error> for Failure {
     }
 }
 
+impl From<nuthatch_chunks::Error> for Failure {
+    fn from(error: nuthatch_chunks::Error) -> Self {
+        Self::Error(error.to_string())
+    }
+}
+
+impl From<nuthatch_origins::Error> for Failure {
+    fn from(error: nuthatch_origins::Error) -> Self {
+        Self::Error(error.to_string())
+    }
+}
+
 impl From<input::Error> for Failure {
     fn from(error: input::Error) -> Self {
         match error {
@@ -55,8 +71,8 @@ impl From<input::Error> for Failure {
 
 const ABOUT: &str = "\
 Nuthatch makes and reads snapshots: immutable files of typed keys and values, mapped into memory \
-by any number of processes and read in place. It serves a cache to clients of Redis, and works on \
-ordered stores.";
+by any number of processes and read in place. It serves a cache to clients of Redis, works on \
+ordered stores, and keeps parts of remote objects on local disk.";
 
 const NOTES: &str = "\
 Examples:
@@ -66,11 +82,13 @@ Examples:
   nuthatch serve --memory 4GiB                a cache server for clients of Redis
   nuthatch top                                the server, watched live
   nuthatch store scan db --prefix user:       rows of an ordered store
+  nuthatch chunks get https://host/file       a remote object, from local disk the second time
   nuthatch build --help                       the manual page of a command
 
 Exit status:
   0  all went well
-  1  a key is missing, the others are printed; or a condition does not hold
+  1  a key is missing, the others are printed; or a condition does not hold; or chunks of a cache
+     were damaged, which are fetched again
   2  the command line is wrong
   3  anything else: a file is missing, damaged, or not what it should be
 
@@ -81,7 +99,7 @@ Errors go to stderr as \"nuthatch: file:line:column: expected ..., found ...\"."
 #[command(
     name = "nuthatch",
     version,
-    about = "Typed key-value files, a cache server, and ordered stores",
+    about = "Typed key-value files, a cache server, ordered stores, and a cache of remote objects",
     long_about = ABOUT,
     after_long_help = NOTES,
     arg_required_else_help = true,
@@ -103,6 +121,7 @@ enum Command {
     Serve(serve::Serve),
     Top(top::Top),
     Store(store::Store),
+    Chunks(chunks::Chunks),
     Bench(bench::Bench),
     Completions(completions::Completions),
 }
@@ -122,6 +141,7 @@ impl Cli {
             Command::Serve(serve) => serve.run(),
             Command::Top(top) => top.run(),
             Command::Store(store) => store.run(),
+            Command::Chunks(chunks) => chunks.run(),
             Command::Bench(bench) => bench.run(),
             Command::Completions(completions) => completions.run(),
         }

@@ -30,6 +30,7 @@ use clap::Args;
 use configuration::Configuration;
 use data_dir::DataDir;
 use environment::Environment;
+pub(crate) use exact::parse_duration;
 use flags::Flags;
 use kind::Kind;
 use layers::Loaded;

@@ -2,7 +2,7 @@
 
 use crate::folder::Folder;
 
-const COMMANDS: [&[&str]; 28] = [
+const COMMANDS: [&[&str]; 39] = [
     &[],
     &["build"],
     &["get"],
@@ -25,6 +25,17 @@ const COMMANDS: [&[&str]; 28] = [
     &["store", "verify"],
     &["store", "watch"],
     &["store", "serve"],
+    &["chunks"],
+    &["chunks", "get"],
+    &["chunks", "serve"],
+    &["chunks", "stat"],
+    &["chunks", "list"],
+    &["chunks", "verify"],
+    &["chunks", "prune"],
+    &["chunks", "clear"],
+    &["chunks", "pin"],
+    &["chunks", "unpin"],
+    &["chunks", "remove"],
     &["bench"],
     &["bench", "snapshot"],
     &["bench", "eviction"],
@@ -53,8 +64,9 @@ fn manual_pages_have_examples_and_exit_statuses() {
     let folder = Folder::new();
     let pages = ["build", "get", "dump", "info", "verify", "serve", "top", "store"];
     let pages = pages.map(|command| vec![command]).into_iter();
-    let of_store = COMMANDS.into_iter().filter(|command| command.first() == Some(&"store"));
-    for command in pages.chain(of_store.map(<[_]>::to_vec)) {
+    let families = [Some(&"store"), Some(&"chunks")];
+    let of_families = COMMANDS.into_iter().filter(|command| families.contains(&command.first()));
+    for command in pages.chain(of_families.map(<[_]>::to_vec)) {
         let page = folder.run(&[&command[..], &["--help"]].concat()).stdout;
         let command = command.join(" ");
         for part in ["Examples:", "Exit status:", &format!("  nuthatch {command} ")] {

@@ -1,6 +1,7 @@
 //! The command as users run it: arguments, output, messages and exit statuses.
 
 mod build;
+mod chunks;
 mod duplicates;
 mod eviction;
 mod fill;

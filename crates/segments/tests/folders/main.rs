@@ -1,5 +1,6 @@
 //! Folders of segments: what is put is found, the limit holds, nothing wrong is read.
 
+mod claims;
 mod damage;
 mod eviction;
 mod puts;

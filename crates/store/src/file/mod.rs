@@ -15,7 +15,8 @@ use std::path::Path;
 pub(crate) const DATA: &str = "data.mdb";
 
 /// Two bytes at an offset; zero beyond the end, which no caller asks for.
-fn u16_at(bytes: &[u8], at: usize) -> u16 {
+#[inline]
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
     bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |chunk| u16::from_le_bytes(*chunk))
 }
 

@@ -1,6 +1,7 @@
 //! Scans by the batch: driven by the caller, as streams, and by several threads.
 
 mod batches;
+mod leaves;
 mod parallel;
 mod streams;
 #[path = "../waiting/mod.rs"]

@@ -9,6 +9,9 @@ use std::ffi::OsString;
 /// The variable that names the configuration file.
 pub(crate) const FILE: &str = "NUTHATCH_CONFIG";
 
+/// Variables that are meant for `nuthatch chunks`.
+const CHUNKS: [&str; 2] = ["NUTHATCH_CACHE", "NUTHATCH_ORIGIN"];
+
 /// What the environment says.
 #[derive(Debug, Default)]
 pub(crate) struct Environment {
@@ -35,7 +38,9 @@ impl Environment {
                 read.file = Some(value?);
             } else if let Some(setting) = settings().find(|one| one.variable() == name) {
                 read.given.push((setting.name, given(setting, value?)));
-            } else if !is_of_kubernetes(name, value.as_deref().unwrap_or_default()) {
+            } else if !CHUNKS.contains(&name)
+                && !is_of_kubernetes(name, value.as_deref().unwrap_or_default())
+            {
                 read.warnings.push(unknown(name));
             }
         }

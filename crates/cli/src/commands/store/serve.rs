@@ -1,22 +1,21 @@
 //! `nuthatch store serve`: a store for clients of gRPC.
 
-use crate::commands::serve::{metrics_at, open_to_all, read_text};
+use crate::commands::listening::{
+    Stopping, TlsArguments, Watched, address, not_started, warn_if_open,
+};
+use crate::commands::serve::{metrics_at, read_text};
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, parse_size};
-use crate::logs;
-use crate::streams::{Stdout, tell};
+use crate::streams::Stdout;
 use clap::{Args, ValueEnum};
 use nuthatch_rpc::{Counts, Options, Server, ServerTls, Tokens};
 use nuthatch_server::Address;
 use nuthatch_server::admin::{Admin, Format, Told};
 use nuthatch_store::{Durability, Options as StoreOptions, Store};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use std::fmt::Write;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 /// Bytes that a file of tokens may have.
@@ -67,17 +66,8 @@ pub(super) struct Serve {
     access: Access,
     #[command(flatten)]
     limits: Limits,
-    /// Where to tell what is counted, over HTTP: host:port or unix:PATH. Can be given several times
-    ///
-    /// Prometheus finds it at /metrics. Without TLS and without a password.
-    #[arg(long, value_name = "ADDR", help_heading = "Access")]
-    admin: Vec<Address>,
-    /// What is logged to standard error: error, warn, info, debug, trace or off
-    #[arg(long, value_name = "FILTER", default_value = "warn", help_heading = "Logs")]
-    log: String,
-    /// Log one JSON object a line
-    #[arg(long, help_heading = "Logs")]
-    log_json: bool,
+    #[command(flatten)]
+    watched: Watched,
 }
 
 /// What a commit waits for.
@@ -97,15 +87,8 @@ struct Access {
     /// Where to listen, as host:port; port 0 is any free one. Can be given several times
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7380", value_parser = address)]
     listen: Vec<SocketAddr>,
-    /// The server's certificate in PEM, with those that lead to one that clients trust
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    tls_cert: Option<PathBuf>,
-    /// Its private key in PEM
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    tls_key: Option<PathBuf>,
-    /// Certificates of whoever signs those of clients, which must have one then
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    tls_client_ca: Option<PathBuf>,
+    #[command(flatten)]
+    tls: TlsArguments,
     /// A file with the tokens that clients must show
     #[arg(long, value_name = "FILE")]
     tokens: Option<String>,
@@ -164,37 +147,27 @@ impl Serve {
         if let Some(problem) = options.problem() {
             return Err(Failure::Usage(format!("--listen {problem}; --insecure allows it")));
         }
-        let exposed = self.admin.iter().find(|address| !address.is_local());
-        if let Some(address) = exposed.filter(|_| !self.access.insecure) {
-            let problem = "anybody who reaches it could read what is counted; --insecure allows it";
-            return Err(Failure::Usage(format!("--admin {address}: {problem}")));
-        }
-        let format = if self.log_json { logs::Format::Json } else { logs::Format::Text };
-        let _logs = logs::start(&self.log, format)?;
+        self.watched.check(self.access.insecure)?;
+        let _logs = self.watched.start_logs()?;
         let store = StoreOptions::new().create(self.create).read_only(self.read_only);
         let store = Store::open(&self.path, &store.durability(self.durability.into()))?;
         if let Some(keep) = self.keep_changes {
             keep_changes(&store, keep)?;
         }
-        // Before anybody can connect, so that no signal finds us unprepared.
-        let signals = Signals::new([SIGINT, SIGTERM]);
-        let mut signals = signals.map_err(|error| Failure::Error(error.to_string()))?;
+        let stopping = Stopping::new()?;
         let server = Server::start(store, &options).map_err(not_started)?;
         let told: Arc<dyn Told> = Arc::new(Counted(server.counts()));
-        let (_admin, admin) = Admin::open(&self.admin, &told).map_err(not_started)?;
+        let (_admin, admin) = Admin::open(&self.watched.admin, &told).map_err(not_started)?;
         self.greet(&server, &admin)?;
         let stopper = server.stopper();
-        thread::spawn(move || {
-            if signals.forever().next().is_some() {
-                stopper.stop();
-            }
-        });
+        stopping.then(move || stopper.stop());
         server.wait().map_err(not_started)?;
         Ok(Answer::Whole)
     }
 
     fn options(&self) -> Result<Options, Failure> {
-        let Access { listen, tls_cert, tls_key, tls_client_ca, tokens, insecure } = &self.access;
+        let Access { listen, tls, tokens, insecure } = &self.access;
+        let TlsArguments { cert, key, client_ca } = tls;
         let Limits { memory, message, connections, streams, threads, .. } = &self.limits;
         let Limits { idle_ms, longest_ms, drain_ms, .. } = &self.limits;
         let mut options = Options::new(listen.clone())
@@ -210,8 +183,8 @@ impl Serve {
         if let Some(threads) = threads {
             options = options.threads(usize::from(*threads));
         }
-        if let (Some(cert), Some(key)) = (tls_cert, tls_key) {
-            options = options.tls(server_tls(cert, key, tls_client_ca.as_deref())?);
+        if let (Some(cert), Some(key)) = (cert, key) {
+            options = options.tls(server_tls(cert, key, client_ca.as_deref())?);
         }
         if let Some(file) = tokens {
             options = options.tokens(read_tokens(file)?);
@@ -220,7 +193,7 @@ impl Serve {
     }
 
     fn greet(&self, server: &Server, admin: &[Address]) -> Result<(), Failure> {
-        let scheme = if self.access.tls_cert.is_some() { "grpcs" } else { "grpc" };
+        let scheme = if self.access.tls.cert.is_some() { "grpcs" } else { "grpc" };
         let mut text = String::new();
         for address in server.addresses() {
             // Writing to a string cannot fail.
@@ -262,21 +235,4 @@ impl From<Level> for Durability {
             Level::None => Self::None,
         }
     }
-}
-
-fn address(text: &str) -> Result<SocketAddr, String> {
-    let expected = "expected host:port";
-    let mut found = text.to_socket_addrs().map_err(|error| format!("{expected}: {error}"))?;
-    found.next().ok_or_else(|| expected.to_owned())
-}
-
-fn warn_if_open(secret: &Path) {
-    if let Some(warning) = open_to_all(secret) {
-        tell(format_args!("warning: {warning}"));
-    }
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
-fn not_started(error: std::io::Error) -> Failure {
-    Failure::Error(error.to_string())
 }

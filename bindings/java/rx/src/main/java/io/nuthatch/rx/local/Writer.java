@@ -39,7 +39,14 @@ final class Writer {
 
   /** Submits a batch when that is subscribed to; waits there while the queue has no room. */
   Single<Written> write(Batch batch) {
-    return Single.create(emitter -> submit(batch, emitter));
+    return Single.create(emitter -> {
+      try {
+        submit(batch, emitter);
+      } catch (StoreException thrown) {
+        // Whoever no longer waits is not told, as of a batch that fails later.
+        emitter.tryOnError(thrown);
+      }
+    });
   }
 
   private void submit(Batch batch, SingleEmitter<Written> emitter) {

@@ -1,6 +1,7 @@
 //! Arguments by name, where several calls take the same ones.
 
 use crate::octets::Octets;
+use crate::times::duration;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -73,12 +74,4 @@ impl<'py> Named<'py> {
         }
         Ok(found.filter(|given| !given.is_none()))
     }
-}
-
-/// A time in seconds, which is none before now and not endless.
-pub(crate) fn duration(name: &str, seconds: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(seconds).map_err(|_| {
-        let message = format!("{name}: expected seconds, found {seconds}");
-        PyValueError::new_err(message)
-    })
 }

@@ -1,0 +1,37 @@
+"""Folders of chunk caches: one for each user, open once in a process."""
+
+import os
+import weakref
+from pathlib import Path
+
+from nuthatch._native import Chunks
+
+__all__ = ["default_folder", "open_folder"]
+
+# Folders that are open, by path.
+_OPEN: weakref.WeakValueDictionary[str, Chunks] = weakref.WeakValueDictionary()
+
+
+def default_folder() -> Path:
+    """Tell the folder of this user's cache, which the command has, too."""
+    if folder := os.environ.get("NUTHATCH_CACHE"):
+        return Path(folder)
+    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(caches) / "nuthatch" / "chunks"
+
+
+def open_folder(
+    folder: str | os.PathLike[str] | Chunks | None = None, limit: int | None = None
+) -> Chunks:
+    """Open a folder once for all who use it in this process, so that gaps are fetched once."""
+    if isinstance(folder, Chunks):
+        return folder
+    path = Path(folder) if folder else default_folder()
+    path.mkdir(parents=True, exist_ok=True)
+    name = str(path.resolve())
+    chunks = _OPEN.get(name)
+    if chunks is None:
+        return _OPEN.setdefault(name, Chunks(path, limit=limit))
+    if limit is not None and limit != chunks.stat().limit:
+        chunks.set_limit(limit)
+    return chunks

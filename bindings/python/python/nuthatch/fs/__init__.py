@@ -1,0 +1,12 @@
+"""A filesystem for fsspec that reads through the chunk cache.
+
+``NuthatchCache`` wraps any other filesystem. It is also there as the protocol ``nuthatch``, alone
+(``nuthatch://https://host/file``) and before others (``nuthatch::s3://bucket/key``). It needs
+``fsspec``: ``pip install nuthatch[fsspec]``.
+"""
+
+from nuthatch.fs.files import CachedFile
+from nuthatch.fs.filesystem import NuthatchCache
+from nuthatch.fs.origins import Counts
+
+__all__ = ["CachedFile", "Counts", "NuthatchCache"]

@@ -1,0 +1,61 @@
+"""What objects are called in the cache: the same in all processes, and without secrets."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Any
+
+from nuthatch._native import _plain_address
+
+# Options of filesystems that say which server or archive it is. Keys and tokens are none of them.
+_PLACES = (
+    "account_host",
+    "account_name",
+    "base_url",
+    "bucket",
+    "endpoint",
+    "endpoint_url",
+    "fo",
+    "host",
+    "org",
+    "port",
+    "project",
+    "ref",
+    "repo",
+    "repo_id",
+    "revision",
+    "sha",
+    "share_name",
+    "target_protocol",
+    "url",
+    "username",
+)
+
+
+def address_of(target: Any, path: str) -> str:
+    """Tell where an object of a filesystem is."""
+    url = str(target.unstrip_protocol(path))
+    if url.startswith(("http://", "https://")):
+        return plain_address(url)
+    options = {**target.storage_options}
+    options.update(options.pop("client_kwargs", None) or {})
+    places = [f"{name}={_named(options[name])}" for name in _PLACES if options.get(name)]
+    # Some protocols have a user and a password before the host.
+    url = re.sub(r"^([a-z0-9+.-]+://)[^/@]*:[^/@]*@", r"\1", url)
+    return " ".join([url, *places])
+
+
+def _named(place: object) -> str:
+    """Name a place; a file that is open is one that nobody else has."""
+    if isinstance(place, str) and place.startswith(("http://", "https://")):
+        return plain_address(place)
+    return str(place) if isinstance(place, str | int) else uuid.uuid4().hex
+
+
+def plain_address(url: str) -> str:
+    """Tell the address of a URL without user, password and signatures.
+
+    What else is in its query stays as a hash, since a token may be there under any name.
+    """
+    return _plain_address(url)

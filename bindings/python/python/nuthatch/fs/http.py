@@ -1,0 +1,109 @@
+"""Ranges over HTTP, each of which is looked at before its bytes are believed.
+
+fsspec's own calls answer bytes alone. Here the answer's tag, its range and its length are compared
+with those of the version that was opened, so no other request is needed to tell them apart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections.abc import Callable
+from typing import Any
+
+from nuthatch.errors import ChangedError
+from nuthatch.fs.addresses import plain_address
+from nuthatch.fs.versions import Version
+
+# How often a request is repeated that failed in passing, and the first pause, in seconds.
+_RETRIES = 4
+_PAUSE = 0.1
+_PASSING = frozenset((408, 425, 429, 500, 502, 503, 504))
+
+
+class _PassingError(OSError):
+    """Something that may be over soon."""
+
+
+async def fetch(
+    target: Any,
+    url: str,
+    version: Version,
+    start: int,
+    end: int,
+    count: Callable[[int, int], None],
+) -> bytes:
+    """Fetch a range of one version."""
+    import aiohttp
+
+    for attempt in range(_RETRIES + 1):
+        try:
+            data = await _fetch_once(target, url, version, start, end)
+        except (TimeoutError, aiohttp.ClientError, _PassingError) as error:
+            count(1, 0)
+            if attempt == _RETRIES:
+                # The error of aiohttp may have the URL with all that is in it.
+                reason = str(error) if isinstance(error, _PassingError) else type(error).__name__
+                raise OSError(f"{plain_address(url)}: no answer to be had: {reason}") from None
+            await asyncio.sleep(_PAUSE * 2**attempt * random.uniform(0.5, 1.0))
+        else:
+            count(1, len(data))
+            return data
+    raise AssertionError("the last attempt answers or raises")
+
+
+async def _fetch_once(target: Any, url: str, version: Version, start: int, end: int) -> bytes:
+    options = dict(target.kwargs)
+    headers = {**options.pop("headers", {}), "Range": f"bytes={start}-{end - 1}"}
+    headers["Accept-Encoding"] = "identity"
+    session = await target.set_session()
+    async with session.get(target.encode_url(url), headers=headers, **options) as answer:
+        _check(url, version, start, end, answer)
+        if answer.status == 206:
+            found: bytes = await answer.read()
+        else:
+            found = (await _beginning(answer, end))[start:]
+    if len(found) != end - start:
+        raise _PassingError(f"expected {end - start} bytes, found {len(found)}")
+    return found
+
+
+async def _beginning(answer: Any, end: int) -> bytes:
+    """Read an answer that has all of the object up to a byte."""
+    data = bytearray()
+    async for piece in answer.content.iter_chunked(1 << 20):
+        data += piece
+        if len(data) >= end:
+            break
+    return bytes(data[:end])
+
+
+def _check(url: str, version: Version, start: int, end: int, answer: Any) -> None:
+    """See whether an answer is one with this range, or with all, of this version."""
+    address, status = plain_address(url), answer.status
+    if status in (404, 410):
+        raise FileNotFoundError(address)
+    if status in _PASSING:
+        raise _PassingError(f"status {status}")
+    if status in (401, 403, 407):
+        raise PermissionError(f"{address}: not allowed: status {status}")
+    if status not in (200, 206, 412, 416):
+        raise OSError(f"{address}: the origin answered {status}")
+    named, of = ("ETag", version.etag) if version.etag else ("Last-Modified", version.modified)
+    is_ = answer.headers.get(named)
+    total = None
+    if status == 206:
+        found = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+|\*)", answer.headers.get("Content-Range", ""))
+        total = found and found[3]
+        if is_ == of and (found is None or (int(found[1]), int(found[2])) != (start, end - 1)):
+            raise OSError(f"{address}: expected bytes {start} to {end - 1}, found other ones")
+    elif status == 200:
+        total = answer.headers.get("Content-Length")
+    if is_ != of or status in (412, 416) or total not in (None, "*", str(version.size)):
+        what = is_ or "another one"
+        raise ChangedError(
+            f"{address}: changed while it was read: was {version.described()}, is {what}", "changed"
+        )
+    if answer.headers.get("Content-Encoding", "identity") != "identity":
+        raise OSError(f"{address}: expected bytes as they are, found them encoded")

@@ -1,0 +1,179 @@
+"""One version of one object, read through the cache."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from fsspec.asyn import sync
+
+from nuthatch.chunks import Blocks, Chunks, Missing, Ticket, Waiting, merge_gaps
+from nuthatch.errors import ChangedError, ConflictError, Error
+from nuthatch.fs.origins import Origin, Range
+from nuthatch.fs.versions import Version
+
+AtHand = list[tuple[int, bytes]]
+
+# How soon it is looked whether another process has fetched something, at first and later, and how
+# long it may take for one range, in seconds; then it is fetched here as well.
+_FIRST_LOOK = 0.002
+_LAST_LOOK = 0.05
+_PATIENCE = 30.0
+
+
+class CachedObject:
+    """An object as it was when it was opened. Shared by threads and tasks."""
+
+    def __init__(
+        self,
+        origin: Origin,
+        path: str,
+        version: Version,
+        chunks: Chunks,
+        blocks: Blocks,
+        *,
+        gap_most: int,
+        request_most: int,
+    ) -> None:
+        """Nothing is read yet."""
+        self.origin = origin
+        self.path = path
+        self.version = version
+        self.size = version.size
+        self.blocks = blocks
+        self._chunks = chunks
+        self._gap_most = gap_most
+        # What comes with one request is put at once.
+        most = min(request_most, chunks.put_most)
+        self._request_most = max(most - most % blocks.block_len, blocks.block_len)
+
+    def read(self, start: int, end: int, loop: asyncio.AbstractEventLoop) -> bytes:
+        """Read a range; for a thread that may wait."""
+        found = self._get(start, end, [])
+        if isinstance(found, Missing):
+            found = sync(loop, self._read_missing, start, end, found)
+        return found
+
+    def read_into(self, start: int, out: memoryview, loop: asyncio.AbstractEventLoop) -> int:
+        """Fill a buffer that does not reach beyond the object; for a thread that may wait."""
+        at_hand: AtHand = []
+        while isinstance(found := self.blocks.get_into(start, out, at_hand), Missing):
+            at_hand = sync(loop, self._more, at_hand, found.ranges)
+        return found
+
+    async def read_async(self, start: int, end: int) -> bytes:
+        """Read a range; for a task."""
+        found = await self.origin.in_thread(self._get, start, end, [])
+        if isinstance(found, Missing):
+            found = await self._read_missing(start, end, found)
+        return found
+
+    async def read_ranges(self, ranges: list[Range]) -> list[bytes]:
+        """Read several ranges; what is missing of them is fetched together."""
+        missing = await self.origin.in_thread(self._missing, ranges)
+        at_hand = await self._more([], missing) if missing else []
+        found = await self.origin.in_thread(self._get_all, ranges, at_hand)
+        return [
+            await self._read_missing(start, end, data) if isinstance(data, Missing) else data
+            for (start, end), data in zip(ranges, found, strict=True)
+        ]
+
+    def _missing(self, ranges: list[Range]) -> list[Range]:
+        gaps = {
+            gap for start, end in ranges if start < end for gap in self.blocks.missing(start, end)
+        }
+        merged: list[Range] = []
+        for start, end in sorted(gaps):
+            # Ranges that overlap have gaps that do.
+            if merged and start <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+            else:
+                merged.append((start, end))
+        return merged
+
+    def _get(self, start: int, end: int, at_hand: AtHand) -> bytes | Missing:
+        return self.blocks.get(start, end, at_hand) if start < end else b""
+
+    def _get_all(self, ranges: list[Range], at_hand: AtHand) -> list[bytes | Missing]:
+        return [self._get(start, end, at_hand) for start, end in ranges]
+
+    async def _read_missing(self, start: int, end: int, missing: Missing) -> bytes:
+        at_hand = await self._more([], missing.ranges)
+        # What somebody else fetched may be evicted already; then it is fetched again.
+        while isinstance(
+            found := await self.origin.in_thread(self._get, start, end, at_hand), Missing
+        ):
+            at_hand = await self._more(at_hand, found.ranges)
+        return found
+
+    async def _more(self, at_hand: AtHand, missing: list[Range]) -> AtHand:
+        return sorted(at_hand + await self.fetch(missing), key=lambda piece: piece[0])
+
+    async def fetch(self, missing: list[Range]) -> AtHand:
+        """Fetch what is missing, and wait for others who fetch it. Answers what came of it."""
+        wanted = [
+            (at, min(at + self._request_most, end))
+            for start, end in merge_gaps(missing, self._gap_most, self._request_most)
+            for at in range(start, end, self._request_most)
+        ]
+        mine, theirs = await self.origin.in_thread(self._claim, wanted)
+        at_hand = await self._fetch_mine(mine)
+        for waiting in theirs:
+            data = await waiting
+            if data is not None:
+                at_hand.append((waiting.range[0], data))
+        return at_hand
+
+    def _claim(self, wanted: list[Range]) -> tuple[list[Ticket], list[Waiting]]:
+        claim = self.blocks.claim(wanted)
+        return claim.mine, claim.theirs
+
+    async def _fetch_mine(self, tickets: list[Ticket]) -> AtHand:
+        at_hand: AtHand = []
+        left, pause, since = tickets, _FIRST_LOOK, time.monotonic()
+        try:
+            while left:
+                patient = time.monotonic() - since < _PATIENCE
+                to_fetch, left = await self.origin.in_thread(self._divide, left, patient)
+                if to_fetch:
+                    at_hand += await self._fetch(to_fetch)
+                    pause, since = _FIRST_LOOK, time.monotonic()
+                elif left:
+                    await asyncio.sleep(pause)
+                    pause = min(2 * pause, _LAST_LOOK)
+        finally:
+            for ticket in tickets:
+                ticket.give_up()
+        return at_hand
+
+    def _divide(self, tickets: list[Ticket], patient: bool) -> tuple[list[Ticket], list[Ticket]]:
+        """Tell what is to be fetched from what another process is fetching."""
+        to_fetch: list[Ticket] = []
+        left: list[Ticket] = []
+        for ticket in tickets:
+            has = ticket.claim_among_processes() or not patient
+            # Since the lookup, somebody may have brought it.
+            if not self.blocks.missing(*ticket.range):
+                ticket.give_up()
+            else:
+                (to_fetch if has else left).append(ticket)
+        return to_fetch, left
+
+    async def _fetch(self, tickets: list[Ticket]) -> AtHand:
+        ranges = [ticket.range for ticket in tickets]
+        found = await self.origin.fetch(self.path, self.version, ranges)
+        await self.origin.in_thread(self._keep, tickets, found)
+        return [(start, data) for (start, _), data in zip(ranges, found, strict=True)]
+
+    def _keep(self, tickets: list[Ticket], found: list[bytes]) -> None:
+        try:
+            for ticket, data in zip(tickets, found, strict=True):
+                ticket.finish(data)
+        except ConflictError as error:
+            # The same version was seen with two contents: neither is believed.
+            self._chunks.remove(self.blocks.key)
+            message = f"{self.path}: has other bytes than before, and the same version"
+            raise ChangedError(message, "changed") from error
+        except Error:
+            # A cache that fails keeps nothing; the bytes are here.
+            return

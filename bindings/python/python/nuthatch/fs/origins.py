@@ -1,0 +1,136 @@
+"""The filesystem behind the cache: what it says of objects, and bytes of one version of them."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from nuthatch.errors import ChangedError
+from nuthatch.fs import http
+from nuthatch.fs.versions import Version, is_http, version_of
+
+T = TypeVar("T")
+Range = tuple[int, int]
+
+# Threads for what waits: for the disk, and for filesystems that know no asyncio.
+_THREADS = 16
+# Ranges that are fetched at once for one read.
+_AT_ONCE = 8
+
+
+@dataclass
+class Counts:
+    """What was fetched for one filesystem in this process."""
+
+    requests: int = 0
+    """Requests for bytes, retries among them."""
+    fetched_bytes: int = 0
+    """Bytes that they brought."""
+
+
+class Origin:
+    """A filesystem that objects come from."""
+
+    def __init__(self, target: Any) -> None:
+        """Wrap a filesystem."""
+        self.target = target
+        self.counts = Counts()
+        self._threads: tuple[int, ThreadPoolExecutor] | None = None
+
+    async def in_thread(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Have a thread do what waits."""
+        # Threads of their own, since what waits may itself be a cache that needs some; and of this
+        # process, since a child made by `fork` has none of its parent's.
+        if self._threads is None or self._threads[0] != os.getpid():
+            self._threads = (os.getpid(), ThreadPoolExecutor(_THREADS, "nuthatch-fs"))
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads[1], partial(function, *args, **kwargs))
+
+    async def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """Call a method of the filesystem, whichever kind it is."""
+        if self.target.async_impl:
+            method = getattr(self.target, f"_{name}", None)
+            if method is not None:
+                return await method(*args, **kwargs)
+        return await self.in_thread(getattr(self.target, name), *args, **kwargs)
+
+    async def version(self, path: str) -> Version | None:
+        """Ask for an object as it is now; ``None`` if it cannot be cached."""
+        info = await self.call("info", path, **self._anew(path))
+        if is_http(self.target):
+            return version_of(self.target, path, info)
+        return await self.in_thread(version_of, self.target, path, info)
+
+    def _anew(self, path: str) -> dict[str, bool]:
+        """Have the filesystem not answer from a listing that it remembers."""
+        info = getattr(self.target, "_info", None) or self.target.info
+        if "refresh" in inspect.signature(info).parameters:
+            return {"refresh": True}
+        listings = getattr(self.target, "dircache", None)
+        if listings:
+            self.target.invalidate_cache(path)
+        return {}
+
+    async def fetch(self, path: str, version: Version, ranges: list[Range]) -> list[bytes]:
+        """Fetch ranges of one version; an object that is another one by now is an error."""
+        one = self._fetch_http if is_http(self.target) else self._fetch_any
+        at_once = asyncio.Semaphore(_AT_ONCE)
+
+        async def limited(start: int, end: int) -> bytes:
+            async with at_once:
+                return await one(path, version, start, end)
+
+        found = await together([limited(start, end) for start, end in ranges])
+        if not is_http(self.target):
+            # It was this version when it was opened, and is now: so it was meanwhile.
+            await self._check(path, version)
+        for (start, end), data in zip(ranges, found, strict=True):
+            if len(data) != end - start:
+                expected = f"expected {end - start} bytes from {start}, found {len(data)}"
+                raise OSError(f"{path}: {expected}")
+        return found
+
+    async def _fetch_http(self, path: str, version: Version, start: int, end: int) -> bytes:
+        return await http.fetch(self.target, path, version, start, end, self.count)
+
+    async def _fetch_any(self, path: str, _version: Version, start: int, end: int) -> bytes:
+        try:
+            found = await self.call("cat_file", path, start=start, end=end)
+        except FileNotFoundError:
+            raise
+        except Exception:
+            # A range that is there no longer is refused in many ways.
+            await self._check(path, _version)
+            raise
+        self.count(1, len(found))
+        return bytes(found)
+
+    async def _check(self, path: str, version: Version) -> None:
+        now = await self.version(path)
+        if now != version:
+            is_ = now.described() if now else "no file"
+            raise ChangedError(
+                f"{path}: changed while it was read: was {version.described()}, is {is_}", "changed"
+            )
+
+    def count(self, requests: int, fetched: int) -> None:
+        """Count requests and their bytes."""
+        self.counts.requests += requests
+        self.counts.fetched_bytes += fetched
+
+
+async def together(work: list[Coroutine[Any, Any, T]]) -> list[T]:
+    """Do all of it; when one fails, the others end before that is told."""
+    tasks = [asyncio.ensure_future(each) for each in work]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,257 @@
+//! A cache of chunks in Python.
+
+use super::blocks::Blocks;
+use super::figures::{Missing, Object, Read, Stat, Stored, Verified, pairs};
+use super::folder::Folder;
+use super::key::Name;
+use super::opening;
+use super::view::View;
+use crate::buffer::write_into;
+use crate::failure::Failure;
+use crate::octets::Octets;
+use crate::times::expiry;
+use nuthatch_chunks::{BLOCK_LEN, Lookup};
+use pyo3::IntoPyObjectExt;
+use pyo3::buffer::PyBuffer;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A cache of chunks in a folder, which is made where there is none. All processes share it that
+/// open the same folder; all threads may use it at once.
+#[pyclass(frozen, weakref, module = "nuthatch.chunks")]
+pub(crate) struct Chunks {
+    folder: Arc<Folder>,
+}
+
+impl Chunks {
+    pub(crate) fn folder(&self) -> Arc<Folder> {
+        Arc::clone(&self.folder)
+    }
+
+    /// Does some work on the folder, without the interpreter's lock.
+    fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&nuthatch_chunks::Chunks) -> nuthatch_chunks::Result<T> + Send,
+    ) -> PyResult<T> {
+        let chunks = self.folder.chunks(py)?;
+        raised(py, py.detach(|| work(&chunks)))
+    }
+}
+
+/// An outcome, or the exception for it.
+pub(crate) fn raised<T>(py: Python<'_>, outcome: nuthatch_chunks::Result<T>) -> PyResult<T> {
+    outcome.map_err(|error| Failure::from(error).raise(py))
+}
+
+/// What a lookup answers Python.
+pub(crate) fn answer<'py, T: IntoPyObject<'py>>(
+    py: Python<'py>,
+    lookup: Lookup<T>,
+) -> PyResult<Bound<'py, PyAny>> {
+    match lookup {
+        Lookup::Found(found) => found.into_bound_py_any(py),
+        Lookup::Missing(ranges) => Missing::of(&ranges).into_bound_py_any(py),
+    }
+}
+
+fn key(py: Python<'_>, name: &Name<'_>) -> PyResult<nuthatch_chunks::Key> {
+    name.key().map_err(|failure| failure.raise(py))
+}
+
+#[pymethods]
+impl Chunks {
+    #[new]
+    #[pyo3(signature = (path, **options))]
+    fn new(py: Python<'_>, path: PathBuf, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        Ok(Self { folder: Arc::new(opening::open(py, path, options)?) })
+    }
+
+    /// The folder.
+    #[getter]
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// How many bytes one put may have.
+    #[getter]
+    fn put_most(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.folder.chunks(py)?.put_most())
+    }
+
+    /// How many bytes one chunk or block may have.
+    #[getter]
+    fn chunk_most(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.folder.chunks(py)?.chunk_most())
+    }
+
+    /// Puts chunks that follow each other. `offsets` has where each of them begins in `data`, and
+    /// where the last one ends. Stores what is not there; a chunk that is there with other bytes is
+    /// an error.
+    #[pyo3(signature = (key, start, end, offsets, data, *, ttl=None, expires_at=None))]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
+    fn put(
+        &self,
+        py: Python<'_>,
+        key: Name<'_>,
+        start: u64,
+        end: u64,
+        offsets: Vec<u64>,
+        data: Octets<'_>,
+        ttl: Option<f64>,
+        expires_at: Option<f64>,
+    ) -> PyResult<Stored> {
+        let expiry = expiry(py, ttl, expires_at)?.unwrap_or(0);
+        let (key, data) = (self::key(py, &key)?, &*data);
+        let put = |chunks: &nuthatch_chunks::Chunks| {
+            chunks.put_until(&key, start..end, &offsets, data, expiry)
+        };
+        self.run(py, put).map(Stored::from)
+    }
+
+    /// Reads chunks: all of them, or what is missing.
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        key: Name<'py>,
+        start: u64,
+        end: u64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let key = self::key(py, &key)?;
+        match self.run(py, |chunks| chunks.get(&key, start..end))? {
+            Lookup::Found(read) => {
+                let data = PyBytes::new(py, &read.data).unbind();
+                Read { data, offsets: read.offsets }.into_bound_py_any(py)
+            }
+            Lookup::Missing(ranges) => Missing::of(&ranges).into_bound_py_any(py),
+        }
+    }
+
+    /// Reads chunks into the beginning of a buffer. Answers where each of them begins there, and
+    /// where the last one ends; or what is missing.
+    fn get_into<'py>(
+        &self,
+        py: Python<'py>,
+        key: Name<'py>,
+        start: u64,
+        end: u64,
+        buffer: PyBuffer<u8>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (key, chunks) = (self::key(py, &key)?, self.folder.chunks(py)?);
+        let read = |out: &mut [u8]| chunks.get_into(&key, start..end, out);
+        let lookup = raised(py, write_into(py, &buffer, read)?)?;
+        answer(py, lookup)
+    }
+
+    /// Lends chunks from where they lie; or says what is missing.
+    fn view<'py>(
+        &self,
+        py: Python<'py>,
+        key: Name<'py>,
+        start: u64,
+        end: u64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let key = self::key(py, &key)?;
+        let lookup = self.run(py, |chunks| chunks.view(&key, start..end))?;
+        View::answer(py, lookup)
+    }
+
+    /// Which chunks of a range are missing, as pairs of a start and an end, without reading any.
+    fn missing(
+        &self,
+        py: Python<'_>,
+        key: Name<'_>,
+        start: u64,
+        end: u64,
+    ) -> PyResult<Vec<(u64, u64)>> {
+        let key = self::key(py, &key)?;
+        Ok(pairs(&self.run(py, |chunks| chunks.missing(&key, start..end))?))
+    }
+
+    /// The object of so many bytes at an address, in blocks. Another validator, length or block
+    /// length is another object.
+    #[pyo3(signature = (address, validator, object_len, block_len=BLOCK_LEN))]
+    fn blocks(
+        &self,
+        py: Python<'_>,
+        address: String,
+        validator: String,
+        object_len: u64,
+        block_len: u64,
+    ) -> PyResult<Blocks> {
+        Blocks::new(py, Arc::clone(&self.folder), address, validator, object_len, block_len)
+    }
+
+    /// How things stand.
+    fn stat(&self, py: Python<'_>) -> PyResult<Stat> {
+        self.run(py, |chunks| Ok(chunks.stat())).map(Stat::from)
+    }
+
+    /// The objects of which chunks are there.
+    fn list(&self, py: Python<'_>) -> PyResult<Vec<Object>> {
+        let objects = self.run(py, |chunks| Ok(chunks.list()))?;
+        Ok(objects.into_iter().map(Object::from).collect())
+    }
+
+    /// Looks at every byte. What is damaged is missing afterwards.
+    fn verify(&self, py: Python<'_>) -> PyResult<Verified> {
+        self.run(py, |chunks| Ok(chunks.verify())).map(Verified::from)
+    }
+
+    /// Evicts what has expired, then what is worth least until no more than so many bytes are used.
+    /// Answers how many are.
+    #[pyo3(signature = (to=None))]
+    fn prune(&self, py: Python<'_>, to: Option<u64>) -> PyResult<u64> {
+        self.run(py, |chunks| chunks.prune(to))
+    }
+
+    /// Evicts everything but what is pinned and what other processes are writing to. Answers how
+    /// many bytes are still used.
+    fn clear(&self, py: Python<'_>) -> PyResult<u64> {
+        self.run(py, nuthatch_chunks::Chunks::clear)
+    }
+
+    /// Removes the chunks of an object. Answers how many there were.
+    fn remove(&self, py: Python<'_>, key: Name<'_>) -> PyResult<u64> {
+        let key = self::key(py, &key)?;
+        self.run(py, |chunks| Ok(chunks.remove(&key)))
+    }
+
+    /// Has the chunks of an object stay when others are evicted, those that come later too, or no
+    /// longer.
+    #[pyo3(signature = (key, pinned=true))]
+    fn pin(&self, py: Python<'_>, key: Name<'_>, pinned: bool) -> PyResult<()> {
+        let key = self::key(py, &key)?;
+        self.run(py, |chunks| chunks.pin(&key, pinned))
+    }
+
+    /// Changes the limit for all processes, in bytes.
+    fn set_limit(&self, py: Python<'_>, limit: u64) -> PyResult<()> {
+        self.run(py, |chunks| chunks.set_limit(limit))
+    }
+
+    /// Lets go of the folder. Views stay.
+    fn close(&self, py: Python<'_>) {
+        self.folder.close(py);
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _kind: &Bound<'_, PyAny>,
+        _error: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) {
+        self.close(py);
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<nuthatch.chunks.Chunks in {}>", self.folder.path().display())
+    }
+}

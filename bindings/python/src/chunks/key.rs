@@ -1,0 +1,122 @@
+//! What objects are called, in Python.
+
+use crate::failure::Failure;
+use crate::octets::Octets;
+use nuthatch_chunks::Described;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+/// The key of an object: of one that has a name, or as a cache tells it of those with an address.
+#[pyclass(frozen, eq, hash, from_py_object, module = "nuthatch.chunks")]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Key(pub(crate) nuthatch_chunks::Key);
+
+impl Key {
+    fn described(&self) -> Described {
+        self.0.describe()
+    }
+}
+
+#[pymethods]
+impl Key {
+    #[new]
+    fn new(py: Python<'_>, name: Name<'_>) -> PyResult<Self> {
+        name.key().map(Self).map_err(|failure| failure.raise(py))
+    }
+
+    /// `named`, `blocks`, `content` or `unknown`.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        match self.described() {
+            Described::Named(_) => "named",
+            Described::Blocks { .. } => "blocks",
+            Described::Content(_) => "content",
+            _ => "unknown",
+        }
+    }
+
+    /// The name of an object that has one.
+    #[getter]
+    fn name(&self) -> Option<Vec<u8>> {
+        match self.described() {
+            Described::Named(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The URL or path of an object of blocks.
+    #[getter]
+    fn address(&self) -> Option<String> {
+        match self.described() {
+            Described::Blocks { address, .. } => Some(address),
+            _ => None,
+        }
+    }
+
+    /// What tells one version of an object of blocks from another.
+    #[getter]
+    fn validator(&self) -> Option<String> {
+        match self.described() {
+            Described::Blocks { validator, .. } => Some(validator),
+            _ => None,
+        }
+    }
+
+    /// How many bytes an object of blocks has.
+    #[getter]
+    fn object_len(&self) -> Option<u64> {
+        match self.described() {
+            Described::Blocks { object_len, .. } => Some(object_len),
+            _ => None,
+        }
+    }
+
+    /// How many bytes the blocks of such an object have, but for the last one.
+    #[getter]
+    fn block_len(&self) -> Option<u64> {
+        match self.described() {
+            Described::Blocks { block_len, .. } => Some(block_len),
+            _ => None,
+        }
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let names: &[&str] = match slf.get().kind() {
+            "named" => &["name"],
+            "blocks" => &["address", "validator", "object_len", "block_len"],
+            _ => &["kind"],
+        };
+        crate::shown::fields(slf.as_any(), names)
+    }
+}
+
+/// What calls take as a key: a name as bytes or text, which stands for its UTF-8, or a [`Key`].
+pub(crate) enum Name<'py> {
+    Octets(Octets<'py>),
+    Text(String),
+    Key(Key),
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Name<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(key) = object.cast::<Key>() {
+            return Ok(Self::Key(key.get().clone()));
+        }
+        if object.is_instance_of::<PyString>() {
+            return object.extract().map(Self::Text);
+        }
+        object.extract().map(Self::Octets)
+    }
+}
+
+impl Name<'_> {
+    pub(crate) fn key(&self) -> Result<nuthatch_chunks::Key, Failure> {
+        Ok(match self {
+            Self::Octets(name) => nuthatch_chunks::Key::named(&**name)?,
+            Self::Text(name) => nuthatch_chunks::Key::named(name)?,
+            Self::Key(key) => key.0.clone(),
+        })
+    }
+}

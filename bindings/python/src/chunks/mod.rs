@@ -1,0 +1,38 @@
+//! The chunk cache in Python, for callers that wait.
+//!
+//! `cache` has a folder, `blocks` the objects in it that have an address, `claims` who fetches what
+//! is missing. All of them reach the folder through `folder`, which opens it again in a child made
+//! by `fork`.
+
+mod blocks;
+mod cache;
+mod claims;
+mod figures;
+mod folder;
+mod key;
+mod opening;
+mod view;
+
+pub(crate) use cache::Chunks;
+pub(crate) use folder::Folder;
+use pyo3::prelude::*;
+
+/// Adds the classes of the chunk cache to the module. Their names there differ from those of the
+/// store.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("Chunks", py.get_type::<cache::Chunks>())?;
+    module.add("ChunksBlocks", py.get_type::<blocks::Blocks>())?;
+    module.add("ChunksClaim", py.get_type::<claims::Claim>())?;
+    module.add("ChunksKey", py.get_type::<key::Key>())?;
+    module.add("ChunksMissing", py.get_type::<figures::Missing>())?;
+    module.add("ChunksObject", py.get_type::<figures::Object>())?;
+    module.add("ChunksRead", py.get_type::<figures::Read>())?;
+    module.add("ChunksStat", py.get_type::<figures::Stat>())?;
+    module.add("ChunksStored", py.get_type::<figures::Stored>())?;
+    module.add("ChunksTicket", py.get_type::<claims::Ticket>())?;
+    module.add("ChunksVerified", py.get_type::<figures::Verified>())?;
+    module.add("ChunksView", py.get_type::<view::View>())?;
+    module.add("ChunksWaiting", py.get_type::<claims::Waiting>())?;
+    module.add_function(wrap_pyfunction!(claims::_merge_gaps, module)?)
+}

@@ -1,0 +1,81 @@
+//! Bytes of objects where they lie, in Python.
+
+use super::figures::Missing;
+use crate::buffer::{Octets, Shown};
+use nuthatch_chunks::Lookup;
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyMemoryView};
+use std::sync::Arc;
+
+/// Bytes of an object as slices, each of which one put brought. They stay as they are while this or
+/// a `memoryview` of it lives, even if they are evicted; their disk space comes back after that.
+#[pyclass(frozen, module = "nuthatch.chunks")]
+pub(crate) struct View(Arc<nuthatch_chunks::View>);
+
+/// One slice of a view.
+struct Slice {
+    view: Arc<nuthatch_chunks::View>,
+    index: usize,
+}
+
+impl Shown for Slice {
+    fn bytes(&self) -> Option<&[u8]> {
+        self.view.slices().nth(self.index)
+    }
+}
+
+impl View {
+    /// What a lookup answers Python.
+    pub(crate) fn answer(
+        py: Python<'_>,
+        lookup: Lookup<nuthatch_chunks::View>,
+    ) -> PyResult<Bound<'_, PyAny>> {
+        match lookup {
+            Lookup::Found(view) => Self(Arc::new(view)).into_bound_py_any(py),
+            Lookup::Missing(ranges) => Missing::of(&ranges).into_bound_py_any(py),
+        }
+    }
+
+    fn slice<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyMemoryView>> {
+        Octets::view(py, Slice { view: Arc::clone(&self.0), index })
+    }
+}
+
+#[pymethods]
+impl View {
+    /// The slices, in order, as `memoryview`s that copy nothing.
+    fn slices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let slices = (0..self.0.slices().count()).map(|index| self.slice(py, index));
+        PyList::new(py, slices.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// Whether the bytes are still those that were stored. False if a program that knows nothing of
+    /// the cache cut a file off: then some of them are zeros.
+    #[getter]
+    fn intact(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.0.intact())
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.len() as usize
+    }
+
+    fn __bytes__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        PyBytes::new_with(py, self.__len__(), |out| {
+            py.detach(|| {
+                let mut rest = out;
+                for slice in self.0.slices() {
+                    let (here, later) = rest.split_at_mut(slice.len());
+                    here.copy_from_slice(slice);
+                    rest = later;
+                }
+            });
+            Ok(())
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<nuthatch.chunks.View of {} bytes>", self.0.len())
+    }
+}

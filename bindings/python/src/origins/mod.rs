@@ -1,0 +1,12 @@
+//! Remote objects read through the chunk cache, in Python.
+
+mod object;
+
+use pyo3::prelude::*;
+
+/// Adds the classes and functions to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<object::UrlCounts>()?;
+    module.add_class::<object::UrlObject>()?;
+    module.add_function(wrap_pyfunction!(object::_plain_address, module)?)
+}

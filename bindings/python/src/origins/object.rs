@@ -1,0 +1,221 @@
+//! A remote object, read by threads that wait.
+
+use crate::buffer::write_into;
+use crate::chunks::{Chunks, Folder};
+use crate::failure::{Failure, Outcome};
+use crate::runtime;
+use crate::shown::shown;
+use nuthatch_origins::{BlockingObject, plain_address};
+use pyo3::buffer::PyBuffer;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::io::{Read, Seek, SeekFrom};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What was read of an object.
+#[pyclass(frozen, eq, get_all, module = "nuthatch")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UrlCounts {
+    /// Bytes that came out of the cache.
+    from_cache: u64,
+    /// Bytes that came from the origin.
+    from_origin: u64,
+    /// Bytes that came from the origin for somebody else.
+    from_others: u64,
+    /// Bytes that the origin sent, those that nobody has read yet among them.
+    fetched: u64,
+    /// Requests for bytes, retries among them.
+    requests: u64,
+    /// How often the origin was asked what the object is.
+    checks: u64,
+    /// Requests of both kinds that were made again.
+    retries: u64,
+}
+
+shown! {
+    UrlCounts: from_cache from_origin from_others fetched requests checks retries;
+}
+
+/// A remote object at a URL, in the version that it had when it was opened. It is read by one
+/// thread at a time from where it stands, by any number of them with `read_at`.
+#[pyclass(frozen, module = "nuthatch._native")]
+pub(crate) struct UrlObject {
+    folder: Arc<Folder>,
+    url: String,
+    // Taken while attached to the interpreter alone, as is `fork`: so no child finds it locked.
+    current: Mutex<Opened>,
+}
+
+/// An object as it is open in one process.
+#[derive(Clone)]
+struct Opened {
+    generation: u32,
+    object: BlockingObject,
+    /// The same for who reads in order, which reads ahead.
+    ordered: Arc<Mutex<BlockingObject>>,
+    /// Where it stands, and where the last read from there ended.
+    position: u64,
+    last_end: u64,
+}
+
+fn failed(error: std::io::Error) -> Failure {
+    let found = error.get_ref().and_then(|inner| inner.downcast_ref::<nuthatch_origins::Error>());
+    found.map_or_else(|| Failure::new("io", error.to_string()), |found| found.clone().into())
+}
+
+impl Opened {
+    fn open(py: Python<'_>, folder: &Folder, url: &str) -> PyResult<Self> {
+        let cache = folder.objects(py)?;
+        let object = py.detach(|| cache.object_blocking(url));
+        let object = object.map_err(|error| Failure::from(error).raise(py))?;
+        let ordered = Arc::new(Mutex::new(object.clone()));
+        let generation = runtime::generation();
+        Ok(Self { generation, object, ordered, position: 0, last_end: 0 })
+    }
+}
+
+impl UrlObject {
+    fn lock(&self) -> MutexGuard<'_, Opened> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The object, open in this process: a child made by `fork` opens it again, the same version.
+    fn opened(&self, py: Python<'_>) -> PyResult<Opened> {
+        let before = self.lock().clone();
+        if before.generation == runtime::generation() {
+            return Ok(before);
+        }
+        let mut again = Opened::open(py, &self.folder, &self.url)?;
+        let (was, is) = (before.object.object(), again.object.object());
+        if (was.validator(), was.len()) != (is.validator(), is.len()) {
+            let message = format!("{}: changed since it was opened", was.address());
+            return Err(Failure::new("changed", message).raise(py));
+        }
+        again.position = before.position;
+        // What the parent opened has threads that are not here to end.
+        std::mem::forget(std::mem::replace(&mut *self.lock(), again.clone()));
+        std::mem::forget(before);
+        Ok(again)
+    }
+}
+
+impl Drop for UrlObject {
+    fn drop(&mut self) {
+        let opened = self.current.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if opened.generation != runtime::generation() {
+            // What its parent opened has threads that are not here to end.
+            std::mem::forget(opened.clone());
+        }
+    }
+}
+
+/// Reads some bytes, and has those that follow fetched.
+fn read_on(object: &Mutex<BlockingObject>, from: u64, out: &mut [u8]) -> Outcome<usize> {
+    let mut object = object.lock().unwrap_or_else(PoisonError::into_inner);
+    let stands = object.stream_position();
+    let moved =
+        stands.and_then(|at| if at == from { Ok(at) } else { object.seek(SeekFrom::Start(from)) });
+    moved.and_then(|_| object.read(out)).map_err(failed)
+}
+
+#[pymethods]
+impl UrlObject {
+    #[new]
+    fn new(py: Python<'_>, cache: &Bound<'_, Chunks>, url: String) -> PyResult<Self> {
+        let folder = cache.get().folder();
+        let current = Mutex::new(Opened::open(py, &folder, &url)?);
+        Ok(Self { folder, url, current })
+    }
+
+    /// Where it is, without secrets.
+    #[getter]
+    fn address(&self) -> String {
+        self.lock().object.object().address().to_owned()
+    }
+
+    /// What tells this version from others; `None` if the origin says nothing of that kind, and
+    /// then nothing is kept.
+    #[getter]
+    fn validator(&self) -> Option<String> {
+        self.lock().object.object().validator().map(str::to_owned)
+    }
+
+    /// What kind of data the origin says it is.
+    #[getter]
+    fn content_type(&self) -> Option<String> {
+        self.lock().object.object().content_type().map(str::to_owned)
+    }
+
+    /// What was read of it in this process.
+    #[getter]
+    fn counts(&self, py: Python<'_>) -> PyResult<UrlCounts> {
+        let counts = self.opened(py)?.object.object().counts();
+        Ok(UrlCounts {
+            from_cache: counts.from_cache,
+            from_origin: counts.from_origin,
+            from_others: counts.from_others,
+            fetched: counts.fetched,
+            requests: counts.requests,
+            checks: counts.checks,
+            retries: counts.retries,
+        })
+    }
+
+    /// Reads up to so many bytes from an offset on, wherever the object stands.
+    fn read_at<'py>(
+        &self,
+        py: Python<'py>,
+        offset: u64,
+        length: u64,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let object = self.opened(py)?.object;
+        let length = length.min(object.object().len().saturating_sub(offset));
+        PyBytes::new_with(py, length as usize, |out| {
+            let read = py.detach(|| object.read_at(offset, out));
+            read.map(|_| ()).map_err(|error| Failure::from(error).raise(py))
+        })
+    }
+
+    /// Reads some bytes from where the object stands. Answers how many; none at its end.
+    fn readinto(&self, py: Python<'_>, buffer: PyBuffer<u8>) -> PyResult<usize> {
+        let Opened { object, ordered, position, last_end, .. } = self.opened(py)?;
+        // Who jumps is not read ahead of, and reads what is in the cache on his own thread.
+        let read = |out: &mut [u8]| {
+            if position == last_end {
+                return read_on(&ordered, position, out);
+            }
+            object.read_at(position, out).map_err(Failure::from)
+        };
+        let count = write_into(py, &buffer, read)?.map_err(|failure| failure.raise(py))?;
+        let mut current = self.lock();
+        current.position = position + count as u64;
+        current.last_end = current.position;
+        Ok(count)
+    }
+
+    /// Goes to an offset.
+    fn seek(&self, offset: u64) -> u64 {
+        self.lock().position = offset;
+        offset
+    }
+
+    /// Where it stands.
+    fn tell(&self) -> u64 {
+        self.lock().position
+    }
+
+    fn __len__(&self) -> usize {
+        self.lock().object.object().len() as usize
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<nuthatch.UrlObject at {}>", self.address())
+    }
+}
+
+/// The address of a URL without user, password and signatures, as the cache has it.
+#[pyfunction]
+#[pyo3(signature = (url, /))]
+pub(crate) fn _plain_address(py: Python<'_>, url: &str) -> PyResult<String> {
+    plain_address(url).map_err(|error| Failure::from(error).raise(py))
+}

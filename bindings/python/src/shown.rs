@@ -1,0 +1,25 @@
+//! How plain objects with fields show themselves.
+
+use pyo3::prelude::*;
+
+/// Objects with fields show them, as Python does.
+macro_rules! shown {
+    ($($class:ident: $($field:ident)*;)*) => {$(
+        #[pyo3::pymethods]
+        impl $class {
+            fn __repr__(slf: &pyo3::Bound<'_, Self>) -> pyo3::PyResult<String> {
+                $crate::shown::fields(slf.as_any(), &[$(stringify!($field)),*])
+            }
+        }
+    )*};
+}
+
+pub(crate) use shown;
+
+/// An object with some of its fields.
+pub(crate) fn fields(object: &Bound<'_, PyAny>, names: &[&str]) -> PyResult<String> {
+    let field = |name: &&str| Ok(format!("{name}={}", object.getattr(*name)?.repr()?));
+    let (class, fields) = (object.get_type(), names.iter().map(field));
+    let fields = fields.collect::<PyResult<Vec<_>>>()?.join(", ");
+    Ok(format!("{}.{}({fields})", class.module()?, class.name()?))
+}

@@ -1,0 +1,42 @@
+//! Times in Python: seconds, from now or since the beginning of 1970.
+
+use crate::failure::Failure;
+use nuthatch_store::{Clock, SystemClock};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::time::Duration;
+
+/// A time in seconds, which is none before now and not endless.
+pub(crate) fn duration(name: &str, seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds).map_err(|_| {
+        let message = format!("{name}: expected seconds, found {seconds}");
+        PyValueError::new_err(message)
+    })
+}
+
+/// When something expires, in milliseconds since 1970 began: `ttl` seconds from now, or at
+/// `expires_at` seconds since then.
+pub(crate) fn expiry(
+    py: Python<'_>,
+    ttl: Option<f64>,
+    expires_at: Option<f64>,
+) -> PyResult<Option<u64>> {
+    let since = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    match (ttl, expires_at) {
+        (None, None) => Ok(None),
+        (Some(ttl), None) => {
+            let ttl_ms = since(duration("ttl", ttl)?);
+            Ok(Some(SystemClock.now_ms().saturating_add(ttl_ms)))
+        }
+        (None, Some(at)) => Ok(Some(since(duration("expires_at", at)?))),
+        (Some(_), Some(_)) => {
+            let message = "expected one of ttl and expires_at, found both";
+            Err(Failure::argument(message).raise(py))
+        }
+    }
+}
+
+/// Milliseconds since the beginning of 1970, as Python's `time.time()` counts.
+pub(crate) fn unix_seconds(expires_at_ms: Option<u64>) -> Option<f64> {
+    expires_at_ms.map(|ms| ms as f64 / 1000.0)
+}

@@ -1,0 +1,120 @@
+"""A server of files over HTTP that counts requests, and that can misbehave."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass
+class Served:
+    """A file as it is served."""
+
+    data: bytes
+    etag: str | None = '"v1"'
+    modified: str | None = None
+
+
+@dataclass
+class Origin:
+    """What is served, what was asked for, and what goes wrong."""
+
+    address: str = ""
+    files: dict[str, Served] = field(default_factory=dict)
+    requests: list[tuple[str, str, str | None]] = field(default_factory=list)
+    """Method, path and `Range` of each."""
+    failures: int = 0
+    """How many of the next requests for bytes are answered with 503."""
+    cuts: int = 0
+    """How many of the next answers with bytes end in the midst."""
+    ranges: bool = True
+    """Whether `Range` is heard."""
+    held: threading.Event | None = None
+    """What requests for bytes wait for."""
+    arrived: threading.Event = field(default_factory=threading.Event)
+    """Set when one does."""
+
+    def put(self, path: str, data: bytes, etag: str | None = '"v1"', age: int | None = None) -> str:
+        """Serve a file, or another one in its place. Answers its URL."""
+        modified = None if age is None else formatdate(1_700_000_000 - age, usegmt=True)
+        self.files[path] = Served(data, etag, modified)
+        return self.address + path
+
+    def gets(self) -> int:
+        """Count the requests for bytes."""
+        return sum(method == "GET" for method, _, _ in self.requests)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    origin: Origin
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def do_HEAD(self) -> None:
+        self.answer()
+
+    def do_GET(self) -> None:
+        if self.origin.held:
+            self.origin.arrived.set()
+            self.origin.held.wait()
+        self.answer()
+
+    def answer(self) -> None:
+        origin, path = self.origin, self.path.partition("?")[0]
+        asked = self.headers.get("Range")
+        origin.requests.append((self.command, path, asked))
+        served = origin.files.get(path)
+        body = self.command == "GET"
+        if served is None or (body and origin.failures > 0):
+            origin.failures -= served is not None
+            self.send_response(404 if served is None else 503)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        data, status = served.data, 200
+        if asked and origin.ranges:
+            first, _, last = asked.removeprefix("bytes=").partition("-")
+            start, end = int(first), min(int(last) + 1, len(data))
+            data, status = data[start:end], 206
+        self.send_response(status)
+        if status == 206:
+            self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(served.data)}")
+        for name, value in (("ETag", served.etag), ("Last-Modified", served.modified)):
+            if value:
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if body and origin.cuts > 0:
+            origin.cuts -= 1
+            self.wfile.write(data[: len(data) // 2])
+            self.close_connection = True
+        elif body:
+            self.wfile.write(data)
+
+
+class Server(ThreadingHTTPServer):
+    """All connections: those that wait to be accepted are not refused."""
+
+    daemon_threads = True
+    request_queue_size = 256
+
+
+@contextmanager
+def serving() -> Iterator[Origin]:
+    """Serve for as long as it is entered."""
+    origin = Origin()
+    handler = type("Handler", (Handler,), {"origin": origin})
+    with Server(("127.0.0.1", 0), handler) as server:
+        origin.address = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        yield origin
+        server.shutdown()
+        thread.join()

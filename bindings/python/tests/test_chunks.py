@@ -1,0 +1,253 @@
+"""The chunk cache itself, beside a dictionary."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nuthatch
+from nuthatch.chunks import Chunks, Key, Missing, Read, View, merge_gaps
+
+LIMIT = 64 << 20
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[Chunks]:
+    with Chunks(tmp_path / "cache", limit=LIMIT) as opened:
+        yield opened
+
+
+def content(chunk: int) -> bytes:
+    """What chunks have that are numbered so."""
+    return bytes([chunk]) * (chunk + 1)
+
+
+def found_missing(answer: object) -> list[tuple[int, int]]:
+    assert isinstance(answer, Missing)
+    return answer.ranges
+
+
+def gaps(present: set[int], start: int, end: int) -> list[tuple[int, int]]:
+    return merge_gaps([(n, n + 1) for n in range(start, end) if n not in present], 0, end)
+
+
+SPANS = st.tuples(st.integers(0, 30), st.integers(1, 10)).map(lambda span: (span[0], sum(span)))
+
+
+@given(st.lists(st.tuples(st.sampled_from(["put", "get", "remove"]), SPANS), max_size=40))
+@settings(max_examples=60, deadline=None, database=None, print_blob=True)
+def test_it_agrees_with_a_dictionary(acts: list[tuple[str, tuple[int, int]]]) -> None:
+    present: set[int] = set()
+    with TemporaryDirectory() as folder, Chunks(folder, limit=LIMIT) as cache:
+        for act, (start, end) in acts:
+            span = [content(n) for n in range(start, end)]
+            offsets = [sum(map(len, span[:n])) for n in range(len(span) + 1)]
+            missing = gaps(present, start, end)
+            if act == "put":
+                stored = cache.put("object", start, end, offsets, b"".join(span))
+                new = len(set(range(start, end)) - present)
+                assert (stored.stored, stored.present) == (new, len(span) - new)
+                present.update(range(start, end))
+            elif act == "remove":
+                assert cache.remove("object") == len(present)
+                present.clear()
+            elif missing:
+                assert found_missing(cache.get("object", start, end)) == missing
+                assert cache.missing("object", start, end) == missing
+            else:
+                read = cache.get("object", start, end)
+                assert isinstance(read, Read)
+                assert (read.data, read.offsets) == (b"".join(span), offsets)
+                out = bytearray(len(read.data) + 1)
+                assert cache.get_into("object", start, end, out) == offsets
+                assert out[:-1] == read.data
+                view = cache.view("object", start, end)
+                assert isinstance(view, View)
+                assert bytes(view) == b"".join(view.slices()) == read.data
+
+
+def test_blocks_are_ranges_of_bytes(cache: Chunks) -> None:
+    blocks = cache.blocks("https://host/file", '"v1"', 2500, 1000)
+    assert found_missing(blocks.get(0, 10)) == found_missing(blocks.view(0, 10)) == [(0, 1000)]
+    assert not blocks.get(0, 10)
+    assert blocks.put(900, b"7" * 1600).stored == 2
+    assert blocks.get(1000, 2500) == b"7" * 1500
+    assert blocks.missing(500, 2400) == [(0, 1000)]
+    assert blocks.get(990, 1010, [(0, b"1" * 1000)]) == b"1" * 10 + b"7" * 10
+    assert (blocks.key.address, blocks.key.validator) == ("https://host/file", '"v1"')
+    assert (blocks.key.kind, blocks.key.object_len, blocks.key.block_len) == ("blocks", 2500, 1000)
+    other = cache.blocks("https://host/file", '"v2"', 2500, 1000)
+    assert other.missing(1000, 2500) == [(1000, 2500)]
+    with pytest.raises(nuthatch.ArgumentError, match=r"range: expected one within 0\.\.2500"):
+        blocks.get(0, 2501)
+
+
+def test_a_chunk_with_other_bytes_is_a_conflict(cache: Chunks) -> None:
+    cache.put(b"object", 0, 1, [0, 1], b"a")
+    with pytest.raises(nuthatch.ConflictError, match="chunk 0") as error:
+        cache.put("object", 0, 1, [0, 1], b"b")
+    assert error.value.code == "conflict"
+    read = cache.get(Key("object"), 0, 1)
+    assert isinstance(read, Read)
+    assert read.data == b"a"
+
+
+def test_what_is_asked_wrongly_is_told(cache: Chunks, tmp_path: Path) -> None:
+    for code, offsets, data in (("offsets", [0, 2], b"a"), ("too-large", [0, LIMIT], bytes(LIMIT))):
+        with pytest.raises(nuthatch.ArgumentError) as error:
+            cache.put("object", 0, 1, offsets, data)
+        assert error.value.code == code
+    with pytest.raises(nuthatch.Error, match="limit: expected at least 4194304") as refused:
+        Chunks(tmp_path / "small", limit=1)
+    assert refused.value.code == "folder"
+    with pytest.raises(ValueError, match="check: expected never, once or always, found"):
+        Chunks(tmp_path / "small", check="often")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'size'"):
+        Chunks(tmp_path / "small", size=1)  # type: ignore[call-arg]
+    cache.put("object", 0, 1, [0, 3], b"abc")
+    with pytest.raises(BufferError, match="one to write to"):
+        cache.get_into("object", 0, 1, b"abc")
+    with pytest.raises(nuthatch.ArgumentError, match="a buffer: expected 3 bytes, found 2"):
+        cache.get_into("object", 0, 1, bytearray(2))
+
+
+def test_it_is_listed_pinned_pruned_and_cleared(cache: Chunks) -> None:
+    cache.put("kept", 0, 1, [0, 3], b"abc")
+    cache.pin("kept")
+    cache.put("object", 7, 9, [0, 1, 3], b"abc", ttl=3600)
+    kept, other = sorted(cache.list(), key=lambda found: not found.pinned)
+    assert (kept.key, kept.chunks, kept.bytes, kept.pinned) == (Key(b"kept"), 1, 3, True)
+    assert (other.key.name, other.chunks, other.bytes) == (b"object", 2, 3)
+    assert kept.expires_at is None
+    assert other.expires_at is not None
+    assert (cache.verify().good, cache.verify().damaged) == (3, 0)
+    cache.clear()
+    assert [found.key.name for found in cache.list()] == [b"kept"]
+    cache.pin(kept.key, pinned=False)
+    assert cache.prune(0) <= cache.stat().limit
+    assert cache.list() == []
+    cache.set_limit(32 << 20)
+    assert cache.stat().limit == 32 << 20
+    assert cache.put_most == 4 * cache.chunk_most
+
+
+def test_views_outlive_eviction_and_the_cache(tmp_path: Path) -> None:
+    with Chunks(tmp_path / "cache", limit=LIMIT) as cache:
+        cache.put("object", 0, 1, [0, 1 << 20], bytes(range(256)) * 4096)
+        view = cache.view("object", 0, 1)
+        assert isinstance(view, View)
+        (memory,) = view.slices()
+        assert memory.readonly
+        cache.clear()
+    del view
+    assert bytes(memory[255:258]) == b"\xff\x00\x01"
+    with pytest.raises(nuthatch.ClosedError):
+        cache.stat()
+
+
+def test_a_gap_is_claimed_once(cache: Chunks) -> None:
+    blocks = cache.blocks("address", "v1", 3000, 1000)
+    mine = blocks.claim([(0, 2000)])
+    theirs = blocks.claim([(0, 3000)])
+    assert [ticket.range for ticket in mine.mine + theirs.mine] == [(0, 2000), (2000, 3000)]
+    (waiting,) = theirs.theirs
+    found: list[bytes | None] = []
+    waiter = threading.Thread(target=lambda: found.append(waiting.wait()))
+    waiter.start()
+    with pytest.raises(nuthatch.ArgumentError, match="expected 1000 bytes, found 1"):
+        theirs.mine[0].finish(b"1")
+    mine.mine[0].finish(b"1" * 2000)
+    waiter.join()
+    assert found == [None]
+    assert blocks.get(0, 2000) == b"1" * 2000
+    assert len(blocks.claim([(2000, 3000)]).mine) == 1
+
+
+async def test_tasks_await_a_fetch_and_one_that_is_given_up(cache: Chunks) -> None:
+    blocks = cache.blocks("address", "v1", 3000, 1000)
+    mine = blocks.claim([(0, 1000)])
+    (waiting,) = blocks.claim([(0, 1000)]).theirs
+    mine.mine[0].give_up()
+    assert await waiting is None
+    assert len(blocks.claim([(0, 1000)]).mine) == 1
+
+
+def test_bytes_that_cannot_be_kept_reach_those_who_wait(tmp_path: Path) -> None:
+    with Chunks(tmp_path / "cache", limit=LIMIT, least_free=1 << 60) as cache:
+        blocks = cache.blocks("address", "v1", 3000, 1000)
+        mine = blocks.claim([(0, 1000)])
+        (waiting,) = blocks.claim([(0, 1000)]).theirs
+        assert mine.mine[0].finish(b"1" * 1000).not_kept is not None
+        assert waiting.wait() == b"1" * 1000
+
+
+def test_a_child_made_by_fork_shares_the_folder(cache: Chunks) -> None:
+    blocks = cache.blocks("address", "v1", 3000, 1000)
+    blocks.put(0, b"1" * 1000)
+    claim = blocks.claim([(1000, 2000)])
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            assert blocks.get(0, 1000) == b"1" * 1000
+            # What its parent fetches, it does not wait for.
+            assert len(blocks.claim([(1000, 2000)]).mine) == 1
+            blocks.put(2000, b"3" * 1000)
+            del claim
+            view = blocks.view(2000, 3000)
+            assert isinstance(view, View)
+            assert bytes(view) == b"3" * 1000
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert blocks.get(2000, 3000) == b"3" * 1000
+    assert len(blocks.claim([(1000, 2000)]).theirs) == 1
+
+
+OTHER = """
+import sys
+from nuthatch.chunks import Chunks
+with Chunks(sys.argv[1]) as cache:
+    for n in range(int(sys.argv[2]), 400, 2):
+        cache.put("object", n, n + 1, [0, 1000], b"%03d " % n * 250)
+    print(cache.stat().limit)
+"""
+
+
+def test_processes_share_a_folder(cache: Chunks) -> None:
+    commands = [[sys.executable, "-c", OTHER, str(cache.path), first] for first in "01"]
+    others = [subprocess.Popen(line, stdout=subprocess.PIPE, text=True) for line in commands]
+    for other in others:
+        assert other.communicate(timeout=60)[0] == f"{LIMIT}\n"
+        assert other.returncode == 0
+    read = cache.get("object", 0, 400)
+    assert isinstance(read, Read)
+    assert read.data == b"".join(b"%03d " % n * 250 for n in range(400))
+
+
+def test_what_was_flipped_is_missing_and_healed(tmp_path: Path) -> None:
+    folder, data = tmp_path / "cache", os.urandom(1 << 20)
+    with Chunks(folder, limit=LIMIT) as cache:
+        cache.put("object", 0, 1, [0, 1 << 20], data)
+    for path in folder.iterdir():
+        found = path.read_bytes()
+        at = found.find(data[1000:1100])
+        if at >= 0:
+            with path.open("r+b") as file:
+                file.seek(at)
+                file.write(bytes([found[at] ^ 1]))
+    with Chunks(folder) as cache:
+        assert not cache.get("object", 0, 1)
+        assert cache.stat().damaged == 1
+        assert cache.put("object", 0, 1, [0, 1 << 20], data).stored == 1
+        read = cache.get("object", 0, 1)
+        assert isinstance(read, Read)
+        assert read.data == data

@@ -1,0 +1,125 @@
+"""Files at URLs: what is read is right, fetched once, and shared with the filesystem."""
+
+import io
+import os
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import nuthatch
+from nuthatch import UrlFile, errors
+from nuthatch.fs import NuthatchCache
+from origin import Origin, serving
+
+DATA = os.urandom((5 << 20) + 12_345)
+
+
+@pytest.fixture
+def origin() -> Iterator[Origin]:
+    with serving() as origin:
+        origin.put("/data", DATA)
+        yield origin
+
+
+def raw(file: io.BufferedReader) -> UrlFile:
+    assert isinstance(file.raw, UrlFile)
+    return file.raw
+
+
+def test_a_file_is_read_once(origin: Origin, tmp_path: Path) -> None:
+    for number in range(2):
+        with nuthatch.open_url(origin.address + "/data", cache=tmp_path / "cache") as file:
+            assert file.read() == DATA
+            assert raw(file).counts.fetched == (0 if number else len(DATA))
+            assert raw(file).validator == '"v1"'
+            assert raw(file).address == origin.address + "/data"
+            assert raw(file).size == len(DATA)
+            file.seek(-5, io.SEEK_END)
+            assert file.readlines() == io.BytesIO(DATA[-5:]).readlines()
+
+
+PLACES = st.integers(0, len(DATA) + 5)
+ACTS = st.tuples(st.sampled_from(["seek", "read", "into", "at", "line"]), PLACES)
+
+
+@given(acts=st.lists(ACTS, max_size=12))
+@settings(
+    max_examples=30,
+    deadline=None,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_a_file_is_one_of_its_bytes(acts: list[tuple[str, int]], tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    if not path.exists():
+        path.write_bytes(DATA)
+    model = io.BytesIO(DATA)
+    with nuthatch.open_url(str(path), cache=tmp_path / "cache") as file:
+        for act, number in acts:
+            match act:
+                case "seek":
+                    assert file.seek(number) == model.seek(number)
+                case "read":
+                    assert file.read(number) == model.read(number)
+                case "into":
+                    out, expected = bytearray(number), bytearray(number)
+                    assert file.readinto(out) == model.readinto(expected)
+                    assert out == expected
+                case "at":
+                    assert raw(file).read_at(number, 1000) == DATA[number : number + 1000]
+                case "line":
+                    assert file.readline() == model.readline()
+            assert file.tell() == model.tell()
+
+
+def test_the_filesystem_finds_what_a_file_read(origin: Origin, tmp_path: Path) -> None:
+    url = origin.address + "/data"
+    with nuthatch.open_url(url, cache=tmp_path / "cache") as file:
+        assert file.read() == DATA
+    fs = NuthatchCache(target="http", cache=tmp_path / "cache")
+    assert fs.cat_file(url) == DATA
+    assert fs.counts.requests == 0
+
+
+def test_errors_of_urls(origin: Origin, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    with pytest.raises(FileNotFoundError, match="there is no such object") as error:
+        nuthatch.open_url(origin.address + "/missing", cache=cache)
+    assert isinstance(error.value, nuthatch.NotFoundError)
+    back = pickle.loads(pickle.dumps(errors.from_code("not-found", "it is not there", None)))
+    assert (type(back), str(back), back.code) == (
+        nuthatch.NotFoundError,
+        "it is not there",
+        "not-found",
+    )
+    with pytest.raises(nuthatch.ArgumentError, match="an address: expected"):
+        nuthatch.open_url("gopher://host/file", cache=cache)
+    with nuthatch.open_url(origin.address + "/data", cache=cache) as file:
+        assert file.read(10) == DATA[:10]
+        origin.put("/data", DATA[::-1], '"v2"')
+        with pytest.raises(nuthatch.ChangedError):
+            raw(file).read_at(4 << 20, 10)
+    with pytest.raises(ValueError, match="closed file"):
+        file.read()
+
+
+def test_a_child_made_by_fork_reads_on(origin: Origin, tmp_path: Path) -> None:
+    file = nuthatch.open_url(origin.address + "/data", cache=tmp_path / "cache")
+    assert file.read(10) == DATA[:10]
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            assert file.read(4 << 20) == DATA[10 : (4 << 20) + 10]
+            assert raw(file).read_at(len(DATA) - 5, 10) == DATA[-5:]
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert file.read() == DATA[10:]
+    file.close()

@@ -1,0 +1,115 @@
+//! All of a cache: what is damaged is named, what is old goes.
+
+use crate::Case;
+use nuthatch_chunks::{Chunks, Clock, Key, Looked, SystemClock};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+const RECORD: &[u8] = b"\x4e\x3a\xc8\xd5";
+
+/// Closes what is open, so that all bytes lie in sealed files, and answers the files.
+fn sealed(case: &Case, chunks: Chunks) -> Vec<PathBuf> {
+    drop(chunks);
+    let entries = fs::read_dir(case.path()).expect("a folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<_> = paths.filter(|path| path.extension() == Some("seg".as_ref())).collect();
+    files.sort();
+    files
+}
+
+/// Flips a bit at so many bytes behind something.
+fn damage(file: &Path, what: &[u8], behind: usize) {
+    let mut bytes = fs::read(file).expect("a file");
+    let at = bytes.windows(what.len()).position(|window| window == what).expect("it is there");
+    bytes[at + behind] ^= 1;
+    fs::write(file, bytes).expect("a file");
+}
+
+fn put(chunks: &Chunks, name: &str, bytes: &[u8]) -> Key {
+    let key = Key::named(name).expect("a key");
+    chunks.put(&key, 3..4, &[0, bytes.len() as u64], bytes).expect("a put");
+    key
+}
+
+/// What verifying tells, but for how far it is; that must grow up to the end.
+fn told(chunks: &Chunks) -> (u64, Vec<Looked>) {
+    let (mut far, mut told) = ((0, 0), Vec::new());
+    let verified = chunks.verify_with(|looked| match looked {
+        Looked::Bytes { done, total } => {
+            assert!(far.0 <= done && done <= total, "{far:?} {done} {total}");
+            far = (done, total);
+        }
+        other => told.push(other),
+    });
+    assert_eq!(far.0, far.1);
+    (verified.damaged, told)
+}
+
+#[test]
+fn chunks_that_are_damaged_are_named() {
+    let case = Case::new();
+    let chunks = case.open();
+    let key = put(&chunks, "first", b"some bytes of the first");
+    put(&chunks, "second", b"other bytes");
+    assert_eq!(told(&chunks), (0, vec![]));
+    let files = sealed(&case, chunks);
+    damage(&files[0], b"some bytes", 0);
+    let chunks = case.open();
+    let file = files[0].file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
+    assert_eq!(told(&chunks), (1, vec![Looked::Damaged { key, chunk: 3, file }]));
+    assert_eq!(told(&chunks), (0, vec![]), "it is no longer there");
+    assert_eq!(chunks.list().len(), 1);
+}
+
+#[test]
+fn a_damaged_head_is_told_once_as_lost_chunks() {
+    let case = Case::new();
+    let chunks = case.open();
+    put(&chunks, "first", b"some bytes of the first");
+    put(&chunks, "second", b"other bytes");
+    let files = sealed(&case, chunks);
+    damage(&files[0], RECORD, 20);
+    let chunks = case.open();
+    let file = files[0].file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
+    assert_eq!(told(&chunks), (1, vec![Looked::Lost { chunks: 1, file }]));
+    assert_eq!(told(&chunks), (0, vec![]), "it is no longer there");
+}
+
+#[test]
+fn a_file_that_is_no_segment_any_more_is_told() {
+    let case = Case::new();
+    let chunks = case.open();
+    put(&chunks, "first", b"some bytes of the first");
+    put(&chunks, "second", b"other bytes");
+    let files = sealed(&case, chunks);
+    damage(&files[0], b"NUTSEGMT", 3);
+    let chunks = case.open();
+    let file = files[0].file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
+    assert_eq!(told(&chunks), (2, vec![Looked::Lost { chunks: 2, file }]));
+    assert_eq!(told(&chunks).0, 0);
+}
+
+#[test]
+fn what_was_put_long_ago_goes_but_for_what_is_pinned() {
+    let case = Case::new();
+    let chunks = case.open();
+    let old = put(&chunks, "old", &[1; 5000]);
+    let kept = put(&chunks, "kept", &[2; 500]);
+    chunks.pin(&kept, true).expect("a pin");
+    let files = sealed(&case, chunks);
+    let day = 24 * 3_600_000;
+    let yesterday = SystemClock.now_ms() - day;
+    for file in &files {
+        let file = fs::File::options().write(true).open(file).expect("a file");
+        file.set_modified(UNIX_EPOCH + Duration::from_millis(yesterday)).expect("a time");
+    }
+    let chunks = case.open();
+    assert!(chunks.list().iter().all(|object| object.put_ms == yesterday));
+    chunks.prune_older(yesterday - day).expect("room");
+    assert_eq!(chunks.list().len(), 2, "nothing is as old as that");
+    chunks.get(&old, 3..4).expect("a get").found().expect("it is there");
+    chunks.prune_older(yesterday + day / 2).expect("room");
+    let left: Vec<_> = chunks.list().into_iter().map(|object| object.key).collect();
+    assert_eq!(left, [kept], "it was used, and goes all the same");
+}

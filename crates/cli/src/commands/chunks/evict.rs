@@ -1,0 +1,116 @@
+//! `nuthatch chunks prune` and `clear`.
+
+use super::json::Json;
+use super::place::Place;
+use super::told::say;
+use crate::commands::serve::parse_duration;
+use crate::commands::{Answer, Failure};
+use crate::figures::{bytes, parse_size};
+use clap::Args;
+use nuthatch_chunks::{Chunks, Clock, SystemClock};
+use std::time::Duration;
+
+const PRUNE_NOTES: &str = "\
+Evicts what has expired, then what was put longer ago than --older-than, then what is worth least
+until no more than --to is in use. Whole segments go at a time; what is pinned stays, and what
+other processes are writing to. What was moved because it is used counts as put when it was moved.
+
+Examples:
+  nuthatch chunks prune                          what has expired or was removed
+  nuthatch chunks prune --to 2GiB
+  nuthatch chunks prune --older-than 30d
+
+Exit status:
+  0  all went well
+  2  the command line is wrong
+  3  anything else: there is no cache in the folder, another process has it to itself";
+
+/// Evict what is old, or worth least
+#[derive(Debug, Args)]
+#[command(after_long_help = PRUNE_NOTES)]
+pub(super) struct Prune {
+    #[command(flatten)]
+    place: Place,
+    /// How much may be in use afterwards, such as 512MiB or 10GB
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    to: Option<u64>,
+    /// Evict what was put longer ago than this, such as 12h or 30d
+    #[arg(long, value_name = "TIME", value_parser = parse_age)]
+    older_than: Option<Duration>,
+    #[command(flatten)]
+    print: Print,
+}
+
+const CLEAR_NOTES: &str = "\
+What is pinned stays, and what other processes are writing to. To be rid of that, too, unpin it, or
+delete the folder when nobody uses it.
+
+Examples:
+  nuthatch chunks clear --cache /var/cache/data
+
+Exit status:
+  0  all went well
+  2  the command line is wrong
+  3  anything else: there is no cache in the folder, another process has it to itself";
+
+/// Evict everything but what is pinned
+#[derive(Debug, Args)]
+#[command(after_long_help = CLEAR_NOTES)]
+pub(super) struct Clear {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    print: Print,
+}
+
+/// What is printed of an eviction.
+#[derive(Debug, Args)]
+struct Print {
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+    /// Print nothing
+    #[arg(short, long, conflicts_with = "json")]
+    quiet: bool,
+}
+
+impl Prune {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let chunks = self.place.open()?;
+        let before = chunks.stat().used;
+        if let Some(age) = self.older_than {
+            let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+            chunks.prune_older(SystemClock.now_ms().saturating_sub(age))?;
+        }
+        let after = chunks.prune(self.to)?;
+        self.print.print(&chunks, before, after)
+    }
+}
+
+impl Clear {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let chunks = self.place.open()?;
+        let before = chunks.stat().used;
+        let after = chunks.clear()?;
+        self.print.print(&chunks, before, after)
+    }
+}
+
+impl Print {
+    fn print(&self, chunks: &Chunks, before: u64, after: u64) -> Result<Answer, Failure> {
+        let line = if self.json {
+            Json::new().plain("before_bytes", before).plain("after_bytes", after).line()
+        } else {
+            let folder = chunks.path().display();
+            format!("{folder}: {} in use before, {} now\n", bytes(before), bytes(after))
+        };
+        if !self.quiet {
+            say(&line)?;
+        }
+        Ok(Answer::Whole)
+    }
+}
+
+fn parse_age(text: &str) -> Result<Duration, String> {
+    parse_duration(text).ok_or_else(|| "expected a time such as 12h or 30d".to_owned())
+}

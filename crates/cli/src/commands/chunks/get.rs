@@ -1,0 +1,212 @@
+//! `nuthatch chunks get`: an object, or a part of it, through the cache.
+
+use super::json::Json;
+use super::output::{Output, is_stdout};
+use super::place::Place;
+use super::range::Part;
+use crate::commands::{Answer, Failure};
+use crate::figures::{bytes, grouped, parse_size, seconds};
+use crate::progress::Display;
+use crate::streams::tell;
+use clap::Args;
+use nuthatch_origins::{ChunkedObject, Counts, Error, Settings};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::fmt::Write as _;
+use std::io::{Write as _, stderr};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+const NOTES: &str = "\
+URL is http:// or https://, s3://BUCKET/KEY, gs://BUCKET/KEY, az://CONTAINER/PATH, file:// or a
+path. Credentials come from where the tools of each provider have them: variables, profiles, the
+machine's own. They are in no message and in no file of the cache.
+
+The origin is asked each time which version it has. What the cache has of that version is not
+fetched; the rest is, by whole blocks of a MiB, and stays for others. Of a version that the origin
+cannot name, nothing is kept.
+
+RANGE is A-B, from A on up to B, which does not belong to it; A- to the end; -N the last N bytes.
+Each can be a size such as 64KiB.
+
+Without -o the bytes go to standard output; a terminal is not shown what is no text. A file of -o
+appears when it is whole. With --json, a summary is on standard output, or on standard error where
+the bytes take that.
+
+Examples:
+  nuthatch chunks get https://host/model.bin -o model.bin
+  nuthatch chunks get s3://bucket/table.parquet --range -8 | xxd
+  nuthatch chunks get https://host/data.csv --limit 20GiB | head
+
+Exit status:
+  0  all bytes were written
+  1  there is no such object
+  2  the command line is wrong
+  3  anything else: the origin cannot be reached or refuses, the object changed, an interrupt";
+
+/// Read a remote object, or a part of it, through the cache
+#[derive(Debug, Args)]
+#[command(after_long_help = NOTES)]
+pub(super) struct Get {
+    /// The address of the object
+    #[arg(value_name = "URL")]
+    address: String,
+    /// Which bytes: A-B without B, A- or -N
+    #[arg(long, value_name = "RANGE", allow_hyphen_values = true, value_parser = Part::parse)]
+    range: Option<Part>,
+    #[command(flatten)]
+    place: Place,
+    /// How much the cache may hold from now on, such as 10GB or 512MiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    limit: Option<u64>,
+    /// How often a request that failed in passing is made again
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    retries: u32,
+    /// Where the bytes go; - is standard output, whoever looks at it
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print a summary as a JSON object
+    #[arg(long)]
+    json: bool,
+    /// Print neither progress nor a summary
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+impl Get {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let start = Instant::now();
+        let cache = self.place.make(self.limit, Settings::new().retries(self.retries))?;
+        // The work is done by threads of the cache; this one waits for it and writes.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Failure::Error(error.to_string()))?;
+        let object = match runtime.block_on(cache.object(&self.address)) {
+            Ok(object) => object,
+            Err(error @ Error::NotFound { .. }) => {
+                tell(error);
+                return Ok(Answer::KeysMissing);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let range = self.range.map_or(Ok(0..object.len()), |part| part.of(object.len()));
+        let range = range.map_err(|problem| Failure::Error(format!("--range: {problem}")))?;
+        // What goes to standard output leaves nothing behind: an interrupt ends it there and then.
+        let to_stdout = self.output.as_deref().is_none_or(is_stdout);
+        let interrupted = if to_stdout { None } else { Some(interrupted()?) };
+        let copying = self.copy(&object, range, Output::open(self.output.as_deref())?);
+        runtime.block_on(async {
+            tokio::select! {
+                copied = copying => copied,
+                () = ended(interrupted) => Err(Failure::Error("interrupted".to_owned())),
+            }
+        })?;
+        self.sum_up(&object, start.elapsed(), to_stdout)
+    }
+
+    async fn copy(
+        &self,
+        object: &ChunkedObject,
+        range: Range<u64>,
+        mut output: Output,
+    ) -> Result<(), Failure> {
+        let display = Display::new(self.quiet || output.is_terminal(), None);
+        let (mut done, total) = (0, range.end - range.start);
+        if total > 0 {
+            let mut stream = object.stream(range)?;
+            while let Some(piece) = stream.next().await {
+                let piece = piece?;
+                output.write(&piece)?;
+                done += piece.len() as u64;
+                display.moved("reading", &hits(&object.counts()), done, total);
+            }
+        }
+        display.finish();
+        output.finish()
+    }
+
+    fn sum_up(
+        &self,
+        object: &ChunkedObject,
+        time: Duration,
+        to_stdout: bool,
+    ) -> Result<Answer, Failure> {
+        let counts = object.counts();
+        if self.json {
+            let line = summary(object, &counts, time);
+            if to_stdout {
+                // Where nobody reads it, nothing is lost.
+                let _ = stderr().lock().write_all(line.as_bytes());
+            } else {
+                super::told::say(&line)?;
+            }
+        } else if !self.quiet {
+            tell(in_words(object, &counts, time));
+        }
+        Ok(Answer::Whole)
+    }
+}
+
+/// Waits for a signal that ends the command.
+fn interrupted() -> Result<oneshot::Receiver<()>, Failure> {
+    let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]);
+    let mut signals = signals.map_err(|error| Failure::Error(error.to_string()))?;
+    let (sender, receiver) = oneshot::channel();
+    thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            // Where nobody waits any more, it is over anyway.
+            let _ = sender.send(());
+        }
+    });
+    Ok(receiver)
+}
+
+/// Ends when there was such a signal; never, if nobody waits for one.
+async fn ended(interrupted: Option<oneshot::Receiver<()>>) {
+    match interrupted {
+        Some(interrupted) => drop(interrupted.await),
+        None => std::future::pending().await,
+    }
+}
+
+fn hits(counts: &Counts) -> String {
+    let share = counts.hit_share().unwrap_or(0.0) * 100.0;
+    format!(", {:.0} % from the cache", share.floor())
+}
+
+fn summary(object: &ChunkedObject, counts: &Counts, time: Duration) -> String {
+    let share = counts.hit_share().map_or("null".to_owned(), |share| format!("{share:.4}"));
+    Json::new()
+        .text("address", object.address())
+        .plain("object_bytes", object.len())
+        .plain("bytes", counts.read())
+        .plain("from_cache_bytes", counts.from_cache)
+        .plain("from_origin_bytes", counts.from_origin)
+        .plain("from_others_bytes", counts.from_others)
+        .plain("hit_share", share)
+        .plain("requests", counts.requests)
+        .plain("checks", counts.checks)
+        .plain("retries", counts.retries)
+        .plain("not_kept", counts.not_kept)
+        .plain("seconds", format_args!("{:.6}", time.as_secs_f64()))
+        .line()
+}
+
+fn in_words(object: &ChunkedObject, counts: &Counts, time: Duration) -> String {
+    let mut text = format!(
+        "{}: {}, {} from the cache, {} from the origin in {} requests",
+        object.address(),
+        bytes(counts.read()),
+        bytes(counts.from_cache + counts.from_others),
+        bytes(counts.from_origin),
+        grouped(counts.requests),
+    );
+    // Writing to a string cannot fail.
+    if counts.not_kept > 0 {
+        let _ = write!(text, ", {} blocks not kept", grouped(counts.not_kept));
+    }
+    let _ = write!(text, ", {}", seconds(time));
+    text
+}

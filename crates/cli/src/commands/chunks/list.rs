@@ -1,0 +1,156 @@
+//! `nuthatch chunks list`.
+
+use super::json::Json;
+use super::place::Place;
+use super::told::{escaped, name_of, say, shown_name};
+use crate::commands::{Answer, Failure};
+use crate::figures::{bytes, grouped};
+use clap::{Args, ValueEnum};
+use nuthatch_chunks::{Clock, Described, Object, SystemClock};
+use std::cmp::Reverse;
+use std::fmt::Write;
+use std::time::Duration;
+
+const NOTES: &str = "\
+Each line has what is kept of an object, the share of it that is there, in how many chunks, how
+often the one that was used most was used lately (0 to 3; what was not used is evicted first), how
+long ago chunks of it, or others beside them, were last put, whether it is pinned, and its address
+or name. Objects at one address that differ in their validators are different ones; the validator
+follows the address.
+
+Examples:
+  nuthatch chunks list
+  nuthatch chunks list --sort put
+  nuthatch chunks list --json | jq -r 'select(.pinned) | .name'
+
+Exit status:
+  0  all went well
+  2  the command line is wrong
+  3  anything else: there is no cache in the folder";
+
+/// Tell what is in a cache
+#[derive(Debug, Args)]
+#[command(after_long_help = NOTES)]
+pub(super) struct List {
+    #[command(flatten)]
+    place: Place,
+    /// What comes first
+    #[arg(long, value_enum, value_name = "ORDER", default_value = "size")]
+    sort: Order,
+    /// Print a JSON object for each
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Order {
+    /// Most bytes
+    Size,
+    /// Last put
+    Put,
+    /// Most used
+    Uses,
+    /// First in the order of names
+    Name,
+}
+
+impl List {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let mut objects = self.place.open()?.list();
+        let name = |object: &Object| name_of(&object.key);
+        match self.sort {
+            Order::Size => objects.sort_by_cached_key(|one| (Reverse(one.bytes), name(one))),
+            Order::Put => objects.sort_by_cached_key(|one| (Reverse(one.put_ms), name(one))),
+            Order::Uses => objects.sort_by_cached_key(|one| (Reverse(one.uses), name(one))),
+            Order::Name => objects.sort_by_cached_key(name),
+        }
+        say(&if self.json { objects.iter().map(json).collect() } else { text(&objects) })?;
+        Ok(Answer::Whole)
+    }
+}
+
+fn text(objects: &[Object]) -> String {
+    if objects.is_empty() {
+        return "nothing\n".to_owned();
+    }
+    let now = SystemClock.now_ms();
+    let mut text = format!(
+        "{:>10} {:>6} {:>8} {:>4} {:>8} {:>6}  {}\n",
+        "kept", "share", "chunks", "uses", "put", "pinned", "name"
+    );
+    for object in objects {
+        let put = Duration::from_millis(now.saturating_sub(object.put_ms));
+        let (mut name, mut share) = (shown_name(&object.key), "-".to_owned());
+        if let Described::Blocks { validator, object_len, .. } = object.key.describe() {
+            let _ = write!(name, "  {}", escaped(&validator));
+            share = format!("{} %", percent(object.bytes, object_len));
+        }
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{:>10} {share:>6} {:>8} {:>4} {:>8} {:>6}  {name}",
+            bytes(object.bytes),
+            grouped(object.chunks),
+            object.uses,
+            if object.put_ms == 0 { "-".to_owned() } else { ago(put) },
+            if object.pinned { "yes" } else { "" },
+        );
+    }
+    text
+}
+
+/// A share that is whole only where nothing is missing.
+fn percent(part: u64, whole: u64) -> u64 {
+    if whole == 0 { 100 } else { (u128::from(part) * 100 / u128::from(whole)) as u64 }
+}
+
+/// `45 s`, `12 min`, `3 h`, `20 d`.
+fn ago(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", seconds / 60),
+        seconds @ 7200..172_800 => format!("{} h", seconds / 3600),
+        seconds => format!("{} d", seconds / 86_400),
+    }
+}
+
+fn json(object: &Object) -> String {
+    let line = Json::new().text("name", &name_of(&object.key));
+    let line = match object.key.describe() {
+        Described::Blocks { validator, object_len, block_len, .. } => line
+            .text("kind", "blocks")
+            .text("validator", &validator)
+            .plain("object_bytes", object_len)
+            .plain("block_bytes", block_len),
+        Described::Named(_) => line.text("kind", "named"),
+        Described::Content(_) => line.text("kind", "content"),
+        _ => line.text("kind", "unknown"),
+    };
+    let expires = match object.expiry {
+        0 => "null".to_owned(),
+        at => at.to_string(),
+    };
+    line.plain("kept_bytes", object.bytes)
+        .plain("chunks", object.chunks)
+        .plain("uses", object.uses)
+        .plain("put_ms", object.put_ms)
+        .plain("expires_ms", expires)
+        .plain("pinned", object.pinned)
+        .line()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_short_and_never_round_up_to_all() {
+        assert_eq!([percent(0, 0), percent(999, 1000), percent(7, 7)], [100, 99, 100]);
+        assert_eq!(percent(u64::MAX / 2, u64::MAX), 49);
+        for (seconds, text) in
+            [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7200, "2 h"), (172_800, "2 d")]
+        {
+            assert_eq!(ago(Duration::from_secs(seconds)), text);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! `nuthatch chunks`: the cache of remote objects in a folder.
+
+mod evict;
+mod get;
+mod json;
+mod list;
+mod objects;
+mod output;
+mod place;
+mod range;
+mod serve;
+mod stat;
+mod told;
+mod verify;
+
+use super::{Answer, Failure};
+use clap::{Args, Subcommand};
+
+const ABOUT: [&str; 2] = [
+    "Read remote objects through a cache, and look after it",
+    "
+
+A cache is a folder with parts of remote objects, which any number of processes read, fill and \
+evict at once, under one limit. All commands are safe while others use it.",
+];
+
+const NOTES: &str = "\
+The folder is --cache, or $NUTHATCH_CACHE, or nuthatch/chunks below $XDG_CACHE_HOME or ~/.cache.
+
+Examples:
+  nuthatch chunks get https://host/model.bin -o model.bin
+  nuthatch chunks serve --origin https://host/data/
+  nuthatch chunks stat
+  nuthatch chunks list --sort put
+  nuthatch chunks pin https://host/model.bin     it stays when others are evicted
+  nuthatch chunks prune --to 2GiB --older-than 30d
+  nuthatch chunks verify --cache /var/cache/data
+
+Exit status:
+  0  all went well
+  1  get, pin, unpin, remove: an object is not there; verify: chunks were damaged
+  2  the command line is wrong
+  3  anything else: the origin cannot be reached, there is no cache in the folder";
+
+/// Read remote objects through a cache, and look after it.
+#[derive(Debug, Args)]
+#[command(about = ABOUT[0], long_about = ABOUT.concat(), after_long_help = NOTES)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Chunks {
+    #[command(subcommand)]
+    act: Act,
+}
+
+#[derive(Debug, Subcommand)]
+enum Act {
+    Get(get::Get),
+    Serve(serve::Serve),
+    Stat(stat::Stat),
+    List(list::List),
+    Verify(verify::Verify),
+    Prune(evict::Prune),
+    Clear(evict::Clear),
+    Pin(objects::Pin),
+    Unpin(objects::Unpin),
+    Remove(objects::Remove),
+}
+
+impl Chunks {
+    pub(crate) fn run(&self) -> Result<Answer, Failure> {
+        match &self.act {
+            Act::Get(get) => get.run(),
+            Act::Serve(serve) => serve.run(),
+            Act::Stat(stat) => stat.run(),
+            Act::List(list) => list.run(),
+            Act::Verify(verify) => verify.run(),
+            Act::Prune(prune) => prune.run(),
+            Act::Clear(clear) => clear.run(),
+            Act::Pin(pin) => pin.run(),
+            Act::Unpin(unpin) => unpin.run(),
+            Act::Remove(remove) => remove.run(),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! `nuthatch chunks pin`, `unpin` and `remove`.
+
+use super::json::Json;
+use super::place::Place;
+use super::told::{escaped, name_of, say};
+use crate::commands::{Answer, Failure};
+use crate::figures::grouped;
+use crate::streams::tell;
+use clap::Args;
+use nuthatch_chunks::{Chunks, Object};
+use nuthatch_origins::plain_address;
+use std::collections::BTreeSet;
+
+const PIN_NOTES: &str = "\
+What is pinned stays when others are evicted, and so do chunks of it that come later. Pins count to
+the limit: where everything is pinned, nothing else is kept.
+
+Examples:
+  nuthatch chunks pin https://host/model.bin
+  nuthatch chunks pin --prefix s3://bucket/models/
+
+Exit status:
+  0  all objects are pinned
+  1  an object is not there, the others are pinned
+  2  the command line is wrong
+  3  anything else: there is no cache in the folder, another process has it to itself";
+
+/// Have objects stay when others are evicted
+#[derive(Debug, Args)]
+#[command(after_long_help = PIN_NOTES)]
+pub(super) struct Pin {
+    #[command(flatten)]
+    chosen: Chosen,
+}
+
+const UNPIN_NOTES: &str = "\
+Examples:
+  nuthatch chunks unpin https://host/model.bin
+  nuthatch chunks unpin --prefix ''              all
+
+Exit status:
+  0  none of the objects is pinned
+  1  an object is not there, the others are not pinned
+  2  the command line is wrong
+  3  anything else: there is no cache in the folder, another process has it to itself";
+
+/// Have objects be evicted like others
+#[derive(Debug, Args)]
+#[command(after_long_help = UNPIN_NOTES)]
+pub(super) struct Unpin {
+    #[command(flatten)]
+    chosen: Chosen,
+}
+
+const REMOVE_NOTES: &str = "\
+All versions of an object go, whether they are pinned or not. Their disk space comes back when the
+segments that they lie in go: \"nuthatch chunks prune\" evicts those in which nothing else is.
+
+Examples:
+  nuthatch chunks remove https://host/old.parquet
+  nuthatch chunks remove --prefix https://host/2025/ && nuthatch chunks prune
+
+Exit status:
+  0  none of the objects is there
+  1  an object was not there, the others were
+  2  the command line is wrong
+  3  anything else: there is no cache in the folder";
+
+/// Remove objects
+#[derive(Debug, Args)]
+#[command(after_long_help = REMOVE_NOTES)]
+pub(super) struct Remove {
+    #[command(flatten)]
+    chosen: Chosen,
+}
+
+/// Which objects.
+#[derive(Debug, Args)]
+struct Chosen {
+    /// The addresses or names of objects, as "list" shows them
+    #[arg(value_name = "NAME", required_unless_present = "prefix")]
+    names: Vec<String>,
+    /// All objects whose names begin so
+    #[arg(long, value_name = "TEXT", conflicts_with = "names")]
+    prefix: Option<String>,
+    #[command(flatten)]
+    place: Place,
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Pin {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        self.chosen.each("pinned", |chunks, object| pin(chunks, object, true))
+    }
+}
+
+impl Unpin {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        self.chosen.each("not pinned", |chunks, object| pin(chunks, object, false))
+    }
+}
+
+impl Remove {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        self.chosen.each("removed", |chunks, object| Ok(chunks.remove(&object.key)))
+    }
+}
+
+fn pin(chunks: &Chunks, object: &Object, pinned: bool) -> Result<u64, Failure> {
+    chunks.pin(&object.key, pinned)?;
+    Ok(object.chunks)
+}
+
+impl Chosen {
+    /// Does something with each object that was chosen; what it answers is how many chunks that
+    /// concerned.
+    fn each(
+        &self,
+        done: &str,
+        act: impl Fn(&Chunks, &Object) -> Result<u64, Failure>,
+    ) -> Result<Answer, Failure> {
+        let cache = self.place.open()?;
+        // Names may be given as addresses are given to "get", secrets and all.
+        let plain = |name: &String| plain_address(name).ok();
+        let plain: Vec<_> = self.names.iter().map(plain).collect();
+        let mut missing: BTreeSet<_> = (0..self.names.len()).collect();
+        let (mut objects, mut chunks) = (0_u64, 0_u64);
+        for object in cache.list() {
+            let name = name_of(&object.key);
+            let named = |at: &usize| name == self.names[*at] || plain[*at].as_ref() == Some(&name);
+            let found: Vec<_> = (0..self.names.len()).filter(named).collect();
+            let below = self.prefix.as_ref().is_some_and(|prefix| name.starts_with(prefix));
+            if below || !found.is_empty() {
+                missing.retain(|at| !found.contains(at));
+                chunks += act(&cache, &object)?;
+                objects += 1;
+            }
+        }
+        say(&if self.json {
+            Json::new().plain("objects", objects).plain("chunks", chunks).line()
+        } else {
+            let (objects, chunks) = (grouped(objects), grouped(chunks));
+            format!("{done}: {objects} objects with {chunks} chunks\n")
+        })?;
+        let folder = cache.path().display();
+        for &at in &missing {
+            let name = plain[at].as_ref().filter(|_| self.names[at].contains("://"));
+            let name = escaped(name.unwrap_or(&self.names[at]));
+            tell(format_args!("{folder}: no object \"{name}\""));
+        }
+        Ok(if missing.is_empty() { Answer::Whole } else { Answer::KeysMissing })
+    }
+}

@@ -1,0 +1,216 @@
+//! `nuthatch chunks serve`: an HTTP cache in front of an origin.
+
+use super::place::Place;
+use crate::commands::listening::{
+    Stopping, TlsArguments, Watched, address, not_started, warn_if_open,
+};
+use crate::commands::serve::{metrics_at, parse_duration};
+use crate::commands::store::read_tokens;
+use crate::commands::{Answer, Failure};
+use crate::figures::{bytes, parse_size};
+use crate::streams::Stdout;
+use clap::Args;
+use nuthatch_origins::Settings;
+use nuthatch_origins::front::{Figures, Options, Prefix, Server};
+use nuthatch_server::admin::{Admin, Format, Told};
+use nuthatch_server::{Address, Tls, TlsFiles};
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The variable that names the origin, for addresses with a password.
+const ORIGIN: &str = "NUTHATCH_ORIGIN";
+
+const NOTES: &str = "\
+Paths of requests are appended to the origin's address, and lead nowhere else: those with . and ..,
+with encoded slashes or with empty names are refused. GET and HEAD are answered, with Range (up to
+32 ranges; several are multipart/byteranges), If-Match, If-None-Match, If-Modified-Since,
+If-Unmodified-Since and If-Range. The header Cache-Status tells what of an answer was kept: hit,
+fwd=miss, or fwd=partial with the share. A signature in the query goes to the origin and into
+nothing that is kept.
+
+The origin is asked for its version of an object at each request, unless --believe says for how long
+its last answer holds. Answers are read as their clients take them.
+
+Addresses that other machines reach are refused without TLS, and without tokens or certificates of
+clients. A file of tokens has lines \"token NAME read SECRET\"; the secret is >TEXT, which clients
+send as \"Authorization: Bearer TEXT\", or # and the hexadecimal SHA-256 of TEXT.
+
+Examples:
+  nuthatch chunks serve --origin https://host/data/ --limit 50GiB
+  curl -r 0-99 http://127.0.0.1:7381/table.parquet
+  nuthatch chunks serve --origin s3://bucket/models/ --listen 127.0.0.1:8000 --admin 127.0.0.1:9465
+  nuthatch chunks serve --origin https://host/ --listen 0.0.0.0:7381 --tls-cert c.pem \\
+    --tls-key k.pem --tokens tokens
+
+Exit status:
+  0  it was asked to stop by SIGTERM or SIGINT (Ctrl-C), and did
+  2  the command line is wrong, or anybody could read there
+  3  anything else: a file is not what it should be, an address is taken";
+
+/// Serve an HTTP cache in front of an origin
+#[derive(Debug, Args)]
+#[command(after_long_help = NOTES)]
+pub(super) struct Serve {
+    /// Where objects are: an address as "get" takes it, which paths are appended to
+    ///
+    /// Without it: `$NUTHATCH_ORIGIN`, which other users do not see if there is a password in it.
+    #[arg(long, value_name = "URL")]
+    origin: Option<String>,
+    #[command(flatten)]
+    place: Place,
+    /// How much the cache may hold from now on, such as 10GB or 512MiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    limit: Option<u64>,
+    /// For how long an object is taken to be what the origin last said, such as 5s
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_time)]
+    believe: Duration,
+    #[command(flatten)]
+    access: Access,
+    #[command(flatten)]
+    bounds: Bounds,
+    #[command(flatten)]
+    watched: Watched,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Access")]
+struct Access {
+    /// Where to listen, as host:port; port 0 is any free one. Can be given several times
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7381", value_parser = address)]
+    listen: Vec<SocketAddr>,
+    #[command(flatten)]
+    tls: TlsArguments,
+    /// A file with the tokens that clients must show
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<String>,
+    /// Listen where others can reach it, though anybody could read there
+    #[arg(long)]
+    insecure: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Limits")]
+struct Bounds {
+    /// Connections. More of them wait to be accepted
+    #[arg(long, value_name = "N", default_value_t = 256)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    connections: u32,
+    /// How far ahead of each client is fetched from the origin, and held in memory, at most
+    #[arg(long, value_name = "SIZE", default_value = "4MiB", value_parser = parse_size)]
+    read_ahead: u64,
+    /// How long an object may be whose origin does not tell its length: it is held in memory
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = parse_size)]
+    unmeasured: u64,
+    /// How often a request to the origin that failed in passing is made again
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    retries: u32,
+    /// Threads that move bytes; one for each core, up to 8, without it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Milliseconds that a client may take to send its next request, or take nothing of an answer
+    #[arg(long, value_name = "N", default_value_t = 60_000)]
+    idle_ms: u64,
+    /// Milliseconds until the origin has sent the first bytes of an answer, retries and all
+    #[arg(long, value_name = "N", default_value_t = 60_000)]
+    origin_ms: u64,
+    /// Milliseconds that answers may go on after the server was asked to stop
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    drain_ms: u64,
+}
+
+/// What a server counts, for the admin port.
+struct Counted(Figures);
+
+impl Told for Counted {
+    fn metrics(&self, format: Format) -> String {
+        format.page(&self.0.exposition())
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.0.is_stopping()
+    }
+}
+
+impl Serve {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let prefix = self.prefix()?;
+        let options = self.options()?;
+        if let Some(problem) = options.problem() {
+            return Err(Failure::Usage(format!("--listen {problem}; --insecure allows it")));
+        }
+        self.watched.check(self.access.insecure)?;
+        let _logs = self.watched.start_logs()?;
+        let Bounds { read_ahead, unmeasured, retries, .. } = self.bounds;
+        let settings = Settings::new()
+            .believe(self.believe)
+            .read_ahead(read_ahead)
+            .unmeasured_most(unmeasured)
+            .retries(retries);
+        let cache = self.place.make(self.limit, settings)?;
+        let stopping = Stopping::new()?;
+        let shown = prefix.to_string();
+        let server = Server::start(cache.clone(), prefix, &options).map_err(not_started)?;
+        let told: Arc<dyn Told> = Arc::new(Counted(server.figures()));
+        let (_admin, admin) = Admin::open(&self.watched.admin, &told).map_err(not_started)?;
+        let (folder, limit) = (cache.chunks().path().display(), cache.chunks().stat().limit);
+        let cached = format!("{shown}: up to {} in {folder}\n", bytes(limit));
+        self.greet(&server, &admin, &cached)?;
+        let stopper = server.stopper();
+        stopping.then(move || stopper.stop());
+        server.wait().map_err(not_started)?;
+        Ok(Answer::Whole)
+    }
+
+    fn prefix(&self) -> Result<Prefix, Failure> {
+        let named = self.origin.clone().or_else(|| std::env::var(ORIGIN).ok());
+        let named = named.ok_or_else(|| {
+            Failure::Usage(format!("expected --origin or {ORIGIN}, found neither"))
+        })?;
+        Prefix::parse(&named).map_err(|problem| Failure::Usage(format!("--origin: {problem}")))
+    }
+
+    fn options(&self) -> Result<Options, Failure> {
+        let Access { listen, tls, tokens, insecure } = &self.access;
+        let Bounds { connections, threads, idle_ms, origin_ms, drain_ms, .. } = &self.bounds;
+        let mut options = Options::new(listen.clone())
+            .insecure(*insecure)
+            .connections(*connections as usize)
+            .idle(Duration::from_millis(*idle_ms))
+            .origin_within(Duration::from_millis(*origin_ms))
+            .drain(Duration::from_millis(*drain_ms));
+        if let Some(threads) = threads {
+            options = options.threads(usize::from(*threads));
+        }
+        let TlsArguments { cert, key, client_ca } = tls;
+        if let (Some(cert), Some(key)) = (cert.clone(), key.clone()) {
+            warn_if_open(&key);
+            let asks = client_ca.is_some();
+            let tls = Tls::open(&TlsFiles { cert, key, client_ca: client_ca.clone() });
+            let tls = tls.map_err(|error| Failure::Error(error.to_string()))?;
+            options = options.tls(tls.config(), asks);
+        }
+        if let Some(file) = tokens {
+            let tokens = read_tokens(file)?;
+            options = options.guard(Arc::new(move |token| tokens.admits(token)));
+        }
+        Ok(options)
+    }
+
+    fn greet(&self, server: &Server, admin: &[Address], cached: &str) -> Result<(), Failure> {
+        let scheme = if self.access.tls.cert.is_some() { "https" } else { "http" };
+        let mut text = String::new();
+        for address in server.addresses() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "listening at {scheme}://{address}");
+        }
+        let mut stdout = Stdout::new();
+        stdout.put([&text, &metrics_at(admin), cached].concat().as_bytes())?;
+        stdout.flush()
+    }
+}
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    parse_duration(text).ok_or_else(|| "expected a time such as 500ms or 5s".to_owned())
+}

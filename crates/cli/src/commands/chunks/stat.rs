@@ -1,0 +1,84 @@
+//! `nuthatch chunks stat`.
+
+use super::json::Json;
+use super::place::Place;
+use super::told::say;
+use crate::commands::{Answer, Failure};
+use crate::figures::{bytes, grouped};
+use clap::Args;
+use nuthatch_chunks::Stat as ChunksStat;
+use std::path::Path;
+
+const NOTES: &str = "\
+Examples:
+  nuthatch chunks stat
+  nuthatch chunks stat --json | jq .used_bytes
+
+What is in use counts everything in the folder, and what processes have reserved for what they are
+about to put. The limit is that of --limit, or of whoever opened the folder with one.
+
+Exit status:
+  0  all went well
+  2  the command line is wrong
+  3  anything else: there is no cache in the folder";
+
+/// Tell how full a cache is
+#[derive(Debug, Args)]
+#[command(after_long_help = NOTES)]
+pub(super) struct Stat {
+    #[command(flatten)]
+    place: Place,
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Stat {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let chunks = self.place.open()?;
+        let stat = chunks.stat();
+        say(&if self.json { json(chunks.path(), &stat) } else { text(chunks.path(), &stat) })?;
+        Ok(Answer::Whole)
+    }
+}
+
+fn text(folder: &Path, stat: &ChunksStat) -> String {
+    let free = match stat.least_free {
+        0 => String::new(),
+        least => format!("; {} of the disk stay free", bytes(least)),
+    };
+    format!(
+        "folder    {}\n\
+         limit     {}{free}\n\
+         in use    {}, {:.1} %\n\
+         chunks    {} of at most {}\n\
+         segments  {}, of which {} are being written\n\
+         evicted   {} segments; {} were saved, since they are used\n",
+        folder.display(),
+        bytes(stat.limit),
+        bytes(stat.used),
+        stat.used as f64 * 100.0 / stat.limit.max(1) as f64,
+        grouped(stat.parts),
+        grouped(stat.parts_most),
+        grouped(stat.segments),
+        grouped(stat.writing),
+        grouped(stat.evicted),
+        bytes(stat.moved_bytes),
+    )
+}
+
+fn json(folder: &Path, stat: &ChunksStat) -> String {
+    Json::new()
+        .text("folder", &folder.display().to_string())
+        .plain("limit_bytes", stat.limit)
+        .plain("least_free_bytes", stat.least_free)
+        .plain("used_bytes", stat.used)
+        .plain("segment_bytes", stat.segment_bytes)
+        .plain("chunks", stat.parts)
+        .plain("chunks_most", stat.parts_most)
+        .plain("segments", stat.segments)
+        .plain("segments_writing", stat.writing)
+        .plain("segments_evicted", stat.evicted)
+        .plain("saved_bytes", stat.moved_bytes)
+        .line()
+}

@@ -1,0 +1,42 @@
+//! How objects are called in what is printed.
+
+use crate::commands::Failure;
+use crate::streams::Stdout;
+use nuthatch_chunks::{Described, Key};
+use nuthatch_cli::output::tsv_escape;
+
+/// What an object is called, and found by on the command line: its address, the name that was
+/// made up for it, or the hash of its bytes.
+pub(super) fn name_of(key: &Key) -> String {
+    match key.describe() {
+        Described::Named(name) => String::from_utf8_lossy(&name).into_owned(),
+        Described::Blocks { address, .. } => address,
+        Described::Content(hash) => format!("blake3:{}", hexadecimal(&hash)),
+        _ => "(of a newer version)".to_owned(),
+    }
+}
+
+/// The same for a terminal: nothing in it ends the line or moves a cursor.
+pub(super) fn shown_name(key: &Key) -> String {
+    escaped(&name_of(key))
+}
+
+/// A text without anything that ends the line or moves a cursor.
+pub(super) fn escaped(text: &str) -> String {
+    let mut out = Vec::new();
+    tsv_escape(text.as_bytes(), &mut out);
+    let out = String::from_utf8_lossy(&out);
+    out.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let digits: Vec<_> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    digits.concat()
+}
+
+/// Prints all that a command has to say.
+pub(super) fn say(text: &str) -> Result<(), Failure> {
+    let mut stdout = Stdout::new();
+    stdout.put(text.as_bytes())?;
+    stdout.flush()
+}

@@ -1,0 +1,111 @@
+//! `nuthatch chunks verify`.
+
+use super::json::Json;
+use super::place::Place;
+use super::told::{name_of, say, shown_name};
+use crate::commands::{Answer, Failure};
+use crate::figures::{bytes, grouped, seconds};
+use crate::progress::Display;
+use crate::streams::tell;
+use clap::Args;
+use nuthatch_chunks::{Looked, Verified};
+use std::path::Path;
+use std::time::Instant;
+
+const NOTES: &str = "\
+Reads every byte and compares it with its checksum. What is damaged is taken out: it is fetched
+again when somebody wants it, and nobody would have been given it anyway. Others may use the cache
+meanwhile.
+
+Examples:
+  nuthatch chunks verify
+  nuthatch chunks verify --json | jq .damaged
+
+Exit status:
+  0  all that is there is whole
+  1  chunks were damaged; errors name them, and they are gone now
+  2  the command line is wrong
+  3  anything else: there is no cache in the folder";
+
+/// Check every byte of a cache
+#[derive(Debug, Args)]
+#[command(after_long_help = NOTES)]
+pub(super) struct Verify {
+    #[command(flatten)]
+    place: Place,
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+    /// Print nothing but what is damaged
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+impl Verify {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let start = Instant::now();
+        let chunks = self.place.open()?;
+        let display = Display::new(self.quiet, None);
+        let folder = chunks.path().to_owned();
+        let mut listed = Vec::new();
+        let verified = chunks.verify_with(|looked| match looked {
+            Looked::Bytes { done, total } => display.moved("verifying", "", done, total),
+            damaged => {
+                display.aside(|| tell(message(&folder, &damaged)));
+                listed.extend(json(&damaged));
+            }
+        });
+        display.finish();
+        if self.json {
+            say(&summary(&verified, &listed.join(",")))?;
+        } else if !self.quiet {
+            let time = seconds(start.elapsed());
+            say(&format!("{}: {}, {time}\n", folder.display(), in_words(&verified)))?;
+        }
+        Ok(if verified.damaged > 0 { Answer::Damaged } else { Answer::Whole })
+    }
+}
+
+fn message(folder: &Path, damaged: &Looked) -> String {
+    let at = |file: &str| folder.join(file).display().to_string();
+    match damaged {
+        Looked::Damaged { key, chunk, file } => {
+            format!("{}: chunk {chunk} of {} is damaged", at(file), shown_name(key))
+        }
+        Looked::Lost { chunks, file } => {
+            format!("{}: damaged, with {} chunks", at(file), grouped(*chunks))
+        }
+        _ => String::new(),
+    }
+}
+
+fn json(damaged: &Looked) -> Option<String> {
+    Some(match damaged {
+        Looked::Damaged { key, chunk, file } => {
+            Json::new().text("name", &name_of(key)).plain("chunk", chunk).text("file", file).end()
+        }
+        Looked::Lost { chunks, file } => {
+            Json::new().plain("chunks", chunks).text("file", file).end()
+        }
+        _ => return None,
+    })
+}
+
+fn summary(verified: &Verified, damaged: &str) -> String {
+    Json::new()
+        .plain("whole_chunks", verified.good)
+        .plain("whole_bytes", verified.good_bytes)
+        .plain("damaged_chunks", verified.damaged)
+        .plain("torn_segments", verified.torn)
+        .plain("damaged", format_args!("[{damaged}]"))
+        .line()
+}
+
+fn in_words(verified: &Verified) -> String {
+    let whole = format!("{} chunks, {}", grouped(verified.good), bytes(verified.good_bytes));
+    match (verified.damaged, verified.torn) {
+        (0, 0) => format!("whole: {whole}"),
+        (0, torn) => format!("whole: {whole}; {torn} segments with writes that did not end"),
+        (damaged, _) => format!("{} damaged chunks are gone; whole: {whole}", grouped(damaged)),
+    }
+}

@@ -1,0 +1,104 @@
+//! What servers have in common on the command line: where they tell what they count, what they
+//! log, TLS, and how they are asked to stop.
+
+use super::Failure;
+use super::serve::open_to_all;
+use crate::logs::{self, Logs};
+use crate::streams::tell;
+use clap::Args;
+use nuthatch_server::Address;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+/// Where a server tells what it counts, and what it logs.
+#[derive(Debug, Args)]
+pub(crate) struct Watched {
+    /// Where to tell what is counted, over HTTP: host:port or unix:PATH. Can be given several times
+    ///
+    /// Prometheus finds it at /metrics. Without TLS and without a password.
+    #[arg(long, value_name = "ADDR", help_heading = "Access")]
+    pub(crate) admin: Vec<Address>,
+    /// What is logged to standard error: error, warn, info, debug, trace or off
+    #[arg(long, value_name = "FILTER", default_value = "warn", help_heading = "Logs")]
+    log: String,
+    /// Log one JSON object a line
+    #[arg(long, help_heading = "Logs")]
+    log_json: bool,
+}
+
+impl Watched {
+    /// Refuses to tell everybody what is counted.
+    pub(crate) fn check(&self, insecure: bool) -> Result<(), Failure> {
+        let exposed = self.admin.iter().find(|address| !address.is_local());
+        let Some(address) = exposed.filter(|_| !insecure) else { return Ok(()) };
+        let problem = "anybody who reaches it could read what is counted; --insecure allows it";
+        Err(Failure::Usage(format!("--admin {address}: {problem}")))
+    }
+
+    /// Logs from now on, until what it answers is dropped.
+    pub(crate) fn start_logs(&self) -> Result<Logs, Failure> {
+        let format = if self.log_json { logs::Format::Json } else { logs::Format::Text };
+        logs::start(&self.log, format)
+    }
+}
+
+/// The files of TLS.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Access")]
+pub(crate) struct TlsArguments {
+    /// The server's certificate in PEM, with those that lead to one that clients trust
+    #[arg(id = "tls_cert", long = "tls-cert", value_name = "FILE", requires = "tls_key")]
+    pub(crate) cert: Option<PathBuf>,
+    /// Its private key in PEM
+    #[arg(id = "tls_key", long = "tls-key", value_name = "FILE", requires = "tls_cert")]
+    pub(crate) key: Option<PathBuf>,
+    /// Certificates of whoever signs those of clients, which must have one then
+    #[arg(
+        id = "tls_client_ca",
+        long = "tls-client-ca",
+        value_name = "FILE",
+        requires = "tls_cert"
+    )]
+    pub(crate) client_ca: Option<PathBuf>,
+}
+
+/// Signals that ask a server to stop; to be asked for before anybody can connect, so that none
+/// finds it unprepared.
+pub(crate) struct Stopping(Signals);
+
+impl Stopping {
+    pub(crate) fn new() -> Result<Self, Failure> {
+        let signals = Signals::new([SIGINT, SIGTERM]);
+        signals.map(Self).map_err(|error| Failure::Error(error.to_string()))
+    }
+
+    /// Stops the server when a signal comes.
+    pub(crate) fn then(mut self, stop: impl FnOnce() + Send + 'static) {
+        thread::spawn(move || {
+            if self.0.forever().next().is_some() {
+                stop();
+            }
+        });
+    }
+}
+
+/// An address to listen at.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
+    let expected = "expected host:port";
+    let mut found = text.to_socket_addrs().map_err(|error| format!("{expected}: {error}"))?;
+    found.next().ok_or_else(|| expected.to_owned())
+}
+
+pub(crate) fn warn_if_open(secret: &Path) {
+    if let Some(warning) = open_to_all(secret) {
+        tell(format_args!("warning: {warning}"));
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
+pub(crate) fn not_started(error: std::io::Error) -> Failure {
+    Failure::Error(error.to_string())
+}

@@ -1,0 +1,252 @@
+//! `nuthatch chunks get`, from an origin that misbehaves.
+
+use super::origin::{Server, noise};
+use crate::folder::{Folder, Run};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use serde_json::Value;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+
+const LEN: usize = 3_500_000;
+
+fn arguments<'a>(address: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["chunks", "get", address, "--cache", "cache", "--limit", "64MiB"], more].concat()
+}
+
+fn get(folder: &Folder, address: &str, more: &[&str]) -> Run {
+    folder.run(&arguments(address, more))
+}
+
+#[track_caller]
+fn gets(folder: &Folder, address: &str, more: &[&str], expected: &[u8]) -> String {
+    let run = get(folder, address, more);
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert!(run.stdout_bytes == expected, "{} bytes", run.stdout_bytes.len());
+    run.stderr
+}
+
+#[track_caller]
+fn fails(folder: &Folder, address: &str, more: &[&str], status: i32) -> String {
+    let run = get(folder, address, &[&["--retries", "0", "-o", "out"], more].concat());
+    assert_eq!((run.status, &run.stdout[..]), (Some(status), ""), "{}", run.stderr);
+    assert_eq!(names(folder), [""; 0], "no half file is left behind");
+    run.stderr
+}
+
+/// The names of files that are not the cache's.
+fn names(folder: &Folder) -> Vec<String> {
+    let entries = fs::read_dir(folder.path(".")).expect("a folder");
+    let names = entries.map(|entry| entry.expect("an entry").file_name().into_string());
+    names.map(|name| name.expect("UTF-8")).filter(|name| name != "cache").collect()
+}
+
+#[test]
+fn the_second_time_nothing_is_fetched() {
+    let (folder, body) = (Folder::new(), noise(LEN, 1));
+    let server = Server::new(body.clone());
+    let told = gets(&folder, &server.url("/a"), &["-o", "out"], b"");
+    assert!(folder.bytes("out") == body);
+    let head = format!("nuthatch: {}: 3.3 MiB, 0 B from the cache, ", server.url("/a"));
+    assert!(told.contains(&head), "{told}");
+    server.forget();
+    let told = gets(&folder, &server.url("/a"), &[], &body);
+    assert!(server.ranges().is_empty());
+    assert!(told.contains("3.3 MiB from the cache, 0 B from the origin in 0 requests"), "{told}");
+    assert_eq!(gets(&folder, &server.url("/a"), &["--quiet"], &body), "");
+    assert_eq!(names(&folder), ["out"]);
+}
+
+#[test]
+fn parts_are_read() {
+    let (folder, body) = (Folder::new(), noise(LEN, 2));
+    let server = Server::new(body.clone());
+    for (range, expected) in [
+        ("10-20", &body[10..20]),
+        ("1MiB-1MiB", &[]),
+        ("1500000-99999999", &body[1_500_000..]),
+        ("3499990-", &body[3_499_990..]),
+        ("-7", &body[LEN - 7..]),
+        ("-1GiB", &body),
+    ] {
+        gets(&folder, &server.url("/a"), &["--range", range], expected);
+        gets(&folder, &server.url("/a"), &[&format!("--range={range}")], expected);
+    }
+    let told = fails(&folder, &server.url("/a"), &["--range", "4MiB-"], 3);
+    assert!(told.contains("--range: expected a range that begins within 0-3500000"), "{told}");
+    fails(&folder, &server.url("/a"), &["--range", "7-3"], 2);
+}
+
+#[test]
+fn a_summary_is_json_if_wanted() {
+    let folder = Folder::new();
+    let server = Server::new(noise(LEN, 3));
+    let address = server.url("/a?token=s3cret");
+    let part = ["--range", "0-100", "--json"];
+    let told = get(&folder, &address, &part).stderr;
+    let json: Value = serde_json::from_str(&told).expect("a JSON object");
+    assert_eq!((&json["bytes"], &json["object_bytes"]), (&100.into(), &LEN.into()));
+    assert_eq!((&json["from_origin_bytes"], &json["requests"]), (&100.into(), &1.into()));
+    let run = get(&folder, &address, &[&part[..], &["-o", "out"]].concat());
+    let json: Value = serde_json::from_str(&run.stdout).expect("a JSON object");
+    assert_eq!((&json["from_cache_bytes"], &json["requests"]), (&100.into(), &0.into()));
+    assert!(json["hit_share"] == 1.0 && !run.stdout.contains("s3cret"), "{json}");
+    assert_eq!(run.stderr, "");
+    // The address is known without its secrets, and with them.
+    assert_eq!(folder.run(&["chunks", "pin", &address, "--cache", "cache"]).status, Some(0));
+}
+
+#[test]
+fn damage_is_healed_and_a_new_version_is_read() {
+    let (folder, body) = (Folder::new(), noise(LEN, 4));
+    let server = Server::new(body.clone());
+    gets(&folder, &server.url("/a"), &[], &body);
+    let segment = "cache/0000000000000001.seg";
+    let mut bytes = folder.bytes(segment);
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    folder.file(segment, bytes);
+    server.forget();
+    gets(&folder, &server.url("/a"), &[], &body);
+    assert_eq!(server.ranges().len(), 1, "one block was fetched again");
+    let verified = folder.run(&["chunks", "verify", "--cache", "cache"]);
+    assert_eq!(verified.status, Some(0), "{}", verified.stderr);
+    let newer = noise(LEN, 5);
+    server.behave(|manners| {
+        manners.body = Arc::new(newer.clone());
+        manners.etag = Some("\"two\"".to_owned());
+    });
+    gets(&folder, &server.url("/a"), &[], &newer);
+}
+
+#[test]
+fn a_change_in_the_midst_is_an_error() {
+    let folder = Folder::new();
+    let server = Server::new(noise(40 << 20, 6));
+    let newer = (1, Arc::new(noise(40 << 20, 7)), "\"two\"".to_owned());
+    server.behave(|manners| manners.changes_after = Some(newer));
+    let told = fails(&folder, &server.url("/a"), &[], 3);
+    assert!(told.contains("changed since it was opened: it was \"one\""), "{told}");
+}
+
+#[test]
+fn what_cannot_be_had_leaves_no_file() {
+    let folder = Folder::new();
+    let server = Server::new(noise(LEN, 8));
+    server.behave(|manners| manners.statuses = [404].into());
+    let told = fails(&folder, &server.url("/a"), &[], 1);
+    assert_eq!(told, format!("nuthatch: {}: there is no such object\n", server.url("/a")));
+    server.behave(|manners| manners.cuts = vec![1000; 50].into());
+    fails(&folder, &server.url("/a"), &[], 3);
+    let told = fails(&folder, "http://127.0.0.1:1/a", &[], 3);
+    assert!(told.contains("http://127.0.0.1:1/a: no answer to be had: "), "{told}");
+    fails(&folder, "gopher://host/a", &[], 3);
+    folder.file("cache/a-file", "");
+    let run = get(&folder, &server.url("/a"), &["-o", "cache"]);
+    assert_eq!(run.status, Some(2), "{}", run.stderr);
+}
+
+#[test]
+fn what_does_not_fit_into_the_cache_is_read_all_the_same() {
+    let (folder, body) = (Folder::new(), noise(12 << 20, 9));
+    let server = Server::new(body.clone());
+    let small = ["chunks", "get", &server.url("/a"), "--cache", "cache", "--limit", "4MiB"];
+    for _ in 0..2 {
+        let run = folder.run(&small);
+        assert_eq!(run.status, Some(0), "{}", run.stderr);
+        assert!(run.stdout_bytes == body);
+    }
+    let size = |entry: fs::DirEntry| entry.metadata().expect("a file").len();
+    let sizes = fs::read_dir(folder.path("cache")).expect("a folder").map(|e| e.map(size));
+    assert!(sizes.sum::<Result<u64, _>>().expect("sizes") <= 4 << 20);
+}
+
+#[test]
+fn links_are_followed_and_devices_written_to() {
+    let (folder, body) = (Folder::new(), noise(LEN, 10));
+    let server = Server::new(body.clone());
+    folder.file("target", "old");
+    std::os::unix::fs::symlink("target", folder.path("link")).expect("a link");
+    gets(&folder, &server.url("/a"), &["-o", "link"], b"");
+    assert!(folder.path("link").is_symlink() && folder.bytes("target") == body);
+    gets(&folder, &server.url("/a"), &["-o", "/dev/null"], b"");
+    assert!(!Path::new("/dev/null").is_file());
+    gets(&folder, &server.url("/a"), &["-o", "-"], &body);
+}
+
+#[test]
+fn secrets_are_told_to_nobody() {
+    let folder = Folder::new();
+    let server = Server::new(noise(LEN, 11));
+    let address = server.url("/a?X-Amz-Signature=s3cret&X-Amz-Date=1&key=s3cret");
+    let address = address.replace("http://", "http://me:s3cret@");
+    gets(&folder, &address, &["-o", "out"], b"");
+    server.behave(|manners| manners.statuses = vec![500; 9].into());
+    let told = get(&folder, &address, &["--retries", "0"]).stderr;
+    assert!(told.contains("the origin answered 500") && !told.contains("s3cret"), "{told}");
+    let told = folder.run(&["chunks", "list", "--cache", "cache"]).stdout;
+    assert!(told.contains("http://127.0.0.1:") && !told.contains("s3cret"), "{told}");
+    for entry in fs::read_dir(folder.path("cache")).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let bytes = fs::read(&path).expect("a file");
+        assert!(!bytes.windows(6).any(|window| window == b"s3cret"), "{}", path.display());
+    }
+}
+
+/// A copy that waits for its origin.
+fn waiting(folder: &Folder, server: &Server) -> Child {
+    server.behave(|manners| manners.held = true);
+    let mut command = folder.command(&arguments(&server.url("/a"), &["-o", "out"]));
+    command.stderr(Stdio::piped()).stdout(Stdio::null());
+    let child = command.spawn().expect("the command to start");
+    server.wait_for(0, 1);
+    child
+}
+
+#[test]
+fn an_interrupt_leaves_no_file() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let folder = Folder::new();
+        let server = Server::new(noise(LEN, 12));
+        let child = waiting(&folder, &server);
+        assert_eq!(names(&folder), [format!("out.partial-{}", child.id())]);
+        kill_process(Pid::from_child(&child), signal).expect("a signal");
+        let output = child.wait_with_output().expect("its end");
+        assert_eq!(output.status.code(), Some(3));
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "nuthatch: interrupted\n");
+        assert_eq!(names(&folder), [""; 0]);
+        server.behave(|manners| manners.held = false);
+    }
+}
+
+#[test]
+fn a_terminal_is_not_shown_what_is_no_text() {
+    let folder = Folder::new();
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&terminal).expect("a terminal");
+    unlockpt(&terminal).expect("a terminal");
+    let name = ptsname(&terminal, Vec::new()).expect("a terminal");
+    let open = || {
+        let name = name.to_str().expect("UTF-8");
+        fs::File::options().read(true).write(true).open(name).expect("a terminal")
+    };
+    let held = open();
+    let run = |server: &Server| {
+        let mut command = folder.command(&arguments(&server.url("/a"), &[]));
+        command.stdout(open()).stderr(Stdio::piped());
+        let output = command.output().expect("its end");
+        (output.status.code(), String::from_utf8(output.stderr).expect("UTF-8"))
+    };
+    let (status, told) = run(&Server::new(noise(LEN, 13)));
+    assert_eq!(status, Some(2), "{told}");
+    assert!(told.contains("the object is no text; -o FILE writes it to a file"), "{told}");
+    let (status, told) = run(&Server::new(b"a text\n".to_vec()));
+    assert_eq!(status, Some(0), "{told}");
+    let mut shown = [0; 8];
+    fs::File::from(terminal).read_exact(&mut shown).expect("the text");
+    assert_eq!(&shown, b"a text\r\n");
+    drop(held);
+}

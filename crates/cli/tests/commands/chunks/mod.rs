@@ -1,0 +1,9 @@
+//! `nuthatch chunks`.
+
+mod get;
+/// An origin that misbehaves on request.
+#[allow(dead_code, reason = "shared with the tests of origins, which do more with it")]
+#[path = "../../../../origins/tests/reading/server.rs"]
+mod origin;
+mod serve;
+mod upkeep;

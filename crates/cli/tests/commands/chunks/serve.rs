@@ -1,0 +1,241 @@
+//! `nuthatch chunks serve`, asked by curl.
+
+use super::origin::{Server, noise};
+use crate::folder::{Folder, Run};
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+
+const LEN: usize = 2_500_000;
+
+/// A cache in front of an origin. It is killed when this is dropped.
+struct Served {
+    folder: Folder,
+    child: Child,
+    /// What it said when it started.
+    said: Vec<String>,
+}
+
+fn served(origin: &str, arguments: &[&str]) -> Served {
+    served_in(Folder::new(), origin, arguments)
+}
+
+fn served_in(folder: Folder, origin: &str, arguments: &[&str]) -> Served {
+    folder.file("tokens", "token someone read >s3cret\n");
+    let serve = ["chunks", "serve", "--cache", "cache", "--limit", "64MiB", "--retries", "0"];
+    let listen = ["--listen", "127.0.0.1:0", "--threads", "1", "--log", "trace"];
+    let mut child = folder
+        .command(&[&serve[..], &listen, arguments].concat())
+        .env("NUTHATCH_ORIGIN", origin)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command to start");
+    let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+    let lines = if arguments.contains(&"--admin") { lines.take(3) } else { lines.take(2) };
+    let said = lines.map(|line| line.expect("a line")).collect();
+    Served { folder, child, said }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Served {
+    fn url(&self, path: &str) -> String {
+        let address = self.said[0].strip_prefix("listening at ").expect("an address");
+        format!("{address}{path}")
+    }
+
+    /// A request by curl; what it prints is the body, or the head and the body.
+    fn curl(&self, path: &str, arguments: &[&str]) -> Run {
+        let mut command = Command::new("curl");
+        command.args(["--silent", "--show-error", "--path-as-is", "--noproxy", "*"]);
+        command.args(arguments).arg(self.url(path)).current_dir(self.folder.path("."));
+        Run::of(command, b"")
+    }
+
+    #[track_caller]
+    fn status(&self, path: &str, arguments: &[&str], expected: &str) {
+        let told = ["--output", "/dev/null", "--write-out", "%{http_code}"];
+        let run = self.curl(path, &[&told, arguments].concat());
+        assert_eq!((run.status, &run.stdout[..]), (Some(0), expected), "{path} {arguments:?}");
+    }
+
+    fn signal(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).expect("a signal");
+    }
+
+    /// Waits until it has stopped, and answers what it logged.
+    fn stopped(mut self) -> String {
+        let mut logged = String::new();
+        let mut stderr = self.child.stderr.take().expect("its output");
+        stderr.read_to_string(&mut logged).expect("UTF-8");
+        let status = self.child.wait().expect("its end");
+        assert_eq!(status.code(), Some(0), "{logged}");
+        logged
+    }
+}
+
+#[test]
+fn curl_is_answered_from_the_cache() {
+    let body = noise(LEN, 1);
+    let origin = Server::new(body.clone());
+    let served = served(&origin.url("/data"), &[]);
+    assert_eq!(served.said[1], format!("{}: up to 64.0 MiB in cache", origin.url("/data/")));
+    assert!(served.curl("/a", &[]).stdout_bytes == body);
+    assert_eq!(origin.asked()[0].target, "/data/a");
+    origin.forget();
+    assert!(served.curl("/a", &[]).stdout_bytes == body);
+    assert!(served.curl("/a", &["--range", "100-199"]).stdout_bytes == body[100..200]);
+    assert!(served.curl("/a", &["--range", "-5"]).stdout_bytes == body[LEN - 5..]);
+    let head = served.curl("/a", &["--head"]).stdout;
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+    for line in ["content-length: 2500000", "etag: \"one\"", "cache-status: nuthatch; hit"] {
+        assert!(head.contains(&format!("{line}\r\n")), "{head}");
+    }
+    // A copy that was cut off goes on where it ended.
+    served.folder.file("half", &body[..1_000_000]);
+    let resumed = served.curl("/a", &["--continue-at", "-", "--output", "half"]);
+    assert_eq!(resumed.status, Some(0), "{}", resumed.stderr);
+    assert!(served.folder.bytes("half") == body);
+    served.status("/a", &["--header", "If-None-Match: \"one\""], "304");
+    served.status("/a", &["--header", "If-Match: \"two\""], "412");
+    served.status("/a", &["--range", "2500000-"], "416");
+    served.status("/a", &["--request", "DELETE"], "405");
+    served.status("/../secret", &[], "400");
+    assert!(origin.ranges().is_empty(), "nothing was fetched a second time");
+    served.signal();
+    served.stopped();
+}
+
+#[test]
+fn tokens_are_asked_for_and_not_logged() {
+    let origin = Server::new(noise(LEN, 2));
+    let address = origin.url("/").replace("http://", "http://me:s3cret@");
+    let served = served(&address, &["--tokens", "tokens"]);
+    assert!(!served.said.concat().contains("s3cret"), "{:?}", served.said);
+    served.status("/a", &[], "401");
+    served.status("/a", &["--header", "Authorization: Bearer other"], "401");
+    let token = ["--header", "Authorization: Bearer s3cret"];
+    served.status("/a?X-Amz-Signature=s3cret", &token, "200");
+    assert!(origin.asked().iter().all(|asked| asked.headers["authorization"] != "Bearer s3cret"));
+    origin.behave(|manners| manners.statuses = vec![500; 9].into());
+    served.status("/b?key=s3cret", &token, "502");
+    served.signal();
+    let logged = served.stopped();
+    assert!(logged.contains("not answered"), "{logged}");
+    assert!(!logged.contains("s3cret"), "{logged}");
+}
+
+#[test]
+fn other_machines_get_tls_and_show_tokens_or_certificates() {
+    let body = noise(LEN, 5);
+    let origin = Server::new(body.clone());
+    let made = |name: &str| {
+        let names = vec!["localhost".to_owned()];
+        let CertifiedKey { cert, signing_key } = generate_simple_self_signed(names).expect(name);
+        (cert.pem(), signing_key.serialize_pem())
+    };
+    let folder = || {
+        let folder = Folder::new();
+        for name in ["server", "client"] {
+            let (cert, key) = made(name);
+            folder.file(&format!("{name}.pem"), cert).file(&format!("{name}.key"), key);
+        }
+        folder
+    };
+    let tls = ["--tls-cert", "server.pem", "--tls-key", "server.key"];
+    let open = ["--listen", "0.0.0.0:0"];
+    let ask = |served: &Served, arguments: &[&str]| {
+        let port = served.said[1].rsplit(':').next().expect("a port");
+        let url = format!("https://localhost:{port}/a");
+        let mut command = Command::new("curl");
+        command.args(["--silent", "--noproxy", "*", "--cacert", "server.pem", &url]);
+        command.args(arguments).current_dir(served.folder.path("."));
+        Run::of(command, b"")
+    };
+    let told = [&tls[..], &open, &["--tokens", "tokens", "--admin", "127.0.0.1:0"]].concat();
+    let by_token = served_in(folder(), &origin.url("/"), &told);
+    assert!(by_token.said[1].starts_with("listening at https://0.0.0.0:"), "{:?}", by_token.said);
+    assert!(ask(&by_token, &["--oauth2-bearer", "s3cret"]).stdout_bytes == body);
+    assert!(ask(&by_token, &[]).stdout.contains("expected the header Authorization"));
+    let told = [&tls[..], &open, &["--tls-client-ca", "client.pem", "--admin", "127.0.0.1:0"]];
+    let by_certificate = served_in(folder(), &origin.url("/"), &told.concat());
+    let shown = ["--cert", "client.pem", "--key", "client.key"];
+    assert!(ask(&by_certificate, &shown).stdout_bytes == body);
+    assert_ne!(ask(&by_certificate, &[]).status, Some(0));
+}
+
+#[test]
+fn what_it_counts_is_told_at_the_admin_port() {
+    let origin = Server::new(noise(LEN, 3));
+    let mut served = served(&origin.url("/"), &["--admin", "127.0.0.1:0"]);
+    served.status("/a", &[], "200");
+    served.status("/a", &["--range", "0-9"], "206");
+    let admin = served.said[1].strip_prefix("metrics at ").expect("an address").to_owned();
+    served.said[0] = format!("listening at {}", admin.trim_end_matches("/metrics"));
+    let metrics = served.curl("/metrics", &[]).stdout;
+    for line in [
+        "nuthatch_chunks_answers_total{status=\"200\"} 1",
+        "nuthatch_chunks_answers_total{status=\"206\"} 1",
+        "nuthatch_chunks_sent_bytes_total 2500010",
+        "nuthatch_chunks_from_origin_bytes_total 2500000",
+        "nuthatch_chunks_from_cache_bytes_total 10",
+        "nuthatch_chunks_cache_limit_bytes 67108864",
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "{line}: {metrics}");
+    }
+    assert_eq!(served.curl("/healthz", &[]).stdout, "ok\n");
+}
+
+#[test]
+fn answers_that_are_under_way_are_finished_before_it_stops() {
+    let body = noise(LEN, 4);
+    let origin = Server::new(body.clone());
+    let served = served(&origin.url("/"), &[]);
+    origin.behave(|manners| manners.held = true);
+    let mut curl = Command::new("curl")
+        .args(["--silent", "--noproxy", "*", &served.url("/a")])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("curl");
+    origin.wait_for(0, 1);
+    served.signal();
+    // Nobody else gets in.
+    while served.curl("/b", &["--max-time", "1"]).status == Some(0) {}
+    origin.behave(|manners| manners.held = false);
+    let mut answered = Vec::new();
+    curl.stdout.take().expect("its output").read_to_end(&mut answered).expect("bytes");
+    assert!(curl.wait().expect("its end").success() && answered == body);
+    served.stopped();
+}
+
+#[test]
+fn addresses_that_others_reach_are_refused() {
+    let folder = Folder::new();
+    folder.file("tokens", "token a read >b\n");
+    let serve = |arguments: &[&str]| {
+        let serve = ["chunks", "serve", "--cache", "cache"];
+        let run = folder.run(&[&serve, arguments].concat());
+        assert_eq!((run.status, &run.stdout[..]), (Some(2), ""), "{arguments:?}");
+        assert!(!folder.path("cache").exists());
+        run.stderr
+    };
+    let open = ["--origin", "http://127.0.0.1:1/", "--listen", "0.0.0.0:0"];
+    let told = "what goes over the network could be read by anybody; expected TLS, found none; \
+                --insecure allows it";
+    assert_eq!(serve(&open), format!("nuthatch: --listen 0.0.0.0:0: {told}\n"));
+    assert!(serve(&[&open[..], &["--tokens", "tokens"]].concat()).contains(told));
+    let told = serve(&["--origin", "http://127.0.0.1:1/", "--admin", "0.0.0.0:0"]);
+    assert!(told.contains("anybody who reaches it could read what is counted"), "{told}");
+    let told = serve(&[]);
+    assert_eq!(told, "nuthatch: expected --origin or NUTHATCH_ORIGIN, found neither\n");
+    let told = serve(&["--origin", "http://host/?a=b"]);
+    assert!(told.contains("--origin: expected an address without ? and #"), "{told}");
+}

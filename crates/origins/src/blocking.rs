@@ -1,0 +1,101 @@
+//! Objects for threads that may wait.
+
+use crate::cache::ObjectCache;
+use crate::counts::Count;
+use crate::cursor::Cursor;
+use crate::error::Result;
+use crate::fetch::found;
+use crate::object::ChunkedObject;
+use crate::version::Version;
+use std::future::{Future, poll_fn};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use tokio::io::ReadBuf;
+
+/// An object that is read through the cache by threads that may wait: the same as a
+/// [`ChunkedObject`], and what is in the cache is read by the calling thread itself. Not to be used
+/// by a thread of an executor.
+#[derive(Clone, Debug)]
+pub struct BlockingObject {
+    object: ChunkedObject,
+}
+
+impl BlockingObject {
+    pub(crate) fn new(version: Arc<Version>) -> Self {
+        Self { object: ChunkedObject { version, cursor: Cursor::new(true) } }
+    }
+
+    /// Opens an object through [`ObjectCache::shared`].
+    pub fn open(address: &str) -> Result<Self> {
+        ObjectCache::shared()?.object_blocking(address)
+    }
+
+    /// The object: its length, address, validator and counts.
+    pub fn object(&self) -> &ChunkedObject {
+        &self.object
+    }
+
+    /// As [`ChunkedObject::read_at`]. Bytes of the cache are read into the buffer without a detour.
+    pub fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<usize> {
+        let version = &self.object.version;
+        let range = version.within(offset, out.len());
+        let len = (range.end - range.start) as usize;
+        if let Some(kept) = version.kept().filter(|_| len > 0)
+            && let Some(blocks) = version.blocks(version.engine.tasks.chunks(), kept)
+            && found(blocks.get_into(range.clone(), &mut out[..len])).is_some()
+        {
+            let count = version.source(kept, &range, Count::FromCache);
+            version.count(count, len as u64);
+            return Ok(len);
+        }
+        let mut pieces = self.object.demanded(range, true)?;
+        let mut filled = 0;
+        while let Some(bytes) = wait(poll_fn(|context| pieces.poll_next(context))) {
+            let bytes = bytes?;
+            out[filled..filled + bytes.len()].copy_from_slice(&bytes);
+            filled += bytes.len();
+        }
+        Ok(filled)
+    }
+}
+
+impl Read for BlockingObject {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let ChunkedObject { version, cursor } = &mut self.object;
+        let mut out = ReadBuf::new(out);
+        wait(poll_fn(|context| cursor.poll_read(version, context, &mut out)))?;
+        Ok(out.filled().len())
+    }
+}
+
+impl Seek for BlockingObject {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let ChunkedObject { version, cursor } = &mut self.object;
+        cursor.seek(version, to)
+    }
+}
+
+/// A thread that waits for a future.
+struct Parked(Thread);
+
+impl Wake for Parked {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits for a future that others make ready: no executor of the caller is needed.
+pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Parked(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        std::thread::park();
+    }
+}

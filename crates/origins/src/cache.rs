@@ -1,0 +1,110 @@
+//! A cache that objects are read through.
+
+use crate::access::Access;
+use crate::address::Address;
+use crate::blocking::{BlockingObject, wait};
+use crate::counts::Counts;
+use crate::engine::{Engine, lock};
+use crate::error::{Error, Result};
+use crate::object::ChunkedObject;
+use crate::opening::open;
+use crate::origin::plain;
+use crate::settings::Settings;
+use nuthatch_chunks::{Chunks, Options};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// A cache that objects are read through: a folder of chunks, the clients of origins, and the
+/// threads that serve both. Cheap to clone. A child that was made by a fork has none of the
+/// threads, and opens a cache of its own.
+#[derive(Clone, Debug)]
+pub struct ObjectCache {
+    engine: Arc<Engine>,
+}
+
+/// The cache of [`ObjectCache::shared`].
+static SHARED: Mutex<Option<ObjectCache>> = Mutex::new(None);
+
+impl ObjectCache {
+    /// Opens a folder, which is made if there is none.
+    pub fn open(folder: impl AsRef<Path>, options: &Options, settings: Settings) -> Result<Self> {
+        Self::over(Arc::new(Chunks::open(folder, options)?), settings)
+    }
+
+    /// Reads through a folder that is open already.
+    pub fn over(chunks: Arc<Chunks>, settings: Settings) -> Result<Self> {
+        Ok(Self { engine: Arc::new(Engine::new(chunks, settings)?) })
+    }
+
+    /// The cache in [`default_folder`], which the whole process shares; opened when it is first
+    /// asked for, with the limit that the folder has. After a fork the child has one of its own.
+    pub fn shared() -> Result<Self> {
+        let mut shared = lock(&SHARED);
+        if let Some(cache) = shared.as_ref().filter(|cache| cache.engine.is_of_this_process()) {
+            return Ok(cache.clone());
+        }
+        let reason = "none of NUTHATCH_CACHE, XDG_CACHE_HOME and HOME is set";
+        let nowhere = || Error::Setup { what: "the shared cache", reason: reason.into() };
+        let folder = default_folder().ok_or_else(nowhere)?;
+        let cache = Self::open(folder, &Options::new(), Settings::new())?;
+        *shared = Some(cache.clone());
+        Ok(cache)
+    }
+
+    /// The folder.
+    pub fn chunks(&self) -> &Arc<Chunks> {
+        self.engine.tasks.chunks()
+    }
+
+    /// How objects are read.
+    pub fn settings(&self) -> &Settings {
+        &self.engine.settings
+    }
+
+    /// What was read through this handle and its clones.
+    pub fn counts(&self) -> Counts {
+        self.engine.tally.counts()
+    }
+
+    /// Opens an object: `http://` and `https://`, `s3://bucket/key`, `gs://bucket/key`,
+    /// `az://container/path` and `abfss://`, `file://` and paths. Its origin is asked for its
+    /// length and its validator, unless [`Settings::believe`] makes that needless.
+    pub async fn object(&self, address: &str) -> Result<ChunkedObject> {
+        self.object_as(address, &Access::new()).await
+    }
+
+    /// As [`ObjectCache::object`], for an origin that wants to be shown something.
+    pub async fn object_as(&self, address: &str, access: &Access) -> Result<ChunkedObject> {
+        let version = open(&self.engine, address, access).await?;
+        Ok(ChunkedObject::new(Arc::new(version)))
+    }
+
+    /// As [`ObjectCache::object`], for a thread that may wait.
+    pub fn object_blocking(&self, address: &str) -> Result<BlockingObject> {
+        self.object_blocking_as(address, &Access::new())
+    }
+
+    /// As [`ObjectCache::object_as`], for a thread that may wait.
+    pub fn object_blocking_as(&self, address: &str, access: &Access) -> Result<BlockingObject> {
+        let version = wait(open(&self.engine, address, access))?;
+        Ok(BlockingObject::new(Arc::new(version)))
+    }
+}
+
+/// The folder of this user's cache: `$NUTHATCH_CACHE`, or `nuthatch/chunks` below
+/// `$XDG_CACHE_HOME`, or `~/.cache/nuthatch/chunks`. `None` if none of these variables is set.
+pub fn default_folder() -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(folder) = variable("NUTHATCH_CACHE") {
+        return Some(folder.into());
+    }
+    let caches = variable("XDG_CACHE_HOME").map(PathBuf::from);
+    let caches = caches.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".cache")))?;
+    Some(caches.join("nuthatch").join("chunks"))
+}
+
+/// The address that an object has in the cache, as lists of the cache show it: without user and
+/// password, without parameters that only sign a request, and with a hash for other parameters.
+pub fn plain_address(address: &str) -> Result<String> {
+    Ok(plain(Address::parse(address)?))
+}

@@ -1,0 +1,79 @@
+//! What was read, and where it came from.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What was read of an object, or through a whole cache, since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Bytes that readers were given out of the cache.
+    pub from_cache: u64,
+    /// Bytes that readers were given as they came from the origin.
+    pub from_origin: u64,
+    /// Bytes that readers were given as they came from the origin for somebody else, who was
+    /// fetching them already.
+    pub from_others: u64,
+    /// Bytes of the object that the origin sent, those that nobody has read yet among them.
+    pub fetched: u64,
+    /// Requests for bytes to the origin, retries among them.
+    pub requests: u64,
+    /// How often the origin was asked what an object is, retries among them.
+    pub checks: u64,
+    /// How many of `requests` and `checks` were made again because one before had failed.
+    pub retries: u64,
+    /// Blocks that could not be kept in the cache, or not be looked up there.
+    pub not_kept: u64,
+}
+
+impl Counts {
+    /// All bytes that readers were given.
+    #[must_use]
+    pub fn read(&self) -> u64 {
+        self.from_cache + self.from_origin + self.from_others
+    }
+
+    /// Which share of them did not have to be fetched for this reader, from 0 to 1; `None` if
+    /// nothing was read.
+    #[must_use]
+    pub fn hit_share(&self) -> Option<f64> {
+        let read = self.read();
+        (read > 0).then(|| (self.from_cache + self.from_others) as f64 / read as f64)
+    }
+}
+
+/// One of the counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Count {
+    FromCache,
+    FromOrigin,
+    FromOthers,
+    Fetched,
+    Requests,
+    Checks,
+    Retries,
+    NotKept,
+}
+
+/// Counts that many threads add to.
+#[derive(Debug, Default)]
+pub(crate) struct Tally([AtomicU64; 8]);
+
+impl Tally {
+    pub(crate) fn add(&self, count: Count, number: u64) {
+        self.0[count as usize].fetch_add(number, Relaxed);
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        let of = |count: Count| self.0[count as usize].load(Relaxed);
+        Counts {
+            from_cache: of(Count::FromCache),
+            from_origin: of(Count::FromOrigin),
+            from_others: of(Count::FromOthers),
+            fetched: of(Count::Fetched),
+            requests: of(Count::Requests),
+            checks: of(Count::Checks),
+            retries: of(Count::Retries),
+            not_kept: of(Count::NotKept),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Bytes that are passed on and not kept: one request for all of a range.
+
+use crate::attempts::{Attempts, Fault};
+use crate::counts::Count;
+use crate::error::Result;
+use crate::fetch::next_of;
+use crate::origin::Ranged;
+use crate::version::Version;
+use bytes::Bytes;
+use std::ops::Range;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+/// How many pieces wait for whoever reads; then the origin is made to wait.
+const WAITING: usize = 4;
+
+/// A range as it comes from the origin. Dropping it ends the request.
+#[derive(Debug)]
+pub(crate) struct Direct {
+    receiver: Receiver<Result<Bytes>>,
+    task: AbortHandle,
+}
+
+impl Direct {
+    pub(crate) fn begin(version: &Arc<Version>, range: Range<u64>) -> Result<Self> {
+        let (sender, receiver) = channel(WAITING);
+        let passing = Passing { version: version.clone(), rest: range, sender };
+        let task = version.engine.spawn(passing.run())?.abort_handle();
+        Ok(Self { receiver, task })
+    }
+
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes>>> {
+        self.receiver.poll_recv(context)
+    }
+}
+
+impl Drop for Direct {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The task that passes bytes on.
+struct Passing {
+    version: Arc<Version>,
+    rest: Range<u64>,
+    sender: Sender<Result<Bytes>>,
+}
+
+impl Passing {
+    async fn run(mut self) {
+        let version = self.version.clone();
+        let begin = self.rest.start;
+        let mut attempts = Attempts::new(&version.engine.settings, &version.opened.address);
+        while !self.rest.is_empty() && !self.sender.is_closed() {
+            version.count(Count::Requests, 1);
+            version.count(Count::Retries, u64::from(attempts.again()));
+            let mut ended = self.receive(&mut attempts).await;
+            let torn = self.rest.start > begin && !self.rest.is_empty();
+            if torn && version.head.validator.is_none() {
+                // Nobody knows whether the rest would be of the same version.
+                let (expected, found) = ("all of a range at once", "a part of it");
+                ended = Err(version.opened.odd(expected, found).into());
+            }
+            let Err(fault) = ended else { continue };
+            match attempts.failed(fault) {
+                Ok(pause) => tokio::time::sleep(pause).await,
+                Err(error) => {
+                    let _ = self.sender.send(Err(error)).await;
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn receive(&mut self, attempts: &mut Attempts<'_>) -> Result<(), Fault> {
+        let version = self.version.clone();
+        let silent_most = version.engine.settings.silent_most;
+        let silent = |_| Fault::broken(format!("nothing came for {silent_most:?}"));
+        let asked = version.origin.get(self.rest.clone(), &version.opened);
+        let Ranged { range: promised, mut body } =
+            timeout(silent_most, asked).await.map_err(silent)??;
+        let mut at = promised.start;
+        while !self.rest.is_empty() {
+            let next = next_of(&mut body, &version);
+            let Some(bytes) = timeout(silent_most, next).await.map_err(silent)?? else {
+                let early = || Err(Fault::broken("the answer ended early"));
+                return if at < promised.end { early() } else { Ok(()) };
+            };
+            let end = at + bytes.len() as u64;
+            let wanted = self.rest.start.max(at)..self.rest.end.min(end);
+            if wanted.start < wanted.end {
+                let piece = (wanted.start - at) as usize..(wanted.end - at) as usize;
+                self.rest.start = wanted.end;
+                attempts.progress();
+                version.count(Count::FromOrigin, wanted.end - wanted.start);
+                if self.sender.send(Ok(bytes.slice(piece))).await.is_err() {
+                    self.rest.start = self.rest.end;
+                }
+            }
+            at = end;
+        }
+        Ok(())
+    }
+}

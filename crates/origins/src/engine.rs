@@ -1,0 +1,154 @@
+//! What all objects of a cache share: the folder, clients, threads, counts.
+
+use crate::counts::{Count, Tally};
+use crate::error::{Error, Result};
+use crate::origin::{Clients, Head};
+use crate::settings::Settings;
+use nuthatch_chunks::{Chunks, Key, TaskChunks};
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+
+/// How many threads talk to origins.
+const TALKERS: usize = 2;
+
+/// How many failures and heads are remembered, at most.
+const REMEMBERED_MOST: usize = 4096;
+
+pub(crate) struct Engine {
+    pub(crate) tasks: TaskChunks,
+    pub(crate) settings: Settings,
+    pub(crate) clients: Clients,
+    /// For requests for blocks.
+    pub(crate) permits: Semaphore,
+    pub(crate) tally: Tally,
+    failures: Mutex<HashMap<Key, (Instant, Error)>>,
+    heads: Mutex<HashMap<Asked, (Instant, Head)>>,
+    /// Requests and what they wait for run here, not on the executor of the caller: that may be
+    /// another one for each call, or go while others wait for the same bytes.
+    runtime: Option<Runtime>,
+    process: u32,
+}
+
+/// What was asked of an origin: an address as it was given, and what was shown.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Asked {
+    pub(crate) address: String,
+    pub(crate) shown: Vec<(String, String)>,
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Engine");
+        shown.field("folder", &self.tasks.chunks().path()).field("settings", &self.settings);
+        shown.finish_non_exhaustive()
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Engine {
+    pub(crate) fn new(chunks: Arc<Chunks>, settings: Settings) -> Result<Self> {
+        let setup =
+            |what| move |error: std::io::Error| Error::Setup { what, reason: error.to_string() };
+        let threads = "threads";
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(TALKERS).thread_name("origins").enable_all();
+        Ok(Self {
+            runtime: Some(builder.build().map_err(setup(threads))?),
+            tasks: TaskChunks::new(chunks, settings.threads).map_err(setup(threads))?,
+            clients: Clients::new(&settings),
+            permits: Semaphore::new(settings.requests_at_once),
+            tally: Tally::default(),
+            failures: Mutex::default(),
+            heads: Mutex::default(),
+            process: std::process::id(),
+            settings,
+        })
+    }
+
+    /// Whether its threads are of this process, and not of one that it was forked from.
+    pub(crate) fn is_of_this_process(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    /// Has a task talk to an origin.
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<JoinHandle<T>> {
+        if !self.is_of_this_process() {
+            let reason = "opened before the process was forked: to be opened anew".into();
+            return Err(Error::Setup { what: "requests", reason });
+        }
+        let runtime = self.runtime.as_ref().map(|runtime| runtime.spawn(work));
+        let closed = || Error::Setup { what: "requests", reason: "the cache is closed".into() };
+        runtime.ok_or_else(closed)
+    }
+
+    pub(crate) fn count(&self, count: Count, number: u64) {
+        self.tally.add(count, number);
+    }
+
+    /// Tells those who wait for a fetch why it failed.
+    pub(crate) fn note_failure(&self, key: &Key, error: &Error) {
+        remember(&mut lock(&self.failures), key.clone(), error.clone());
+    }
+
+    /// Why a fetch failed that somebody waited for since then.
+    pub(crate) fn failure_since(&self, key: &Key, since: Instant) -> Option<Error> {
+        let failures = lock(&self.failures);
+        failures.get(key).filter(|(at, _)| *at >= since).map(|(_, error)| error.clone())
+    }
+
+    pub(crate) fn note_head(&self, asked: Asked, head: &Head) {
+        if !self.settings.believe.is_zero() {
+            remember(&mut lock(&self.heads), asked, head.clone());
+        }
+    }
+
+    /// What an origin said, if that is believed still.
+    pub(crate) fn believed_head(&self, asked: &Asked) -> Option<Head> {
+        let heads = lock(&self.heads);
+        let (at, head) = heads.get(asked)?;
+        (at.elapsed() < self.settings.believe).then(|| head.clone())
+    }
+
+    /// The object was found to be another one.
+    pub(crate) fn forget_head(&self, asked: &Asked) {
+        lock(&self.heads).remove(asked);
+    }
+}
+
+fn remember<K: Hash + Eq, V>(map: &mut HashMap<K, (Instant, V)>, key: K, value: V) {
+    if map.len() >= REMEMBERED_MOST {
+        let recent = Duration::from_mins(1);
+        map.retain(|_, (at, _)| at.elapsed() < recent);
+        if map.len() >= REMEMBERED_MOST {
+            map.clear();
+        }
+    }
+    map.insert(key, (Instant::now(), value));
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        if !self.is_of_this_process() {
+            // Threads that a parent has cannot be waited for.
+            std::mem::forget((self.runtime.take(), self.tasks.clone()));
+            return;
+        }
+        // It may be a thread of the runtime, or of another one, that drops this.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Requests, and their answers.
+
+use super::body::{Content, boundary, content_range};
+use super::conditions::{Verdict, Version};
+use super::figures::Open;
+use super::ranges::{Wanted, wanted};
+use super::server::Shared;
+use crate::error::Error;
+use crate::object::ChunkedObject;
+use http::header::{
+    ACCEPT_RANGES, ALLOW, AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG,
+    HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED, RANGE, WWW_AUTHENTICATE,
+};
+use http::{Method, Request, Response, StatusCode};
+use std::fmt::Display;
+use std::future::Future;
+use std::ops::Range;
+use std::time::Instant;
+use tokio::time::timeout;
+use tracing::{debug, warn};
+
+/// What the cache had of an answer: RFC 9211.
+const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
+/// What an object is of which the origin does not say more.
+const ANY_TYPE: &str = "application/octet-stream";
+
+const LATE: &str = "the origin does not answer in time";
+
+/// An answer without an object: a status and a text.
+#[derive(Debug)]
+struct Refusal(StatusCode, &'static str);
+
+/// Answers a request. Its body is not read.
+pub(super) async fn answer<B>(shared: &Shared, request: Request<B>) -> Response<Content> {
+    let open = Open::request(shared.clone());
+    let head = request.method() == Method::HEAD;
+    let answered = whole_answer(shared, &request).await;
+    let response = answered.unwrap_or_else(|refusal| refusal.response(shared));
+    debug!(
+        target: "nuthatch::chunks", method = %request.method(),
+        status = response.status().as_u16(), "answered"
+    );
+    open.tally().answered(response.status().as_u16());
+    response.map(|content| {
+        let content = if head { content.without_bytes() } else { content };
+        content.counted(open)
+    })
+}
+
+async fn whole_answer<B>(
+    shared: &Shared,
+    request: &Request<B>,
+) -> Result<Response<Content>, Refusal> {
+    admit(shared, request.headers())?;
+    let (method, uri) = (request.method(), request.uri());
+    if method != Method::GET && method != Method::HEAD {
+        return Err(Refusal(StatusCode::METHOD_NOT_ALLOWED, "expected GET or HEAD"));
+    }
+    if uri.authority().is_some() {
+        let text = "expected a path: this is a cache of one origin, and no proxy";
+        return Err(Refusal(StatusCode::BAD_REQUEST, text));
+    }
+    let address = shared.prefix.join(uri.path(), uri.query());
+    let address = address.map_err(|problem| Refusal(StatusCode::BAD_REQUEST, problem))?;
+    // An object that changed between the question what it is and its first bytes is asked for
+    // once more.
+    for last in [false, true] {
+        let object = soon(shared, shared.cache.object(&address)).await?;
+        let mut response = of_object(&object, method, request.headers()).await;
+        if method == Method::HEAD {
+            return Ok(response);
+        }
+        match soon(shared, async { Ok(response.body_mut().begin().await) }).await? {
+            Ok(()) => return Ok(response),
+            Err(Error::Changed { .. }) if !last => {}
+            Err(error) => return Err(refusal(shared, &error)),
+        }
+    }
+    Err(Refusal(StatusCode::BAD_GATEWAY, "the object changes all the time"))
+}
+
+/// Whether a request may be answered at all.
+fn admit(shared: &Shared, headers: &HeaderMap) -> Result<(), Refusal> {
+    let Some(guard) = &shared.guard else { return Ok(()) };
+    let shown = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
+    let token = shown.split_at_checked(7).filter(|(word, _)| word.eq_ignore_ascii_case(b"bearer "));
+    if token.is_some_and(|(_, token)| guard(token.trim_ascii())) {
+        return Ok(());
+    }
+    Err(Refusal(StatusCode::UNAUTHORIZED, "expected the header Authorization: Bearer TOKEN"))
+}
+
+/// Waits for the origin, but no longer than the options say.
+async fn soon<T>(
+    shared: &Shared,
+    work: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Refusal> {
+    if let Ok(done) = timeout(shared.origin_within, work).await {
+        return done.map_err(|error| refusal(shared, &error));
+    }
+    shared.warn(&LATE);
+    Err(Refusal(StatusCode::GATEWAY_TIMEOUT, LATE))
+}
+
+/// What is told to clients of an error. More is in the log: it may be nobody else's business what
+/// the origin is called.
+fn refusal(shared: &Shared, error: &Error) -> Refusal {
+    let (status, text) = match error {
+        Error::NotFound { .. } => {
+            return Refusal(StatusCode::NOT_FOUND, "there is no such object");
+        }
+        Error::Address { .. } => {
+            return Refusal(StatusCode::BAD_REQUEST, "there can be no such object");
+        }
+        Error::Denied { .. } => (StatusCode::FORBIDDEN, "the origin does not allow it"),
+        Error::Status { status: 429 | 503, .. } => {
+            (StatusCode::SERVICE_UNAVAILABLE, "the origin has too much to do")
+        }
+        Error::Status { status: 504, .. } => (StatusCode::GATEWAY_TIMEOUT, LATE),
+        Error::Unreachable { .. } | Error::Status { .. } | Error::Answer { .. } => {
+            (StatusCode::BAD_GATEWAY, "the origin cannot be read")
+        }
+        Error::Changed { .. } => (StatusCode::BAD_GATEWAY, "the object is being changed"),
+        _ => (StatusCode::INTERNAL_SERVER_ERROR, "the cache cannot be used"),
+    };
+    shared.warn(error);
+    Refusal(status, text)
+}
+
+impl Shared {
+    /// Logs why a request was not answered, unless another one was logged just now.
+    fn warn(&self, reason: &dyn Display) {
+        if let Some(left_out) = self.failures.admit(Instant::now()) {
+            let origin = &self.prefix;
+            warn!(target: "nuthatch::chunks", %origin, %reason, left_out, "not answered");
+        }
+    }
+}
+
+impl Refusal {
+    fn response(&self, shared: &Shared) -> Response<Content> {
+        let content = Content::text(format!("{}\n", self.1));
+        let mut response = response(self.0, content);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        match self.0 {
+            StatusCode::METHOD_NOT_ALLOWED => {
+                headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            }
+            StatusCode::UNAUTHORIZED if shared.guard.is_some() => {
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+fn response(status: StatusCode, content: Content) -> Response<Content> {
+    let len = content.len();
+    let mut response = Response::new(content);
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_LENGTH, len.into());
+    response
+}
+
+/// The answer to a request for an object that there is.
+async fn of_object(
+    object: &ChunkedObject,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Response<Content> {
+    let version = Version::new(object.etag(), object.modified());
+    let len = object.len();
+    let mut response = match version.judge(headers) {
+        Verdict::Failed => response(StatusCode::PRECONDITION_FAILED, Content::empty()),
+        Verdict::NotModified => {
+            let mut response = response(StatusCode::NOT_MODIFIED, Content::empty());
+            response.headers_mut().remove(CONTENT_LENGTH);
+            response
+        }
+        verdict => {
+            let named = headers.get(RANGE).map(HeaderValue::as_bytes);
+            // Ranges are those of GET alone.
+            let named = named.filter(|_| verdict == Verdict::Answer && method == Method::GET);
+            let wanted = named.map_or(Wanted::All, |header| wanted(header, len));
+            with_bytes(object, wanted).await
+        }
+    };
+    describe(response.headers_mut(), &version);
+    response
+}
+
+/// An answer with the bytes that are wanted.
+async fn with_bytes(object: &ChunkedObject, wanted: Wanted) -> Response<Content> {
+    let kind = object.content_type().and_then(|kind| HeaderValue::from_str(kind).ok());
+    let kind = kind.unwrap_or(HeaderValue::from_static(ANY_TYPE));
+    let len = object.len();
+    let (ranges, mut response) = match wanted {
+        Wanted::Nothing => {
+            let mut response = response(StatusCode::RANGE_NOT_SATISFIABLE, Content::empty());
+            set(response.headers_mut(), CONTENT_RANGE, &format!("bytes */{len}"));
+            return response;
+        }
+        Wanted::All => {
+            let all = 0..len;
+            (vec![all.clone()], response(StatusCode::OK, Content::range(object, all)))
+        }
+        Wanted::Some(ranges) => (ranges.clone(), partial(object, ranges, &kind)),
+    };
+    let headers = response.headers_mut();
+    headers.entry(CONTENT_TYPE).or_insert(kind);
+    set(headers, CACHE_STATUS, &there(object, &ranges).await);
+    response
+}
+
+fn partial(
+    object: &ChunkedObject,
+    ranges: Vec<Range<u64>>,
+    kind: &HeaderValue,
+) -> Response<Content> {
+    let status = StatusCode::PARTIAL_CONTENT;
+    if let [range] = &ranges[..] {
+        let told = content_range(range, object.len());
+        let mut response = response(status, Content::range(object, range.clone()));
+        set(response.headers_mut(), CONTENT_RANGE, &told);
+        return response;
+    }
+    let (boundary, kind) = (boundary(), kind.to_str().unwrap_or(ANY_TYPE));
+    let content = Content::ranges(object, ranges, &boundary, kind);
+    let mut response = response(status, content);
+    let kind = format!("multipart/byteranges; boundary={boundary}");
+    set(response.headers_mut(), CONTENT_TYPE, &kind);
+    response
+}
+
+/// What answers tell of every object.
+fn describe(headers: &mut HeaderMap, version: &Version) {
+    headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    if let Some(etag) = &version.etag {
+        set(headers, ETAG, etag);
+    }
+    if let Some(modified) = version.modified {
+        set(headers, LAST_MODIFIED, &httpdate::fmt_http_date(modified));
+    }
+}
+
+/// Adds a header, unless its value cannot be one.
+fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}
+
+/// What the cache has of ranges before they are read, as RFC 9211 tells it.
+async fn there(object: &ChunkedObject, ranges: &[Range<u64>]) -> String {
+    let whole: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+    let missing = missing(object, ranges.to_vec()).await.unwrap_or(whole);
+    if missing == 0 {
+        return "nuthatch; hit".to_owned();
+    }
+    let percent = u128::from(whole - missing.min(whole)) * 100 / u128::from(whole.max(1));
+    let kind = if percent == 0 { "miss" } else { "partial" };
+    format!("nuthatch; fwd={kind}; detail=\"{percent} % kept\"")
+}
+
+/// How many bytes of ranges have to be fetched. `None` if nothing is kept of the object.
+async fn missing(object: &ChunkedObject, ranges: Vec<Range<u64>>) -> Option<u64> {
+    let version = object.version.clone();
+    // Heads of records may have to be read.
+    let looked = tokio::task::spawn_blocking(move || {
+        let blocks = version.blocks(version.engine.tasks.chunks(), version.kept()?)?;
+        let mut missing = 0;
+        for range in ranges.into_iter().filter(|range| !range.is_empty()) {
+            for gap in blocks.missing(range.clone()).ok()? {
+                missing += gap.end.min(range.end) - gap.start.max(range.start);
+            }
+        }
+        Some(missing)
+    });
+    looked.await.ok()?
+}

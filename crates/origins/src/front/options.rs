@@ -1,0 +1,140 @@
+//! How a server listens, and its limits.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_rustls::rustls::ServerConfig;
+
+/// Tells whether somebody who shows this token may read.
+pub type Guard = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
+
+/// Options of a [`Server`](super::Server).
+#[derive(Clone)]
+pub struct Options {
+    pub(super) addresses: Vec<SocketAddr>,
+    pub(super) tls: Option<Arc<ServerConfig>>,
+    pub(super) asks_for_certificate: bool,
+    pub(super) guard: Option<Guard>,
+    pub(super) insecure: bool,
+    pub(super) threads: usize,
+    pub(super) connections: usize,
+    pub(super) head_bytes: usize,
+    pub(super) idle: Duration,
+    pub(super) origin_within: Duration,
+    pub(super) drain: Duration,
+}
+
+impl Options {
+    /// A server at these addresses, without TLS and tokens. Port 0 is any free port.
+    pub fn new(addresses: Vec<SocketAddr>) -> Self {
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        Self {
+            addresses,
+            tls: None,
+            asks_for_certificate: false,
+            guard: None,
+            insecure: false,
+            threads: cores.clamp(1, 8),
+            connections: 256,
+            head_bytes: 16 << 10,
+            idle: Duration::from_mins(1),
+            origin_within: Duration::from_mins(1),
+            drain: Duration::from_secs(10),
+        }
+    }
+
+    /// Speaks TLS at all addresses; tells whether clients must show a certificate.
+    #[must_use]
+    pub fn tls(mut self, tls: Arc<ServerConfig>, asks_for_certificate: bool) -> Self {
+        self.tls = Some(tls);
+        self.asks_for_certificate = asks_for_certificate;
+        self
+    }
+
+    /// Answers only those who show a token, as `Authorization: Bearer`, that this lets in.
+    #[must_use]
+    pub fn guard(mut self, guard: Guard) -> Self {
+        self.guard = Some(guard);
+        self
+    }
+
+    /// Serves at addresses that others than this machine can reach though anybody could read there,
+    /// or tokens could be read on their way.
+    #[must_use]
+    pub fn insecure(mut self, insecure: bool) -> Self {
+        self.insecure = insecure;
+        self
+    }
+
+    /// Threads that move bytes; one for each core by default, up to 8.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads.clamp(1, 1024);
+        self
+    }
+
+    /// How many connections there can be; 256 by default. More have to wait.
+    #[must_use]
+    pub fn connections(mut self, most: usize) -> Self {
+        self.connections = most.clamp(1, 1 << 20);
+        self
+    }
+
+    /// How long the head of a request may be, in bytes; 16 KiB by default, 8 KiB at least.
+    #[must_use]
+    pub fn head_bytes(mut self, most: usize) -> Self {
+        self.head_bytes = most.clamp(8 << 10, 1 << 20);
+        self
+    }
+
+    /// How long a client may take to send the head of its next request, and how long it may take
+    /// nothing of an answer; a minute by default.
+    #[must_use]
+    pub fn idle(mut self, limit: Duration) -> Self {
+        self.idle = limit;
+        self
+    }
+
+    /// How long it may take until the origin has sent the first bytes of an object, with all that
+    /// is tried again; a minute by default.
+    #[must_use]
+    pub fn origin_within(mut self, limit: Duration) -> Self {
+        self.origin_within = limit;
+        self
+    }
+
+    /// How long answers may go on after the server was told to stop; 10 seconds by default.
+    #[must_use]
+    pub fn drain(mut self, limit: Duration) -> Self {
+        self.drain = limit;
+        self
+    }
+
+    /// What is wrong with where it listens, if something is: an address where anybody could read,
+    /// or none at all. [`insecure`](Self::insecure) allows the first.
+    pub fn problem(&self) -> Option<String> {
+        if self.addresses.is_empty() {
+            return Some("expected an address to listen at, found none".to_owned());
+        }
+        let address = self.addresses.iter().find(|address| !address.ip().is_loopback())?;
+        if self.insecure {
+            return None;
+        }
+        let problem = match (&self.tls, &self.guard) {
+            (None, _) => "what goes over the network could be read by anybody; expected TLS",
+            (Some(_), None) if !self.asks_for_certificate => {
+                "anybody who reaches it could read what the origin lets this machine read; \
+                 expected tokens, or certificates of clients"
+            }
+            _ => return None,
+        };
+        Some(format!("{address}: {problem}, found none"))
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("addresses", &self.addresses).finish_non_exhaustive()
+    }
+}

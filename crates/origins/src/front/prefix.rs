@@ -1,0 +1,216 @@
+//! Where objects are: the address of the origin that paths of requests are appended to.
+
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode, utf8_percent_encode};
+use std::fmt;
+
+/// What has to be written with percent signs in a path: all but unreserved characters and those
+/// that divide nothing.
+const ENCODED: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'/')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'[')
+    .add(b'\\')
+    .add(b']')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
+/// Bytes that the path of a request may have.
+const PATH_MOST: usize = 4096;
+
+/// An address that ends with `/`. It may have a user and a password, and is shown without them.
+#[derive(Clone)]
+pub struct Prefix {
+    address: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Paths and queries are those of its addresses.
+    Http,
+    /// URLs of files: paths as in HTTP, and no queries.
+    File,
+    /// Names of objects and files as they are, with nothing encoded.
+    Plain,
+}
+
+impl Prefix {
+    /// Reads an address: one that [`ObjectCache::object`](crate::ObjectCache::object) takes,
+    /// without a query. Fails with what is wrong with it.
+    pub fn parse(address: &str) -> Result<Self, String> {
+        let scheme = address.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+        let kind = match scheme.as_deref() {
+            Some("http" | "https") => Kind::Http,
+            Some("file") => Kind::File,
+            _ => Kind::Plain,
+        };
+        if kind != Kind::Plain && address.contains(['?', '#']) {
+            return Err("expected an address without ? and #, found one".to_owned());
+        }
+        if address.is_empty() {
+            return Err("expected an address, found nothing".to_owned());
+        }
+        let end = if address.ends_with('/') { "" } else { "/" };
+        Ok(Self { address: format!("{address}{end}"), kind })
+    }
+
+    /// The address of the object that a request names, which is always below this one. Fails with
+    /// what is wrong with the path or the query.
+    pub(super) fn join(&self, path: &str, query: Option<&str>) -> Result<String, &'static str> {
+        if path.len() > PATH_MOST {
+            return Err("expected a path of up to 4,096 bytes");
+        }
+        let path = path.strip_prefix('/').ok_or("expected a path that begins with /")?;
+        let mut address = self.address.clone();
+        let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+        for segment in folders.split('/').filter(|_| !folders.is_empty()) {
+            self.append(&mut address, segment)?;
+            address.push('/');
+        }
+        // The last one is empty in a path that ends with /.
+        if !name.is_empty() {
+            self.append(&mut address, name)?;
+        }
+        match (self.kind, query) {
+            (_, None) => Ok(address),
+            (Kind::Http, Some(query)) => Ok(format!("{address}?{query}")),
+            _ => Err("expected no query: there is none in addresses of this origin"),
+        }
+    }
+
+    /// Appends a part of a path: decoded, looked at, and encoded in the one way that is used here,
+    /// so that no name has two addresses.
+    fn append(&self, address: &mut String, segment: &str) -> Result<(), &'static str> {
+        let decoded = percent_decode(segment.as_bytes()).decode_utf8();
+        let decoded = decoded.map_err(|_| "expected a path in UTF-8")?;
+        let escapes = |c: char| c.is_control() || c == '/' || c == '\\';
+        match &*decoded {
+            "" => Err("expected a name between two /"),
+            "." | ".." => Err("expected a path without . and .."),
+            name if name.contains(escapes) => Err("expected names without / and \\"),
+            name if self.kind == Kind::Plain => {
+                address.push_str(name);
+                Ok(())
+            }
+            name => {
+                address.extend(utf8_percent_encode(name, ENCODED));
+                Ok(())
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.address.split_once("://") {
+            Some((scheme, rest)) => {
+                let host = rest.find('/').unwrap_or(rest.len());
+                let shown = rest[..host].rfind('@').map_or(rest, |at| &rest[at + 1..]);
+                write!(f, "{scheme}://{shown}")
+            }
+            None => f.write_str(&self.address),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn http() -> Prefix {
+        Prefix::parse("https://user:secret@host:8443/data").expect("an address")
+    }
+
+    #[test]
+    fn paths_are_appended_in_one_form() {
+        let join = |path, query| http().join(path, query);
+        let at = |rest: &str| Ok(format!("https://user:secret@host:8443/data/{rest}"));
+        assert_eq!(join("/", None), at(""));
+        assert_eq!(join("/a/b", None), at("a/b"));
+        assert_eq!(join("/a/b/", None), at("a/b/"));
+        assert_eq!(join("/%61 b/c%2bd+e", None), at("a%20b/c+d+e"));
+        assert_eq!(join("/a%3Fb%23c%25", None), at("a%3Fb%23c%25"));
+        assert_eq!(join("/%C3%A9", None), at("%C3%A9"));
+        assert_eq!(join("/user@other:80", None), at("user@other:80"));
+        assert_eq!(join("/a", Some("v=1&w=%2F")), at("a?v=1&w=%2F"));
+        let folder = Prefix::parse("/srv/data").expect("a folder");
+        assert_eq!(folder.join("/a%20b", None), Ok("/srv/data/a b".to_owned()));
+        assert!(folder.join("/a", Some("v=1")).is_err());
+        let bucket = Prefix::parse("s3://bucket/models/").expect("an address");
+        assert_eq!(bucket.join("/a%20b", None), Ok("s3://bucket/models/a b".to_owned()));
+        let files = Prefix::parse("file:///srv/").expect("an address");
+        assert_eq!(files.join("/a%20b", None), Ok("file:///srv/a%20b".to_owned()));
+    }
+
+    #[test]
+    fn nothing_leads_out() {
+        for path in [
+            "",
+            "a",
+            "*",
+            "/..",
+            "/../a",
+            "/a/..",
+            "/a/../b",
+            "/./a",
+            "/%2e%2e/a",
+            "/.%2E",
+            "/a%2fb",
+            "/a%2F..%2Fb",
+            "/a%5cb",
+            "/a\\..\\b",
+            "//host/a",
+            "/a//b",
+            "/a%00",
+            "/a%0d%0ab",
+            "/%ff",
+        ] {
+            assert!(http().join(path, None).is_err(), "{path}");
+        }
+        assert!(http().join(&format!("/{}", "a".repeat(PATH_MOST)), None).is_err());
+    }
+
+    #[test]
+    fn nobody_sees_the_password() {
+        assert_eq!(http().to_string(), "https://host:8443/data/");
+        assert_eq!(format!("{:?}", http()), "https://host:8443/data/");
+        let at = Prefix::parse("http://host/a@b").expect("an address");
+        assert_eq!(at.to_string(), "http://host/a@b/");
+        for wrong in ["", "http://host/?a=b", "https://host/a#b", "file:///a?b"] {
+            assert!(Prefix::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_path_is_refused_or_below_the_prefix(path in "/?[a./%25eE2fF\\\\@:?#é-]{0,24}") {
+            let prefix = Prefix::parse("http://host/data").expect("an address");
+            if let Ok(address) = prefix.join(&path, None) {
+                let below = address.strip_prefix("http://host/data/").expect("below");
+                for name in below.split('/') {
+                    let name = percent_decode(name.as_bytes()).decode_utf8_lossy();
+                    prop_assert!(name != "." && name != "..");
+                }
+                prop_assert!(!address.contains(['?', '#', '\\']));
+                // What was normalised stays as it is.
+                prop_assert_eq!(prefix.join(&format!("/{below}"), None), Ok(address.clone()));
+            }
+        }
+    }
+}

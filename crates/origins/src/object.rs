@@ -1,0 +1,178 @@
+//! An object that is read through the cache.
+
+use crate::blocking::BlockingObject;
+use crate::cache::ObjectCache;
+use crate::counts::Counts;
+use crate::cursor::Cursor;
+use crate::error::{Error, Result};
+use crate::pieces::Pieces;
+use crate::stream::ByteStream;
+use crate::version::Version;
+use crate::window::Ahead;
+use bytes::{Bytes, BytesMut};
+use nuthatch_chunks::Key;
+use std::future::poll_fn;
+use std::io::{self, SeekFrom};
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::SystemTime;
+use tokio::io::{AsyncRead, AsyncSeek, ReadBuf};
+
+/// An object that is read through the cache, in the version that it had when it was opened.
+///
+/// A clone shares what was found out when it was opened, and its counts; as a reader with tokio's
+/// traits it begins at the start of the object. Sequential reading fetches ahead; seeking and
+/// dropping put an end to that.
+#[derive(Debug)]
+pub struct ChunkedObject {
+    pub(crate) version: Arc<Version>,
+    pub(crate) cursor: Cursor,
+}
+
+impl Clone for ChunkedObject {
+    fn clone(&self) -> Self {
+        Self::new(self.version.clone())
+    }
+}
+
+impl ChunkedObject {
+    pub(crate) fn new(version: Arc<Version>) -> Self {
+        Self { version, cursor: Cursor::new(false) }
+    }
+
+    /// Opens an object through [`ObjectCache::shared`].
+    pub async fn open(address: &str) -> Result<Self> {
+        ObjectCache::shared()?.object(address).await
+    }
+
+    /// How many bytes it has.
+    pub fn len(&self) -> u64 {
+        self.version.len()
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Its address without secrets: see [`plain_address`](crate::plain_address).
+    pub fn address(&self) -> &str {
+        &self.version.opened.address
+    }
+
+    /// What tells this version of it from others, as it is a part of the key in the cache. `None`
+    /// if the origin says nothing of that kind.
+    pub fn validator(&self) -> Option<&str> {
+        self.version.head.validator.as_deref()
+    }
+
+    /// Its `ETag`, with its quotes, if the origin gave one.
+    pub fn etag(&self) -> Option<&str> {
+        self.version.head.stamp.etag.as_deref()
+    }
+
+    /// When it was last modified, if the origin said so.
+    pub fn modified(&self) -> Option<SystemTime> {
+        self.version.head.modified
+    }
+
+    /// What kind of data the origin says it is.
+    pub fn content_type(&self) -> Option<&str> {
+        self.version.head.content_type.as_deref()
+    }
+
+    /// Its key in the cache. `None` if nothing of it is kept: there is no validator, or its address
+    /// is too long for a key.
+    pub fn key(&self) -> Option<&Key> {
+        self.version.kept().map(|kept| &kept.key)
+    }
+
+    /// What was read of it, by this handle and its clones.
+    pub fn counts(&self) -> Counts {
+        self.version.tally().counts()
+    }
+
+    /// Reads from an offset on until the buffer is full or the object ends. Answers how many bytes
+    /// that were; none from the end on.
+    pub async fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<usize> {
+        let range = self.version.within(offset, out.len());
+        let mut pieces = self.demanded(range, false)?;
+        let mut filled = 0;
+        while let Some(bytes) = poll_fn(|context| pieces.poll_next(context)).await {
+            let bytes = bytes?;
+            out[filled..filled + bytes.len()].copy_from_slice(&bytes);
+            filled += bytes.len();
+        }
+        Ok(filled)
+    }
+
+    /// Reads a range into a buffer of its own.
+    pub async fn bytes(&self, range: Range<u64>) -> Result<Bytes> {
+        self.check(&range)?;
+        let len = range.end - range.start;
+        let mut pieces = self.demanded(range, false)?;
+        let mut all = BytesMut::new();
+        while let Some(bytes) = poll_fn(|context| pieces.poll_next(context)).await {
+            let bytes = bytes?;
+            if bytes.len() as u64 == len {
+                return Ok(bytes);
+            }
+            all.reserve(len as usize - all.len());
+            all.extend_from_slice(&bytes);
+        }
+        Ok(all.freeze())
+    }
+
+    /// A range as a stream, in pieces of up to a block. Fetches ahead as far as the settings allow,
+    /// and no further than the range.
+    pub fn stream(&self, range: Range<u64>) -> Result<ByteStream> {
+        self.check(&range)?;
+        let ahead = Ahead::growing(self.version.engine.settings.read_ahead);
+        Ok(ByteStream::new(Pieces::new(&self.version, range, ahead, false)?))
+    }
+
+    /// The same object for threads, from the start.
+    #[must_use]
+    pub fn blocking(&self) -> BlockingObject {
+        BlockingObject::new(self.version.clone())
+    }
+
+    /// The pieces of a range of which every byte is wanted.
+    pub(crate) fn demanded(&self, range: Range<u64>, may_wait: bool) -> Result<Pieces> {
+        let settings = &self.version.engine.settings;
+        let ahead = Ahead::fixed(settings.read_ahead.max(settings.request_most));
+        Pieces::new(&self.version, range, ahead, may_wait)
+    }
+
+    fn check(&self, range: &Range<u64>) -> Result<()> {
+        let (start, end, len) = (range.start, range.end, self.len());
+        if start > end || end > len {
+            return Err(Error::Range { start, end, len });
+        }
+        Ok(())
+    }
+}
+
+impl AsyncRead for ChunkedObject {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let Self { version, cursor } = self.get_mut();
+        cursor.poll_read(version, context, out)
+    }
+}
+
+impl AsyncSeek for ChunkedObject {
+    fn start_seek(self: Pin<&mut Self>, to: SeekFrom) -> io::Result<()> {
+        let Self { version, cursor } = self.get_mut();
+        cursor.seek(version, to).map(drop)
+    }
+
+    fn poll_complete(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<u64>> {
+        Poll::Ready(Ok(self.cursor.position()))
+    }
+}

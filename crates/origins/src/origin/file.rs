@@ -1,0 +1,160 @@
+//! Local files as origins: those of slow disks and network file systems, mostly.
+
+use super::{Body, Head, Opened, Ranged, Stamp};
+use crate::attempts::Fault;
+use crate::clock::now;
+use crate::error::Error;
+use bytes::Bytes;
+use std::fs::{File, Metadata};
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tokio::task::spawn_blocking;
+
+/// How many bytes are read at once.
+const PIECE: u64 = 1 << 20;
+
+/// For how long a file has to have been left alone before its times tell versions apart: the clock
+/// of a file system takes a few milliseconds for a step.
+const SETTLED: Duration = Duration::from_millis(20);
+
+/// A file.
+#[derive(Debug)]
+pub(crate) struct FileOrigin {
+    path: PathBuf,
+    address: String,
+}
+
+impl FileOrigin {
+    pub(super) fn new(path: PathBuf, address: String) -> Self {
+        Self { path, address }
+    }
+
+    async fn open(&self) -> Result<(File, Metadata), Fault> {
+        let path = self.path.clone();
+        let opened = blocking(move || {
+            let file = File::open(path)?;
+            let metadata = file.metadata()?;
+            Ok((file, metadata))
+        });
+        opened.await.map_err(|error| fault(&self.address, &error))
+    }
+
+    pub(super) async fn head(&self) -> Result<Head, Fault> {
+        let (file, mut metadata) = self.open().await?;
+        if !metadata.is_file() {
+            let address = self.address.clone();
+            return Err(Error::Address { address, expected: "a file" }.into());
+        }
+        let file = Arc::new(file);
+        // One wait is enough for a file that is not being written all the time.
+        let mut settled = unsettled_for(&metadata).is_zero();
+        if !settled {
+            tokio::time::sleep(unsettled_for(&metadata)).await;
+            metadata = look(&file).await.map_err(|error| fault(&self.address, &error))?;
+            settled = unsettled_for(&metadata).is_zero();
+        }
+        let stamp = stamp_of(&metadata);
+        Ok(Head {
+            len: Some(metadata.len()),
+            validator: stamp.etag.clone().filter(|_| settled),
+            stamp,
+            modified: metadata.modified().ok(),
+            content_type: None,
+            ranges: true,
+        })
+    }
+
+    pub(super) async fn get(&self, range: Range<u64>, opened: &Opened) -> Result<Ranged, Fault> {
+        let (file, metadata) = self.open().await?;
+        opened.check(&stamp_of(&metadata), Some(metadata.len()))?;
+        let rest = range.clone();
+        let body = FileBody { file: Arc::new(file), rest, opened: opened.clone() };
+        Ok(Ranged { range, body: Body::File(body) })
+    }
+}
+
+/// How much longer a file has to be left alone.
+fn unsettled_for(metadata: &Metadata) -> Duration {
+    let changed = u64::try_from(metadata.ctime()).unwrap_or_default();
+    let changed = Duration::new(changed, metadata.ctime_nsec().try_into().unwrap_or_default());
+    let age = now().duration_since(SystemTime::UNIX_EPOCH + changed);
+    // A time to come is the clock of somebody else.
+    age.map_or(Duration::ZERO, |age| SETTLED.saturating_sub(age))
+}
+
+/// Which file it is, how long, and when its bytes and its properties last changed: whoever sets the
+/// first time back changes the second.
+fn stamp_of(metadata: &Metadata) -> Stamp {
+    let etag = format!(
+        "\"{:x}-{:x}-{:x}-{:x}.{:x}-{:x}.{:x}\"",
+        metadata.dev(),
+        metadata.ino(),
+        metadata.len(),
+        metadata.mtime(),
+        metadata.mtime_nsec(),
+        metadata.ctime(),
+        metadata.ctime_nsec()
+    );
+    Stamp { etag: Some(etag), modified: None }
+}
+
+async fn look(file: &Arc<File>) -> io::Result<Metadata> {
+    let file = file.clone();
+    blocking(move || file.metadata()).await
+}
+
+/// Has a thread that may wait do it.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    spawn_blocking(work).await.map_err(io::Error::other)?
+}
+
+fn fault(address: &str, error: &io::Error) -> Fault {
+    let address = address.to_owned();
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            Error::NotFound { address }.into()
+        }
+        io::ErrorKind::PermissionDenied => {
+            Error::Denied { address, reason: "by the operating system".into() }.into()
+        }
+        _ => Fault::broken(error.to_string()),
+    }
+}
+
+/// What is left of a range of a file.
+pub(crate) struct FileBody {
+    file: Arc<File>,
+    rest: Range<u64>,
+    opened: Opened,
+}
+
+impl FileBody {
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let (file, start) = (self.file.clone(), self.rest.start);
+        let len = (self.rest.end - start).min(PIECE);
+        let read = blocking(move || {
+            let mut bytes = vec![0; len as usize];
+            file.read_exact_at(&mut bytes, start)?;
+            // Looked at after reading: what changed before that shows.
+            Ok((bytes, file.metadata()?))
+        });
+        let (bytes, metadata) = match read.await {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                return Err(self.opened.changed("a shorter file").into());
+            }
+            read => read.map_err(|error| fault(&self.opened.address, &error))?,
+        };
+        self.opened.check(&stamp_of(&metadata), Some(metadata.len()))?;
+        self.rest.start += len;
+        Ok(Some(bytes.into()))
+    }
+}

@@ -1,0 +1,272 @@
+//! Origins that speak HTTP.
+//!
+//! Every request asks for the bytes as they are, says which version it is about, and compares what
+//! came: a server that ignores ranges, conditions or encodings is noticed. Redirects are followed
+//! here, so that what is shown to one host is not shown to another.
+
+use super::answer::{self, ContentRange, refused};
+use super::{Body, Head, Opened, Ranged, Stamp};
+use crate::access::Access;
+use crate::address::HttpPlace;
+use crate::attempts::Fault;
+use crate::error::{Error, Result};
+use crate::settings::Settings;
+use bytes::Bytes;
+use reqwest::header::{
+    ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue, IF_MATCH, IF_UNMODIFIED_SINCE, LOCATION,
+    RANGE,
+};
+use reqwest::{Client, Response, StatusCode, redirect};
+use std::fmt;
+use std::ops::Range;
+use url::Url;
+
+/// How often a request is sent elsewhere before that counts as going in circles.
+const REDIRECTS_MOST: usize = 10;
+
+/// An object of a server that speaks HTTP.
+pub(crate) struct HttpOrigin {
+    client: Client,
+    place: HttpPlace,
+    headers: HeaderMap,
+    /// Without secrets.
+    address: String,
+}
+
+impl fmt::Debug for HttpOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpOrigin").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// The client of all objects. Bodies come as they are, and redirects are answers like others.
+pub(super) fn client(settings: &Settings) -> Result<Client> {
+    Client::builder()
+        .user_agent(concat!("nuthatch/", env!("CARGO_PKG_VERSION")))
+        .redirect(redirect::Policy::none())
+        .no_gzip()
+        .no_brotli()
+        .no_zstd()
+        .no_deflate()
+        .connect_timeout(settings.connect_within)
+        .build()
+        .map_err(|error| Error::Setup { what: "the HTTP client", reason: innermost(&error) })
+}
+
+impl HttpOrigin {
+    pub(super) fn new(
+        client: Client,
+        place: HttpPlace,
+        access: &Access,
+        address: &str,
+    ) -> Result<Self> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &access.headers {
+            let odd = |expected| Error::Address { address: format!("header {name:?}"), expected };
+            let parsed = HeaderName::from_bytes(name.as_bytes());
+            let key = parsed.map_err(|_| odd("the name of a header"))?;
+            let mut value =
+                HeaderValue::from_str(value).map_err(|_| odd("a value of visible characters"))?;
+            value.set_sensitive(true);
+            headers.append(key, value);
+        }
+        Ok(Self { client, place, headers, address: address.to_owned() })
+    }
+
+    /// Asks for the first byte, which tells as much as `HEAD` does and is allowed where an address
+    /// was signed for reading alone.
+    pub(super) async fn head(&self) -> Result<(Head, Option<Body>), Fault> {
+        let mut headers = HeaderMap::new();
+        headers.insert(RANGE, HeaderValue::from_static("bytes=0-0"));
+        let response = self.send(&headers).await?;
+        let head = answer::head(response.headers());
+        self.check_encoding(&response)?;
+        let range = answer::content_range(response.headers());
+        match (response.status(), range) {
+            (StatusCode::PARTIAL_CONTENT, Some(ContentRange { range: Some(range), len })) => {
+                if range.start != 0 {
+                    return Err(self.odd("the first byte", format!("{range:?}")).into());
+                }
+                if len.is_none() {
+                    // Ranges, but no length: the whole body tells it.
+                    let response = self.send(&HeaderMap::new()).await?;
+                    return self.whole(response);
+                }
+                Ok((Head { len, ranges: true, ..head }, None))
+            }
+            (StatusCode::PARTIAL_CONTENT, _) => {
+                Err(self.odd("a range of bytes", "none that can be understood").into())
+            }
+            (StatusCode::RANGE_NOT_SATISFIABLE, Some(ContentRange { len: Some(0), .. })) => {
+                Ok((Head { len: Some(0), ranges: true, ..head }, None))
+            }
+            // No byte to be had, says a server that does not say why.
+            (StatusCode::RANGE_NOT_SATISFIABLE, _) => {
+                let response = self.send(&HeaderMap::new()).await?;
+                self.whole(response)
+            }
+            _ => self.whole(response),
+        }
+    }
+
+    /// A head with all of the body.
+    fn whole(&self, response: Response) -> Result<(Head, Option<Body>), Fault> {
+        self.check_encoding(&response)?;
+        if response.status() != StatusCode::OK {
+            return Err(refused(response.status(), response.headers(), &self.address));
+        }
+        let head = answer::head(response.headers());
+        let len = answer::content_length(response.headers());
+        let body = len.is_none().then(|| Body::Http(HttpBody(response)));
+        Ok((Head { len, ranges: false, ..head }, body))
+    }
+
+    pub(super) async fn get(&self, range: Range<u64>, opened: &Opened) -> Result<Ranged, Fault> {
+        let mut headers = HeaderMap::new();
+        let last = range.end - 1;
+        insert(&mut headers, RANGE, &format!("bytes={}-{last}", range.start));
+        match (&opened.stamp.etag, &opened.stamp.modified) {
+            (Some(tag), _) if !answer::is_weak(tag) => insert(&mut headers, IF_MATCH, tag),
+            (None, Some(time)) => insert(&mut headers, IF_UNMODIFIED_SINCE, time),
+            _ => {}
+        }
+        let response = self.send(&headers).await?;
+        let (status, stamp) = (response.status(), answer::stamp(response.headers()));
+        let said = answer::content_range(response.headers());
+        let found = match status {
+            StatusCode::PARTIAL_CONTENT => {
+                opened.check(&stamp, said.as_ref().and_then(|said| said.len))?;
+                let found = said.and_then(|said| said.range);
+                let fits =
+                    |found: &Range<u64>| found.start == range.start && found.end <= range.end;
+                let odd = || opened.odd(format!("bytes {range:?}"), format!("{found:?}"));
+                found.clone().filter(fits).ok_or_else(odd)?
+            }
+            StatusCode::OK => {
+                opened.check(&stamp, answer::content_length(response.headers()))?;
+                0..opened.len
+            }
+            StatusCode::PRECONDITION_FAILED => {
+                let unnamed = stamp == Stamp::default();
+                let is = if unnamed { "another version".into() } else { stamp.describe() };
+                return Err(opened.changed(is).into());
+            }
+            StatusCode::RANGE_NOT_SATISFIABLE => {
+                let len = said.and_then(|said| said.len).filter(|len| *len != opened.len);
+                let odd = || opened.odd(format!("bytes {range:?}"), "no such range");
+                let changed = |len| opened.changed(format!("{len} bytes long"));
+                return Err(len.map_or_else(odd, changed).into());
+            }
+            _ => return Err(refused(status, response.headers(), &self.address)),
+        };
+        self.check_encoding(&response)?;
+        Ok(Ranged { range: found, body: Body::Http(HttpBody(response)) })
+    }
+
+    /// Sends a request, and sends it on where it is redirected to.
+    async fn send(&self, headers: &HeaderMap) -> Result<Response, Fault> {
+        let mut url = self.place.url.clone();
+        for _ in 0..=REDIRECTS_MOST {
+            let mut request = self.client.get(url.clone()).headers(headers.clone());
+            request = request.header(ACCEPT_ENCODING, "identity");
+            if same_host(&url, &self.place.url) {
+                request = request.headers(self.headers.clone());
+                if let Some((user, password)) = &self.place.user {
+                    request = request.basic_auth(user, password.as_ref());
+                }
+            }
+            let response = request.send().await.map_err(|error| self.broken(&error))?;
+            if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+                return Ok(response);
+            }
+            let to = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
+            let to = to.and_then(|to| url.join(to).ok());
+            let to = to.filter(|to| matches!(to.scheme(), "http" | "https"));
+            let Some(to) = to else {
+                return Err(self.odd("an address to go on to", "none that can be read").into());
+            };
+            if url.scheme() == "https" && to.scheme() == "http" {
+                return Err(self.odd("an address of https to go on to", "one of http").into());
+            }
+            url = to;
+        }
+        Err(self.odd("an answer", format!("more than {REDIRECTS_MOST} redirects")).into())
+    }
+
+    fn check_encoding(&self, response: &Response) -> Result<()> {
+        match answer::encoding(response.headers()) {
+            Some(encoding) => Err(self.odd("bytes as they are", format!("encoded as {encoding}"))),
+            None => Ok(()),
+        }
+    }
+
+    fn odd(&self, expected: impl Into<String>, found: impl Into<String>) -> Error {
+        let (expected, found) = (expected.into(), found.into());
+        Error::Answer { address: self.address.clone(), expected, found }
+    }
+
+    fn broken(&self, error: &reqwest::Error) -> Fault {
+        if refuses_certificate(error) {
+            let (address, reason) = (self.address.clone(), innermost(error));
+            return Error::Unreachable { address, reason, attempts: 1 }.into();
+        }
+        broken(error)
+    }
+}
+
+fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    // It came out of a header, or is made of digits.
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}
+
+fn same_host(one: &Url, other: &Url) -> bool {
+    one.scheme() == other.scheme()
+        && one.host_str() == other.host_str()
+        && one.port_or_known_default() == other.port_or_known_default()
+}
+
+fn broken(error: &reqwest::Error) -> Fault {
+    let what = if error.is_connect() {
+        "cannot connect"
+    } else if error.is_timeout() {
+        "took too long"
+    } else {
+        "broke off"
+    };
+    Fault::broken(format!("{what}: {}", innermost(error)))
+}
+
+/// The reason that lies deepest: it has no address.
+pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}
+
+/// Whether the two could not agree on how to talk in secret, which waiting does not mend.
+fn refuses_certificate(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut error = Some(error);
+    while let Some(inner) = error {
+        let io = inner.downcast_ref::<std::io::Error>();
+        if io.is_some_and(|io| io.kind() == std::io::ErrorKind::InvalidData) {
+            return true;
+        }
+        // What such an error was made of is not its source.
+        let made_of = io.and_then(std::io::Error::get_ref);
+        error = made_of.map(|error| error as _).or_else(|| inner.source());
+    }
+    false
+}
+
+/// The rest of an answer.
+pub(crate) struct HttpBody(Response);
+
+impl HttpBody {
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
+        self.0.chunk().await.map_err(|error| broken(&error))
+    }
+}

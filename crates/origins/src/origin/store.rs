@@ -1,0 +1,269 @@
+//! Stores with protocols of their own, through the crate `object_store`: S3, Google, Azure.
+
+use super::answer::refused_by_number;
+use super::http::innermost;
+use super::listening::{Heard, Listening};
+use super::{Body, Head, Opened, Ranged, Stamp};
+use crate::address::{StoreKind, StorePlace};
+use crate::attempts::Fault;
+use crate::error::{Error, Result};
+use crate::settings::Settings;
+use bytes::Bytes;
+use futures_core::Stream;
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::client::{HttpError, HttpErrorKind};
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::path::Path;
+use object_store::{
+    Attribute, ClientConfigKey, Extensions, GetOptions, GetResult, ObjectStore, RetryConfig,
+};
+use std::collections::HashMap;
+use std::fmt;
+use std::future::poll_fn;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The stores that were asked for, by scheme and bucket: each keeps its credentials until they
+/// expire.
+pub(crate) struct Stores {
+    open: Mutex<HashMap<String, Known>>,
+    connect_within: Duration,
+}
+
+#[derive(Clone)]
+struct Known {
+    store: Arc<dyn ObjectStore>,
+    /// What addresses begin with instead of the scheme and the bucket.
+    prefix: String,
+}
+
+/// An object of a store.
+pub(crate) struct StoreOrigin {
+    store: Arc<dyn ObjectStore>,
+    path: Path,
+    address: String,
+}
+
+impl fmt::Debug for StoreOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreOrigin").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl Stores {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self { open: Mutex::default(), connect_within: settings.connect_within }
+    }
+
+    /// The origin of an object, and its address: of a store that is somewhere else than usual, the
+    /// address says where.
+    pub(super) fn origin(&self, place: &StorePlace, plain: &str) -> Result<(StoreOrigin, String)> {
+        let odd = |expected| Error::Address { address: plain.to_owned(), expected };
+        // The library trims names: another one would be read.
+        let path = Path::parse(&place.name).ok().filter(|path| path.as_ref() == place.name);
+        let path = path.ok_or_else(|| odd("a name without empty parts, `.` and `..`"))?;
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = if let Some(known) = open.get(&place.bucket) {
+            known.clone()
+        } else {
+            let known = self.build(place)?;
+            open.insert(place.bucket.clone(), known.clone());
+            known
+        };
+        let address = format!("{}/{}", known.prefix, place.name);
+        Ok((StoreOrigin { store: known.store, path, address: address.clone() }, address))
+    }
+
+    /// Credentials come from the environment, from where the store's own tools look for them.
+    fn build(&self, place: &StorePlace) -> Result<Known> {
+        let bucket = place.bucket.as_str();
+        let retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
+        // Silence has a limit of its own, whatever all of an answer may take.
+        let all = (ClientConfigKey::Timeout, "1 day".to_owned());
+        let millis = self.connect_within.as_millis();
+        let connecting = (ClientConfigKey::ConnectTimeout, format!("{millis} ms"));
+        let built: object_store::Result<Arc<dyn ObjectStore>> = match place.kind {
+            StoreKind::S3 => {
+                let mut builder = AmazonS3Builder::from_env().with_url(bucket);
+                let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
+                if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
+                    builder = builder.with_allow_http(true);
+                }
+                for (key, value) in [all, connecting] {
+                    builder = builder.with_config(AmazonS3ConfigKey::Client(key), value);
+                }
+                let builder = builder.with_retry(retry).with_http_connector(Listening);
+                builder.build().map(|store| Arc::new(store) as _)
+            }
+            StoreKind::Google => {
+                let mut builder = GoogleCloudStorageBuilder::from_env().with_url(bucket);
+                for (key, value) in [all, connecting] {
+                    builder = builder.with_config(GoogleConfigKey::Client(key), value);
+                }
+                let builder = builder.with_retry(retry).with_http_connector(Listening);
+                builder.build().map(|store| Arc::new(store) as _)
+            }
+            StoreKind::Azure => {
+                let mut builder = MicrosoftAzureBuilder::from_env().with_url(bucket);
+                for (key, value) in [all, connecting] {
+                    builder = builder.with_config(AzureConfigKey::Client(key), value);
+                }
+                let builder = builder.with_retry(retry).with_http_connector(Listening);
+                builder.build().map(|store| Arc::new(store) as _)
+            }
+        };
+        // What is wrong may be a credential, and the text of the error has it.
+        let expected = "a store that the environment has settings for";
+        let store = built.map_err(|_| Error::Address { address: bucket.to_owned(), expected })?;
+        Ok(Known { store, prefix: located(place) })
+    }
+}
+
+/// What addresses of a store begin with: which one it is depends on the environment where the
+/// scheme and the bucket do not say it.
+pub(super) fn located(place: &StorePlace) -> String {
+    let bucket = place.bucket.as_str();
+    let at = |endpoint: Option<String>| {
+        endpoint.map_or_else(|| bucket.to_owned(), |endpoint| at_endpoint(&endpoint, bucket))
+    };
+    match place.kind {
+        StoreKind::S3 => {
+            at(AmazonS3Builder::from_env().get_config_value(&AmazonS3ConfigKey::Endpoint))
+        }
+        StoreKind::Google => {
+            at(GoogleCloudStorageBuilder::from_env().get_config_value(&GoogleConfigKey::BaseUrl))
+        }
+        StoreKind::Azure => {
+            let builder = MicrosoftAzureBuilder::from_env();
+            let account = builder.get_config_value(&AzureConfigKey::AccountName);
+            let located = at(builder.get_config_value(&AzureConfigKey::Endpoint));
+            match account.filter(|_| !bucket.contains('@')) {
+                Some(account) => format!("{located}@{account}"),
+                None => located,
+            }
+        }
+    }
+}
+
+/// The beginning of addresses of a store that is not at its usual place.
+fn at_endpoint(endpoint: &str, bucket: &str) -> String {
+    let (scheme, rest) = bucket.split_once("://").unwrap_or(("s3", bucket));
+    let Ok(url) = url::Url::parse(endpoint) else { return bucket.to_owned() };
+    let host = url.host_str().unwrap_or_default();
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    let path = url.path().trim_end_matches('/');
+    format!("{scheme}+{}://{host}{port}{path}/{rest}", url.scheme())
+}
+
+impl StoreOrigin {
+    pub(super) async fn head(&self) -> Result<Head, Fault> {
+        let heard = Heard::default();
+        let options = GetOptions { head: true, extensions: with(&heard), ..GetOptions::default() };
+        let answer = self.store.get_opts(&self.path, options).await;
+        let answer = answer.map_err(|error| self.fault(&error, &heard, None))?;
+        let stamp = stamp_of(&answer);
+        let version = answer.meta.version.clone().map(|version| format!("version {version}"));
+        let content_type = answer.attributes.get(&Attribute::ContentType);
+        Ok(Head {
+            len: Some(answer.meta.size),
+            validator: stamp.etag.clone().or(version),
+            stamp,
+            modified: Some(answer.meta.last_modified.into()),
+            content_type: content_type.map(|value| value.as_ref().to_owned()),
+            ranges: true,
+        })
+    }
+
+    pub(super) async fn get(&self, range: Range<u64>, opened: &Opened) -> Result<Ranged, Fault> {
+        let heard = Heard::default();
+        let options = GetOptions {
+            if_match: opened.stamp.etag.clone(),
+            range: Some(range.clone().into()),
+            extensions: with(&heard),
+            ..GetOptions::default()
+        };
+        let answer = self.store.get_opts(&self.path, options).await;
+        let answer = answer.map_err(|error| self.fault(&error, &heard, Some(opened)))?;
+        opened.check(&stamp_of(&answer), Some(answer.meta.size))?;
+        let found = answer.range.clone();
+        if found.start != range.start || found.end > range.end {
+            return Err(opened.odd(format!("bytes {range:?}"), format!("{found:?}")).into());
+        }
+        Ok(Ranged { range: found, body: Body::Store(StoreBody(answer.into_stream())) })
+    }
+
+    /// What an error of the library means. Its text is not passed on: it has what the server wrote,
+    /// and servers write keys and signatures.
+    fn fault(&self, error: &object_store::Error, heard: &Heard, opened: Option<&Opened>) -> Fault {
+        match (heard.get(), opened) {
+            (Some((412, _)), Some(opened)) => opened.changed("another version").into(),
+            (Some((status, after)), _) if status >= 300 => {
+                refused_by_number(status, after, &self.address)
+            }
+            (Some((status, _)), _) => {
+                let (address, expected) = (self.address.clone(), "a length and a validator".into());
+                let found = format!("status {status} without them, or for another range");
+                Error::Answer { address, expected, found }.into()
+            }
+            (None, _) => match transport(error) {
+                Some(fault) => fault,
+                // Nothing was sent: credentials could not be had.
+                None => Fault::Final(Error::Denied {
+                    address: self.address.clone(),
+                    reason: "no credentials that can be used".into(),
+                }),
+            },
+        }
+    }
+}
+
+fn with(heard: &Heard) -> Extensions {
+    let mut extensions = Extensions::new();
+    extensions.insert(heard.clone());
+    extensions
+}
+
+fn stamp_of(answer: &GetResult) -> Stamp {
+    Stamp {
+        etag: answer.meta.e_tag.clone(),
+        modified: Some(answer.meta.last_modified.to_rfc2822()),
+    }
+}
+
+/// What went wrong on the way, if that is what it was.
+fn transport(error: &object_store::Error) -> Option<Fault> {
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        if let Some(http) = error.downcast_ref::<HttpError>() {
+            let what = match http.kind() {
+                HttpErrorKind::Connect => "cannot connect",
+                HttpErrorKind::Timeout => "took too long",
+                _ => "broke off",
+            };
+            return Some(Fault::broken(format!("{what}: {}", innermost(http))));
+        }
+        next = error.source();
+    }
+    None
+}
+
+/// The bytes of an answer.
+pub(crate) struct StoreBody(
+    Pin<Box<dyn Stream<Item = object_store::Result<Bytes>> + Send + 'static>>,
+);
+
+impl StoreBody {
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
+        match poll_fn(|context| self.0.as_mut().poll_next(context)).await {
+            Some(Ok(bytes)) => Ok(Some(bytes)),
+            Some(Err(error)) => {
+                let otherwise = || Fault::broken("the answer broke off");
+                Err(transport(&error).unwrap_or_else(otherwise))
+            }
+            None => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! A range as a stream of bytes.
+
+use crate::error::Result;
+use crate::pieces::Pieces;
+use bytes::Bytes;
+use futures_core::Stream;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+/// Bytes of an object, in order. Ends after the first error. Dropping it puts an end to what it
+/// fetches ahead.
+#[derive(Debug)]
+pub struct ByteStream(Option<Pieces>);
+
+impl ByteStream {
+    pub(crate) fn new(pieces: Pieces) -> Self {
+        Self(Some(pieces))
+    }
+
+    /// The next bytes, never none of them; `None` at the end.
+    pub async fn next(&mut self) -> Option<Result<Bytes>> {
+        std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
+    }
+}
+
+impl Stream for ByteStream {
+    type Item = Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(pieces) = &mut self.0 else { return Poll::Ready(None) };
+        let next = ready!(pieces.poll_next(context));
+        if !matches!(next, Some(Ok(_))) {
+            self.0 = None;
+        }
+        Poll::Ready(next)
+    }
+}

@@ -1,0 +1,134 @@
+//! One version of one object, as it was when it was opened.
+
+use crate::counts::{Count, Tally};
+use crate::engine::{Asked, Engine, lock};
+use crate::opening::Answer;
+use crate::origin::{Head, Opened, Origin};
+use bytes::Bytes;
+use nuthatch_chunks::{Blocks, Chunks, Key};
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+/// One version of one object.
+#[derive(Debug)]
+pub(crate) struct Version {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) origin: Origin,
+    pub(crate) opened: Opened,
+    pub(crate) head: Head,
+    pub(crate) kind: Kind,
+    tally: Tally,
+    asked: Asked,
+    /// Blocks that this object had fetched, and nobody has read yet.
+    unread: Mutex<HashSet<u64>>,
+}
+
+impl std::fmt::Debug for Asked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Asked")
+    }
+}
+
+/// Where bytes of the object come from.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// Through the cache.
+    Kept(Arc<Kept>),
+    /// From the origin each time.
+    PassedOn,
+    /// All of it was read when it was opened.
+    Whole(Bytes),
+}
+
+/// What an object is in the cache.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) key: Key,
+    validator: String,
+    pub(crate) block_len: u64,
+}
+
+impl Version {
+    pub(crate) fn new(
+        engine: Arc<Engine>,
+        origin: Origin,
+        address: String,
+        (head, whole): Answer,
+        asked: Asked,
+        tally: Tally,
+    ) -> Self {
+        let len = whole.as_ref().map_or(head.len.unwrap_or_default(), |bytes| bytes.len() as u64);
+        let opened = Opened { address, len, stamp: head.stamp.clone() };
+        let kind = match whole {
+            Some(bytes) => Kind::Whole(bytes),
+            None => kept(&engine, &opened, &head)
+                .map_or(Kind::PassedOn, |kept| Kind::Kept(Arc::new(kept))),
+        };
+        let unread = Mutex::default();
+        Self { engine, origin, opened, head, kind, tally, asked, unread }
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.opened.len
+    }
+
+    /// So many bytes from an offset on, or as many as there are.
+    pub(crate) fn within(&self, offset: u64, len: usize) -> Range<u64> {
+        let start = offset.min(self.len());
+        start..start.saturating_add(len as u64).min(self.len())
+    }
+
+    pub(crate) fn kept(&self) -> Option<&Arc<Kept>> {
+        match &self.kind {
+            Kind::Kept(kept) => Some(kept),
+            Kind::PassedOn | Kind::Whole(_) => None,
+        }
+    }
+
+    /// Its blocks in the cache. `None` if the cache does not take them.
+    pub(crate) fn blocks<'a>(&self, chunks: &'a Chunks, kept: &Kept) -> Option<Blocks<'a>> {
+        let Opened { address, len, .. } = &self.opened;
+        chunks.blocks(address, &kept.validator, *len, kept.block_len).ok()
+    }
+
+    /// Adds to the counts of the object and of the cache.
+    pub(crate) fn count(&self, count: Count, number: u64) {
+        self.tally.add(count, number);
+        self.engine.count(count, number);
+    }
+
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// It is another one by now.
+    pub(crate) fn is_gone(&self) {
+        self.engine.forget_head(&self.asked);
+    }
+
+    /// A block was fetched before anybody wanted it.
+    pub(crate) fn fetched_ahead(&self, block: u64) {
+        lock(&self.unread).insert(block);
+    }
+
+    /// Where bytes came from that look as if they came from the cache or from others: this object
+    /// may have had them fetched, without anybody waiting.
+    pub(crate) fn source(&self, kept: &Kept, range: &Range<u64>, looks: Count) -> Count {
+        let mut unread = lock(&self.unread);
+        let first = !unread.is_empty() && unread.remove(&(range.start / kept.block_len));
+        if first { Count::FromOrigin } else { looks }
+    }
+}
+
+/// What an object is in the cache, if it can be kept there.
+fn kept(engine: &Engine, opened: &Opened, head: &Head) -> Option<Kept> {
+    let validator = head.validator.clone()?;
+    let chunks = engine.tasks.chunks();
+    // A small cache takes small blocks alone.
+    let most = chunks.chunk_most() & !4095;
+    let block_len = engine.settings.block_len.min(most.max(4096));
+    let blocks = chunks.blocks(&opened.address, &validator, opened.len, block_len).ok()?;
+    let key = blocks.key().clone();
+    Some(Kept { key, validator, block_len })
+}

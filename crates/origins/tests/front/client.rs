@@ -1,0 +1,80 @@
+//! A client that writes bytes, and reads answers.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+/// A connection.
+pub(crate) struct Client(BufReader<TcpStream>);
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Client {
+    pub(crate) fn connect(address: SocketAddr) -> Self {
+        Self(BufReader::new(TcpStream::connect(address).expect("a connection")))
+    }
+
+    pub(crate) fn write(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+        self.0.get_ref().write_all(bytes.as_ref())
+    }
+
+    /// The next answer; to a request of `HEAD`, without a body.
+    pub(crate) fn read(&mut self, head: bool) -> io::Result<Answer> {
+        let mut line = String::new();
+        self.0.read_line(&mut line)?;
+        let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status = status.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let mut headers = BTreeMap::new();
+        loop {
+            let mut line = String::new();
+            self.0.read_line(&mut line)?;
+            let Some((name, value)) = line.split_once(':') else { break };
+            headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
+        }
+        let len = headers.get("content-length").filter(|_| !head && status != 304);
+        let mut body = vec![0; len.map_or(0, |len| len.parse().expect("a length"))];
+        self.0.read_exact(&mut body)?;
+        Ok(Answer { status, headers, body })
+    }
+
+    /// Asks for a path, with lines of headers.
+    pub(crate) fn ask(&mut self, method: &str, path: &str, headers: &[&str]) -> Answer {
+        let lines: Vec<_> = headers.iter().map(|line| format!("{line}\r\n")).collect();
+        self.write(format!("{method} {path} HTTP/1.1\r\nHost: a\r\n{}\r\n", lines.concat()))
+            .expect("a connection");
+        self.read(method == "HEAD").expect("an answer")
+    }
+
+    pub(crate) fn get(&mut self, path: &str, headers: &[&str]) -> Answer {
+        self.ask("GET", path, headers)
+    }
+
+    /// All that comes until the connection ends, one way or another.
+    pub(crate) fn rest(mut self) -> Vec<u8> {
+        let mut rest = Vec::new();
+        // What came before an error is there.
+        let _ = self.0.read_to_end(&mut rest);
+        rest
+    }
+}
+
+impl Answer {
+    #[track_caller]
+    pub(crate) fn is(&self, status: u16, body: &[u8]) -> &Self {
+        assert_eq!(self.status, status, "{:?}", self.headers);
+        assert!(self.body == body, "{} bytes, not {}", self.body.len(), body.len());
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn has(&self, name: &str, value: &str) -> &Self {
+        assert_eq!(self.headers.get(name).map(String::as_str), Some(value), "{name}");
+        self
+    }
+}

@@ -1,0 +1,160 @@
+//! Connections and the server itself: how they go on, and how they end.
+
+use crate::client::Client;
+use crate::origin::noise;
+use crate::{BLOCK, Front, options, quick};
+use std::net::TcpStream;
+use std::time::Duration;
+
+const LEN: usize = 10 * BLOCK as usize + 17;
+
+#[test]
+fn requests_of_one_connection_are_answered_in_order() {
+    let body = noise(LEN, 1);
+    let front = Front::new(body.clone());
+    let mut client = front.client();
+    let request = |range: &str, more: &str| {
+        format!("GET /a HTTP/1.1\r\nHost: a\r\nRange: bytes={range}\r\n{more}\r\n")
+    };
+    let all = [request("0-0", ""), request("5-", ""), request("1-2", "Connection: close\r\n")];
+    client.write(all.concat()).expect("a connection");
+    client.read(false).expect("an answer").is(206, &body[..1]);
+    client.read(false).expect("an answer").is(206, &body[5..]);
+    client.read(false).expect("an answer").is(206, &body[1..3]);
+    assert!(client.rest().is_empty());
+    let mut old = front.client();
+    old.write("GET /a HTTP/1.0\r\n\r\n").expect("a connection");
+    assert!(old.rest().ends_with(&body));
+}
+
+#[test]
+fn heads_that_are_too_long_or_no_http_are_refused() {
+    let front = Front::new(noise(LEN, 2));
+    let refused = |bytes: String| {
+        let mut client = front.client();
+        // The server may have closed the connection before all of it is written.
+        let _ = client.write(bytes);
+        let answer = String::from_utf8_lossy(&client.rest()).into_owned();
+        answer.split(' ').nth(1).unwrap_or_default().to_owned()
+    };
+    let head = |more: String| format!("GET /a HTTP/1.1\r\nHost: a\r\n{more}\r\n");
+    assert_eq!(refused(head("X: y\r\n".repeat(200))), "431");
+    assert!(["431", ""].contains(&&refused(head(format!("X: {}\r\n", "y".repeat(1 << 20))))[..]));
+    assert_eq!(refused("nonsense\r\n\r\n".to_owned()), "400");
+    assert!(front.origin.asked().is_empty());
+}
+
+#[test]
+fn a_client_that_sends_nothing_more_is_sent_away() {
+    let impatient = options().idle(Duration::from_millis(20));
+    let front = Front::with(noise(LEN, 3), quick(), &impatient);
+    assert!(front.client().rest().is_empty());
+    let mut client = front.client();
+    client.write("GET /a HTTP/1.1\r\nHos").expect("a connection");
+    client.rest();
+    front.wait_until("nuthatch_chunks_connections", 0);
+}
+
+#[test]
+fn a_client_that_asks_for_nothing_more_is_sent_away() {
+    // Long enough to ask, however busy the machine is.
+    let front = Front::with(noise(LEN, 3), quick(), &options().idle(Duration::from_secs(2)));
+    let mut client = front.client();
+    client.get("/a", &["Range: bytes=0-0"]).is(206, &noise(LEN, 3)[..1]);
+    assert!(client.rest().is_empty());
+}
+
+#[test]
+fn a_client_that_takes_nothing_holds_little_and_is_sent_away() {
+    let len = 64 << 20;
+    let settings = quick().block_len(64 << 10).request_most(256 << 10).read_ahead(256 << 10);
+    let impatient = options().idle(Duration::from_secs(2));
+    let front = Front::with(noise(len, 4), settings, &impatient);
+    let mut client = front.client();
+    client.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\n").expect("a connection");
+    front.wait_until("nuthatch_chunks_answers_cut_off_total", 1);
+    front.wait_until("nuthatch_chunks_connections", 0);
+    // What sockets hold, and what was read ahead.
+    assert!(front.told("nuthatch_chunks_fetched_bytes_total") < len as u64 / 2);
+    assert!(client.rest().len() < len / 2);
+}
+
+#[test]
+fn what_nobody_waits_for_is_not_fetched() {
+    let front = Front::new(noise(1000 * BLOCK as usize, 5));
+    front.origin.behave(|manners| manners.held = true);
+    let mut client = front.client();
+    client.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\n").expect("a connection");
+    front.origin.wait_for(0, 1);
+    drop(client);
+    front.wait_until("nuthatch_chunks_requests_open", 0);
+    front.wait_until("nuthatch_chunks_connections", 0);
+    front.origin.behave(|manners| manners.held = false);
+    let body = noise(1000 * BLOCK as usize, 5);
+    front.client().get("/a", &[]).is(200, &body);
+}
+
+#[test]
+fn connections_are_limited() {
+    let front = Front::with(noise(LEN, 6), quick(), &options().connections(1));
+    let mut first = front.client();
+    first.get("/a", &[]);
+    let mut second = front.client();
+    second.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\n").expect("a connection");
+    first.get("/a", &[]);
+    assert_eq!(front.told("nuthatch_chunks_connections"), 1);
+    drop(first);
+    second.read(false).expect("an answer").is(200, &noise(LEN, 6));
+}
+
+#[test]
+fn tokens_decide_who_is_answered() {
+    let options = options().guard(std::sync::Arc::new(|token| token == b"s3cret"));
+    let front = Front::with(noise(LEN, 7), quick(), &options);
+    let mut client = front.client();
+    for wrong in ["", "Bearer", "Bearer other", "Basic s3cret", "Bearer s3cret2"] {
+        let answer = client.get("/a", &[&format!("Authorization: {wrong}")]);
+        assert_eq!(answer.status, 401, "{wrong}");
+        answer.has("www-authenticate", "Bearer");
+    }
+    assert!(front.origin.asked().is_empty());
+    assert_eq!(client.get("/a", &["Authorization: bearer s3cret"]).status, 200);
+    let asked = front.origin.asked();
+    assert!(asked.iter().all(|asked| !asked.headers.contains_key("authorization")));
+}
+
+#[test]
+fn what_is_under_way_is_finished_and_nothing_begins() {
+    let body = noise(LEN, 8);
+    let front = Front::new(body.clone());
+    front.origin.behave(|manners| manners.held = true);
+    let (mut busy, mut idle) = (front.client(), front.client());
+    idle.get("/a", &["If-None-Match: *"]);
+    busy.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\n").expect("a connection");
+    front.origin.wait_for(0, 1);
+    front.server.stopper().stop();
+    assert!(front.server.figures().is_stopping());
+    assert!(idle.rest().is_empty(), "it ends at once");
+    while TcpStream::connect(front.server.addresses()[0]).is_ok() {
+        std::thread::yield_now();
+    }
+    front.origin.behave(|manners| manners.held = false);
+    busy.read(false).expect("an answer").is(200, &body).has("connection", "close");
+    let Front { server, .. } = front;
+    server.wait().expect("its end");
+}
+
+#[test]
+fn what_takes_too_long_is_given_up_when_it_stops() {
+    let brief = options().drain(Duration::from_millis(20));
+    let front = Front::with(noise(LEN, 9), quick(), &brief);
+    front.origin.behave(|manners| manners.held = true);
+    let mut client: Client = front.client();
+    client.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\n").expect("a connection");
+    front.origin.wait_for(0, 1);
+    front.server.stopper().stop();
+    let Front { server, origin, .. } = front;
+    server.wait().expect("its end");
+    assert!(client.rest().is_empty());
+    origin.behave(|manners| manners.held = false);
+}

@@ -1,0 +1,79 @@
+//! The HTTP cache in front of an origin that misbehaves, asked in bytes as they go over the
+//! network.
+
+mod client;
+mod lifetime;
+/// An origin that misbehaves on request.
+#[allow(dead_code, reason = "shared with the tests of reading, which do more with it")]
+#[path = "../reading/server.rs"]
+mod origin;
+mod requests;
+mod tls;
+
+use client::Client;
+use nuthatch_chunks::Options as FolderOptions;
+use nuthatch_origins::front::{Options, Prefix, Server};
+use nuthatch_origins::{ObjectCache, Settings};
+use origin::Server as Origin;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// The length of blocks in these tests.
+const BLOCK: u64 = 4096;
+
+/// Small blocks, and no pauses.
+fn quick() -> Settings {
+    let pause = Duration::from_millis(1);
+    Settings::new()
+        .block_len(BLOCK)
+        .gap_most(0)
+        .read_ahead(8 * BLOCK)
+        .retries(0)
+        .pauses(pause, pause)
+}
+
+fn options() -> Options {
+    Options::new(vec![SocketAddr::from(([127, 0, 0, 1], 0))]).threads(1)
+}
+
+/// A cache in front of an origin.
+struct Front {
+    origin: Origin,
+    server: Server,
+    _folder: TempDir,
+}
+
+impl Front {
+    fn new(body: Vec<u8>) -> Self {
+        Self::with(body, quick(), &options())
+    }
+
+    fn with(body: Vec<u8>, settings: Settings, options: &Options) -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let limit = FolderOptions::new().limit(256 << 20).least_free(0);
+        let cache = ObjectCache::open(folder.path(), &limit, settings).expect("a cache");
+        let origin = Origin::new(body);
+        let prefix = Prefix::parse(&origin.url("/data/")).expect("an address");
+        let server = Server::start(cache, prefix, options).expect("a server");
+        Self { origin, server, _folder: folder }
+    }
+
+    fn client(&self) -> Client {
+        Client::connect(self.server.addresses()[0])
+    }
+
+    /// A number that the server tells.
+    fn told(&self, name: &str) -> u64 {
+        let text = self.server.figures().exposition();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.expect(name).parse().expect("a number")
+    }
+
+    /// Waits until the server tells this number.
+    fn wait_until(&self, name: &str, number: u64) {
+        while self.told(name) != number {
+            std::thread::yield_now();
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Requests of every kind, and their answers.
+
+use crate::client::Answer;
+use crate::origin::noise;
+use crate::{BLOCK, Front, options, quick};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+const LEN: usize = 10 * BLOCK as usize + 17;
+const TIME: &str = "Mon, 02 Jan 2023 03:04:05 GMT";
+
+#[test]
+fn objects_and_their_heads() {
+    let body = noise(LEN, 1);
+    let front = Front::new(body.clone());
+    front.origin.behave(|manners| manners.modified = Some(TIME.to_owned()));
+    let mut client = front.client();
+    let answer = client.ask("HEAD", "/a", &[]);
+    answer.is(200, b"").has("content-length", &LEN.to_string());
+    let answer = client.get("/a", &[]);
+    answer.is(200, &body).has("etag", "\"one\"").has("last-modified", TIME);
+    answer.has("accept-ranges", "bytes").has("content-type", "application/octet-stream");
+    answer.has("cache-status", "nuthatch; fwd=miss; detail=\"0 % kept\"");
+    front.origin.forget();
+    client.get("/a", &[]).is(200, &body).has("cache-status", "nuthatch; hit");
+    // Ranges are no matter of HEAD.
+    client.ask("HEAD", "/a", &["Range: bytes=0-1"]).is(200, b"");
+    assert!(front.origin.ranges().is_empty());
+    front.wait_until("nuthatch_chunks_requests_open", 0);
+    assert_eq!(front.told("nuthatch_chunks_answers_total{status=\"200\"}"), 4);
+    assert_eq!(front.told("nuthatch_chunks_answers_cut_off_total"), 0);
+}
+
+#[test]
+fn an_object_without_bytes() {
+    let front = Front::new(Vec::new());
+    let mut client = front.client();
+    client.get("/a", &[]).is(200, b"").has("content-length", "0");
+    client.get("/a", &["Range: bytes=0-"]).is(200, b"");
+}
+
+#[test]
+fn one_range() {
+    let body = noise(LEN, 2);
+    let front = Front::new(body.clone());
+    let mut client = front.client();
+    let half = client.get("/a", &["Range: bytes=0-8191"]);
+    half.is(206, &body[..8192]).has("content-range", &format!("bytes 0-8191/{LEN}"));
+    let part = client.get("/a", &["Range: bytes=4096-16383"]);
+    part.is(206, &body[4096..16384]);
+    part.has("cache-status", "nuthatch; fwd=partial; detail=\"33 % kept\"");
+    client.get("/a", &["Range: bytes=-7"]).is(206, &body[LEN - 7..]);
+    client.get("/a", &["Range: bytes=40000-"]).is(206, &body[40000..]);
+    let none = client.get("/a", &[&format!("Range: bytes={LEN}-")]);
+    none.is(416, b"").has("content-range", &format!("bytes */{LEN}"));
+    for odd in ["bytes=5-4", "lines=1-2", "bytes=a-b"] {
+        client.get("/a", &[&format!("Range: {odd}")]).is(200, &body);
+    }
+}
+
+/// The parts of an answer with several ranges: what they say of their place, and their bytes.
+fn parts(answer: &Answer) -> Vec<(String, Vec<u8>)> {
+    let kind = &answer.headers["content-type"];
+    let boundary = kind.strip_prefix("multipart/byteranges; boundary=").expect("several");
+    let mut rest = &answer.body[..];
+    let mut parts = Vec::new();
+    let cut = |bytes: &[u8], at: &str| {
+        bytes.windows(at.len()).position(|window| window == at.as_bytes()).expect("it is there")
+    };
+    let line = format!("\r\n--{boundary}");
+    while !rest.starts_with(format!("{line}--\r\n").as_bytes()) {
+        let head = cut(rest, "\r\n\r\n");
+        let text = std::str::from_utf8(&rest[..head]).expect("UTF-8");
+        let place = text.split("Content-Range: ").nth(1).expect("a place").to_owned();
+        rest = &rest[head + 4..];
+        let end = cut(rest, &line);
+        parts.push((place, rest[..end].to_vec()));
+        rest = &rest[end..];
+    }
+    parts
+}
+
+#[test]
+fn several_ranges() {
+    let body = noise(LEN, 3);
+    let front = Front::new(body.clone());
+    let mut client = front.client();
+    let answer = client.get("/a", &["Range: bytes=9000-9009, 0-1, 2-4, -3"]);
+    assert_eq!(answer.status, 206);
+    let place = |first: usize, end: usize| {
+        (format!("bytes {first}-{}/{LEN}", end - 1), body[first..end].to_vec())
+    };
+    assert_eq!(parts(&answer), [place(0, 5), place(9000, 9010), place(LEN - 3, LEN)]);
+    let many: Vec<_> = (0..40).map(|at| format!("{0}-{0}", at * 2)).collect();
+    client.get("/a", &[&format!("Range: bytes={}", many.join(","))]).is(200, &body);
+    let most = client.get("/a", &[&format!("Range: bytes={}", many[..32].join(","))]);
+    assert_eq!(parts(&most).len(), 32);
+}
+
+#[test]
+fn conditions() {
+    let body = noise(LEN, 4);
+    let front = Front::new(body.clone());
+    front.origin.behave(|manners| manners.modified = Some(TIME.to_owned()));
+    let mut client = front.client();
+    let known = client.get("/a", &["If-None-Match: \"two\", W/\"one\""]);
+    known.is(304, b"").has("etag", "\"one\"").has("last-modified", TIME);
+    assert!(!known.headers.contains_key("content-length"));
+    client.get("/a", &[&format!("If-Modified-Since: {TIME}")]).is(304, b"");
+    client.get("/a", &["If-Match: \"two\""]).is(412, b"").has("etag", "\"one\"");
+    assert!(front.origin.ranges().is_empty());
+    client.get("/a", &["If-Match: \"one\"", "Range: bytes=0-1"]).is(206, &body[..2]);
+    client.get("/a", &["If-Range: \"one\"", "Range: bytes=0-1"]).is(206, &body[..2]);
+    client.get("/a", &["If-Range: \"two\"", "Range: bytes=0-1"]).is(200, &body);
+    client.ask("HEAD", "/a", &["If-None-Match: *"]).is(304, b"");
+}
+
+#[test]
+fn only_what_is_below_the_prefix_is_asked_for() {
+    let front = Front::new(noise(LEN, 5));
+    let mut client = front.client();
+    for path in [
+        "/../secret",
+        "/a/../../secret",
+        "/%2e%2e/secret",
+        "/a%2fb",
+        "/%2e%2e%2fsecret",
+        "/..%5cb",
+        "//other/a",
+        "/a//b",
+        "/%00",
+        "http://other/a",
+        "/./a",
+    ] {
+        assert_eq!(client.get(path, &[]).status, 400, "{path}");
+    }
+    assert!(front.origin.asked().is_empty());
+    client.get("/%61%20b?v=1", &[]);
+    assert_eq!(front.origin.asked()[0].target, "/data/a%20b?v=1");
+    client.ask("POST", "/a", &["Content-Length: 0"]).has("allow", "GET, HEAD");
+    let refused = front.client().ask("CONNECT", "other:443", &[]);
+    assert!([400, 405].contains(&refused.status), "{refused:?}");
+}
+
+#[test]
+fn what_goes_wrong_at_the_origin_has_a_status() {
+    let front = Front::new(noise(LEN, 6));
+    let mut client = front.client();
+    for (status, expected) in
+        [(404, 404), (403, 403), (401, 403), (500, 502), (503, 503), (429, 503), (504, 504)]
+    {
+        front.origin.behave(|manners| manners.statuses = vec![status; 3].into());
+        let answer = client.get("/a", &[]);
+        assert_eq!(answer.status, expected, "{status}");
+        let text = String::from_utf8(answer.body).expect("UTF-8");
+        assert!(!text.contains("127.0.0.1"), "clients are not told where it is: {text}");
+    }
+    let impatient = options().origin_within(Duration::from_millis(50));
+    let front = Front::with(noise(LEN, 6), quick(), &impatient);
+    front.origin.behave(|manners| manners.silent = true);
+    assert_eq!(front.client().get("/a", &[]).status, 504);
+}
+
+#[test]
+fn an_origin_that_is_gone_is_a_bad_gateway() {
+    let front = Front::new(noise(LEN, 7));
+    front.origin.behave(|manners| manners.cuts = vec![10; 40].into());
+    assert_eq!(front.client().get("/a", &[]).status, 502);
+}
+
+#[test]
+fn an_object_that_changed_since_it_was_believed_is_asked_for_again() {
+    let body = noise(LEN, 8);
+    let front = Front::with(body.clone(), quick().believe(Duration::from_hours(1)), &options());
+    let mut client = front.client();
+    client.get("/a", &["Range: bytes=0-0"]).is(206, &body[..1]);
+    let newer = noise(LEN, 9);
+    front.origin.behave(|manners| {
+        manners.body = Arc::new(newer.clone());
+        manners.etag = Some("\"two\"".to_owned());
+    });
+    let rest = client.get("/a", &["Range: bytes=4096-"]);
+    rest.is(206, &newer[4096..]).has("etag", "\"two\"");
+    client.get("/a", &[]).is(200, &newer);
+}
+
+#[test]
+fn a_change_in_the_midst_ends_the_answer() {
+    let body = noise(64 * BLOCK as usize, 10);
+    let settings = quick().request_most(BLOCK).read_ahead(0);
+    let front = Front::with(body.clone(), settings, &options());
+    let newer = Arc::new(noise(64 * BLOCK as usize, 11));
+    front.origin.behave(|manners| manners.changes_after = Some((5, newer, "\"two\"".to_owned())));
+    let mut client = front.client();
+    client.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\n").expect("a connection");
+    let got = client.rest();
+    let start = got.windows(4).position(|window| window == b"\r\n\r\n").expect("a head") + 4;
+    assert!(body.starts_with(&got[start..]) && got.len() < body.len());
+    front.wait_until("nuthatch_chunks_answers_cut_off_total", 1);
+}
+
+#[test]
+fn the_page_of_operations_lists_all_that_is_counted() {
+    let page = include_str!("../../../../docs/operations.md");
+    let head = "| metric of the cache of remote objects | type | labels | meaning |\n";
+    let (_, table) = page.split_once(head).expect("a table");
+    let rows = table.lines().skip(1).take_while(|line| line.starts_with('|'));
+    let cells = |row: &str| -> Vec<String> {
+        row.split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect()
+    };
+    let listed: BTreeSet<_> = rows.map(cells).map(|row| (row[1].clone(), row[2].clone())).collect();
+    let front = Front::new(Vec::new());
+    let text = front.server.figures().exposition();
+    let kinds = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    let there = kinds.map(|(name, kind)| (name.to_owned(), kind.to_owned()));
+    assert_eq!(listed, there.collect::<BTreeSet<_>>());
+}
+
+#[test]
+fn objects_of_unknown_length_are_answered_up_to_a_size() {
+    let body = noise(LEN, 12);
+    let front = Front::with(body.clone(), quick().unmeasured_most(LEN as u64), &options());
+    front.origin.behave(|manners| (manners.unmeasured, manners.ignores_ranges) = (true, true));
+    let mut client = front.client();
+    client.get("/a", &[]).is(200, &body).has("content-length", &LEN.to_string());
+    client.get("/a", &["Range: bytes=7-8"]).is(206, &body[7..9]);
+    front.origin.behave(|manners| manners.body = Arc::new(noise(LEN + 1, 13)));
+    assert_eq!(client.get("/a", &[]).status, 502);
+}
+
+#[test]
+fn an_object_without_a_version_is_passed_on() {
+    let body = noise(LEN, 14);
+    let front = Front::new(body.clone());
+    front.origin.behave(|manners| manners.etag = None);
+    let mut client = front.client();
+    for _ in 0..2 {
+        let answer = client.get("/a", &["Range: bytes=10-20"]);
+        answer.is(206, &body[10..21]);
+        answer.has("cache-status", "nuthatch; fwd=miss; detail=\"0 % kept\"");
+        assert!(!answer.headers.contains_key("etag"));
+    }
+    assert_eq!(front.origin.ranges().len(), 2);
+}

@@ -1,0 +1,69 @@
+//! The same over TLS.
+
+use crate::origin::noise;
+use crate::{BLOCK, Front, options, quick};
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::pki_types::{PrivateKeyDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
+
+/// What a server and a client of it need.
+fn configs() -> (Arc<ServerConfig>, Arc<ClientConfig>) {
+    let names = vec!["localhost".to_owned()];
+    let CertifiedKey { cert, signing_key } = generate_simple_self_signed(names).expect("a key");
+    let key = PrivateKeyDer::try_from(signing_key.serialize_der()).expect("a key");
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let server = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(vec![cert.der().clone()], key)
+        .expect("a certificate");
+    let mut roots = RootCertStore::empty();
+    roots.add(cert.der().clone()).expect("a certificate");
+    let client = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    (Arc::new(server), Arc::new(client))
+}
+
+#[tokio::test]
+async fn objects_are_served_over_tls() {
+    let body = noise(10 * BLOCK as usize, 1);
+    let (server, client) = configs();
+    let front = Front::with(body.clone(), quick(), &options().tls(server, false));
+    let stream = TcpStream::connect(front.server.addresses()[0]).await.expect("a connection");
+    let name = ServerName::try_from("localhost").expect("a name");
+    let mut stream = TlsConnector::from(client).connect(name, stream).await.expect("TLS");
+    let request = b"GET /a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    stream.write_all(request).await.expect("a connection");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.expect("an answer");
+    assert!(answer.starts_with(b"HTTP/1.1 200 OK\r\n") && answer.ends_with(&body));
+    // Who speaks something else is sent away.
+    let mut plain = front.client();
+    plain.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\n").expect("a connection");
+    assert!(!plain.rest().starts_with(b"HTTP"));
+}
+
+#[test]
+fn addresses_that_others_reach_need_tls_and_a_reason_to_be_let_in() {
+    let (server, _) = configs();
+    let open = || crate::Options::new(vec![SocketAddr::from(([0, 0, 0, 0], 0))]);
+    let guarded = || open().guard(Arc::new(|_| true));
+    let refused = |options: crate::Options| options.problem().expect("a problem");
+    assert!(refused(open()).contains("expected TLS, found none"));
+    assert!(refused(guarded()).contains("expected TLS, found none"));
+    assert!(refused(open().tls(server.clone(), false)).contains("expected tokens"));
+    assert_eq!(guarded().tls(server.clone(), false).problem(), None);
+    assert_eq!(open().tls(server, true).problem(), None);
+    assert_eq!(open().insecure(true).problem(), None);
+    assert!(refused(crate::Options::new(Vec::new())).contains("an address to listen at"));
+}

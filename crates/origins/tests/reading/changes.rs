@@ -1,0 +1,108 @@
+//! Objects that change while they are read.
+
+use crate::server::{Server, noise};
+use crate::{BLOCK, Place, quick};
+use nuthatch_origins::Error;
+use std::sync::Arc;
+
+#[tokio::test]
+async fn versions_never_mix() {
+    for ignores_conditions in [false, true] {
+        let (old, new) = (noise(20 * BLOCK as usize, 1), noise(20 * BLOCK as usize, 2));
+        let server = Server::new(old.clone());
+        server.behave(|manners| {
+            manners.ignores_conditions = ignores_conditions;
+            manners.changes_after = Some((2, Arc::new(new.clone()), "\"two\"".into()));
+        });
+        let place = Place::new(quick().requests_at_once(1));
+        let url = server.url("/a");
+        let object = place.cache.object(&url).await.expect("an object");
+        let mut stream = object.stream(0..object.len()).expect("a stream");
+        let mut read = Vec::new();
+        let error = loop {
+            match stream.next().await.expect("an error at some time") {
+                Ok(bytes) => read.extend_from_slice(&bytes),
+                Err(error) => break error,
+            }
+        };
+        assert!(stream.next().await.is_none(), "the stream ends after an error");
+        assert!(!read.is_empty() && old.starts_with(&read), "all of it is of the old version");
+        let Error::Changed { was, is, .. } = &error else { panic!("{error}") };
+        assert_eq!((was.as_str(), is.as_str()), ("\"one\"", "\"two\""));
+
+        let object = place.cache.object(&url).await.expect("an object");
+        assert_eq!(object.validator(), Some("\"two\""));
+        assert_eq!(object.bytes(0..object.len()).await.expect("the new version"), new);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_not_continued_with_another_version() {
+    let (old, new) = (noise(2 * BLOCK as usize, 1), noise(2 * BLOCK as usize, 2));
+    let server = Server::new(old);
+    server.behave(|manners| {
+        manners.cuts = [100].into();
+        manners.changes_after = Some((1, Arc::new(new), "\"two\"".into()));
+    });
+    let place = Place::new(quick());
+    let object = place.cache.object(&server.url("/a")).await.expect("an object");
+    let error = object.bytes(0..BLOCK).await.expect_err("a mixture");
+    assert!(matches!(error, Error::Changed { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn another_length_is_another_version_even_under_one_tag() {
+    let server = Server::new(noise(4 * BLOCK as usize, 1));
+    let place = Place::new(quick());
+    let object = place.cache.object(&server.url("/a")).await.expect("an object");
+    server.behave(|manners| manners.body = Arc::new(noise(5 * BLOCK as usize, 1)));
+    let error = object.bytes(0..BLOCK).await.expect_err("a longer one");
+    assert!(matches!(error, Error::Changed { .. }), "{error}");
+    server.behave(|manners| manners.body = Arc::new(noise(10, 1)));
+    let error = object.bytes(BLOCK..2 * BLOCK).await.expect_err("a shorter one");
+    assert!(matches!(error, Error::Changed { .. }), "{error}");
+    server.behave(|manners| manners.body = Arc::default());
+    let error = object.bytes(BLOCK..2 * BLOCK).await.expect_err("an empty one");
+    assert!(matches!(error, Error::Changed { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_tag_that_goes_missing_is_a_change() {
+    let server = Server::new(noise(4 * BLOCK as usize, 1));
+    let place = Place::new(quick());
+    let object = place.cache.object(&server.url("/a")).await.expect("an object");
+    server.behave(|manners| (manners.etag, manners.ignores_conditions) = (None, true));
+    let error = object.bytes(0..BLOCK).await.expect_err("who knows what");
+    assert!(matches!(error, Error::Changed { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn what_is_in_the_cache_is_read_whatever_the_origin_has() {
+    let old = noise(4 * BLOCK as usize, 1);
+    let server = Server::new(old.clone());
+    let place = Place::new(quick());
+    let object = place.cache.object(&server.url("/a")).await.expect("an object");
+    object.bytes(0..2 * BLOCK).await.expect("bytes");
+    server.behave(|manners| manners.etag = Some("\"two\"".into()));
+    assert_eq!(object.bytes(10..BLOCK).await.expect("bytes"), old[10..BLOCK as usize]);
+    let error = object.bytes(0..3 * BLOCK).await.expect_err("a part of each");
+    assert!(matches!(error, Error::Changed { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_believed_version_is_forgotten_when_it_is_gone() {
+    let new = noise(4 * BLOCK as usize, 2);
+    let server = Server::new(noise(4 * BLOCK as usize, 1));
+    let place = Place::new(quick().believe(std::time::Duration::from_hours(1)));
+    let url = server.url("/a");
+    place.cache.object(&url).await.expect("an object");
+    let now = new.clone();
+    server.behave(|manners| {
+        (manners.body, manners.etag) = (Arc::new(now), Some("\"two\"".into()));
+    });
+    let object = place.cache.object(&url).await.expect("an object");
+    assert_eq!(object.validator(), Some("\"one\""));
+    assert!(matches!(object.bytes(0..10).await, Err(Error::Changed { .. })));
+    let object = place.cache.object(&url).await.expect("an object");
+    assert_eq!(object.bytes(0..10).await.expect("bytes"), new[..10]);
+}

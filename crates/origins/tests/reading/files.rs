@@ -1,0 +1,90 @@
+//! Local files, and caches that fail.
+
+use crate::server::{Server, noise};
+use crate::{BLOCK, Place, quick};
+use nuthatch_chunks::Options;
+use nuthatch_origins::{Error, ObjectCache, plain_address};
+use std::fs;
+use tempfile::TempDir;
+
+#[tokio::test]
+async fn files_are_objects() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("a file");
+    let body = noise(10 * BLOCK as usize + 3, 1);
+    fs::write(&path, &body).expect("a file");
+    let place = Place::new(quick());
+    let name = path.to_str().expect("a name");
+    let url = plain_address(name).expect("an address");
+    assert!(url.starts_with("file:///") && url.ends_with("/a%20file"), "{url}");
+    for address in [name, &url] {
+        let object = place.cache.object(address).await.expect("an object");
+        assert_eq!(object.address(), url);
+        assert_eq!(object.bytes(0..object.len()).await.expect("bytes"), body);
+    }
+    let counts = place.cache.counts();
+    assert_eq!((counts.from_cache, counts.from_origin), (body.len() as u64, body.len() as u64));
+}
+
+#[tokio::test]
+async fn a_file_that_is_written_is_another_version() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("file");
+    let (old, new) = (noise(4 * BLOCK as usize, 1), noise(4 * BLOCK as usize, 2));
+    fs::write(&path, &old).expect("a file");
+    let place = Place::new(quick());
+    let name = path.to_str().expect("a name");
+    let object = place.cache.object(name).await.expect("an object");
+    assert_eq!(object.bytes(0..BLOCK).await.expect("bytes"), old[..BLOCK as usize]);
+    // Within the same tick of the clock it could not be told; opening waits for the next one.
+    fs::write(&path, &new).expect("a file");
+    let error = object.bytes(BLOCK..2 * BLOCK).await.expect_err("it changed");
+    assert!(matches!(error, Error::Changed { .. }), "{error}");
+    let object = place.cache.object(name).await.expect("an object");
+    assert_eq!(object.bytes(0..object.len()).await.expect("bytes"), new);
+    fs::remove_file(&path).expect("no file");
+    let error = place.cache.object(name).await.expect_err("nothing");
+    assert!(matches!(error, Error::NotFound { .. }), "{error}");
+    let error = place.cache.object(folder.path().to_str().expect("a name")).await;
+    assert!(matches!(error, Err(Error::Address { .. })));
+}
+
+#[tokio::test]
+async fn what_there_is_no_room_for_is_delivered() {
+    let folder = TempDir::new().expect("a folder");
+    let body = noise(3 << 20, 2);
+    let server = Server::new(body.clone());
+    let options = Options::new().limit(4 << 20).least_free(u64::MAX / 2);
+    let settings = nuthatch_origins::Settings::new();
+    let cache = ObjectCache::open(folder.path(), &options, settings).expect("a cache");
+    let object = cache.object(&server.url("/a")).await.expect("an object");
+    assert_eq!(object.bytes(0..object.len()).await.expect("bytes"), body);
+    let blocking = object.blocking();
+    let read = std::thread::spawn(move || {
+        let mut all = vec![0; 3 << 20];
+        let len = blocking.read_at(0, &mut all).expect("bytes");
+        (len, all)
+    });
+    assert_eq!(read.join().expect("a thread"), (body.len(), body));
+    assert!(object.counts().not_kept > 0);
+}
+
+#[tokio::test]
+async fn a_damaged_cache_is_a_miss() {
+    let body = noise(40 * BLOCK as usize, 3);
+    let server = Server::new(body.clone());
+    let place = Place::new(quick());
+    let object = place.cache.object(&server.url("/a")).await.expect("an object");
+    assert_eq!(object.bytes(0..object.len()).await.expect("bytes"), body);
+    for entry in fs::read_dir(place.folder.path()).expect("a folder") {
+        let path = entry.expect("a file").path();
+        if path.extension().is_some_and(|ending| ending == "seg") {
+            let file = fs::OpenOptions::new().write(true).open(path).expect("a segment");
+            file.set_len(0).expect("an empty segment");
+        }
+    }
+    server.forget();
+    let len = object.len();
+    assert_eq!(object.bytes(0..len).await.expect("bytes"), body);
+    assert!(!server.ranges().is_empty());
+}

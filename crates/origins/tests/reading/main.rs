@@ -1,0 +1,48 @@
+//! Objects read through a cache, from an origin that misbehaves.
+
+mod basics;
+mod changes;
+mod faults;
+mod files;
+mod model;
+mod processes;
+mod secrets;
+mod secure;
+mod server;
+mod sharing;
+mod stores;
+
+use nuthatch_chunks::Options;
+use nuthatch_origins::{ObjectCache, Settings};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// The length of blocks in these tests.
+const BLOCK: u64 = 4096;
+
+/// Small blocks, and pauses that do not hold up a test.
+fn quick() -> Settings {
+    let pause = Duration::from_millis(1);
+    Settings::new()
+        .block_len(BLOCK)
+        .gap_most(0)
+        .request_most(8 * BLOCK)
+        .read_ahead(8 * BLOCK)
+        .retries(3)
+        .pauses(pause, 10 * pause)
+}
+
+/// A cache in a folder of its own.
+struct Place {
+    folder: TempDir,
+    cache: ObjectCache,
+}
+
+impl Place {
+    fn new(settings: Settings) -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let options = Options::new().limit(64 << 20).least_free(0);
+        let cache = ObjectCache::open(folder.path(), &options, settings).expect("a cache");
+        Self { folder, cache }
+    }
+}

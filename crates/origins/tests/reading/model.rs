@@ -1,0 +1,124 @@
+//! Random reads, seeks and changes, beside plain bytes.
+
+use crate::server::{Server, noise};
+use crate::{BLOCK, Place, quick};
+use nuthatch_origins::{ChunkedObject, Error};
+use std::io::SeekFrom;
+use std::sync::Arc;
+use tokio::io::{AsyncReadExt, AsyncSeekExt};
+
+/// Numbers that follow from a seed.
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most.max(1)
+    }
+}
+
+/// An object, the bytes it ought to have, and where it is read.
+struct Reader {
+    object: ChunkedObject,
+    bytes: Arc<Vec<u8>>,
+    position: u64,
+}
+
+impl Reader {
+    /// Does something, and compares. False if the object was found to have changed.
+    async fn step(&mut self, draws: &mut Draws) -> bool {
+        let len = self.bytes.len() as u64;
+        let outcome = match draws.below(5) {
+            0 => {
+                let to = draws.below(len + 2 * BLOCK);
+                self.position = to;
+                let sought = self.object.seek(SeekFrom::Start(to)).await;
+                assert_eq!(sought.expect("a place"), to);
+                return true;
+            }
+            1 | 2 => {
+                let mut out = vec![0; draws.below(6 * BLOCK) as usize + 1];
+                let read = self.object.read(&mut out).await.map_err(|error| error.kind());
+                read.map(|read| {
+                    let start = self.position.min(len) as usize;
+                    assert_eq!(out[..read], self.bytes[start..start + read]);
+                    assert!(read > 0 || start as u64 == len, "an end that is none");
+                    self.position += read as u64;
+                })
+            }
+            3 => {
+                let offset = draws.below(len + BLOCK);
+                let mut out = vec![0; draws.below(20 * BLOCK) as usize];
+                let read = self.object.read_at(offset, &mut out).await;
+                read.map_err(kind).map(|read| {
+                    let start = offset.min(len) as usize;
+                    assert_eq!(read, out.len().min(self.bytes.len() - start));
+                    assert_eq!(out[..read], self.bytes[start..start + read]);
+                })
+            }
+            _ => {
+                let start = draws.below(len);
+                let range = start..start + draws.below(len - start);
+                let expected = self.bytes[range.start as usize..range.end as usize].to_vec();
+                self.object.bytes(range).await.map_err(kind).map(|read| assert_eq!(read, expected))
+            }
+        };
+        match outcome {
+            Ok(()) => true,
+            Err(kind) => {
+                assert_eq!(kind, std::io::ErrorKind::StaleNetworkFileHandle, "another error");
+                false
+            }
+        }
+    }
+}
+
+fn kind(error: Error) -> std::io::ErrorKind {
+    std::io::Error::from(error).kind()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readers_see_one_version_each() {
+    for seed in 0..12 {
+        let mut draws = Draws(seed);
+        let len = draws.below(60 * BLOCK) as usize + 1;
+        let mut bytes = Arc::new(noise(len, seed));
+        let server = Server::new(bytes.to_vec());
+        server.behave(|manners| {
+            manners.ignores_ranges = seed % 4 == 3;
+            manners.ignores_conditions = seed % 3 == 2;
+        });
+        let place = Place::new(quick().gap_most(draws.below(3) * BLOCK).retries(50));
+        let url = server.url("/a");
+        let mut readers: Vec<Reader> = Vec::new();
+        for step in 0..400 {
+            match draws.below(20) {
+                0 if readers.len() < 5 => {
+                    let object = place.cache.object(&url).await.expect("an object");
+                    readers.push(Reader { object, bytes: bytes.clone(), position: 0 });
+                }
+                1 if step % 7 == 0 => {
+                    bytes = Arc::new(noise(draws.below(60 * BLOCK) as usize + 1, seed + step));
+                    let (body, tag) = (bytes.clone(), format!("\"{seed}-{step}\""));
+                    server.behave(|manners| (manners.body, manners.etag) = (body, Some(tag)));
+                }
+                2 => server.behave(|manners| manners.statuses = [503, 200, 500].into()),
+                3 => {
+                    let cut = draws.below(3 * BLOCK) as usize;
+                    server.behave(|manners| manners.cuts = [cut, 10].into());
+                }
+                4 => drop(place.cache.chunks().clear()),
+                _ => {}
+            }
+            if readers.is_empty() {
+                continue;
+            }
+            let which = draws.below(readers.len() as u64) as usize;
+            if !readers[which].step(&mut draws).await {
+                assert!(!Arc::ptr_eq(&readers[which].bytes, &bytes), "seed {seed}: it is the same");
+                readers.swap_remove(which);
+            }
+        }
+    }
+}

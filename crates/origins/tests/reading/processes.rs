@@ -1,0 +1,82 @@
+//! Several processes over one folder.
+
+use crate::server::{Server, noise};
+use crate::{BLOCK, quick};
+use nuthatch_chunks::Options;
+use nuthatch_origins::ObjectCache;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+/// What a child is to read, and where it is kept.
+const URL: &str = "NUTHATCH_TEST_URL";
+const FOLDER: &str = "NUTHATCH_TEST_FOLDER";
+
+fn cache(folder: &Path) -> ObjectCache {
+    let options = Options::new().limit(64 << 20).least_free(0);
+    ObjectCache::open(folder, &options, quick()).expect("a cache")
+}
+
+/// The child itself; without its variables it has nothing to do.
+#[test]
+fn child() {
+    let (Some(folder), Ok(url)) = (std::env::var_os(FOLDER), std::env::var(URL)) else { return };
+    let cache = cache(Path::new(&folder));
+    let object = cache.object_blocking(&url).expect("an object");
+    let mut all = vec![0; object.object().len() as usize];
+    object.read_at(0, &mut all).expect("bytes");
+    std::io::stderr().write_all(&all).expect("somebody who reads");
+}
+
+fn spawn(folder: &Path, url: &str) -> Child {
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.args(["--exact", "processes::child", "--nocapture"]);
+    command.env(FOLDER, folder).env(URL, url).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.spawn().expect("a child")
+}
+
+fn read_by(child: Child) -> Vec<u8> {
+    let output = child.wait_with_output().expect("the end of the child");
+    assert!(output.status.success());
+    output.stderr
+}
+
+#[test]
+fn what_one_process_fetches_the_others_wait_for() {
+    let body = noise(40 * BLOCK as usize + 11, 1);
+    let server = Server::new(body.clone());
+    let folder = TempDir::new().expect("a folder");
+    let url = server.url("/a");
+    cache(folder.path());
+    server.behave(|manners| manners.held = true);
+    let children: Vec<_> = (0..3).map(|_| spawn(folder.path(), &url)).collect();
+    // All of them have opened it, one has begun to fetch, and the others can do nothing else.
+    server.wait_for(3, 1);
+    server.behave(|manners| manners.held = false);
+    for child in children {
+        assert!(read_by(child) == body, "a child read something else");
+    }
+    let mut ranges = server.ranges();
+    ranges.sort_by_key(|range| range.start);
+    let fetched: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+    assert_eq!(fetched, body.len() as u64, "every block came once: {ranges:?}");
+}
+
+#[test]
+fn a_process_that_dies_while_it_fetches_leaves_it_to_others() {
+    let body = noise(4 * BLOCK as usize, 2);
+    let server = Server::new(body.clone());
+    let folder = TempDir::new().expect("a folder");
+    let url = server.url("/a");
+    cache(folder.path());
+    server.behave(|manners| manners.held = true);
+    let mut first = spawn(folder.path(), &url);
+    server.wait_for(1, 1);
+    let second = spawn(folder.path(), &url);
+    server.wait_for(2, 1);
+    first.kill().expect("a dead child");
+    first.wait().expect("its end");
+    server.behave(|manners| manners.held = false);
+    assert!(read_by(second) == body, "the other one read something else");
+}

@@ -1,0 +1,77 @@
+//! Secrets go to the origin, and nowhere else.
+
+use crate::server::{Server, noise};
+use crate::{BLOCK, Place, quick};
+use nuthatch_origins::{Access, plain_address};
+use std::fs;
+
+const SECRETS: [&str; 5] = ["pa55word", "5ignature", "t0ken", "9uery", "2nd-5ignature"];
+
+fn assert_clean(what: &str, text: &str) {
+    for secret in SECRETS {
+        assert!(!text.contains(secret), "{what} has {secret}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn secrets_are_in_no_error_no_debug_and_no_file() {
+    let server = Server::new(noise(3 * BLOCK as usize, 1));
+    let basic = "Basic dXNlcjpwYTU1d29yZA==".to_owned();
+    server.behave(|manners| manners.wants = Some(("authorization".into(), basic)));
+    let place = Place::new(quick().believe(std::time::Duration::from_mins(1)));
+    let url = server.url("/a?X-Amz-Signature=5ignature&key=9uery");
+    let url = url.replace("http://", "http://user:pa55word@");
+    let access = Access::new().header("x-extra", "t0ken");
+    let object = place.cache.object_as(&url, &access).await.expect("an object");
+    object.bytes(0..2 * BLOCK).await.expect("bytes");
+    let first = server.asked()[0].clone();
+    assert_eq!(first.target, "/a?X-Amz-Signature=5ignature&key=9uery");
+    assert_eq!(first.headers["x-extra"], "t0ken");
+    assert_clean("the address", object.address());
+    assert_clean("debug", &format!("{object:?} {:?} {access:?}", place.cache));
+    for status in [404, 403, 400, 301] {
+        server.behave(|manners| manners.statuses = [status].into());
+        let error = object.bytes(2 * BLOCK..3 * BLOCK).await.expect_err("an error");
+        assert_clean("an error", &format!("{error} {error:?}"));
+    }
+    for bad in ["http://user:pa55word@:x/", "s3://t0ken:5ignature@bucket/key", "x://pa55word"] {
+        let error = place.cache.object(bad).await.expect_err("no address");
+        assert_clean("an error", &format!("{error} {error:?}"));
+    }
+    for entry in fs::read_dir(place.folder.path()).expect("a folder") {
+        let path = entry.expect("a file").path();
+        assert_clean("a name", &path.to_string_lossy());
+        let bytes = fs::read(&path).expect("a file");
+        for secret in SECRETS {
+            let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
+            assert!(!found, "{} has {secret}", path.display());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_signature_that_is_renewed_finds_what_was_kept() {
+    let server = Server::new(noise(2 * BLOCK as usize, 2));
+    let place = Place::new(quick());
+    for signature in ["5ignature", "2nd-5ignature"] {
+        let url = server.url(&format!("/a?X-Amz-Signature={signature}&X-Amz-Date={signature}"));
+        let object = place.cache.object(&url).await.expect("an object");
+        object.bytes(0..2 * BLOCK).await.expect("bytes");
+        assert_eq!(plain_address(&url).expect("an address"), server.url("/a"));
+    }
+    assert_eq!(server.ranges().len(), 1);
+}
+
+#[tokio::test]
+async fn what_one_host_is_shown_another_is_not() {
+    let body = noise(2 * BLOCK as usize, 3);
+    let (server, other) = (Server::new(body.clone()), Server::new(body));
+    server.behave(|manners| manners.moved_to = Some(other.url("/there")));
+    let place = Place::new(quick());
+    let access = Access::new().bearer("t0ken").header("x-extra", "9uery");
+    let url = server.url("/moved").replace("http://", "http://user:pa55word@");
+    place.cache.object_as(&url, &access).await.expect("an object");
+    let asked = &other.asked()[0];
+    assert!(!asked.headers.contains_key("authorization") && !asked.headers.contains_key("x-extra"));
+    assert!(server.asked()[0].headers.contains_key("x-extra"));
+}

@@ -1,0 +1,55 @@
+//! Claims: users of a folder agree by them who does something, whichever process they are in.
+
+use crate::layout::CLAIMS_NAME;
+use crate::lock::{Mode, on_bytes};
+use crate::segments::Segments;
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, PoisonError};
+
+/// A range of numbers that nobody else has. Dropping it gives it back, and so does the system when
+/// the process dies.
+#[derive(Debug)]
+pub struct Claimed {
+    file: Arc<File>,
+    numbers: Range<u64>,
+}
+
+impl Segments {
+    /// Claims numbers below 2^63, without waiting. `None` if another process, or another handle on
+    /// the folder, has some of them; of one handle two may have the same.
+    pub fn claim(&self, numbers: Range<u64>) -> io::Result<Option<Claimed>> {
+        let file = self.claims_file()?;
+        let len = numbers.end.saturating_sub(numbers.start);
+        // No length means all there are.
+        if len == 0 {
+            return Ok(None);
+        }
+        let taken = on_bytes(&file, numbers.start, len, Mode::Alone)?;
+        Ok(taken.then_some(Claimed { file, numbers }))
+    }
+
+    /// The file whose bytes stand for the numbers. It stays empty.
+    fn claims_file(&self) -> io::Result<Arc<File>> {
+        let process = std::process::id();
+        let mut claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
+        // A fork that used the open file of its parent would have the parent's claims.
+        if let Some((_, file)) = claims.as_ref().filter(|(owner, _)| *owner == process) {
+            return Ok(file.clone());
+        }
+        let file = self.folder.open_file(CLAIMS_NAME, OFlags::RDWR | OFlags::CREATE)?;
+        let file = Arc::new(file);
+        *claims = Some((process, file.clone()));
+        Ok(file)
+    }
+}
+
+impl Drop for Claimed {
+    fn drop(&mut self) {
+        // A child that was forked meanwhile has a copy of the descriptor; so closing is not enough.
+        let len = self.numbers.end - self.numbers.start;
+        let _ = on_bytes(&self.file, self.numbers.start, len, Mode::None);
+    }
+}

@@ -1,0 +1,133 @@
+//! Whether all that is there is whole.
+
+use crate::folder::segment_name;
+use crate::index::Index;
+use crate::read::{Found, Unread};
+use crate::segments::Segments;
+use crate::survey::Step;
+
+/// What a look at every byte found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Verified {
+    /// Parts that are as they were written.
+    pub good: u64,
+    /// Their bytes.
+    pub good_bytes: u64,
+    /// Parts that are not, or of which nobody can tell what they were; they are no longer there.
+    pub damaged: u64,
+    /// Segments with bytes that are no record: damage, or a write that did not end.
+    pub torn: u64,
+}
+
+/// What [`Segments::verify_with`] tells while it looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Looked<'a> {
+    /// How far it is.
+    Bytes {
+        /// Bytes of segments that were looked at.
+        done: u64,
+        /// Bytes of all segments.
+        total: u64,
+    },
+    /// A part is not as it was written.
+    Damaged {
+        /// What its name stands for.
+        label: &'a [u8],
+        /// Its number.
+        number: u64,
+        /// The name of the segment's file.
+        segment: &'a str,
+    },
+    /// Parts were in a segment, and nobody can tell any more what they were.
+    Lost {
+        /// How many.
+        parts: u64,
+        /// The name of the segment's file.
+        segment: &'a str,
+    },
+}
+
+impl Verified {
+    fn lost(&mut self, parts: u64, segment: u64, tell: &mut impl FnMut(Looked<'_>)) {
+        self.damaged += parts;
+        if parts > 0 {
+            tell(Looked::Lost { parts, segment: &segment_name(segment) });
+        }
+    }
+}
+
+impl Segments {
+    /// Looks at every byte that is there. What is damaged is no longer there afterwards.
+    pub fn verify(&self) -> Verified {
+        self.verify_with(|_| {})
+    }
+
+    /// As [`Segments::verify`]; tells what it finds when it finds it.
+    pub fn verify_with(&self, mut tell: impl FnMut(Looked<'_>)) -> Verified {
+        let mut verified = Verified::default();
+        let total: u64 =
+            self.index().map_or(0, |index| index.table().rows().map(|(_, row)| row.counted).sum());
+        let mut before = 0;
+        self.each(|index, step| match step {
+            Step::Record(found) => {
+                Self::verify_record(&found, &mut verified, &mut tell);
+                let done = before + found.head.end();
+                tell(Looked::Bytes { done: done.min(total), total });
+            }
+            Step::End(slot, segment, whole) => {
+                before += segment.file_len();
+                verified.torn += u64::from(!whole);
+                if !whole {
+                    let lost = Self::take_out(index, slot, segment.number, |offset| {
+                        segment.read_head(offset).is_none()
+                    });
+                    verified.lost(lost, segment.number, &mut tell);
+                }
+            }
+            Step::Unreadable(slot, number) => {
+                verified.torn += 1;
+                let lost = Self::take_out(index, slot, number, |_| true);
+                verified.lost(lost, number, &mut tell);
+            }
+        });
+        tell(Looked::Bytes { done: total, total });
+        verified
+    }
+
+    fn verify_record(
+        found: &Found<'_>,
+        verified: &mut Verified,
+        tell: &mut impl FnMut(Looked<'_>),
+    ) {
+        for number in found.numbers() {
+            if Self::uses(found, number).is_none() {
+                continue;
+            }
+            match found.verify(number) {
+                Ok(()) => {
+                    verified.good += 1;
+                    verified.good_bytes += found.len_of(number);
+                }
+                Err(Unread::Damaged(_)) => {
+                    verified.damaged += 1;
+                    let segment = &segment_name(found.segment.number);
+                    tell(Looked::Damaged { label: &found.head.label, number, segment });
+                }
+                Err(Unread::Gone) => {}
+            }
+        }
+    }
+
+    /// Takes what leads to places of a segment out of the index. How many words there were.
+    fn take_out(index: &Index, slot: u32, number: u64, gone: impl Fn(u64) -> bool) -> u64 {
+        // The slot may have another segment by now.
+        let there = || index.table().number(slot) == number;
+        if !there() {
+            return 0;
+        }
+        let sets = index.sets();
+        sets.sweep(|place| place.slot == slot && gone(place.offset) && there())
+    }
+}
