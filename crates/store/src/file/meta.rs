@@ -24,24 +24,56 @@ pub(crate) struct Meta {
     pub(crate) transaction: u64,
 }
 
+/// How often the pages are read again when they are not right and others have changed them since.
+const LOOKS: usize = 100;
+
 /// The meta page of this transaction, or the newest one. `None` when the file has no bytes yet.
+///
+/// Others may be committing: a page that is read while it is written is half of the one and half
+/// of the other. So what is wrong is believed when it stays as it is.
 pub(crate) fn read(file: &File, path: &Path, transaction: Option<u64>) -> Result<Option<Meta>> {
-    let len = file.metadata().map_err(|e| Error::io(path, "length", e))?.len();
-    if len == 0 {
-        return Ok(None);
+    let mut before = None;
+    for _ in 0..LOOKS {
+        let mut pages = Pages::default();
+        let found = pages.look(file, path, transaction);
+        if found.is_ok() || before.as_ref() == Some(&pages) {
+            return found;
+        }
+        before = Some(pages);
     }
-    let first = read_at(file, path, 0)?;
-    let size = u32_at(&first, at::FREE_TREE + tree_layout::PADDING);
-    check_kind(path, 0, &first)?;
-    if !PAGE_SIZES.contains(&size) || !size.is_power_of_two() {
-        let expected = "a size of pages that is a power of two from 256 to 65536";
-        return Err(corrupt(path, at::FREE_TREE as u64, expected, size.to_string()));
+    Pages::default().look(file, path, transaction)
+}
+
+/// Both pages, as far as they were read, and the length of the file after that: commits write
+/// pages first, then the meta page that refers to them.
+#[derive(Default, PartialEq, Eq)]
+struct Pages {
+    both: Vec<[u8; at::LEN]>,
+    len: u64,
+}
+
+impl Pages {
+    fn look(&mut self, file: &File, path: &Path, wanted: Option<u64>) -> Result<Option<Meta>> {
+        let len = || Ok(file.metadata().map_err(|e| Error::io(path, "length", e))?.len());
+        if len()? == 0 {
+            return Ok(None);
+        }
+        let first = read_at(file, path, 0)?;
+        self.both.push(first);
+        let size = u32_at(&first, at::FREE_TREE + tree_layout::PADDING);
+        check_kind(path, 0, &first)?;
+        if !PAGE_SIZES.contains(&size) || !size.is_power_of_two() {
+            let expected = "a size of pages that is a power of two from 256 to 65536";
+            return Err(corrupt(path, at::FREE_TREE as u64, expected, size.to_string()));
+        }
+        let second = read_at(file, path, u64::from(size))?;
+        self.both.push(second);
+        self.len = len()?;
+        check_kind(path, u64::from(size), &second)?;
+        let parsed = [(0, &first), (u64::from(size), &second)]
+            .map(|(offset, bytes)| parse(path, offset, bytes, size, self.len));
+        choose(path, parsed, wanted).map(Some)
     }
-    let second = read_at(file, path, u64::from(size))?;
-    check_kind(path, u64::from(size), &second)?;
-    let both = [(0, &first), (u64::from(size), &second)];
-    let parsed = both.map(|(offset, bytes)| parse(path, offset, bytes, size, len));
-    choose(path, parsed, transaction).map(Some)
 }
 
 fn choose(path: &Path, both: [Result<Meta>; 2], transaction: Option<u64>) -> Result<Meta> {

@@ -100,6 +100,7 @@ fn plays_its_role() {
         "write none" => write_pairs(path, Durability::None),
         "write batches" => write_batches(path),
         "count" => count(path),
+        "lengthen" => lengthen(path),
         "fill small map" => fill_small_map(path),
         "fill disk" => fill_disk(path),
         "hold a reader" => hold(path, false),
@@ -163,6 +164,18 @@ fn count(path: &Path) {
     for _ in 0..1000 {
         let add = store.update(|txn| crate::together::add_one(txn, &table));
         add.expect("a write");
+    }
+    say("done");
+}
+
+/// Commits values that take new pages at the end of the file each time.
+fn lengthen(path: &Path) {
+    let store = Store::open(path, &Options::new().durability(Durability::None)).expect("a store");
+    let table = store.table("rows").expect("a table");
+    say("ready");
+    pause();
+    for n in 0..60_000_u32 {
+        store.put(&table, &n.to_le_bytes(), &[7; 2100]).expect("a put");
     }
     say("done");
 }

@@ -42,6 +42,31 @@ fn no_write_of_two_processes_is_lost_and_readers_see_whole_ones() {
 }
 
 #[test]
+fn a_store_opens_while_another_process_makes_its_file_longer() {
+    let place = Place::new();
+    drop(place.open(&Options::new()));
+    let mut other = Other::start("lengthen", &place.path());
+    assert_eq!(other.hear().as_deref(), Some("ready"));
+    other.nudge();
+    let done = std::thread::scope(|scope| {
+        let heard = scope.spawn(|| other.hear());
+        while !heard.is_finished() {
+            open_and_close(&place);
+        }
+        heard.join()
+    });
+    assert_eq!(done.expect("no panic").as_deref(), Some("done"));
+    other.wait();
+}
+
+/// Opens a store, which looks at the pages that it begins with.
+#[track_caller]
+fn open_and_close(place: &Place) {
+    let store = place.open(&Options::new().create(false));
+    assert!(store.close_within(LONG), "nobody else has it");
+}
+
+#[test]
 fn a_watch_sees_what_other_processes_commit() {
     let place = Place::new();
     let store = place.open(&Options::new());
