@@ -76,7 +76,8 @@ impl Slice {
     /// Whether the bytes are still those of the file. False if somebody who is no process of this
     /// crate cut the file off under the map: then some of them are zeros.
     pub fn intact(&self) -> bool {
-        !self.lent.lost()
+        // The rest of the page in which a file ends is zero, and does not vanish.
+        self.lent.has(&self.in_file)
     }
 }
 
