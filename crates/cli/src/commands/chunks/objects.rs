@@ -142,7 +142,7 @@ impl Chosen {
             Json::new().plain("objects", objects).plain("chunks", chunks).line()
         } else {
             let (objects, chunks) = (grouped(objects), grouped(chunks));
-            format!("{done}: {objects} objects with {chunks} chunks\n")
+            format!("{done}: objects {objects}, chunks {chunks}\n")
         })?;
         let folder = cache.path().display();
         for &at in &missing {

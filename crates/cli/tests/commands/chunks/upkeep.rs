@@ -100,14 +100,14 @@ fn what_is_damaged_is_named_and_told_by_the_exit_status() {
 fn objects_are_pinned_and_removed_by_name() {
     let folder = filled();
     let text = prints(&folder, &["pin", "https://host/half"]);
-    assert_eq!(text, "pinned: 1 objects with 2 chunks\n");
+    assert_eq!(text, "pinned: objects 1, chunks 2\n");
     let cleared = prints(&folder, &["clear"]);
     assert!(cleared.starts_with("cache: ") && cleared.ends_with(" now\n"), "{cleared}");
     assert_eq!(names(&folder), ["https://host/half"]);
     assert!(prints(&folder, &["list"]).contains("   yes  https://host/half"));
     let missing = run(&folder, &["unpin", "https://host/half", "none\n"]);
     assert_eq!(missing.status, Some(1));
-    assert_eq!(missing.stdout, "not pinned: 1 objects with 2 chunks\n");
+    assert_eq!(missing.stdout, "not pinned: objects 1, chunks 2\n");
     assert_eq!(missing.stderr, "nuthatch: cache: no object \"none\\n\"\n");
     let removed = json(&folder, &["remove", "--prefix", "https://"]);
     assert_eq!((&removed[0]["objects"], &removed[0]["chunks"]), (&1.into(), &2.into()));
