@@ -18,10 +18,8 @@ const DEEPEST: usize = 32;
 /// multiples of their size, and the system aligns the map to its own.
 const LARGEST_PAGE: usize = 4096;
 
-/// Bytes of a line of the processor's caches.
-const LINE: usize = 64;
-/// Lines at the end of the next leaf that are asked for ahead.
-const FORESEEN: usize = 8;
+/// Rows of the next leaf that are asked for ahead.
+const FORESEEN: usize = 32;
 
 /// The map, as a transaction sees it that reads. Nobody changes its pages, and it does not move,
 /// as long as that is open.
@@ -128,7 +126,7 @@ impl<'t> Leaves<'t> {
                 if !page.is_branch() {
                     (self.leaf, self.index) = (page, 0);
                     if let Some(next) = branch.child(index + 1) {
-                        self.map.prefetch(next);
+                        self.prefetch(next);
                     }
                     return Ok(true);
                 }
@@ -136,6 +134,18 @@ impl<'t> Leaves<'t> {
             }
         }
         Ok(false)
+    }
+
+    /// Asks for what will be read first of the next leaf: where its entries are, and the first of
+    /// them, which lie about where those of this one do. The processor foresees the rest itself.
+    fn prefetch(&self, next: u64) {
+        let Some(bytes) = self.map.bytes(next, 0, self.map.page_size) else { return };
+        prefetch(bytes.as_ptr());
+        for index in 0..self.leaf.len.min(FORESEEN) {
+            if let Some((start, _)) = self.leaf.node(index) {
+                prefetch(bytes.as_ptr().wrapping_add(start));
+            }
+        }
     }
 
     #[cold]
@@ -159,16 +169,6 @@ impl<'t> Map<'t> {
             && upper <= bytes.len();
         let len = lower.saturating_sub(at::HEADER_LEN) / 2;
         (fits && len > 0).then_some(Page { bytes, len })
-    }
-
-    /// Asks for what is read first of a page: where its entries are, and the first of them, which
-    /// lie at its end where they were written in order. The processor foresees the rest itself.
-    fn prefetch(self, number: u64) {
-        let Some(bytes) = self.bytes(number, 0, self.page_size) else { return };
-        let lines = (0..2).chain((1..=FORESEEN).map(|line| self.page_size / LINE - line));
-        for line in lines {
-            prefetch(bytes.as_ptr().wrapping_add(line * LINE));
-        }
     }
 
     /// Bytes from an offset in a page on, which may go on in the pages that follow.
