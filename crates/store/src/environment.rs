@@ -379,9 +379,12 @@ impl Environment {
         self.page_size
     }
 
-    /// How many bytes the map has. The caller has a transaction open, so that it stays.
-    pub(crate) fn map_len(&self) -> usize {
-        self.env.info().map_size
+    /// How many bytes of the map are in use, at least by a transaction that the caller has open: so
+    /// the map stays.
+    pub(crate) fn used_len(&self) -> usize {
+        let info = self.env.info();
+        // Another process may have more.
+        usize::try_from(self.used(&info)).map_or(info.map_size, |used| used.min(info.map_size))
     }
 }
 

@@ -7,8 +7,9 @@
 
 use crate::environment::Environment;
 use crate::error::{Error, Result};
-use crate::file::layout::{NO_PAGE, node, page as at};
-use crate::file::{corrupt, u16_at};
+use crate::file::layout::{node, page as at};
+use crate::file::tree::RawTree;
+use crate::file::{corrupt, u16_at, u64_at};
 use crate::rows::Row;
 use std::marker::PhantomData;
 
@@ -21,8 +22,8 @@ const LARGEST_PAGE: usize = 4096;
 /// Rows of the next leaf that are asked for ahead.
 const FORESEEN: usize = 32;
 
-/// The map, as a transaction sees it that reads. Nobody changes its pages, and it does not move,
-/// as long as that is open.
+/// The map, as far as it is in use, as a transaction sees it that reads. Nobody changes its pages,
+/// and it does not move, as long as that is open.
 #[derive(Clone, Copy)]
 struct Map<'t> {
     first: *const u8,
@@ -50,24 +51,21 @@ struct Page<'t> {
 
 impl<'t> Leaves<'t> {
     /// The rows after one that LMDB found in a transaction that reads, which lends it for `'t`, in
-    /// a tree that has its root in this page. `None` if they are to be read with a cursor.
-    pub(crate) fn after(row: Row<'t>, environment: &Environment, root: u64) -> Option<Self> {
+    /// the tree that this record of the main table describes, lent alike. `None` if they are to be
+    /// read with a cursor.
+    pub(crate) fn after(row: Row<'t>, record: &'t [u8], environment: &Environment) -> Option<Self> {
         let page_size = environment.page_size() as usize;
-        if page_size > LARGEST_PAGE || root == NO_PAGE {
+        let tree = RawTree::read(record).filter(|tree| tree.other_kind().is_none())?;
+        if page_size > LARGEST_PAGE {
             return None;
         }
-        // Keys lie in leaves, whatever the value's length.
-        let key = row.0.as_ptr();
-        let leaf = key.wrapping_sub(key.addr() % page_size);
-        // SAFETY: the page of a key that is lent from the map.
-        let number = u64::from_le_bytes(unsafe { leaf.cast::<[u8; 8]>().read() });
-        let offset = usize::try_from(number).ok()?.checked_mul(page_size)?;
-        let len = environment.map_len();
-        let first = leaf.wrapping_sub(offset);
-        // Where another page lies there, `first` is not the first one of the map.
-        let within = offset < len && offset < leaf.addr();
+        // Keys lie in leaves, whatever the value's length, and so do records.
+        let (leaf, first) = place(row.0, page_size)?;
+        let (_, also) = place(record, page_size)?;
+        // A page with a wrong number does not agree with another one.
+        let len = environment.used_len();
         let map = Map { first, len, page_size, txn: PhantomData };
-        if within { Self::seek(map, row.0, root, leaf) } else { None }
+        if first == also { Self::seek(map, row.0, tree.root, leaf) } else { None }
     }
 
     /// Goes down from the root to a key. `None` unless that is in this leaf: then the pages are not
@@ -164,7 +162,8 @@ impl<'t> Map<'t> {
         let u16_at = |at| usize::from(u16_at(bytes, at));
         let (lower, upper) = (u16_at(at::LOWER), u16_at(at::UPPER));
         let kind = u16_at(at::FLAGS) as u16 & (at::BRANCH | at::LEAF | at::LEAF2 | at::OVERFLOW);
-        let fits = (kind == at::BRANCH || kind == at::LEAF)
+        let fits = u64_at(bytes, at::NUMBER) == number
+            && (kind == at::BRANCH || kind == at::LEAF)
             && (at::HEADER_LEN..=upper).contains(&lower)
             && upper <= bytes.len();
         let len = lower.saturating_sub(at::HEADER_LEN) / 2;
@@ -179,9 +178,9 @@ impl<'t> Map<'t> {
         if end > self.len {
             return None;
         }
-        // SAFETY: the range is within the map, which stays where it is and is not changed in pages
-        // that this transaction sees. As LMDB does, this trusts that a page which is referred to
-        // lies in the file.
+        // SAFETY: the range is within what is in use of the map, which stays where it is and is not
+        // changed in pages that this transaction sees. As LMDB does, this trusts that the file has
+        // all pages up to the last one.
         Some(unsafe { std::slice::from_raw_parts(self.first.wrapping_add(start), len) })
     }
 }
@@ -244,6 +243,16 @@ impl<'t> Page<'t> {
 #[inline(always)]
 fn key_len(header: u64) -> usize {
     (header >> (8 * node::KEY_LEN)) as usize
+}
+
+/// The page that has these bytes, which LMDB lent from a leaf, and where the map begins if the page
+/// has the number that it says.
+fn place(bytes: &[u8], page_size: usize) -> Option<(*const u8, *const u8)> {
+    let page = bytes.as_ptr().wrapping_sub(bytes.as_ptr().addr() % page_size);
+    // SAFETY: the page of bytes that are lent from the map.
+    let number = u64::from_le_bytes(unsafe { page.cast::<[u8; 8]>().read() });
+    let offset = usize::try_from(number).ok()?.checked_mul(page_size)?;
+    (offset < page.addr()).then(|| (page, page.wrapping_sub(offset)))
 }
 
 /// Asks for a line of memory.

@@ -3,7 +3,6 @@
 use crate::environment::Bare;
 use crate::error::Result;
 use crate::file::corrupt;
-use crate::file::tree::RawTree;
 use crate::leaves::Leaves;
 use crate::range::Bounds;
 use crate::read::View;
@@ -168,8 +167,7 @@ impl<'t> Tree<'t> {
     fn leaves(&self, row: Row<'t>, shared: &Shared) -> Option<Leaves<'t>> {
         let name = self.table.name().as_bytes();
         let record = shared.environment.main().get(self.txn, name).ok()??;
-        let tree = RawTree::read(record).filter(|tree| tree.other_kind().is_none())?;
-        Leaves::after(row, &shared.environment, tree.root)
+        Leaves::after(row, record, &shared.environment)
     }
 }
 

@@ -26,7 +26,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
 }
 
 /// Eight bytes at an offset; zero beyond the end.
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |chunk| u64::from_le_bytes(*chunk))
 }
 

@@ -5,6 +5,7 @@ use crate::{Case, ROWS, key, value};
 use nuthatch_store::{Options, Range, Read, ReadTxn, Scan, Store, Table};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use tempfile::TempDir;
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
@@ -143,8 +144,8 @@ fn the_main_table_and_stamped_ones_are_shown_whole() {
     }
 }
 
-#[test]
-fn leaves_that_are_damaged_while_they_are_open_are_an_error_with_the_place() {
+/// A store with a table of several thousand rows, and its file.
+fn with_file() -> (TempDir, Store, Table, File) {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let path = folder.path().join("store");
     let store = Store::open(&path, &Options::new()).expect("a store");
@@ -154,24 +155,40 @@ fn leaves_that_are_damaged_while_they_are_open_are_an_error_with_the_place() {
         .expect("rows");
     let data = path.join("data.mdb");
     let file = File::options().read(true).write(true).open(&data).expect("the file");
+    (folder, store, table, file)
+}
+
+fn byte(file: &File, at: u64) -> u8 {
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at).expect("a byte");
+    byte[0]
+}
+
+/// Branches and leaves of a file, and whether they are branches.
+fn pages(file: &File) -> Vec<(u64, bool)> {
     let pages = file.metadata().expect("its length").len() / 4096;
+    let kinds = (2..pages).map(|page| (page, byte(file, page * 4096 + 10) & 3));
+    kinds.filter(|(_, kind)| *kind != 0).map(|(page, kind)| (page, kind == 1)).collect()
+}
+
+#[test]
+fn pages_that_are_damaged_while_they_are_read_are_an_error_with_the_place() {
+    let (_folder, store, table, file) = with_file();
     let mut errors = 0;
-    // The first page of all is in use by LMDB, and so is whatever the first rows are found by.
-    for page in 2..pages {
-        for at in [11, 12, 13, 16, 17] {
-            let mut was = [0];
-            file.read_exact_at(&mut was, page * 4096 + at).expect("a byte");
-            let mut kind = [0];
-            file.read_exact_at(&mut kind, page * 4096 + 10).expect("a byte");
-            if kind[0] & 2 == 0 {
-                continue;
-            }
+    for (page, is_branch) in pages(&file) {
+        let start = page * 4096;
+        let second = u64::from(byte(&file, start + 18)) | u64::from(byte(&file, start + 19)) << 8;
+        // The number, the kind, the bounds, where the first entry lies; of a branch also where its
+        // second entry leads: far beyond the end of the file.
+        let child = is_branch.then_some(second + 2);
+        for at in [0, 1, 10, 11, 12, 13, 16, 17].into_iter().chain(child) {
+            let was = byte(&file, start + at);
             let txn = store.read().expect("a transaction");
             let mut rows = 0;
             let visited = txn.scan(&table, &Scan::all()).expect("a scan").visit(|_, _| {
                 rows += 1;
                 if rows == 100 {
-                    file.write_all_at(&[was[0] ^ 0xFF], page * 4096 + at).expect("a byte");
+                    file.write_all_at(&[was ^ 0xFF], start + at).expect("a byte");
                 }
                 true
             });
@@ -181,8 +198,38 @@ fn leaves_that_are_damaged_while_they_are_open_are_an_error_with_the_place() {
                 errors += 1;
             }
             drop(txn);
-            file.write_all_at(&was, page * 4096 + at).expect("a byte");
+            file.write_all_at(&[was], start + at).expect("a byte");
         }
     }
-    assert!(errors > 100, "{errors} of the damages were found");
+    assert!(errors > 400, "{errors} of the damages were found");
+}
+
+#[test]
+fn a_page_with_a_wrong_number_leads_nowhere() {
+    let (_folder, store, table, file) = with_file();
+    let mut errors = 0;
+    for (page, _) in pages(&file) {
+        for (at, flip) in [(0, 1), (1, 2), (2, 0xFF), (5, 1), (7, 0x80)] {
+            let was = byte(&file, page * 4096 + at);
+            file.write_all_at(&[was ^ flip], page * 4096 + at).expect("a byte");
+            let txn = store.read().expect("a transaction");
+            let mut rows = 0;
+            let visited = txn.scan(&table, &Scan::all()).expect("a scan").visit(|found, _| {
+                assert_eq!(found, key(rows));
+                rows += 1;
+                true
+            });
+            match visited {
+                // LMDB does not look at it.
+                Ok(_) => assert_eq!(rows, 5000),
+                Err(error) => {
+                    assert_eq!(error.code(), "corrupt", "{error}");
+                    errors += 1;
+                }
+            }
+            drop(txn);
+            file.write_all_at(&[was], page * 4096 + at).expect("a byte");
+        }
+    }
+    assert!(errors > 200, "{errors} of the damages were found");
 }
