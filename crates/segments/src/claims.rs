@@ -14,6 +14,8 @@ use std::sync::{Arc, PoisonError};
 #[derive(Debug)]
 pub struct Claimed {
     file: Arc<File>,
+    /// Who claimed them: a fork has a copy, and must not give them back.
+    process: u32,
     numbers: Range<u64>,
 }
 
@@ -28,7 +30,7 @@ impl Segments {
             return Ok(None);
         }
         let taken = on_bytes(&file, numbers.start, len, Mode::Alone)?;
-        Ok(taken.then_some(Claimed { file, numbers }))
+        Ok(taken.then(|| Claimed { file, process: std::process::id(), numbers }))
     }
 
     /// The file whose bytes stand for the numbers. It stays empty.
@@ -48,6 +50,9 @@ impl Segments {
 
 impl Drop for Claimed {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            return;
+        }
         // A child that was forked meanwhile has a copy of the descriptor; so closing is not enough.
         let len = self.numbers.end - self.numbers.start;
         let _ = on_bytes(&self.file, self.numbers.start, len, Mode::None);

@@ -52,7 +52,8 @@ impl Folder {
     }
 
     pub(crate) fn open_file(&self, name: &str, flags: OFlags) -> rustix::io::Result<File> {
-        let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        // What somebody put there instead, a pipe for instance, must not be waited for.
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let mode = Mode::from_raw_mode(0o666);
         Ok(rustix::fs::openat(self.file.as_fd(), name, flags, mode)?.into())
     }

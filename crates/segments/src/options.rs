@@ -171,9 +171,12 @@ fn at_most(option: &'static str, value: Option<u64>, most: u64) -> Result<()> {
     }
 }
 
+/// No segment is longer that nobody asked for.
+pub(crate) const USUAL_MOST: u64 = 512 << 20;
+
 /// How long a segment is, for a limit.
 pub(crate) fn segment_len(options: &Options, limit: u64) -> u64 {
-    let usual = (limit / 128).max((4 << 20).min(limit / 16)).min(512 << 20);
+    let usual = (limit / 128).max((4 << 20).min(limit / 16)).min(USUAL_MOST);
     options.segment_len.unwrap_or(usual).min(limit / 8).next_multiple_of(4096)
 }
 

@@ -32,7 +32,8 @@ impl Pages {
         if offset <= self.ready {
             return true;
         }
-        let from = ((offset - 1) / STEP * STEP).max(self.ready);
+        // What is ready ends with a step, or with the segment.
+        let from = (offset - 1) / STEP * STEP;
         let len = STEP.min(self.end - from);
         self.ready = from + len;
         rustix::io::pwrite(file, &ZEROS[..len as usize], from) == Ok(len as usize)

@@ -152,7 +152,7 @@ impl Found<'_> {
             return Err(Unread::Gone);
         }
         let mut check = self.check();
-        if self.costs_nothing(parts.clone(), &range) {
+        if check == Check::Once && self.costs_nothing(parts.clone(), &range) {
             check = Check::Always;
         }
         let mut any = false;

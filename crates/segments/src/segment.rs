@@ -9,6 +9,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::collections::HashMap;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -31,6 +32,15 @@ pub(crate) enum Refusal {
     Damaged,
     /// The system refused.
     System,
+}
+
+/// What lies in a segment beside its records.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Gaps {
+    /// There are bytes that are no record. They may never have been written, or have been zeroed.
+    pub(crate) any: bool,
+    /// Some of them begin with what is not zero: damage, or a write that did not end.
+    pub(crate) written: bool,
 }
 
 /// The header of a new segment.
@@ -92,11 +102,16 @@ impl Segment {
         let file =
             folder.open_file(&segment_name(number), OFlags::RDONLY).map_err(|e| match e {
                 Errno::NOENT => Refusal::Missing,
-                Errno::LOOP => Refusal::Damaged,
+                Errno::LOOP | Errno::NXIO => Refusal::Damaged,
                 _ => Refusal::System,
             })?;
         let mut bytes = [0; at::HEADER_LEN];
-        file.read_exact_at(&mut bytes, 0).map_err(|_| Refusal::Damaged)?;
+        file.read_exact_at(&mut bytes, 0).map_err(|e| match e.kind() {
+            ErrorKind::UnexpectedEof | ErrorKind::IsADirectory | ErrorKind::NotSeekable => {
+                Refusal::Damaged
+            }
+            _ => Refusal::System,
+        })?;
         let (salt, wrote) = read_header(&bytes, number).ok_or(Refusal::Damaged)?;
         Ok(Self {
             number,
@@ -168,26 +183,26 @@ impl Segment {
     }
 
     /// All records from the beginning on, with their offsets. What is no record is skipped: a write
-    /// that did not end, or damage. Answers whether nothing had to be skipped but what was never
-    /// written.
-    pub(crate) fn walk(&self, mut visit: impl FnMut(u64, Head)) -> bool {
+    /// that did not end, or damage.
+    pub(crate) fn walk(&self, mut visit: impl FnMut(u64, Head)) -> Gaps {
         let end = self.file_len();
         let mut offset = at::HEADER_LEN as u64;
-        let mut whole = true;
+        let mut gaps = Gaps::default();
         while offset < end {
             if let Some(head) = self.read_head(offset) {
                 let next = head.end();
                 visit(offset, head);
                 offset = next;
             } else {
-                whole &= self.is_blank(offset);
+                gaps.any = true;
+                gaps.written |= !self.is_blank(offset);
                 match self.next_magic(offset + GRAIN, end) {
                     Some(next) => offset = next,
                     None => break,
                 }
             }
         }
-        whole
+        gaps
     }
 
     /// Whether nothing was written yet at an offset.

@@ -6,7 +6,7 @@ use crate::folder::Folder;
 use crate::id::Id;
 use crate::index::Index;
 use crate::lock::FolderLock;
-use crate::options::{Options, part_most};
+use crate::options::{Options, USUAL_MOST, part_most};
 use crate::read::Found;
 use crate::segment::{Opening, Refusal, Segment};
 use crate::stats::Counts;
@@ -82,7 +82,8 @@ impl Segments {
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
         options.validate()?;
         let folder = Folder::open(path.as_ref())?;
-        let growth = options.segment_len.unwrap_or(64 << 20);
+        // Another process may have other options, or set another limit.
+        let growth = options.segment_len.unwrap_or(0).max(USUAL_MOST);
         let segments = Self {
             folder,
             options: options.clone(),
@@ -237,9 +238,20 @@ impl Segments {
         if number == 0 {
             return None;
         }
+        self.segment_of(index, slot, number).ok()
+    }
+
+    /// The segment with a number, which a slot has.
+    #[inline]
+    pub(crate) fn segment_of(
+        &self,
+        index: &Index,
+        slot: u32,
+        number: u64,
+    ) -> std::result::Result<Arc<Segment>, Refusal> {
         let open = index.segments[slot as usize].read().unwrap_or_else(PoisonError::into_inner);
         match &*open {
-            Some(segment) if segment.number == number => Some(segment.clone()),
+            Some(segment) if segment.number == number => Ok(segment.clone()),
             _ => {
                 drop(open);
                 self.open_segment(index, slot, number)
@@ -248,23 +260,26 @@ impl Segments {
     }
 
     #[cold]
-    fn open_segment(&self, index: &Index, slot: u32, number: u64) -> Option<Arc<Segment>> {
-        let segment = match Segment::open(&self.folder, number, &self.opening) {
-            Ok(segment) => Arc::new(segment),
-            Err(refusal) => {
-                if refusal != Refusal::System && index.table().number(slot) == number {
-                    self.counts.damaged();
-                }
-                return None;
+    fn open_segment(
+        &self,
+        index: &Index,
+        slot: u32,
+        number: u64,
+    ) -> std::result::Result<Arc<Segment>, Refusal> {
+        let opened = Segment::open(&self.folder, number, &self.opening);
+        let opened = opened.inspect_err(|refusal| {
+            if *refusal != Refusal::System && index.table().number(slot) == number {
+                self.counts.damaged();
             }
-        };
+        });
+        let segment = Arc::new(opened?);
         let place = &index.segments[slot as usize];
         let before = place.write().unwrap_or_else(PoisonError::into_inner).replace(segment.clone());
         if before.is_none() && self.open.fetch_add(1, Ordering::Relaxed) >= self.options.open_files
         {
             self.close_one(index, slot);
         }
-        Some(segment)
+        Ok(segment)
     }
 
     /// Closes a segment that is open for reading, the next one in turn.

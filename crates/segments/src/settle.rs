@@ -7,7 +7,7 @@ use crate::id::Id;
 use crate::index::Index;
 use crate::layout::{INDEX_NAME, INDEX_NEW, PINS_NEW, index as at};
 use crate::lock::{Byte, Mode, on_byte};
-use crate::segment::{Opening, Segment};
+use crate::segment::{Refusal, Segment};
 use crate::sets::Place;
 use crate::table::{Row, State};
 use crate::turn::{Turn, counted};
@@ -27,6 +27,9 @@ pub(crate) fn own_bytes(folder: &Folder, index: &Index) -> u64 {
 pub(crate) fn other_bytes(entry: &Entry) -> u64 {
     if entry.name == INDEX_NAME { 0 } else { counted(entry.taken.max(entry.len)) }
 }
+
+/// The system would not open a segment, of which nothing is known then.
+struct Unopened;
 
 impl Turn<'_> {
     /// Puts the table right.
@@ -51,10 +54,15 @@ impl Turn<'_> {
             index.word(at::NEXT).store(greatest + 1, Ordering::Relaxed);
         }
         self.settle_rows(&mut files);
+        let mut all = true;
         for (&number, &len) in &files {
-            self.adopt(number, len);
+            if let Err(Unopened) = self.adopt(number, len) {
+                // Whatever it is, it is there, and the next turn tries again.
+                self.alone.others += counted(len);
+                all = false;
+            }
         }
-        self.alone.settled = Some(0);
+        self.alone.settled = all.then_some(0);
         index.word(at::DIRTY).store(0, Ordering::Release);
         self.room(0, true)?;
         Ok(())
@@ -113,17 +121,20 @@ impl Turn<'_> {
     }
 
     /// Enters a segment that the table does not know, with all its parts; removes it if it is none.
-    fn adopt(&mut self, number: u64, len: u64) {
+    fn adopt(&mut self, number: u64, len: u64) -> std::result::Result<(), Unopened> {
         let table = self.index.table();
         let remove = || self.of.folder.remove(&segment_name(number));
         let Some(slot) = table.free_slot() else {
             let _ = remove();
-            return;
+            return Ok(());
         };
-        let opening: &Opening = &self.of.opening;
-        let Ok(segment) = Segment::open(&self.of.folder, number, opening) else {
-            let _ = remove();
-            return;
+        let segment = match Segment::open(&self.of.folder, number, &self.of.opening) {
+            Ok(segment) => segment,
+            Err(Refusal::System) => return Err(Unopened),
+            Err(Refusal::Missing | Refusal::Damaged) => {
+                let _ = remove();
+                return Ok(());
+            }
         };
         let file = self.of.folder.open_file(&segment_name(number), OFlags::RDWR);
         let free =
@@ -143,5 +154,6 @@ impl Turn<'_> {
                 sets.insert(id.hash(), place, 0, |place| table.number(place.slot) == 0);
             }
         });
+        Ok(())
     }
 }

@@ -40,19 +40,25 @@ pub(crate) fn is_fast() -> bool {
     Kind::best() != Kind::Plain
 }
 
-/// Copies bytes to a place of the same length and answers the checksum of what is there then.
+/// Copies bytes, `STRIPED` at least, to a place of the same length and answers the checksum of what
+/// is there then.
 pub(crate) fn copy(from: &[u8], to: &mut [u8]) -> u64 {
     copy_with(Kind::best(), from, to)
 }
 
 /// Has a buffer filled piece by piece, from offsets in it on, and sums each piece up while it is
-/// near. The pieces have `piece` bytes, a multiple of a block, but for the last.
+/// near. The pieces have `piece` bytes, a multiple of a block, but for the last; a short buffer is
+/// filled at once.
 pub(crate) fn fill<E>(
     out: &mut [u8],
     piece: usize,
     mut fill: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
 ) -> Result<u64, E> {
     let (kind, len) = (Kind::best(), out.len());
+    if len <= SHORT {
+        fill(0, out)?;
+        return Ok(checksum(out));
+    }
     let (mut sums, mut summed) = (START, 0);
     for start in (0..len).step_by(piece) {
         let end = len.min(start + piece);
@@ -61,7 +67,7 @@ pub(crate) fn fill<E>(
         sum_blocks(kind, &mut sums, secret(), &out[summed..whole]);
         summed = whole;
     }
-    Ok(if len <= SHORT { checksum(out) } else { finish(sums, out) })
+    Ok(finish(sums, out))
 }
 
 /// The bytes of the blocks before the last one, which may be whole as well.
@@ -69,26 +75,25 @@ fn whole_blocks(len: usize) -> usize {
     len.saturating_sub(1) / BLOCK * BLOCK
 }
 
+/// Of bytes that have stripes.
 fn sum(kind: Kind, bytes: &[u8]) -> u64 {
-    if bytes.len() < STRIPED {
-        return XxHash3_64::oneshot(bytes);
-    }
     let mut sums = START;
     sum_blocks(kind, &mut sums, secret(), &bytes[..whole_blocks(bytes.len())]);
     finish(sums, bytes)
 }
 
 fn copy_with(kind: Kind, from: &[u8], to: &mut [u8]) -> u64 {
-    let whole = if from.len() < STRIPED { 0 } else { whole_blocks(from.len()) };
+    let whole = whole_blocks(from.len());
     let mut sums = START;
     copy_blocks(kind, &mut sums, secret(), &from[..whole], &mut to[..whole]);
     to[whole..].copy_from_slice(&from[whole..]);
     // From here on what was copied alone is looked at.
-    if to.len() < STRIPED { XxHash3_64::oneshot(to) } else { finish(sums, to) }
+    finish(sums, to)
 }
 
-/// The checksum of bytes of which all blocks but the last are in the sums.
+/// The checksum of bytes that have stripes, of which all blocks but the last are in the sums.
 fn finish(mut sums: [u64; 8], bytes: &[u8]) -> u64 {
+    debug_assert!(bytes.len() >= STRIPED, "{} bytes have no stripes", bytes.len());
     let last_block = &bytes[whole_blocks(bytes.len())..];
     let stripes = last_block[..last_block.len() - 1].chunks_exact(STRIPE);
     for (number, stripe) in stripes.enumerate() {
@@ -141,8 +146,8 @@ mod tests {
     /// Lengths around those at which something begins, or all of them up to one where that is fast.
     fn lengths() -> Vec<usize> {
         let most = if cfg!(miri) { 0 } else { 5000 };
-        let some = [240, 241, 1023, 1024, 1025, 1088, 1089, 2047, 2048, 2049, 8192, 8193, 70_001];
-        (0..most).chain(some.into_iter().filter(|len| !cfg!(miri) || *len < 2100)).collect()
+        let some = [STRIPED, 1023, 1024, 1025, 1088, 1089, 2047, 2048, 2049, 8192, 8193, 70_001];
+        (STRIPED..most).chain(some.into_iter().filter(|len| !cfg!(miri) || *len < 2100)).collect()
     }
 
     /// XXH3-64 as the other crate has it, but where its instructions cannot be run.
@@ -171,7 +176,7 @@ mod tests {
     #[test]
     fn a_buffer_that_is_filled_in_pieces_has_the_same_sum() {
         let all = bytes(70_001);
-        for len in lengths() {
+        for len in (0..STRIPED).chain(lengths()) {
             for piece in [BLOCK, 4 * BLOCK, 128 << 10] {
                 let mut out = vec![0; len];
                 let filled = fill(&mut out, piece, |at, out| {
@@ -181,9 +186,13 @@ mod tests {
                 assert_eq!(filled, Ok(expected(&all[..len])), "{len} bytes in pieces of {piece}");
             }
         }
-        let mut out = vec![0; 5000];
-        let refused = fill(&mut out, BLOCK, |at, _| if at > 3000 { Err(7) } else { Ok(()) });
-        assert_eq!(refused, Err(7));
+        for len in [5000, 50_000] {
+            let mut out = vec![0; len];
+            let last = |at, out: &mut [u8]| at as usize + out.len() == len;
+            let refused =
+                fill(&mut out, BLOCK, |at, out| if last(at, out) { Err(7) } else { Ok(()) });
+            assert_eq!(refused, Err(7));
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::index::Index;
 use crate::layout::index as at;
 use crate::pins;
 use crate::read::Found;
-use crate::segment::Segment;
+use crate::segment::{Gaps, Refusal, Segment};
 use crate::segments::Segments;
 use crate::sets::Place;
 use crate::settle::{other_bytes, own_bytes};
@@ -39,10 +39,10 @@ pub struct Listed {
 /// What is found on the way through all segments.
 pub(crate) enum Step<'a> {
     Record(Found<'a>),
-    /// After the records of a segment, and whether there was nothing else in it.
-    End(u32, &'a Segment, bool),
-    /// A segment that cannot be opened, by its number.
-    Unreadable(u32, u64),
+    /// After the records of a segment, and what else was in it.
+    End(u32, &'a Segment, Gaps),
+    /// A segment that cannot be opened, by its number, and why.
+    Unreadable(u32, u64, Refusal),
 }
 
 impl Segments {
@@ -75,8 +75,13 @@ impl Segments {
 
     /// All records with the parts of them that are there.
     pub fn list(&self, mut visit: impl FnMut(Listed)) {
+        // Of the segment that is looked at.
+        let mut written = (0, 0);
         self.each(|_, step| {
             let Step::Record(found) = step else { return };
+            if written.0 != found.segment.number {
+                written = (found.segment.number, found.segment.written_ms());
+            }
             let mut uses = 0;
             let parts = found.numbers().filter_map(|number| {
                 uses = uses.max(Self::uses(&found, number)?);
@@ -86,8 +91,8 @@ impl Segments {
             if !parts.is_empty() {
                 let head = &found.head;
                 let (label, expiry) = (head.label.to_vec(), head.expiry);
-                let written_ms = found.segment.written_ms();
-                visit(Listed { name: head.name, label, parts, expiry, uses, written_ms });
+                let (name, written_ms) = (head.name, written.1);
+                visit(Listed { name, label, parts, expiry, uses, written_ms });
             }
         });
     }
@@ -103,14 +108,20 @@ impl Segments {
         let Some(index) = self.index() else { return };
         for slot in 0..index.geometry.slots {
             let number = index.table().number(slot);
-            let Some(segment) = self.segment(index, slot) else {
-                if number != 0 && index.table().number(slot) == number {
-                    visit(index, Step::Unreadable(slot, number));
-                }
+            if number == 0 {
                 continue;
+            }
+            let segment = match self.segment_of(index, slot, number) {
+                Ok(segment) => segment,
+                Err(refusal) => {
+                    if index.table().number(slot) == number {
+                        visit(index, Step::Unreadable(slot, number, refusal));
+                    }
+                    continue;
+                }
             };
             let now = self.options.clock.now_ms();
-            let whole = segment.walk(|offset, head| {
+            let gaps = segment.walk(|offset, head| {
                 if !head.expired(now) {
                     let place = Place { slot, offset };
                     let (segment, head) = (segment.clone(), Arc::new(head));
@@ -119,7 +130,8 @@ impl Segments {
                 }
             });
             let there = index.table().number(slot) == segment.number;
-            visit(index, Step::End(slot, &segment, whole || !there));
+            let gaps = if there { gaps } else { Gaps::default() };
+            visit(index, Step::End(slot, &segment, gaps));
         }
     }
 

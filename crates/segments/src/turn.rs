@@ -168,8 +168,10 @@ impl Turn<'_> {
         let row = table.row(full.slot).filter(|row| row.file == full.number);
         if let Some(row) = row.filter(|_| full.generation == self.of.generation()) {
             // The file may be longer: it was another segment's before, or has pages to spare.
-            if full.file.metadata().is_ok_and(|metadata| metadata.len() > full.tail) {
+            if let Some(before) = full.file.metadata().ok().filter(|file| file.len() > full.tail) {
                 let _ = full.file.set_len(full.tail);
+                // When it was last written to is when something was put.
+                let _ = before.modified().and_then(|written| full.file.set_modified(written));
             }
             let sealed = Row { state: State::Sealed, counted: counted(full.tail), ..row };
             self.changing(|| table.set_row(full.slot, &sealed));

@@ -3,6 +3,7 @@
 use crate::folder::segment_name;
 use crate::index::Index;
 use crate::read::{Found, Unread};
+use crate::segment::Refusal;
 use crate::segments::Segments;
 use crate::survey::Step;
 
@@ -18,6 +19,8 @@ pub struct Verified {
     pub damaged: u64,
     /// Segments with bytes that are no record: damage, or a write that did not end.
     pub torn: u64,
+    /// Segments that the system would not open. Nothing is known of their parts, which stay.
+    pub unread: u64,
 }
 
 /// What [`Segments::verify_with`] tells while it looks.
@@ -76,17 +79,20 @@ impl Segments {
                 let done = before + found.head.end();
                 tell(Looked::Bytes { done: done.min(total), total });
             }
-            Step::End(slot, segment, whole) => {
+            Step::End(slot, segment, gaps) => {
                 before += segment.file_len();
-                verified.torn += u64::from(!whole);
-                if !whole {
-                    let lost = Self::take_out(index, slot, segment.number, |offset| {
-                        segment.read_head(offset).is_none()
-                    });
-                    verified.lost(lost, segment.number, &mut tell);
-                }
+                let no_record = |offset| segment.read_head(offset).is_none();
+                // Zeros may be the head of a record that is gone: the index tells.
+                let lost = if gaps.any {
+                    Self::take_out(index, slot, segment.number, no_record)
+                } else {
+                    0
+                };
+                verified.torn += u64::from(gaps.written || lost > 0);
+                verified.lost(lost, segment.number, &mut tell);
             }
-            Step::Unreadable(slot, number) => {
+            Step::Unreadable(_, _, Refusal::System) => verified.unread += 1,
+            Step::Unreadable(slot, number, Refusal::Missing | Refusal::Damaged) => {
                 verified.torn += 1;
                 let lost = Self::take_out(index, slot, number, |_| true);
                 verified.lost(lost, number, &mut tell);

@@ -207,3 +207,59 @@ fn unchecked_bytes_from_before_the_machine_started_are_checked_once() {
     let never = case.open(&Options::new().limit(4 << 20).check(Check::Never));
     assert_eq!(get(&never, 1), None);
 }
+
+#[test]
+fn a_record_whose_head_was_zeroed_is_no_longer_there_once_all_was_looked_at() {
+    let case = Case::new();
+    let segments = case.small();
+    for number in 1..=3 {
+        assert_eq!(put(&segments, number, 9_000), Outcome::Kept);
+    }
+    let [path] = &case.files("seg")[..] else { panic!("one segment") };
+    let bytes = std::fs::read(path).expect("a segment");
+    // Grains that begin as the first head does.
+    let grains = bytes.chunks_exact(64).enumerate().skip(1);
+    let mut heads = grains.filter(|(_, grain)| grain[..8] == bytes[64..72]).map(|(grain, _)| grain);
+    let second = heads.nth(1).expect("a second head");
+    open(path).write_all_at(&[0; 64], second as u64 * 64).expect("zeros");
+    let other = case.small();
+    let verified = other.verify();
+    assert_eq!((verified.good, verified.damaged, verified.torn), (2, 1, 1));
+    assert_eq!(other.stat().parts, 2, "no word leads to it");
+    assert_eq!(other.verify().damaged, 0);
+}
+
+#[test]
+fn what_was_put_in_place_of_a_segment_is_not_waited_for() {
+    let case = Case::new();
+    put(&case.small(), 1, 1000);
+    let [path] = &case.files("seg")[..] else { panic!("one segment") };
+    std::fs::remove_file(path).expect("it is deleted");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mkfifoat(rustix::fs::CWD, path, mode).expect("a pipe");
+    let segments = case.small();
+    assert_eq!(get(&segments, 1), None);
+    assert_eq!(segments.verify().unread, 0, "it is known that it is no segment");
+    assert_eq!(put(&segments, 1, 1000), Outcome::Kept);
+    assert_eq!(get(&segments, 1), Some(1000));
+}
+
+#[test]
+fn what_was_read_once_is_checked_where_that_costs_nothing() {
+    #[cfg(target_arch = "x86_64")]
+    let fast = std::is_x86_feature_detected!("avx2");
+    #[cfg(not(target_arch = "x86_64"))]
+    let fast = false;
+    for check in [Check::Once, Check::Never] {
+        let case = Case::new();
+        let segments = case.open(&small().check(check));
+        put(&segments, 1, 100_000);
+        assert_eq!(segments.verify().good, 1, "and so it is known to be good");
+        assert_eq!(get(&segments, 1), Some(100_000));
+        let [path] = &case.files("seg")[..] else { panic!("one segment") };
+        flip(path, 50_000);
+        let found = segments.find(&Id::new(name(1), 0), crate::LABEL).expect("it is there");
+        let read = found.read(0, &mut vec![0; 100_000]);
+        assert_eq!(read.is_err(), fast && check == Check::Once, "{check:?}: {read:?}");
+    }
+}

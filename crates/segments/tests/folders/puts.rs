@@ -141,3 +141,35 @@ fn a_segment_that_is_appended_to_has_nothing_behind_its_records_but_zeros() {
     let lens = case.files("seg").into_iter().map(|path| path.metadata().expect("a file").len());
     assert!(lens.max() < Some(4 << 20), "what was not used is given back");
 }
+
+#[test]
+fn a_segment_that_grew_long_after_it_was_mapped_is_lent_to_its_end() {
+    let case = Case::new();
+    let segments = case.open(&Options::new().limit(16 << 30).parts(1024));
+    let lent = |number| {
+        let found = segments.find(&Id::new(name(number), 0), LABEL).expect("it is there");
+        found.lend(0..1 << 20).expect("bytes").is_some()
+    };
+    let data = bytes(1, 1 << 20);
+    for number in 0..100 {
+        assert_eq!(put_bytes(&segments, number, &data), Outcome::Kept);
+        assert!(number % 33 != 0 || lent(number), "{number} MiB");
+    }
+    assert_eq!(case.files("seg").len(), 1);
+}
+
+#[test]
+fn a_segment_is_no_younger_for_being_closed() {
+    let case = Case::new();
+    let segments = case.open(&Options::new().limit(1 << 30));
+    put(&segments, 1, 100_000);
+    let [path] = &case.files("seg")[..] else { panic!("one segment") };
+    let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
+    let file = std::fs::File::options().write(true).open(path).expect("a file");
+    file.set_modified(long_ago).expect("a time");
+    let before = file.metadata().expect("a file").len();
+    drop(segments);
+    let after = file.metadata().expect("a file");
+    assert!(after.len() < before, "what was not used is given back");
+    assert_eq!(after.modified().expect("a time"), long_ago);
+}
