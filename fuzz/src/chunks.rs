@@ -121,6 +121,12 @@ impl Run<'_> {
                     });
                     self.put.insert((object, chunk), (kind, until));
                 }
+                // What was stored last is not what goes to make room for it.
+                if stored.stored == all && expiry == 0 {
+                    let last = range.end - 1..range.end;
+                    let missing = self.chunks.missing(&key(object), last);
+                    assert!(missing.expect("a look").is_empty(), "what was just put is there");
+                }
             }
             Err(Error::Conflict { chunk }) => {
                 let there = self.put.get(&(object, chunk)).map(|there| there.0);

@@ -1,5 +1,7 @@
 //! Times of works, and the table of them.
 
+use crate::systems::Entrant;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 /// The least of some rounds is what the machine can do, the median what it usually does.
@@ -38,9 +40,26 @@ impl<'a> Runner<'a> {
     }
 }
 
+/// How many gets there were, and how many found what they looked for.
+#[derive(Default)]
+pub struct Hits {
+    gets: AtomicU64,
+    found: AtomicU64,
+}
+
+impl Hits {
+    pub fn count(&self, found: bool) {
+        self.gets.fetch_add(1, Relaxed);
+        self.found.fetch_add(u64::from(found), Relaxed);
+    }
+}
+
 /// All figures, by work and system.
 #[derive(Default)]
-pub struct Sheet(Vec<(String, &'static str, usize, Figure)>);
+pub struct Sheet {
+    rows: Vec<(String, &'static str, usize, Figure)>,
+    notes: Vec<String>,
+}
 
 impl Sheet {
     /// Has all do a work round by round, one after the other in each round, after one round that
@@ -57,21 +76,34 @@ impl Sheet {
             samples.sort_by(f64::total_cmp);
             let figure = Figure { median: samples[samples.len() / 2], least: samples[0] };
             eprintln!("{work:28} {:10} {:14.1} ns", runner.name, figure.median);
-            self.0.push((work.to_owned(), runner.name, bytes, figure));
+            self.rows.push((work.to_owned(), runner.name, bytes, figure));
         }
     }
 
-    /// Prints the works one after the other, with all systems that do them.
+    /// Tells if some of the gets that were timed found nothing, which only those may who drop what
+    /// was put.
+    pub fn tell(&mut self, work: &str, entrant: &Entrant, hits: &Hits) {
+        let (gets, found) = (hits.gets.load(Relaxed), hits.found.load(Relaxed));
+        if found < gets {
+            let share = found as f64 / gets as f64;
+            let note = format!("{work}: {share:.3} of the gets of {} were hits", entrant.name);
+            assert!(entrant.drops, "{note}");
+            self.notes.push(note);
+        }
+    }
+
+    /// Prints the works one after the other, with all systems that do them, and what is to be said
+    /// of them.
     pub fn print(&self) {
         println!("| work | system | ns | least | GB/s | x nuthatch |\n|---|---|---|---|---|---|");
         let mut works: Vec<&str> = Vec::new();
-        for (work, ..) in &self.0 {
+        for (work, ..) in &self.rows {
             if !works.contains(&work.as_str()) {
                 works.push(work);
             }
         }
         for work in works {
-            let rows = self.0.iter().filter(|(found, ..)| found == work);
+            let rows = self.rows.iter().filter(|(found, ..)| found == work);
             let own = rows.clone().find(|(_, system, ..)| *system == "nuthatch");
             for (_, system, bytes, figure) in rows {
                 let speed = *bytes as f64 / figure.median;
@@ -83,5 +115,6 @@ impl Sheet {
                 );
             }
         }
+        self.notes.iter().for_each(|note| println!("\n{note}"));
     }
 }

@@ -17,10 +17,15 @@ use systems::Setting;
 const USAGE: &str =
     "usage: chunks-race [--rounds N] [--limit-mib N] [--only SYSTEM,...] [--works WORK,...]";
 
+/// Whether all names of a list are among some.
+fn known(listed: &str, names: &[&str]) -> bool {
+    listed.split(',').all(|listed| names.contains(&listed))
+}
+
 fn main() -> ExitCode {
     let (mut rounds, mut limit) = (11, 1 << 30);
     let mut entrants = systems::entrants();
-    let mut works: Vec<_> = ["reads", "puts", "many", "million", "more"].map(str::to_owned).into();
+    let mut works = vec!["reads", "puts", "many", "million", "more"];
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let value = arguments.next().unwrap_or_default();
@@ -28,13 +33,20 @@ fn main() -> ExitCode {
         match (argument.as_str(), value.parse::<u64>()) {
             ("--rounds", Ok(number)) => rounds = number as usize,
             ("--limit-mib", Ok(number)) => limit = number << 20,
-            ("--only", _) => entrants.retain(|entrant| listed(entrant.name)),
-            ("--works", _) => works.retain(|work| listed(work)),
+            ("--only", _)
+                if known(&value, &entrants.iter().map(|e| e.name).collect::<Vec<_>>()) =>
+            {
+                entrants.retain(|entrant| listed(entrant.name));
+            }
+            ("--works", _) if known(&value, &works) => works.retain(|work| listed(work)),
             _ => {
-                eprintln!("{USAGE}");
+                eprintln!("{argument} {value}: not understood\n{USAGE}");
                 return ExitCode::FAILURE;
             }
         }
+    }
+    if !entrants.iter().any(|entrant| entrant.name == "nuthatch") {
+        works.retain(|work| !["million", "more"].contains(work));
     }
     let folder = tempfile::tempdir_in(std::env::temp_dir()).expect("a folder");
     // A rival may have a user of its own.
@@ -44,7 +56,7 @@ fn main() -> ExitCode {
     let mut sheet = Sheet::default();
     let _end = rivals::End;
     for work in works {
-        match work.as_str() {
+        match work {
             "reads" => reads::run(&setting, &mut sheet),
             "puts" => puts::run(&setting, &mut sheet),
             "many" => many::run(&setting, &mut sheet),

@@ -1,9 +1,9 @@
 //! A hundred thousand entries of 4 KiB, and a million of 1 KiB.
 
-use crate::clock::{Runner, Sheet, nanoseconds};
+use crate::clock::{Hits, Runner, Sheet, nanoseconds};
+use crate::reads::first_hits;
 use crate::systems::{Entrant, Setting, System, payload};
 use nuthatch_chunks::{Chunks, Key, Options};
-use std::cell::Cell;
 
 const MANY: u64 = 100_000;
 const LEN: usize = 4096;
@@ -22,40 +22,29 @@ pub fn run(setting: &Setting, sheet: &mut Sheet) {
         system
     };
     let open: Vec<_> = entrants.iter().map(fill).collect();
-    let found: Vec<_> = open.iter().map(|_| Cell::new(0)).collect();
+    let found: Vec<_> = open.iter().map(|_| Hits::default()).collect();
     let mut hits = Vec::new();
     let mut misses = Vec::new();
     for ((entrant, system), found) in entrants.iter().zip(&open).zip(&found) {
         let (mut out, mut other) = (vec![0; LEN], vec![0; LEN]);
         hits.push(Runner::each(entrant.name, COUNT, move |number| {
-            let hit = system.get((number as u64).wrapping_mul(61_403) % MANY, &mut out);
-            found.set(found.get() + usize::from(hit));
+            found.count(system.get((number as u64).wrapping_mul(61_403) % MANY, &mut out));
         }));
         misses.push(Runner::each(entrant.name, COUNT, move |number| {
             assert!(!system.get(1 << 40 | number as u64, &mut other), "a key that is not there");
         }));
     }
-    sheet.race("hit 4 KiB of 100,000", LEN, setting.rounds, hits);
+    let work = "hit 4 KiB of 100,000";
+    sheet.race(work, LEN, setting.rounds, hits);
     sheet.race("miss among 100,000", 0, setting.rounds, misses);
     for (entrant, found) in entrants.iter().zip(&found) {
-        let share = found.get() as f64 / (COUNT * (setting.rounds.max(1) + 1)) as f64;
-        if share < 1.0 {
-            eprintln!("{}: {share:.5} of the gets were hits", entrant.name);
-        }
+        sheet.tell(work, entrant, found);
     }
     drop(open);
-    let first = entrants.iter().map(|entrant| {
-        Runner::new(entrant.name, |_| {
-            let mut out = vec![0; LEN];
-            let mut system = None;
-            nanoseconds(|| {
-                let open = (entrant.open)(&folder(entrant), setting.limit.max(2 << 30));
-                assert!(open.get(7, &mut out) || entrant.drops, "a hit after a restart");
-                system = Some(open);
-            })
-        })
+    let (work, rounds) = ("open 100,000 and first hit", setting.rounds.min(5));
+    first_hits(work, entrants, rounds, sheet, |entrant| {
+        (entrant.open)(&folder(entrant), setting.limit.max(2 << 30))
     });
-    sheet.race("open 100,000 and first hit", 0, setting.rounds.min(5), first.collect());
     let _ = std::fs::remove_dir_all(setting.folder.join("many"));
 }
 

@@ -1,7 +1,7 @@
 //! Nuthatch, and what it alone can do.
 
 use crate::clock::{Runner, Sheet};
-use crate::reads::drawn;
+use crate::reads::{ENTRIES, THREADS, at_once, drawn};
 use crate::systems::{Entrant, MIB, Setting, System, payload};
 use nuthatch_chunks::{Check, Chunks, Key, Lookup, Options, TaskChunks};
 use std::future::Future;
@@ -9,6 +9,9 @@ use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
+
+/// Views of a round.
+const VIEWS: usize = 20_000;
 
 pub struct Nuthatch(Chunks);
 
@@ -52,7 +55,7 @@ pub fn more(setting: &Setting, sheet: &mut Sheet) {
     let chunks = Chunks::open(&folder, &Options::new().limit(setting.limit)).expect("a cache");
     views(&chunks, &data, setting.rounds, sheet);
     ranges(&chunks, &data, setting.rounds, sheet);
-    tasks(chunks, &data[..MIB], setting.rounds, sheet);
+    tasks(chunks, setting.rounds, sheet);
     let _ = std::fs::remove_dir_all(&folder);
 }
 
@@ -66,6 +69,18 @@ fn views(chunks: &Chunks, data: &[u8], rounds: usize, sheet: &mut Sheet) {
             assert_eq!(std::hint::black_box(&view).len(), len as u64);
         });
         sheet.race(&format!("view {mib} MiB"), 0, rounds, vec![view]);
+    }
+    for entry in 0..ENTRIES {
+        chunks.put(&key_of(entry), 0..1, &[0, MIB as u64], &data[..MIB]).expect("a put");
+    }
+    for (work, threads) in [("view 1 MiB, 1 thread", 1), ("view 1 MiB, 8 threads", THREADS)] {
+        let views = Runner::new("nuthatch", |_| {
+            at_once(threads, VIEWS, &|number, _| {
+                let view = chunks.view(&key_of(drawn(number)), 0..1).expect("a view");
+                assert_eq!(std::hint::black_box(view.found().expect("a hit")).len(), MIB as u64);
+            })
+        });
+        sheet.race(work, 0, rounds, vec![views]);
     }
 }
 
@@ -95,10 +110,7 @@ fn ranges(chunks: &Chunks, data: &[u8], rounds: usize, sheet: &mut Sheet) {
 }
 
 /// Hits by tasks, whose file work two threads do.
-fn tasks(chunks: Chunks, data: &[u8], rounds: usize, sheet: &mut Sheet) {
-    for key in 0..crate::reads::ENTRIES {
-        chunks.put(&key_of(key), 0..1, &[0, MIB as u64], data).expect("a put");
-    }
+fn tasks(chunks: Chunks, rounds: usize, sheet: &mut Sheet) {
     let chunks = TaskChunks::new(Arc::new(chunks), 2).expect("threads");
     for count in [1, 8] {
         let hits = Runner::each("nuthatch", 80 / count, |round| {

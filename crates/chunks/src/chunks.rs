@@ -158,7 +158,9 @@ impl Chunks {
             match self.segments.put(&record)? {
                 Outcome::Kept | Outcome::Met { other: None } => stored.stored += parts.len() as u64,
                 Outcome::Met { other: Some(chunk) } => return Err(Error::Conflict { chunk }),
-                Outcome::NotKept(Reason::NoRoom) if parts.len() > 1 && most > usual => {
+                Outcome::NotKept(Reason::NoRoom)
+                    if parts.len() > 1 && record.data.len() as u64 > usual =>
+                {
                     most = usual;
                     continue;
                 }

@@ -8,6 +8,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Bytes that are flipped while one view lives, at most.
+const FLIPS: usize = 8;
 /// Objects, and chunks of each: several times what the folder holds.
 const OBJECTS: u64 = 40;
 const CHUNKS: u64 = 24;
@@ -102,17 +104,18 @@ fn step(chunks: &Chunks, random: &mut Random) -> Result<bool, String> {
         60..98 => {
             let view = chunks.view(&key, range.clone()).map_err(|e| e.to_string())?;
             let Lookup::Found(view) = view else { return within(view.missing(), &range) };
-            let found = view.to_vec();
-            // A byte that is flipped under a view shows in it, and a file that is cut off is zero
-            // from there on, which the view knows unless somebody wrote behind the cut since.
-            // Anything else would be another place of the cache.
-            let pairs = found.iter().zip(&expected);
-            let wrong = pairs.filter(|(found, expected)| found != expected && **found != 0).count();
-            if found.len() == expected.len() && (wrong <= 8 || !view.intact()) {
+            let (mut rest, mut wrong) = (&expected[..], 0);
+            for slice in view.slices() {
+                let whole = format!("a view of {object} {range:?} is too long");
+                let (expected, later) = rest.split_at_checked(slice.len()).ok_or(whole)?;
+                wrong += wrong_bytes(&slice.to_vec(), expected);
+                rest = later;
+            }
+            if rest.is_empty() && (wrong <= FLIPS || !view.intact()) {
                 return Ok(true);
             }
-            let len = found.len();
-            Err(format!("a wrong view of {object} {range:?}: {wrong} bytes of {len}"))
+            let left = rest.len();
+            Err(format!("a wrong view of {object} {range:?}: {wrong} bytes, {left} missing"))
         }
         98 => {
             chunks.remove(&key);
@@ -123,6 +126,20 @@ fn step(chunks: &Chunks, random: &mut Random) -> Result<bool, String> {
             Ok(false)
         }
     }
+}
+
+/// How many bytes of a slice are neither right nor what a cut leaves. A byte that is flipped under a
+/// view shows in it, and a file that is cut off is zero from there on, which the view knows unless
+/// somebody wrote behind the cut since. Anything else would be another place of the cache.
+fn wrong_bytes(found: &[u8], expected: &[u8]) -> usize {
+    let mut flipped = 0;
+    let last = found.iter().rposition(|byte| {
+        flipped += usize::from(*byte != 0);
+        flipped > FLIPS
+    });
+    let cut = last.map_or(0, |last| last + 1);
+    let pairs = found.iter().zip(expected).enumerate();
+    pairs.filter(|(at, (found, good))| found != good && (*at < cut || **found != 0)).count()
 }
 
 /// Whether it was a hit, which it was not: what is missing lies within what was asked for, in
