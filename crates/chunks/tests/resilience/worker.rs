@@ -128,8 +128,8 @@ fn step(chunks: &Chunks, random: &mut Random) -> Result<bool, String> {
     }
 }
 
-/// How many bytes of a slice are neither right nor what a cut leaves. A byte that is flipped under a
-/// view shows in it, and a file that is cut off is zero from there on, which the view knows unless
+/// How many bytes of a slice are neither right nor what a cut leaves. A byte that is flipped under
+/// a view shows in it, and a file that is cut off is zero from there on, which the view knows unless
 /// somebody wrote behind the cut since. Anything else would be another place of the cache.
 fn wrong_bytes(found: &[u8], expected: &[u8]) -> usize {
     let mut flipped = 0;
