@@ -129,8 +129,8 @@ fn step(chunks: &Chunks, random: &mut Random) -> Result<bool, String> {
 }
 
 /// How many bytes of a slice are neither right nor what a cut leaves. A byte that is flipped under
-/// a view shows in it, and a file that is cut off is zero from there on, which the view knows unless
-/// somebody wrote behind the cut since. Anything else would be another place of the cache.
+/// a view shows in it, and a file that is cut off is zero from there on, which the view knows
+/// unless somebody wrote behind the cut since. Anything else would be another place of the cache.
 fn wrong_bytes(found: &[u8], expected: &[u8]) -> usize {
     let mut flipped = 0;
     let last = found.iter().rposition(|byte| {
@@ -139,7 +139,8 @@ fn wrong_bytes(found: &[u8], expected: &[u8]) -> usize {
     });
     let cut = last.map_or(0, |last| last + 1);
     let pairs = found.iter().zip(expected).enumerate();
-    pairs.filter(|(at, (found, good))| found != good && (*at < cut || **found != 0)).count()
+    let wrong = |at: usize, found: u8, good: u8| found != good && (at < cut || found != 0);
+    pairs.filter(|(at, (found, good))| wrong(*at, **found, **good)).count()
 }
 
 /// Whether it was a hit, which it was not: what is missing lies within what was asked for, in
