@@ -108,7 +108,9 @@ fn step(chunks: &Chunks, random: &mut Random) -> Result<bool, String> {
             for slice in view.slices() {
                 let whole = format!("a view of {object} {range:?} is too long");
                 let (expected, later) = rest.split_at_checked(slice.len()).ok_or(whole)?;
-                wrong += wrong_bytes(&slice.to_vec(), expected);
+                // They may change while they are looked at.
+                let found = slice.to_vec();
+                wrong += wrong_bytes(&found, expected);
                 rest = later;
             }
             if rest.is_empty() && (wrong <= FLIPS || !view.intact()) {
