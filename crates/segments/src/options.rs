@@ -12,7 +12,7 @@ use std::time::Duration;
 pub enum Check {
     /// Not at all, but for what was written before the machine last started: that is checked once.
     Never,
-    /// When this process first reads them, and again where it costs nothing.
+    /// When this process first reads them.
     #[default]
     Once,
     /// Whenever they are read.

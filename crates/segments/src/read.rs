@@ -151,10 +151,7 @@ impl Found<'_> {
         if range.end > self.head.data_len() {
             return Err(Unread::Gone);
         }
-        let mut check = self.check();
-        if check == Check::Once && self.costs_nothing(parts.clone(), &range) {
-            check = Check::Always;
-        }
+        let check = self.check();
         let mut any = false;
         if !self.need_not_check(check) {
             for part in parts.clone() {
@@ -230,22 +227,6 @@ impl Found<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Whether all parts of a range would be copied from the map and checked in no more time than a
-    /// call takes to copy them, and in less if their pages are small.
-    fn costs_nothing(&self, parts: Range<usize>, range: &Range<u64>) -> bool {
-        let mut parts = parts;
-        let long = |part: Range<u64>| {
-            part.end - part.start >= MAPPED && part.start >= range.start && part.end <= range.end
-        };
-        range.end - range.start >= MAPPED
-            && sum::is_fast()
-            && self.segments.options.guard
-            && parts.all(|part| {
-                let known = self.head.known[part].load(Ordering::Relaxed);
-                known == known::GOOD && long(self.head.range(part))
-            })
     }
 
     /// Whether parts of a range may be copied from the map. Without the guard, nobody touches the

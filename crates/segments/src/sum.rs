@@ -35,11 +35,6 @@ pub fn checksum(bytes: &[u8]) -> u64 {
     if bytes.len() <= SHORT { XxHash3_64::oneshot(bytes) } else { sum(Kind::best(), bytes) }
 }
 
-/// Whether a copy with its checksum takes no longer than a copy.
-pub(crate) fn is_fast() -> bool {
-    Kind::best() != Kind::Plain
-}
-
 /// Copies bytes, `STRIPED` at least, to a place of the same length and answers the checksum of what
 /// is there then.
 pub(crate) fn copy(from: &[u8], to: &mut [u8]) -> u64 {
