@@ -113,6 +113,19 @@ fn ranges(chunks: &Chunks, data: &[u8], rounds: usize, sheet: &mut Sheet) {
 fn tasks(chunks: Chunks, rounds: usize, sheet: &mut Sheet) {
     let chunks = TaskChunks::new(Arc::new(chunks), 2).expect("threads");
     for count in [1, 8] {
+        let mut buffers: Vec<_> = (0..count).map(|_| vec![0; MIB]).collect();
+        let hits = Runner::each("nuthatch", 80 / count, |round| {
+            let begun = buffers.drain(..).enumerate();
+            let begin =
+                |(task, buffer)| chunks.get_into(key_of(drawn(round + task * 8)), 0..1, buffer);
+            let begun: Vec<_> = begun.map(begin).collect();
+            for task in begun {
+                let filled = wait(task);
+                assert!(filled.found.expect("a get").found().is_some(), "a hit");
+                buffers.push(filled.buffer);
+            }
+        });
+        sheet.race(&format!("hits by {count} tasks"), MIB * count, rounds, vec![hits]);
         let hits = Runner::each("nuthatch", 80 / count, |round| {
             let begun = (0..count).map(|task| chunks.get(key_of(drawn(round + task * 8)), 0..1));
             let begun: Vec<_> = begun.collect();

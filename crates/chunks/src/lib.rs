@@ -65,5 +65,5 @@ pub use nuthatch_segments::{
 pub use plan::Lookup;
 pub use survey::{Looked, Object};
 #[cfg(feature = "async")]
-pub use tasks::{Task, TaskChunks};
+pub use tasks::{Filled, Task, TaskChunks};
 pub use view::View;

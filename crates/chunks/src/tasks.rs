@@ -4,9 +4,11 @@ use crate::chunks::{Chunks, Read, Stored};
 use crate::error::Result;
 use crate::key::Key;
 use crate::plan::Lookup;
+use crate::view::View;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -17,6 +19,16 @@ type Job = Box<dyn FnOnce(&Chunks) + Send>;
 /// A cache whose calls are futures. Cheap to clone; the threads end with the last clone.
 #[derive(Clone, Debug)]
 pub struct TaskChunks(Arc<Crew>);
+
+/// A buffer that was lent to a task. It comes back whatever happened: one that is used again and
+/// again costs no new memory.
+#[derive(Debug)]
+pub struct Filled {
+    /// The buffer, as long as it was.
+    pub buffer: Vec<u8>,
+    /// Where in it each chunk begins, and where the last one ends.
+    pub found: Result<Lookup<Vec<u64>>>,
+}
 
 #[derive(Debug)]
 struct Crew {
@@ -71,7 +83,8 @@ impl TaskChunks {
             let (queue, chunks) = (crew.queue.clone(), crew.chunks.clone());
             let work = move || {
                 while let Some(job) = queue.next() {
-                    job(&chunks);
+                    // Whoever waits for work that panicked panics; others need the thread.
+                    let _ = catch_unwind(AssertUnwindSafe(|| job(&chunks)));
                 }
             };
             let thread = std::thread::Builder::new().name(format!("chunks-{number}"));
@@ -102,6 +115,19 @@ impl TaskChunks {
     /// As [`Chunks::get`].
     pub fn get(&self, key: Key, range: Range<u64>) -> Task<Result<Lookup<Read>>> {
         self.run(move |chunks| chunks.get(&key, range))
+    }
+
+    /// As [`Chunks::get_into`].
+    pub fn get_into(&self, key: Key, range: Range<u64>, mut buffer: Vec<u8>) -> Task<Filled> {
+        self.run(move |chunks| {
+            let found = chunks.get_into(&key, range, &mut buffer);
+            Filled { buffer, found }
+        })
+    }
+
+    /// As [`Chunks::view`].
+    pub fn view(&self, key: Key, range: Range<u64>) -> Task<Result<Lookup<View>>> {
+        self.run(move |chunks| chunks.view(&key, range))
     }
 
     /// As [`Chunks::put`].

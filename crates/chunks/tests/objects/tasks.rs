@@ -1,5 +1,5 @@
 use crate::{Case, pattern};
-use nuthatch_chunks::{Key, Lookup, TaskChunks};
+use nuthatch_chunks::{Filled, Key, Lookup, TaskChunks};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -44,9 +44,30 @@ fn tasks_put_and_get_on_other_threads() {
     let read = block_on(tasks.get(key.clone(), 0..20)).expect("a get").found().expect("all");
     let expected: Vec<_> = (0..20).flat_map(|chunk| pattern(chunk, 0..1000)).collect();
     assert_eq!(read.data, expected);
-    assert_eq!(block_on(tasks.get(key, 19..21)).expect("a get"), Lookup::Missing(vec![20..21]));
+    assert_eq!(
+        block_on(tasks.get(key.clone(), 19..21)).expect("a get"),
+        Lookup::Missing(vec![20..21])
+    );
+    let Filled { buffer, found } = block_on(tasks.get_into(key.clone(), 3..20, vec![7; 17_001]));
+    let offsets: Vec<_> = (0..=17).map(|chunk| chunk * 1000).collect();
+    assert_eq!(found.expect("a get"), Lookup::Found(offsets));
+    assert_eq!((&buffer[..17_000], buffer[17_000]), (&expected[3000..], 7));
+    let Filled { buffer, found } = block_on(tasks.get_into(key.clone(), 0..20, buffer));
+    assert!(found.is_err() && buffer.len() == 17_001, "it is too short, and comes back");
+    let view = block_on(tasks.view(key.clone(), 0..20)).expect("a view").found().expect("all");
+    assert_eq!(view.to_vec(), expected);
     let own = std::thread::current().id();
     assert_ne!(block_on(tasks.run(|_| std::thread::current().id())), own);
+}
+
+#[test]
+fn work_that_panics_leaves_the_thread_to_others() {
+    let case = Case::new();
+    let tasks = TaskChunks::new(Arc::new(case.open()), 1).expect("a thread");
+    let work = tasks.run(|_| panic!("as it should"));
+    let waited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| block_on(work)));
+    assert!(waited.is_err(), "whoever waits is told");
+    assert_eq!(block_on(tasks.run(|_| 7)), 7);
 }
 
 #[test]
