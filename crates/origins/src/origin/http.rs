@@ -125,10 +125,10 @@ impl HttpOrigin {
         let mut headers = HeaderMap::new();
         let last = range.end - 1;
         insert(&mut headers, RANGE, &format!("bytes={}-{last}", range.start));
-        match (&opened.stamp.etag, &opened.stamp.modified) {
-            (Some(tag), _) if !answer::is_weak(tag) => insert(&mut headers, IF_MATCH, tag),
+        match (opened.stamp.strong_tag(), &opened.stamp.modified) {
+            (Some(tag), _) => insert(&mut headers, IF_MATCH, tag),
             (None, Some(time)) => insert(&mut headers, IF_UNMODIFIED_SINCE, time),
-            _ => {}
+            (None, None) => {}
         }
         let response = self.send(&headers).await?;
         let (status, stamp) = (response.status(), answer::stamp(response.headers()));

@@ -169,7 +169,7 @@ impl StoreOrigin {
         let content_type = answer.attributes.get(&Attribute::ContentType);
         Ok(Head {
             len: Some(answer.meta.size),
-            validator: stamp.etag.clone().or(version),
+            validator: stamp.strong_tag().map(str::to_owned).or(version),
             stamp,
             modified: Some(answer.meta.last_modified.into()),
             content_type: content_type.map(|value| value.as_ref().to_owned()),
@@ -180,7 +180,7 @@ impl StoreOrigin {
     pub(super) async fn get(&self, range: Range<u64>, opened: &Opened) -> Result<Ranged, Fault> {
         let heard = Heard::default();
         let options = GetOptions {
-            if_match: opened.stamp.etag.clone(),
+            if_match: opened.stamp.strong_tag().map(str::to_owned),
             range: Some(range.clone().into()),
             extensions: with(&heard),
             ..GetOptions::default()

@@ -15,6 +15,8 @@ pub(crate) struct Manners {
     pub(crate) body: Arc<Vec<u8>>,
     pub(crate) etag: Option<String>,
     pub(crate) modified: Option<String>,
+    /// The version, as S3 names it.
+    pub(crate) version: Option<String>,
     /// The answer's `Date`; the origin has no clock of its own.
     pub(crate) date: Option<String>,
     /// Statuses of the next answers, in place of what was asked for.
@@ -230,6 +232,7 @@ fn answer(mut stream: &TcpStream, asked: &Asked, manners: &Manners) -> io::Resul
     }
     add("ETag", &manners.etag);
     add("Last-Modified", &manners.modified);
+    add("X-Amz-Version-Id", &manners.version);
     add("Content-Encoding", &manners.encoding);
     let same = |name, current: &Option<String>| {
         asked.headers.get(name).is_none_or(|wanted| Some(wanted) == current.as_ref())
