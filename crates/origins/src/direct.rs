@@ -69,6 +69,7 @@ impl Passing {
             match attempts.failed(fault) {
                 Ok(pause) => tokio::time::sleep(pause).await,
                 Err(error) => {
+                    version.failed(&error);
                     let _ = self.sender.send(Err(error)).await;
                     return;
                 }

@@ -110,9 +110,7 @@ impl Fetch {
             work.as_mut().poll(context)
         });
         if let Err(error) = ended.await {
-            if matches!(error, Error::Changed { .. }) {
-                self.version.is_gone();
-            }
+            self.version.failed(&error);
             self.version.engine.note_failure(&kept.key, &error);
             *lock(&self.request.error) = Some(error);
         }
