@@ -121,6 +121,9 @@ fn refusal(shared: &Shared, error: &Error) -> Refusal {
             (StatusCode::BAD_GATEWAY, "the origin cannot be read")
         }
         Error::Changed { .. } => (StatusCode::BAD_GATEWAY, "the object is being changed"),
+        Error::Setup { .. } => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "the cache is not set up as it ought to be")
+        }
         _ => (StatusCode::INTERNAL_SERVER_ERROR, "the cache cannot be used"),
     };
     shared.warn(error);

@@ -116,8 +116,8 @@ impl Stores {
             }
         };
         // What is wrong may be a credential, and the text of the error has it.
-        let expected = "a store that the environment has settings for";
-        let store = built.map_err(|_| Error::Address { address: bucket.to_owned(), expected })?;
+        let reason = || format!("{bucket}: the environment lacks settings for it, or has odd ones");
+        let store = built.map_err(|_| Error::Setup { what: "a store", reason: reason() })?;
         Ok(Known { store, prefix: located(place) })
     }
 }

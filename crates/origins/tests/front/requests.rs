@@ -2,7 +2,7 @@
 
 use crate::client::Answer;
 use crate::origin::noise;
-use crate::{BLOCK, Front, options, quick};
+use crate::{BLOCK, Front, Origin, options, quick};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -160,6 +160,14 @@ fn what_goes_wrong_at_the_origin_has_a_status() {
     let front = Front::with(noise(LEN, 6), quick(), &impatient);
     front.origin.behave(|manners| manners.silent = true);
     assert_eq!(front.client().get("/a", &[]).status, 504);
+}
+
+#[test]
+fn a_store_without_settings_is_no_fault_of_the_client() {
+    // No account is named, neither here nor in the environment.
+    let front = Front::before(Origin::new(Vec::new()), "az://bucket/", quick(), &options());
+    assert_eq!(front.client().get("/a", &[]).status, 500);
+    assert_eq!(front.client().get("/a//b", &[]).status, 400);
 }
 
 #[test]

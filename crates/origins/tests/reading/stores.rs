@@ -98,6 +98,14 @@ fn a_store_with_weak_tags_is_read_and_not_asked_to_match_them() {
 }
 
 #[test]
+fn a_store_without_settings_is_no_wrong_address() {
+    let server = store(&[]);
+    let text = output(&server, "az://bucket/key", &[("AZURE_ENDPOINT", "ORIGIN")]);
+    assert!(text.contains("failed setup cannot set up a store: az://bucket: "), "{text}");
+    assert!(server.asked().is_empty());
+}
+
+#[test]
 fn faults_of_stores_are_told_apart() {
     let body = noise(2 * BLOCK as usize, 2);
     let cases: [(&[u16], &str); 6] = [
