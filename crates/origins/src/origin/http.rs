@@ -80,10 +80,10 @@ impl HttpOrigin {
         headers.insert(RANGE, HeaderValue::from_static("bytes=0-0"));
         let response = self.send(&headers).await?;
         let head = answer::head(response.headers());
-        self.check_encoding(&response)?;
         let range = answer::content_range(response.headers());
         match (response.status(), range) {
             (StatusCode::PARTIAL_CONTENT, Some(ContentRange { range: Some(range), len })) => {
+                self.check_encoding(&response)?;
                 if range.start != 0 {
                     return Err(self.odd("the first byte", format!("{range:?}")).into());
                 }
@@ -111,10 +111,11 @@ impl HttpOrigin {
 
     /// A head with all of the body.
     fn whole(&self, response: Response) -> Result<(Head, Option<Body>), Fault> {
-        self.check_encoding(&response)?;
+        // Pages that tell of errors are encoded as it pleases the server.
         if response.status() != StatusCode::OK {
             return Err(refused(response.status(), response.headers(), &self.address));
         }
+        self.check_encoding(&response)?;
         let head = answer::head(response.headers());
         let len = answer::content_length(response.headers());
         let body = len.is_none().then(|| Body::Http(HttpBody(response)));

@@ -213,6 +213,7 @@ fn answer(mut stream: &TcpStream, asked: &Asked, manners: &Manners) -> io::Resul
         }
     };
     add("Date", &manners.date);
+    add("Content-Encoding", &manners.encoding);
     let shown = |(name, value): &(String, String)| asked.headers.get(name) == Some(value);
     let refused = manners.wants.as_ref().is_some_and(|wanted| !shown(wanted));
     let status = manners.statuses.front().copied().filter(|status| *status != 200);
@@ -233,7 +234,6 @@ fn answer(mut stream: &TcpStream, asked: &Asked, manners: &Manners) -> io::Resul
     add("ETag", &manners.etag);
     add("Last-Modified", &manners.modified);
     add("X-Amz-Version-Id", &manners.version);
-    add("Content-Encoding", &manners.encoding);
     let same = |name, current: &Option<String>| {
         asked.headers.get(name).is_none_or(|wanted| Some(wanted) == current.as_ref())
     };
