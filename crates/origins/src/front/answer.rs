@@ -3,6 +3,7 @@
 use super::body::{Content, boundary, content_range};
 use super::conditions::{Verdict, Version};
 use super::figures::Open;
+use super::kept::cache_status;
 use super::ranges::{Wanted, wanted};
 use super::server::Shared;
 use crate::error::Error;
@@ -223,7 +224,7 @@ async fn with_bytes(object: &ChunkedObject, wanted: Wanted) -> Response<Content>
     };
     let headers = response.headers_mut();
     headers.entry(CONTENT_TYPE).or_insert(kind);
-    set(headers, CACHE_STATUS, &there(object, &ranges).await);
+    set(headers, CACHE_STATUS, &cache_status(object, ranges).await);
     response
 }
 
@@ -263,35 +264,6 @@ fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);
     }
-}
-
-/// What the cache has of ranges before they are read, as RFC 9211 tells it.
-async fn there(object: &ChunkedObject, ranges: &[Range<u64>]) -> String {
-    let whole: u64 = ranges.iter().map(|range| range.end - range.start).sum();
-    let missing = missing(object, ranges.to_vec()).await.unwrap_or(whole);
-    if missing == 0 {
-        return "nuthatch; hit".to_owned();
-    }
-    let percent = u128::from(whole - missing.min(whole)) * 100 / u128::from(whole.max(1));
-    let kind = if percent == 0 { "miss" } else { "partial" };
-    format!("nuthatch; fwd={kind}; detail=\"{percent} % kept\"")
-}
-
-/// How many bytes of ranges have to be fetched. `None` if nothing is kept of the object.
-async fn missing(object: &ChunkedObject, ranges: Vec<Range<u64>>) -> Option<u64> {
-    let version = object.version.clone();
-    // Heads of records may have to be read.
-    let looked = tokio::task::spawn_blocking(move || {
-        let blocks = version.blocks(version.engine.tasks.chunks(), version.kept()?)?;
-        let mut missing = 0;
-        for range in ranges.into_iter().filter(|range| !range.is_empty()) {
-            for gap in blocks.missing(range.clone()).ok()? {
-                missing += gap.end.min(range.end) - gap.start.max(range.start);
-            }
-        }
-        Some(missing)
-    });
-    looked.await.ok()?
 }
 
 #[cfg(test)]

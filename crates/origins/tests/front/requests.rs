@@ -33,6 +33,19 @@ fn objects_and_their_heads() {
 }
 
 #[test]
+fn what_an_answer_costs_before_it_is_read_has_a_limit() {
+    let blocks = 1025;
+    let body = noise(blocks * BLOCK as usize, 1);
+    let front = Front::new(body.clone());
+    let mut client = front.client();
+    client.get("/a", &[]).is(200, &body);
+    let looked = 1024 * BLOCK;
+    let told = format!("nuthatch; detail=\"100 % kept of the first {looked} bytes\"");
+    client.get("/a", &[]).is(200, &body).has("cache-status", &told);
+    client.get("/a", &["Range: bytes=4096-"]).has("cache-status", "nuthatch; hit");
+}
+
+#[test]
 fn an_object_without_bytes() {
     let front = Front::new(Vec::new());
     let mut client = front.client();
