@@ -14,7 +14,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// The folder of the cache cannot be opened.
     Cache(Arc<nuthatch_chunks::Error>),
-    /// Threads or clients could not be set up.
+    /// Threads or clients could not be set up, those of a store without settings among them.
     Setup {
         /// What was to be set up.
         what: &'static str,
@@ -88,6 +88,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Nobody makes requests any more.
+    pub(crate) fn closed() -> Self {
+        Self::Setup { what: "requests", reason: "the cache is closed".into() }
+    }
+
     /// A name for the kind of error, that stays.
     #[must_use]
     pub fn code(&self) -> &'static str {

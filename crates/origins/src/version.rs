@@ -2,6 +2,7 @@
 
 use crate::counts::{Count, Tally};
 use crate::engine::{Asked, Engine, lock};
+use crate::error::Error;
 use crate::opening::Answer;
 use crate::origin::{Head, Opened, Origin};
 use bytes::Bytes;
@@ -102,9 +103,11 @@ impl Version {
         &self.tally
     }
 
-    /// It is another one by now.
-    pub(crate) fn is_gone(&self) {
-        self.engine.forget_head(&self.asked);
+    /// A request failed: what the origin said is not believed any more if it is another one by now.
+    pub(crate) fn failed(&self, error: &Error) {
+        if matches!(error, Error::Changed { .. }) {
+            self.engine.forget_head(&self.asked);
+        }
     }
 
     /// A block was fetched before anybody wanted it.

@@ -3,6 +3,7 @@
 use super::body::{Content, boundary, content_range};
 use super::conditions::{Verdict, Version};
 use super::figures::Open;
+use super::kept::cache_status;
 use super::ranges::{Wanted, wanted};
 use super::server::Shared;
 use crate::error::Error;
@@ -15,7 +16,7 @@ use http::{Method, Request, Response, StatusCode};
 use std::fmt::Display;
 use std::future::Future;
 use std::ops::Range;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::time::timeout;
 use tracing::{debug, warn};
 
@@ -62,21 +63,43 @@ async fn whole_answer<B>(
     }
     let address = shared.prefix.join(uri.path(), uri.query());
     let address = address.map_err(|problem| Refusal(StatusCode::BAD_REQUEST, problem))?;
-    // An object that changed between the question what it is and its first bytes is asked for
-    // once more.
-    for last in [false, true] {
-        let object = soon(shared, shared.cache.object(&address)).await?;
-        let mut response = of_object(&object, method, request.headers()).await;
-        if method == Method::HEAD {
-            return Ok(response);
-        }
-        match soon(shared, async { Ok(response.body_mut().begin().await) }).await? {
-            Ok(()) => return Ok(response),
-            Err(Error::Changed { .. }) if !last => {}
-            Err(error) => return Err(refusal(shared, &error)),
-        }
+    let headers = request.headers();
+    let attempt = || attempt(shared, &address, method, headers);
+    if let Some(answered) = in_time(shared.origin_within, attempt).await {
+        return answered.map_err(|error| refusal(shared, &error));
     }
-    Err(Refusal(StatusCode::BAD_GATEWAY, "the object changes all the time"))
+    shared.warn(&LATE);
+    Err(Refusal(StatusCode::GATEWAY_TIMEOUT, LATE))
+}
+
+/// Asks what an object is, and waits for the first bytes of the answer.
+async fn attempt(
+    shared: &Shared,
+    address: &str,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<Response<Content>, Error> {
+    let object = shared.cache.object(address).await?;
+    let mut response = of_object(&object, method, headers).await;
+    if method != Method::HEAD {
+        response.body_mut().begin().await?;
+    }
+    Ok(response)
+}
+
+/// Attempts something, and once more if the object changed between the question what it is and its
+/// first bytes. `None` if all of that takes longer than it may.
+async fn in_time<T, F: Future<Output = Result<T, Error>>>(
+    limit: Duration,
+    attempt: impl Fn() -> F,
+) -> Option<Result<T, Error>> {
+    let attempts = async {
+        match attempt().await {
+            Err(Error::Changed { .. }) => attempt().await,
+            answered => answered,
+        }
+    };
+    timeout(limit, attempts).await.ok()
 }
 
 /// Whether a request may be answered at all.
@@ -88,18 +111,6 @@ fn admit(shared: &Shared, headers: &HeaderMap) -> Result<(), Refusal> {
         return Ok(());
     }
     Err(Refusal(StatusCode::UNAUTHORIZED, "expected the header Authorization: Bearer TOKEN"))
-}
-
-/// Waits for the origin, but no longer than the options say.
-async fn soon<T>(
-    shared: &Shared,
-    work: impl Future<Output = Result<T, Error>>,
-) -> Result<T, Refusal> {
-    if let Ok(done) = timeout(shared.origin_within, work).await {
-        return done.map_err(|error| refusal(shared, &error));
-    }
-    shared.warn(&LATE);
-    Err(Refusal(StatusCode::GATEWAY_TIMEOUT, LATE))
 }
 
 /// What is told to clients of an error. More is in the log: it may be nobody else's business what
@@ -121,6 +132,9 @@ fn refusal(shared: &Shared, error: &Error) -> Refusal {
             (StatusCode::BAD_GATEWAY, "the origin cannot be read")
         }
         Error::Changed { .. } => (StatusCode::BAD_GATEWAY, "the object is being changed"),
+        Error::Setup { .. } => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "the cache is not set up as it ought to be")
+        }
         _ => (StatusCode::INTERNAL_SERVER_ERROR, "the cache cannot be used"),
     };
     shared.warn(error);
@@ -210,7 +224,7 @@ async fn with_bytes(object: &ChunkedObject, wanted: Wanted) -> Response<Content>
     };
     let headers = response.headers_mut();
     headers.entry(CONTENT_TYPE).or_insert(kind);
-    set(headers, CACHE_STATUS, &there(object, &ranges).await);
+    set(headers, CACHE_STATUS, &cache_status(object, ranges).await);
     response
 }
 
@@ -252,31 +266,26 @@ fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     }
 }
 
-/// What the cache has of ranges before they are read, as RFC 9211 tells it.
-async fn there(object: &ChunkedObject, ranges: &[Range<u64>]) -> String {
-    let whole: u64 = ranges.iter().map(|range| range.end - range.start).sum();
-    let missing = missing(object, ranges.to_vec()).await.unwrap_or(whole);
-    if missing == 0 {
-        return "nuthatch; hit".to_owned();
-    }
-    let percent = u128::from(whole - missing.min(whole)) * 100 / u128::from(whole.max(1));
-    let kind = if percent == 0 { "miss" } else { "partial" };
-    format!("nuthatch; fwd={kind}; detail=\"{percent} % kept\"")
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::pending;
 
-/// How many bytes of ranges have to be fetched. `None` if nothing is kept of the object.
-async fn missing(object: &ChunkedObject, ranges: Vec<Range<u64>>) -> Option<u64> {
-    let version = object.version.clone();
-    // Heads of records may have to be read.
-    let looked = tokio::task::spawn_blocking(move || {
-        let blocks = version.blocks(version.engine.tasks.chunks(), version.kept()?)?;
-        let mut missing = 0;
-        for range in ranges.into_iter().filter(|range| !range.is_empty()) {
-            for gap in blocks.missing(range.clone()).ok()? {
-                missing += gap.end.min(range.end) - gap.start.max(range.start);
-            }
-        }
-        Some(missing)
-    });
-    looked.await.ok()?
+    /// What comes of attempts that take so long, and find the object changed each time.
+    async fn after(each: Duration) -> Option<Result<(), Error>> {
+        let attempt = || async {
+            // The clock goes on as soon as nothing else does.
+            let _ = timeout(each, pending::<()>()).await;
+            let (was, is) = ("one".to_owned(), "two".to_owned());
+            Err(Error::Changed { address: "a".to_owned(), was, is })
+        };
+        in_time(Duration::from_mins(1), attempt).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_second_attempt_has_no_time_of_its_own() {
+        let twice = after(Duration::from_secs(29)).await;
+        assert!(matches!(twice, Some(Err(Error::Changed { .. }))), "{twice:?}");
+        assert!(after(Duration::from_secs(31)).await.is_none());
+    }
 }

@@ -10,6 +10,7 @@ mod body;
 mod conditions;
 mod connections;
 mod figures;
+mod kept;
 mod options;
 mod patient;
 mod prefix;

@@ -79,10 +79,10 @@ fn validator(stamp: &Stamp, modified: Option<SystemTime>, date: SystemTime) -> O
         let age = date.duration_since(modified?).ok()?;
         stamp.modified.as_ref().filter(|_| age >= SETTLED)
     };
-    match &stamp.etag {
-        Some(tag) if !is_weak(tag) => Some(tag.clone()),
-        Some(tag) => Some(format!("{tag} {}", settled()?)),
-        None => settled().cloned(),
+    match (stamp.strong_tag(), &stamp.etag) {
+        (Some(tag), _) => Some(tag.to_owned()),
+        (None, Some(weak)) => Some(format!("{weak} {}", settled()?)),
+        (None, None) => settled().cloned(),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::attempts::Fault;
 use crate::clock::now;
 use crate::error::Error;
 use bytes::Bytes;
-use std::fs::{File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -36,19 +36,23 @@ impl FileOrigin {
     async fn open(&self) -> Result<(File, Metadata), Fault> {
         let path = self.path.clone();
         let opened = blocking(move || {
+            // Opening a pipe waits for who writes to it, and opening a device may do anything.
+            if !fs::metadata(&path)?.is_file() {
+                return Ok(None);
+            }
             let file = File::open(path)?;
             let metadata = file.metadata()?;
-            Ok((file, metadata))
+            Ok(Some((file, metadata)))
         });
-        opened.await.map_err(|error| fault(&self.address, &error))
+        let opened = opened.await.map_err(|error| fault(&self.address, &error))?;
+        opened.ok_or_else(|| {
+            let (address, expected) = (self.address.clone(), "a regular file");
+            Error::Address { address, expected }.into()
+        })
     }
 
     pub(super) async fn head(&self) -> Result<Head, Fault> {
         let (file, mut metadata) = self.open().await?;
-        if !metadata.is_file() {
-            let address = self.address.clone();
-            return Err(Error::Address { address, expected: "a file" }.into());
-        }
         let file = Arc::new(file);
         // One wait is enough for a file that is not being written all the time.
         let mut settled = unsettled_for(&metadata).is_zero();

@@ -50,7 +50,7 @@ pub(super) fn client(settings: &Settings) -> Result<Client> {
         .no_deflate()
         .connect_timeout(settings.connect_within)
         .build()
-        .map_err(|error| Error::Setup { what: "the HTTP client", reason: innermost(&error) })
+        .map_err(|error| Error::Setup { what: "the HTTP client", reason: reason(error) })
 }
 
 impl HttpOrigin {
@@ -80,10 +80,10 @@ impl HttpOrigin {
         headers.insert(RANGE, HeaderValue::from_static("bytes=0-0"));
         let response = self.send(&headers).await?;
         let head = answer::head(response.headers());
-        self.check_encoding(&response)?;
         let range = answer::content_range(response.headers());
         match (response.status(), range) {
             (StatusCode::PARTIAL_CONTENT, Some(ContentRange { range: Some(range), len })) => {
+                self.check_encoding(&response)?;
                 if range.start != 0 {
                     return Err(self.odd("the first byte", format!("{range:?}")).into());
                 }
@@ -111,10 +111,11 @@ impl HttpOrigin {
 
     /// A head with all of the body.
     fn whole(&self, response: Response) -> Result<(Head, Option<Body>), Fault> {
-        self.check_encoding(&response)?;
+        // Pages that tell of errors are encoded as it pleases the server.
         if response.status() != StatusCode::OK {
             return Err(refused(response.status(), response.headers(), &self.address));
         }
+        self.check_encoding(&response)?;
         let head = answer::head(response.headers());
         let len = answer::content_length(response.headers());
         let body = len.is_none().then(|| Body::Http(HttpBody(response)));
@@ -125,10 +126,10 @@ impl HttpOrigin {
         let mut headers = HeaderMap::new();
         let last = range.end - 1;
         insert(&mut headers, RANGE, &format!("bytes={}-{last}", range.start));
-        match (&opened.stamp.etag, &opened.stamp.modified) {
-            (Some(tag), _) if !answer::is_weak(tag) => insert(&mut headers, IF_MATCH, tag),
+        match (opened.stamp.strong_tag(), &opened.stamp.modified) {
+            (Some(tag), _) => insert(&mut headers, IF_MATCH, tag),
             (None, Some(time)) => insert(&mut headers, IF_UNMODIFIED_SINCE, time),
-            _ => {}
+            (None, None) => {}
         }
         let response = self.send(&headers).await?;
         let (status, stamp) = (response.status(), answer::stamp(response.headers()));
@@ -175,7 +176,7 @@ impl HttpOrigin {
                     request = request.basic_auth(user, password.as_ref());
                 }
             }
-            let response = request.send().await.map_err(|error| self.broken(&error))?;
+            let response = request.send().await.map_err(|error| self.broken(error))?;
             if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
                 return Ok(response);
             }
@@ -205,9 +206,9 @@ impl HttpOrigin {
         Error::Answer { address: self.address.clone(), expected, found }
     }
 
-    fn broken(&self, error: &reqwest::Error) -> Fault {
-        if refuses_certificate(error) {
-            let (address, reason) = (self.address.clone(), innermost(error));
+    fn broken(&self, error: reqwest::Error) -> Fault {
+        if refuses_certificate(&error) {
+            let (address, reason) = (self.address.clone(), reason(error));
             return Error::Unreachable { address, reason, attempts: 1 }.into();
         }
         broken(error)
@@ -227,7 +228,7 @@ fn same_host(one: &Url, other: &Url) -> bool {
         && one.port_or_known_default() == other.port_or_known_default()
 }
 
-fn broken(error: &reqwest::Error) -> Fault {
+fn broken(error: reqwest::Error) -> Fault {
     let what = if error.is_connect() {
         "cannot connect"
     } else if error.is_timeout() {
@@ -235,10 +236,15 @@ fn broken(error: &reqwest::Error) -> Fault {
     } else {
         "broke off"
     };
-    Fault::broken(format!("{what}: {}", innermost(error)))
+    Fault::broken(format!("{what}: {}", reason(error)))
 }
 
-/// The reason that lies deepest: it has no address.
+/// Why a request failed, without the address that the client adds, secrets and all.
+fn reason(error: reqwest::Error) -> String {
+    innermost(&error.without_url())
+}
+
+/// The reason that lies deepest: what lies above says where it happened.
 pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut error = error;
     while let Some(source) = error.source() {
@@ -267,6 +273,6 @@ pub(crate) struct HttpBody(Response);
 
 impl HttpBody {
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
-        self.0.chunk().await.map_err(|error| broken(&error))
+        self.0.chunk().await.map_err(broken)
     }
 }

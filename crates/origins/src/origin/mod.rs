@@ -43,20 +43,28 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// Whether an answer with this stamp is of the version with the other one. A part that was
-    /// there when the object was opened has to be there.
+    /// Whether an answer with this stamp is of the version with the other one. A strong tag alone
+    /// tells; a weak one may stay as it is when bytes change, so it takes the time as well.
     pub(crate) fn fits(&self, opened: &Self) -> bool {
-        if opened.etag.is_some() {
-            self.etag == opened.etag
-        } else {
-            self.modified == opened.modified
+        match opened.strong_tag() {
+            Some(tag) => self.etag.as_deref() == Some(tag),
+            None => self == opened,
         }
+    }
+
+    /// The tag, if no two versions have it.
+    fn strong_tag(&self) -> Option<&str> {
+        self.etag.as_deref().filter(|tag| !answer::is_weak(tag))
     }
 
     /// For errors.
     pub(crate) fn describe(&self) -> String {
-        let stamp = self.etag.as_ref().or(self.modified.as_ref());
-        stamp.cloned().unwrap_or_else(|| "a version without any validator".into())
+        match (self.strong_tag(), &self.etag, &self.modified) {
+            (Some(tag), ..) => tag.to_owned(),
+            (None, Some(weak), Some(time)) => format!("{weak} of {time}"),
+            (None, Some(only), None) | (None, None, Some(only)) => only.clone(),
+            (None, None, None) => "a version without any validator".into(),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use super::listening::{Heard, Listening};
 use super::{Body, Head, Opened, Ranged, Stamp};
 use crate::address::{StoreKind, StorePlace};
 use crate::attempts::Fault;
+use crate::engine::lock;
 use crate::error::{Error, Result};
 use crate::settings::Settings;
 use bytes::Bytes;
@@ -23,7 +24,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::ops::Range;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// The stores that were asked for, by scheme and bucket: each keeps its credentials until they
@@ -65,7 +66,7 @@ impl Stores {
         // The library trims names: another one would be read.
         let path = Path::parse(&place.name).ok().filter(|path| path.as_ref() == place.name);
         let path = path.ok_or_else(|| odd("a name without empty parts, `.` and `..`"))?;
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = lock(&self.open);
         let known = if let Some(known) = open.get(&place.bucket) {
             known.clone()
         } else {
@@ -116,8 +117,8 @@ impl Stores {
             }
         };
         // What is wrong may be a credential, and the text of the error has it.
-        let expected = "a store that the environment has settings for";
-        let store = built.map_err(|_| Error::Address { address: bucket.to_owned(), expected })?;
+        let reason = || format!("{bucket}: the environment lacks settings for it, or has odd ones");
+        let store = built.map_err(|_| Error::Setup { what: "a store", reason: reason() })?;
         Ok(Known { store, prefix: located(place) })
     }
 }
@@ -169,7 +170,7 @@ impl StoreOrigin {
         let content_type = answer.attributes.get(&Attribute::ContentType);
         Ok(Head {
             len: Some(answer.meta.size),
-            validator: stamp.etag.clone().or(version),
+            validator: stamp.strong_tag().map(str::to_owned).or(version),
             stamp,
             modified: Some(answer.meta.last_modified.into()),
             content_type: content_type.map(|value| value.as_ref().to_owned()),
@@ -180,7 +181,7 @@ impl StoreOrigin {
     pub(super) async fn get(&self, range: Range<u64>, opened: &Opened) -> Result<Ranged, Fault> {
         let heard = Heard::default();
         let options = GetOptions {
-            if_match: opened.stamp.etag.clone(),
+            if_match: opened.stamp.strong_tag().map(str::to_owned),
             range: Some(range.clone().into()),
             extensions: with(&heard),
             ..GetOptions::default()

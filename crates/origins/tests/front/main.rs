@@ -50,11 +50,17 @@ impl Front {
     }
 
     fn with(body: Vec<u8>, settings: Settings, options: &Options) -> Self {
+        let origin = Origin::new(body);
+        let address = origin.url("/data/");
+        Self::before(origin, &address, settings, options)
+    }
+
+    /// A cache in front of an address, which may be another one than the origin's.
+    fn before(origin: Origin, address: &str, settings: Settings, options: &Options) -> Self {
         let folder = TempDir::new().expect("a folder");
         let limit = FolderOptions::new().limit(256 << 20).least_free(0);
         let cache = ObjectCache::open(folder.path(), &limit, settings).expect("a cache");
-        let origin = Origin::new(body);
-        let prefix = Prefix::parse(&origin.url("/data/")).expect("an address");
+        let prefix = Prefix::parse(address).expect("an address");
         let server = Server::start(cache, prefix, options).expect("a server");
         Self { origin, server, _folder: folder }
     }

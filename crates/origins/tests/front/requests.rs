@@ -2,7 +2,7 @@
 
 use crate::client::Answer;
 use crate::origin::noise;
-use crate::{BLOCK, Front, options, quick};
+use crate::{BLOCK, Front, Origin, options, quick};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +30,19 @@ fn objects_and_their_heads() {
     front.wait_until("nuthatch_chunks_requests_open", 0);
     assert_eq!(front.told("nuthatch_chunks_answers_total{status=\"200\"}"), 4);
     assert_eq!(front.told("nuthatch_chunks_answers_cut_off_total"), 0);
+}
+
+#[test]
+fn what_an_answer_costs_before_it_is_read_has_a_limit() {
+    let blocks = 1025;
+    let body = noise(blocks * BLOCK as usize, 1);
+    let front = Front::new(body.clone());
+    let mut client = front.client();
+    client.get("/a", &[]).is(200, &body);
+    let looked = 1024 * BLOCK;
+    let told = format!("nuthatch; detail=\"100 % kept of the first {looked} bytes\"");
+    client.get("/a", &[]).is(200, &body).has("cache-status", &told);
+    client.get("/a", &["Range: bytes=4096-"]).has("cache-status", "nuthatch; hit");
 }
 
 #[test]
@@ -160,6 +173,14 @@ fn what_goes_wrong_at_the_origin_has_a_status() {
     let front = Front::with(noise(LEN, 6), quick(), &impatient);
     front.origin.behave(|manners| manners.silent = true);
     assert_eq!(front.client().get("/a", &[]).status, 504);
+}
+
+#[test]
+fn a_store_without_settings_is_no_fault_of_the_client() {
+    // No account is named, neither here nor in the environment.
+    let front = Front::before(Origin::new(Vec::new()), "az://bucket/", quick(), &options());
+    assert_eq!(front.client().get("/a", &[]).status, 500);
+    assert_eq!(front.client().get("/a//b", &[]).status, 400);
 }
 
 #[test]

@@ -37,6 +37,34 @@ async fn versions_never_mix() {
 }
 
 #[tokio::test]
+async fn versions_under_one_weak_tag_never_mix() {
+    let (then, later) = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:38 GMT");
+    for ignores_conditions in [false, true] {
+        let server = Server::new(noise(4 * BLOCK as usize, 1));
+        server.behave(|manners| {
+            manners.ignores_conditions = ignores_conditions;
+            manners.etag = Some("W/\"one\"".into());
+            manners.modified = Some(then.into());
+        });
+        let place = Place::new(quick());
+        let object = place.cache.object(&server.url("/a")).await.expect("an object");
+        object.bytes(0..BLOCK).await.expect("bytes of the first version");
+        server.behave(|manners| {
+            manners.body = Arc::new(noise(4 * BLOCK as usize, 2));
+            manners.modified = Some(later.into());
+        });
+        let error = object.bytes(0..2 * BLOCK).await.expect_err("a part of each");
+        let Error::Changed { was, is, .. } = &error else { panic!("{error}") };
+        assert_eq!(was, &format!("W/\"one\" of {then}"));
+        assert_eq!(is, &format!("W/\"one\" of {later}"));
+        let asked = server.asked();
+        let last = &asked.last().expect("a request").headers;
+        assert_eq!(last["if-unmodified-since"], then);
+        assert!(!last.contains_key("if-match"), "no weak tag ever matches there");
+    }
+}
+
+#[tokio::test]
 async fn an_answer_that_breaks_off_is_not_continued_with_another_version() {
     let (old, new) = (noise(2 * BLOCK as usize, 1), noise(2 * BLOCK as usize, 2));
     let server = Server::new(old);
@@ -91,17 +119,26 @@ async fn what_is_in_the_cache_is_read_whatever_the_origin_has() {
 
 #[tokio::test]
 async fn a_believed_version_is_forgotten_when_it_is_gone() {
+    forgets_what_is_gone("\"one\"", "\"two\"").await;
+}
+
+#[tokio::test]
+async fn a_believed_version_that_is_not_kept_is_forgotten_when_it_is_gone() {
+    forgets_what_is_gone("W/\"one\"", "W/\"two\"").await;
+}
+
+/// An object that is believed to have one tag, and has another.
+async fn forgets_what_is_gone(one: &str, two: &str) {
     let new = noise(4 * BLOCK as usize, 2);
     let server = Server::new(noise(4 * BLOCK as usize, 1));
+    server.behave(|manners| manners.etag = Some(one.into()));
     let place = Place::new(quick().believe(std::time::Duration::from_hours(1)));
     let url = server.url("/a");
     place.cache.object(&url).await.expect("an object");
     let now = new.clone();
-    server.behave(|manners| {
-        (manners.body, manners.etag) = (Arc::new(now), Some("\"two\"".into()));
-    });
+    server.behave(|manners| (manners.body, manners.etag) = (Arc::new(now), Some(two.into())));
     let object = place.cache.object(&url).await.expect("an object");
-    assert_eq!(object.validator(), Some("\"one\""));
+    assert_eq!(object.etag(), Some(one), "believed");
     assert!(matches!(object.bytes(0..10).await, Err(Error::Changed { .. })));
     let object = place.cache.object(&url).await.expect("an object");
     assert_eq!(object.bytes(0..10).await.expect("bytes"), new[..10]);

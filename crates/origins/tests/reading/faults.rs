@@ -83,6 +83,24 @@ async fn what_stays_wrong_is_asked_for_once() {
 }
 
 #[tokio::test]
+async fn an_encoded_page_of_an_error_does_not_hide_the_status() {
+    let server = Server::new(noise(4 * BLOCK as usize, 4));
+    let place = Place::new(quick());
+    let object = place.cache.object(&server.url("/a")).await.expect("an object");
+    for (statuses, code) in [(vec![404], "not-found"), (vec![503; 4], "status")] {
+        let mut all = [&statuses[..], &statuses[..]].concat();
+        server.behave(|manners| {
+            manners.statuses = std::mem::take(&mut all).into();
+            manners.encoding = Some("gzip".into());
+        });
+        let error = place.cache.object(&server.url("/b")).await.expect_err("no object");
+        assert_eq!(error.code(), code, "{error}");
+        let error = object.bytes(0..10).await.expect_err("no bytes");
+        assert_eq!(error.code(), code, "{error}");
+    }
+}
+
+#[tokio::test]
 async fn an_origin_that_wants_to_be_left_alone_is() {
     let server = Server::new(noise(BLOCK as usize, 5));
     let place = Place::new(quick());

@@ -45,8 +45,27 @@ async fn a_file_that_is_written_is_another_version() {
     fs::remove_file(&path).expect("no file");
     let error = place.cache.object(name).await.expect_err("nothing");
     assert!(matches!(error, Error::NotFound { .. }), "{error}");
-    let error = place.cache.object(folder.path().to_str().expect("a name")).await;
-    assert!(matches!(error, Err(Error::Address { .. })));
+}
+
+#[tokio::test]
+async fn a_pipe_or_a_folder_is_refused_without_waiting_for_it() {
+    let folder = TempDir::new().expect("a folder");
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+    assert!(made.success());
+    let place = Place::new(quick());
+    for path in [pipe.as_path(), folder.path()] {
+        let name = path.to_str().expect("a name");
+        let error = place.cache.object(name).await.expect_err("no file");
+        assert!(matches!(error, Error::Address { .. }), "{error}");
+        assert!(error.to_string().contains("expected a regular file, found file:///"), "{error}");
+    }
+    // What was a file when it was opened may be a pipe later.
+    let path = folder.path().join("file");
+    fs::write(&path, noise(BLOCK as usize, 1)).expect("a file");
+    let object = place.cache.object(path.to_str().expect("a name")).await.expect("an object");
+    fs::rename(&pipe, &path).expect("a pipe in its place");
+    assert!(object.bytes(0..BLOCK).await.is_err());
 }
 
 #[tokio::test]

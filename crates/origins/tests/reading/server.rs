@@ -15,6 +15,8 @@ pub(crate) struct Manners {
     pub(crate) body: Arc<Vec<u8>>,
     pub(crate) etag: Option<String>,
     pub(crate) modified: Option<String>,
+    /// The version, as S3 names it.
+    pub(crate) version: Option<String>,
     /// The answer's `Date`; the origin has no clock of its own.
     pub(crate) date: Option<String>,
     /// Statuses of the next answers, in place of what was asked for.
@@ -211,6 +213,7 @@ fn answer(mut stream: &TcpStream, asked: &Asked, manners: &Manners) -> io::Resul
         }
     };
     add("Date", &manners.date);
+    add("Content-Encoding", &manners.encoding);
     let shown = |(name, value): &(String, String)| asked.headers.get(name) == Some(value);
     let refused = manners.wants.as_ref().is_some_and(|wanted| !shown(wanted));
     let status = manners.statuses.front().copied().filter(|status| *status != 200);
@@ -230,7 +233,7 @@ fn answer(mut stream: &TcpStream, asked: &Asked, manners: &Manners) -> io::Resul
     }
     add("ETag", &manners.etag);
     add("Last-Modified", &manners.modified);
-    add("Content-Encoding", &manners.encoding);
+    add("X-Amz-Version-Id", &manners.version);
     let same = |name, current: &Option<String>| {
         asked.headers.get(name).is_none_or(|wanted| Some(wanted) == current.as_ref())
     };

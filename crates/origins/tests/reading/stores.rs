@@ -86,6 +86,26 @@ fn objects_of_stores_are_read() {
 }
 
 #[test]
+fn a_store_with_weak_tags_is_read_and_not_asked_to_match_them() {
+    let server = store(&noise(BLOCK as usize, 4));
+    server.behave(|manners| {
+        manners.etag = Some("W/\"one\"".into());
+        manners.version = Some("7".into());
+    });
+    let text = output(&server, "s3://bucket/key", S3);
+    assert!(text.contains("read 4096"), "{text}");
+    assert!(!server.asked()[1].headers.contains_key("if-match"));
+}
+
+#[test]
+fn a_store_without_settings_is_no_wrong_address() {
+    let server = store(&[]);
+    let text = output(&server, "az://bucket/key", &[("AZURE_ENDPOINT", "ORIGIN")]);
+    assert!(text.contains("failed setup cannot set up a store: az://bucket: "), "{text}");
+    assert!(server.asked().is_empty());
+}
+
+#[test]
 fn faults_of_stores_are_told_apart() {
     let body = noise(2 * BLOCK as usize, 2);
     let cases: [(&[u16], &str); 6] = [

@@ -27,8 +27,8 @@ Paths of requests are appended to the origin's address, and lead nowhere else: t
 with encoded slashes or with empty names are refused. GET and HEAD are answered, with Range (up to
 32 ranges; several are multipart/byteranges), If-Match, If-None-Match, If-Modified-Since,
 If-Unmodified-Since and If-Range. The header Cache-Status tells what of an answer was kept: hit,
-fwd=miss, or fwd=partial with the share. A signature in the query goes to the origin and into
-nothing that is kept.
+fwd=miss, or fwd=partial with the share; of a long one it tells the share of its beginning alone.
+A signature in the query goes to the origin and into nothing that is kept.
 
 The origin is asked for its version of an object at each request, unless --believe says for how long
 its last answer holds. Answers are read as their clients take them.
@@ -164,11 +164,15 @@ impl Serve {
     }
 
     fn prefix(&self) -> Result<Prefix, Failure> {
-        let named = self.origin.clone().or_else(|| std::env::var(ORIGIN).ok());
-        let named = named.ok_or_else(|| {
-            Failure::Usage(format!("expected --origin or {ORIGIN}, found neither"))
-        })?;
-        Prefix::parse(&named).map_err(|problem| Failure::Usage(format!("--origin: {problem}")))
+        let (name, address) = match (&self.origin, std::env::var(ORIGIN)) {
+            (Some(address), _) => ("--origin", address.clone()),
+            (None, Ok(address)) => (ORIGIN, address),
+            (None, Err(_)) => {
+                let problem = format!("expected --origin or {ORIGIN}, found neither");
+                return Err(Failure::Usage(problem));
+            }
+        };
+        Prefix::parse(&address).map_err(|problem| Failure::Usage(format!("{name}: {problem}")))
     }
 
     fn options(&self) -> Result<Options, Failure> {
