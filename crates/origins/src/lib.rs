@@ -45,6 +45,7 @@ mod error;
 mod fetch;
 #[cfg(feature = "serve")]
 pub mod front;
+mod netrc;
 mod object;
 mod opening;
 mod origin;

@@ -1,5 +1,7 @@
 //! How objects are read through a cache.
 
+use crate::netrc::Source;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How objects are read through a cache. [`Settings::new`] has what suits most.
@@ -18,6 +20,7 @@ pub struct Settings {
     pub(crate) believe: Duration,
     pub(crate) unmeasured_most: u64,
     pub(crate) threads: usize,
+    pub(crate) netrc: Source,
 }
 
 impl Settings {
@@ -38,6 +41,7 @@ impl Settings {
             believe: Duration::ZERO,
             unmeasured_most: 64 << 20,
             threads: 4,
+            netrc: Source::Usual,
         }
     }
 
@@ -128,6 +132,16 @@ impl Settings {
     #[must_use]
     pub fn threads(mut self, count: usize) -> Self {
         self.threads = count.max(1);
+        self
+    }
+
+    /// Where the users and passwords of hosts are that speak HTTP: the path of a file, or `None` for
+    /// nowhere. By default the file that the variable `NETRC` names, or `.netrc` in the home of the
+    /// user, if there is one. They are shown by TLS, or to this machine itself, unless an address or
+    /// an [`Access`](crate::Access) has others. The file is read once.
+    #[must_use]
+    pub fn netrc(mut self, path: Option<PathBuf>) -> Self {
+        self.netrc = path.map_or(Source::Nowhere, Source::File);
         self
     }
 }

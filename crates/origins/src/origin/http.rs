@@ -10,23 +10,25 @@ use crate::access::Access;
 use crate::address::HttpPlace;
 use crate::attempts::Fault;
 use crate::error::{Error, Result};
+use crate::netrc::Netrc;
 use crate::settings::Settings;
 use bytes::Bytes;
 use reqwest::header::{
-    ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue, IF_MATCH, IF_UNMODIFIED_SINCE, LOCATION,
-    RANGE,
+    ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, IF_MATCH,
+    IF_UNMODIFIED_SINCE, LOCATION, RANGE,
 };
 use reqwest::{Client, Response, StatusCode, redirect};
 use std::fmt;
 use std::ops::Range;
-use url::Url;
+use std::sync::Arc;
+use url::{Host, Url};
 
 /// How often a request is sent elsewhere before that counts as going in circles.
 const REDIRECTS_MOST: usize = 10;
 
 /// An object of a server that speaks HTTP.
 pub(crate) struct HttpOrigin {
-    client: Client,
+    http: Arc<Http>,
     place: HttpPlace,
     headers: HeaderMap,
     /// Without secrets.
@@ -39,8 +41,20 @@ impl fmt::Debug for HttpOrigin {
     }
 }
 
-/// The client of all objects. Bodies come as they are, and redirects are answers like others.
-pub(super) fn client(settings: &Settings) -> Result<Client> {
+/// What all objects share.
+pub(super) struct Http {
+    /// Bodies come as they are, and redirects are answers like others.
+    client: Client,
+    netrc: Netrc,
+}
+
+impl Http {
+    pub(super) fn new(settings: &Settings) -> Result<Self> {
+        Ok(Self { client: client(settings)?, netrc: Netrc::load(&settings.netrc)? })
+    }
+}
+
+fn client(settings: &Settings) -> Result<Client> {
     Client::builder()
         .user_agent(concat!("nuthatch/", env!("CARGO_PKG_VERSION")))
         .redirect(redirect::Policy::none())
@@ -55,8 +69,8 @@ pub(super) fn client(settings: &Settings) -> Result<Client> {
 
 impl HttpOrigin {
     pub(super) fn new(
-        client: Client,
-        place: HttpPlace,
+        http: Arc<Http>,
+        mut place: HttpPlace,
         access: &Access,
         address: &str,
     ) -> Result<Self> {
@@ -70,7 +84,11 @@ impl HttpOrigin {
             value.set_sensitive(true);
             headers.append(key, value);
         }
-        Ok(Self { client, place, headers, address: address.to_owned() })
+        let host = place.url.host_str().filter(|_| is_private(&place.url));
+        if place.user.is_none() && !headers.contains_key(AUTHORIZATION) {
+            place.user = host.and_then(|host| http.netrc.of(host));
+        }
+        Ok(Self { http, place, headers, address: address.to_owned() })
     }
 
     /// Asks for the first byte, which tells as much as `HEAD` does and is allowed where an address
@@ -168,7 +186,7 @@ impl HttpOrigin {
     async fn send(&self, headers: &HeaderMap) -> Result<Response, Fault> {
         let mut url = self.place.url.clone();
         for _ in 0..=REDIRECTS_MOST {
-            let mut request = self.client.get(url.clone()).headers(headers.clone());
+            let mut request = self.http.client.get(url.clone()).headers(headers.clone());
             request = request.header(ACCEPT_ENCODING, "identity");
             if same_host(&url, &self.place.url) {
                 request = request.headers(self.headers.clone());
@@ -220,6 +238,17 @@ fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);
     }
+}
+
+/// Whether nobody else hears what is sent there.
+fn is_private(url: &Url) -> bool {
+    let here = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    here || url.scheme() == "https"
 }
 
 fn same_host(one: &Url, other: &Url) -> bool {

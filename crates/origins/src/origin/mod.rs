@@ -12,8 +12,9 @@ use crate::attempts::Fault;
 use crate::error::{Error, Result};
 use crate::settings::Settings;
 use bytes::Bytes;
+use http::Http;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 pub(crate) use file::FileOrigin;
@@ -126,8 +127,8 @@ pub(crate) struct Ranged {
 
 /// The clients that all objects of a cache share.
 pub(crate) struct Clients {
-    /// Made when it is first needed: that reads the certificates of the machine.
-    http: OnceLock<reqwest::Client>,
+    /// Made when it is first needed: that reads files, such as the certificates of the machine.
+    http: OnceLock<Arc<Http>>,
     stores: Stores,
     settings: Settings,
 }
@@ -155,12 +156,12 @@ impl Clients {
         }
     }
 
-    fn http(&self) -> Result<reqwest::Client> {
-        if let Some(client) = self.http.get() {
-            return Ok(client.clone());
+    fn http(&self) -> Result<&Arc<Http>> {
+        if let Some(http) = self.http.get() {
+            return Ok(http);
         }
-        let client = http::client(&self.settings)?;
-        Ok(self.http.get_or_init(|| client).clone())
+        let http = Arc::new(Http::new(&self.settings)?);
+        Ok(self.http.get_or_init(|| http))
     }
 
     /// The origin of an address, and the address in the form that keys have. May read files, of
@@ -169,7 +170,7 @@ impl Clients {
         let Address { place, plain } = address;
         Ok(match place {
             Place::Http(place) => {
-                let origin = HttpOrigin::new(self.http()?, place, access, &plain)?;
+                let origin = HttpOrigin::new(self.http()?.clone(), place, access, &plain)?;
                 (Origin::Http(origin), plain)
             }
             Place::Store(place) => {

@@ -75,3 +75,38 @@ async fn what_one_host_is_shown_another_is_not() {
     assert!(!asked.headers.contains_key("authorization") && !asked.headers.contains_key("x-extra"));
     assert!(server.asked()[0].headers.contains_key("x-extra"));
 }
+
+#[tokio::test]
+async fn a_user_and_a_password_come_from_the_file_that_has_them_for_the_host() {
+    let server = Server::new(noise(BLOCK as usize, 3));
+    let basic = "Basic dXNlcjpwYTU1d29yZA==".to_owned();
+    server.behave(|manners| manners.wants = Some(("authorization".into(), basic)));
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("netrc");
+    let url = server.url("/a");
+    let open = async |text: &str, access: &Access| {
+        fs::write(&file, text).expect("a file");
+        let place = Place::new(quick().netrc(Some(file.clone())));
+        let opened = place.cache.object_as(&url, access).await;
+        assert_clean("debug", &format!("{:?} {opened:?}", place.cache));
+        opened.map(drop).map_err(|error| (error.code(), error.to_string()))
+    };
+    let none = Access::new();
+    let good = "machine other.org login user password t0ken\n\
+                machine 127.0.0.1 login user password pa55word\n";
+    assert_eq!(open(good, &none).await, Ok(()));
+    let denied = open("machine other.org login user password pa55word", &none).await;
+    assert_eq!(denied.expect_err("another host").0, "denied");
+    let denied = open(good, &Access::new().bearer("t0ken")).await;
+    assert_eq!(denied.expect_err("what the caller shows counts").0, "denied");
+    let (code, text) = open("machine a\npassword b pa55word", &none).await.expect_err("a bad file");
+    assert_eq!(code, "setup");
+    assert!(text.contains("netrc, line 2: expected machine"), "{text}");
+    assert_clean("an error", &text);
+    fs::remove_file(&file).expect("a file");
+    let place = Place::new(quick().netrc(Some(file.clone())));
+    let error = place.cache.object(&url).await.expect_err("no file").to_string();
+    assert!(error.contains(file.to_str().expect("a path")), "{error}");
+    let place = Place::new(quick().netrc(None));
+    assert_eq!(place.cache.object(&url).await.expect_err("nothing is shown").code(), "denied");
+}
