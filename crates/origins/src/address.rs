@@ -46,25 +46,55 @@ pub(crate) struct Address {
     pub(crate) plain: String,
 }
 
+/// How addresses of a scheme are read.
+enum Form {
+    Http,
+    File,
+    /// With the scheme as keys have it, and what such an address looks like.
+    Store(StoreKind, &'static str, &'static str),
+}
+
+impl Form {
+    fn of(scheme: &str) -> Option<Self> {
+        Some(match scheme.to_ascii_lowercase().as_str() {
+            "http" | "https" => Self::Http,
+            "file" => Self::File,
+            "s3" | "s3a" => Self::Store(StoreKind::S3, "s3", "s3://bucket/key"),
+            "gs" | "gcs" => Self::Store(StoreKind::Google, "gs", "gs://bucket/key"),
+            "az" | "azure" | "adl" => Self::Store(StoreKind::Azure, "az", "az://container/path"),
+            "abfs" | "abfss" => {
+                let form = "abfss://container@account.dfs.core.windows.net/path";
+                Self::Store(StoreKind::Azure, "abfss", form)
+            }
+            _ => return None,
+        })
+    }
+}
+
 impl Address {
     pub(crate) fn parse(text: &str) -> Result<Self> {
-        let Some((scheme, rest)) = text.split_once("://") else { return file(Path::new(text)) };
-        match scheme.to_ascii_lowercase().as_str() {
-            "http" | "https" => http(text),
-            "file" => {
+        let Some((scheme, rest)) = text.split_once("://") else { return path(text) };
+        match Form::of(scheme) {
+            Some(Form::Http) => http(text),
+            Some(Form::File) => {
                 let path = Url::parse(text).ok().and_then(|url| url.to_file_path().ok());
                 file(&path.ok_or_else(|| unreadable("file", "file:///an/absolute/path"))?)
             }
-            "s3" | "s3a" => store(StoreKind::S3, "s3", rest, "s3://bucket/key"),
-            "gs" | "gcs" => store(StoreKind::Google, "gs", rest, "gs://bucket/key"),
-            "az" | "azure" | "adl" => store(StoreKind::Azure, "az", rest, "az://container/path"),
-            "abfs" | "abfss" => {
-                let form = "abfss://container@account.dfs.core.windows.net/path";
-                store(StoreKind::Azure, "abfss", rest, form)
-            }
-            _ => Err(unreadable("one of another scheme", "http, https, s3, gs, az, abfss, file")),
+            Some(Form::Store(kind, scheme, form)) => store(kind, scheme, rest, form),
+            None => Err(unreadable("one of another scheme", SCHEMES)),
         }
     }
+}
+
+const SCHEMES: &str = "http, https, s3, gs, az, abfss, file";
+
+/// What is no URL is a path. What begins as a URL is a slip, and may have a password in it, which
+/// would be shown with the path.
+fn path(text: &str) -> Result<Address> {
+    if text.split_once(':').is_some_and(|(scheme, _)| Form::of(scheme).is_some()) {
+        return Err(unreadable("a scheme without ://", SCHEMES));
+    }
+    file(Path::new(text))
 }
 
 fn unreadable(found: &str, expected: &'static str) -> Error {
@@ -209,10 +239,21 @@ mod tests {
     }
 
     #[test]
+    fn a_url_with_a_slip_is_no_path_that_shows_its_password() {
+        for bad in ["https:/me:secret@host/a", "http:me:secret@host", "HTTPS:\\\\me:secret@host\\a"]
+        {
+            let error = Address::parse(bad).err().unwrap_or_else(|| panic!("{bad} was taken"));
+            assert!(error.to_string().contains("a scheme without ://"), "{error}");
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
     fn paths_are_files() {
         assert_eq!(plain("/data/a b"), "file:///data/a%20b");
         assert_eq!(plain("file:///data/a%20b"), "file:///data/a%20b");
         assert!(plain("relative").ends_with("/relative"));
         assert!(Address::parse("").is_err());
+        assert!(plain("a:b").ends_with("/a:b"));
     }
 }

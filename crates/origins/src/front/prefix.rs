@@ -1,5 +1,6 @@
 //! Where objects are: the address of the origin that paths of requests are appended to.
 
+use crate::address::{Address, Place};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode, utf8_percent_encode};
 use std::fmt;
 
@@ -23,6 +24,9 @@ const ENCODED: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
+/// The name of something below an address.
+const BELOW: &str = "n";
+
 /// Bytes that the path of a request may have.
 const PATH_MOST: usize = 4096;
 
@@ -30,6 +34,8 @@ const PATH_MOST: usize = 4096;
 #[derive(Clone)]
 pub struct Prefix {
     address: String,
+    /// Without secrets.
+    plain: String,
     kind: Kind,
 }
 
@@ -47,20 +53,25 @@ impl Prefix {
     /// Reads an address: one that [`ObjectCache::object`](crate::ObjectCache::object) takes,
     /// without a query. Fails with what is wrong with it.
     pub fn parse(address: &str) -> Result<Self, String> {
-        let scheme = address.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
-        let kind = match scheme.as_deref() {
-            Some("http" | "https") => Kind::Http,
-            Some("file") => Kind::File,
-            _ => Kind::Plain,
-        };
-        if kind != Kind::Plain && address.contains(['?', '#']) {
-            return Err("expected an address without ? and #, found one".to_owned());
-        }
         if address.is_empty() {
             return Err("expected an address, found nothing".to_owned());
         }
         let end = if address.ends_with('/') { "" } else { "/" };
-        Ok(Self { address: format!("{address}{end}"), kind })
+        let prefix = format!("{address}{end}");
+        // What is wrong with it is wrong with all that lies below.
+        let below = Address::parse(&format!("{prefix}{BELOW}")).map_err(|e| e.to_string())?;
+        let kind = match below.place {
+            Place::Http(_) => Kind::Http,
+            Place::File(_) if address.contains("://") => Kind::File,
+            Place::File(_) | Place::Store(_) => Kind::Plain,
+        };
+        if kind != Kind::Plain && address.contains(['?', '#']) {
+            return Err("expected an address without ? and #, found one".to_owned());
+        }
+        // In `http://` and the name, the name is the host.
+        let plain = below.plain.strip_suffix(BELOW).filter(|plain| plain.ends_with('/'));
+        let plain = plain.ok_or("expected an address with a host, found none")?.to_owned();
+        Ok(Self { address: prefix, plain, kind })
     }
 
     /// The address of the object that a request names, which is always below this one. Fails with
@@ -117,14 +128,7 @@ impl fmt::Debug for Prefix {
 
 impl fmt::Display for Prefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.address.split_once("://") {
-            Some((scheme, rest)) => {
-                let host = rest.find('/').unwrap_or(rest.len());
-                let shown = rest[..host].rfind('@').map_or(rest, |at| &rest[at + 1..]);
-                write!(f, "{scheme}://{shown}")
-            }
-            None => f.write_str(&self.address),
-        }
+        f.write_str(&self.plain)
     }
 }
 
@@ -192,8 +196,33 @@ mod tests {
         assert_eq!(format!("{:?}", http()), "https://host:8443/data/");
         let at = Prefix::parse("http://host/a@b").expect("an address");
         assert_eq!(at.to_string(), "http://host/a@b/");
-        for wrong in ["", "http://host/?a=b", "https://host/a#b", "file:///a?b"] {
-            assert!(Prefix::parse(wrong).is_err(), "{wrong}");
+        let slashes = Prefix::parse("https:///user:secret@host/").expect("an address");
+        assert_eq!(slashes.to_string(), "https://host/");
+    }
+
+    #[test]
+    fn what_no_address_can_be_made_of_is_refused_and_not_shown() {
+        for wrong in [
+            "",
+            "http://host/?a=secret",
+            "https://host/a#secret",
+            "file:///a?secret",
+            "file://user:secret@host/",
+            "http://",
+            "https:///",
+            "http://user:secret@",
+            "http://user:secret@:x/",
+            "http://user:sec/ret@host/",
+            "https:/user:secret@host/",
+            "https:\\\\user:secret@host\\",
+            "ftp://user:secret@host/",
+            " https://user:secret@host/",
+            "s3://",
+            "s3://user:secret@bucket/",
+            "az://user:secret@container/",
+        ] {
+            let problem = Prefix::parse(wrong).err().unwrap_or_else(|| panic!("{wrong} was taken"));
+            assert!(problem.contains("expected") && !problem.contains("sec"), "{problem}");
         }
     }
 

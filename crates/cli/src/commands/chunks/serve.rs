@@ -164,11 +164,15 @@ impl Serve {
     }
 
     fn prefix(&self) -> Result<Prefix, Failure> {
-        let named = self.origin.clone().or_else(|| std::env::var(ORIGIN).ok());
-        let named = named.ok_or_else(|| {
-            Failure::Usage(format!("expected --origin or {ORIGIN}, found neither"))
-        })?;
-        Prefix::parse(&named).map_err(|problem| Failure::Usage(format!("--origin: {problem}")))
+        let (name, address) = match (&self.origin, std::env::var(ORIGIN)) {
+            (Some(address), _) => ("--origin", address.clone()),
+            (None, Ok(address)) => (ORIGIN, address),
+            (None, Err(_)) => {
+                let problem = format!("expected --origin or {ORIGIN}, found neither");
+                return Err(Failure::Usage(problem));
+            }
+        };
+        Prefix::parse(&address).map_err(|problem| Failure::Usage(format!("{name}: {problem}")))
     }
 
     fn options(&self) -> Result<Options, Failure> {

@@ -238,4 +238,19 @@ fn addresses_that_others_reach_are_refused() {
     assert_eq!(told, "nuthatch: expected --origin or NUTHATCH_ORIGIN, found neither\n");
     let told = serve(&["--origin", "http://host/?a=b"]);
     assert!(told.contains("--origin: expected an address without ? and #"), "{told}");
+    for wrong in ["http://me:s3cret@:x/", "https:/me:s3cret@host/", "x://me:s3cret@host/"] {
+        let told = serve(&["--origin", wrong]);
+        assert!(told.starts_with("nuthatch: --origin: an address: expected http"), "{told}");
+        assert!(!told.contains("s3cret"), "{told}");
+        let mut command = folder.command(&["chunks", "serve", "--cache", "cache"]);
+        command.env("NUTHATCH_ORIGIN", wrong);
+        let run = Run::of(command, b"");
+        assert_eq!(run.status, Some(2));
+        assert!(
+            run.stderr.starts_with("nuthatch: NUTHATCH_ORIGIN: an address: "),
+            "{}",
+            run.stderr
+        );
+        assert!(!run.stderr.contains("s3cret"), "{}", run.stderr);
+    }
 }
