@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
 
 /// How many pieces wait for whoever reads; then the origin is made to wait.
 const WAITING: usize = 4;
@@ -79,15 +78,12 @@ impl Passing {
 
     async fn receive(&mut self, attempts: &mut Attempts<'_>) -> Result<(), Fault> {
         let version = self.version.clone();
-        let silent_most = version.engine.settings.silent_most;
-        let silent = |_| Fault::broken(format!("nothing came for {silent_most:?}"));
         let asked = version.origin.get(self.rest.clone(), &version.opened);
-        let Ranged { range: promised, mut body } =
-            timeout(silent_most, asked).await.map_err(silent)??;
+        let Ranged { range: promised, mut body } = version.engine.in_time(asked).await?;
         let mut at = promised.start;
         while !self.rest.is_empty() {
             let next = next_of(&mut body, &version);
-            let Some(bytes) = timeout(silent_most, next).await.map_err(silent)?? else {
+            let Some(bytes) = version.engine.in_time(next).await? else {
                 let early = || Err(Fault::broken("the answer ended early"));
                 return if at < promised.end { early() } else { Ok(()) };
             };

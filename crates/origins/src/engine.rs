@@ -1,5 +1,6 @@
 //! What all objects of a cache share: the folder, clients, threads, counts.
 
+use crate::attempts::Fault;
 use crate::counts::{Count, Tally};
 use crate::error::{Error, Result};
 use crate::origin::{Clients, Head};
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 /// How many threads talk to origins.
 const TALKERS: usize = 2;
@@ -90,8 +92,17 @@ impl Engine {
             return Err(Error::Setup { what: "requests", reason });
         }
         let runtime = self.runtime.as_ref().map(|runtime| runtime.spawn(work));
-        let closed = || Error::Setup { what: "requests", reason: "the cache is closed".into() };
-        runtime.ok_or_else(closed)
+        runtime.ok_or_else(Error::closed)
+    }
+
+    /// Waits for an origin, but not for one that has fallen silent.
+    pub(crate) async fn in_time<T>(
+        &self,
+        asked: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        let silent_most = self.settings.silent_most;
+        let silent = |_| Fault::broken(format!("nothing came for {silent_most:?}"));
+        timeout(silent_most, asked).await.map_err(silent)?
     }
 
     pub(crate) fn count(&self, count: Count, number: u64) {

@@ -88,6 +88,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Nobody makes requests any more.
+    pub(crate) fn closed() -> Self {
+        Self::Setup { what: "requests", reason: "the cache is closed".into() }
+    }
+
     /// A name for the kind of error, that stays.
     #[must_use]
     pub fn code(&self) -> &'static str {

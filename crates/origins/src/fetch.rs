@@ -17,7 +17,6 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
-use tokio::time::timeout;
 
 /// How long to wait before looking again whether another process is done: at first, and at most.
 const FIRST_LOOK: Duration = Duration::from_millis(1);
@@ -211,15 +210,12 @@ impl Fetch {
         attempts: &mut Attempts<'_>,
     ) -> Result<(), Fault> {
         let version = &self.version;
-        let silent_most = version.engine.settings.silent_most;
-        let silent = |_| Fault::broken(format!("nothing came for {silent_most:?}"));
         let asked = version.origin.get(range, &version.opened);
-        let Ranged { range: promised, mut body } =
-            timeout(silent_most, asked).await.map_err(silent)??;
+        let Ranged { range: promised, mut body } = version.engine.in_time(asked).await?;
         let mut at = promised.start;
         loop {
             let next = next_of(&mut body, version);
-            let Some(bytes) = timeout(silent_most, next).await.map_err(silent)?? else {
+            let Some(bytes) = version.engine.in_time(next).await? else {
                 // An origin may answer with less than it was asked for, if it says so.
                 let early = || Err(Fault::broken("the answer ended early"));
                 return if at < promised.end { early() } else { Ok(()) };

@@ -11,7 +11,6 @@ use crate::version::Version;
 use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
 use tokio::task::{JoinHandle, spawn_blocking};
-use tokio::time::timeout;
 
 /// Opens an object.
 pub(crate) async fn open(engine: &Arc<Engine>, text: &str, access: &Access) -> Result<Version> {
@@ -24,7 +23,7 @@ pub(crate) async fn open(engine: &Arc<Engine>, text: &str, access: &Access) -> R
         let (making, access) = (engine.clone(), access.clone());
         let make = move || making.clients.origin(address, &access);
         let task = Task(engine.spawn(async { spawn_blocking(make).await })?);
-        task.end().await?.map_err(|_| closed())??
+        task.end().await?.map_err(|_| Error::closed())??
     };
     let asked = Asked { address: text.to_owned(), shown: access.headers.clone() };
     if let Some(head) = engine.believed_head(&asked).filter(|_| !local) {
@@ -54,12 +53,8 @@ struct Task<T>(JoinHandle<T>);
 
 impl<T> Task<T> {
     async fn end(mut self) -> Result<T> {
-        (&mut self.0).await.map_err(|_| closed())
+        (&mut self.0).await.map_err(|_| Error::closed())
     }
-}
-
-fn closed() -> Error {
-    Error::Setup { what: "a request", reason: "the cache is being closed".into() }
 }
 
 impl<T> Drop for Task<T> {
@@ -98,12 +93,10 @@ impl Asking {
     }
 
     async fn once(&self) -> Result<Answer, Fault> {
-        let silent_most = self.engine.settings.silent_most;
-        let silent = |_| Fault::broken(format!("nothing came for {silent_most:?}"));
-        let (head, body) = timeout(silent_most, self.origin.head()).await.map_err(silent)??;
+        let (head, body) = self.engine.in_time(self.origin.head()).await?;
         let Some(mut body) = body else { return Ok((head, None)) };
         let mut all = BytesMut::new();
-        while let Some(bytes) = timeout(silent_most, body.next()).await.map_err(silent)?? {
+        while let Some(bytes) = self.engine.in_time(body.next()).await? {
             self.check_room(all.len() + bytes.len())?;
             all.extend_from_slice(&bytes);
             self.count(Count::Fetched, bytes.len() as u64);

@@ -205,11 +205,7 @@ impl Window {
             Source::Mine(waiting, share) => {
                 let fetched = ready!(Pin::new(&mut *waiting).poll(context));
                 if fetched == Fetched::Failed {
-                    let closed = || Error::Setup {
-                        what: "requests",
-                        reason: "the cache is being closed".into(),
-                    };
-                    let error = share.error().unwrap_or_else(closed);
+                    let error = share.error().unwrap_or_else(Error::closed);
                     return Poll::Ready(Err(Miss::Failed(error)));
                 }
                 (fetched, waiting.range(), Count::FromOrigin)

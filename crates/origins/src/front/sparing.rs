@@ -1,6 +1,7 @@
 //! Lines of log that clients can cause again and again: one a second, and how many were left out.
 
-use std::sync::{Mutex, PoisonError};
+use crate::engine::lock;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Time between lines.
@@ -19,7 +20,7 @@ struct Last {
 impl Sparing {
     /// Whether to log now: then how many lines were left out since the last one.
     pub(super) fn admit(&self, now: Instant) -> Option<u64> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&self.0);
         if last.told.is_some_and(|told| now.saturating_duration_since(told) < EVERY) {
             last.left_out += 1;
             return None;

@@ -50,7 +50,7 @@ pub(super) fn client(settings: &Settings) -> Result<Client> {
         .no_deflate()
         .connect_timeout(settings.connect_within)
         .build()
-        .map_err(|error| Error::Setup { what: "the HTTP client", reason: innermost(&error) })
+        .map_err(|error| Error::Setup { what: "the HTTP client", reason: reason(error) })
 }
 
 impl HttpOrigin {
@@ -176,7 +176,7 @@ impl HttpOrigin {
                     request = request.basic_auth(user, password.as_ref());
                 }
             }
-            let response = request.send().await.map_err(|error| self.broken(&error))?;
+            let response = request.send().await.map_err(|error| self.broken(error))?;
             if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
                 return Ok(response);
             }
@@ -206,9 +206,9 @@ impl HttpOrigin {
         Error::Answer { address: self.address.clone(), expected, found }
     }
 
-    fn broken(&self, error: &reqwest::Error) -> Fault {
-        if refuses_certificate(error) {
-            let (address, reason) = (self.address.clone(), innermost(error));
+    fn broken(&self, error: reqwest::Error) -> Fault {
+        if refuses_certificate(&error) {
+            let (address, reason) = (self.address.clone(), reason(error));
             return Error::Unreachable { address, reason, attempts: 1 }.into();
         }
         broken(error)
@@ -228,7 +228,7 @@ fn same_host(one: &Url, other: &Url) -> bool {
         && one.port_or_known_default() == other.port_or_known_default()
 }
 
-fn broken(error: &reqwest::Error) -> Fault {
+fn broken(error: reqwest::Error) -> Fault {
     let what = if error.is_connect() {
         "cannot connect"
     } else if error.is_timeout() {
@@ -236,10 +236,15 @@ fn broken(error: &reqwest::Error) -> Fault {
     } else {
         "broke off"
     };
-    Fault::broken(format!("{what}: {}", innermost(error)))
+    Fault::broken(format!("{what}: {}", reason(error)))
 }
 
-/// The reason that lies deepest: it has no address.
+/// Why a request failed, without the address that the client adds, secrets and all.
+fn reason(error: reqwest::Error) -> String {
+    innermost(&error.without_url())
+}
+
+/// The reason that lies deepest: what lies above says where it happened.
 pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut error = error;
     while let Some(source) = error.source() {
@@ -268,6 +273,6 @@ pub(crate) struct HttpBody(Response);
 
 impl HttpBody {
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
-        self.0.chunk().await.map_err(|error| broken(&error))
+        self.0.chunk().await.map_err(broken)
     }
 }

@@ -2,13 +2,14 @@
 //! servers in it; here only the status and the time to wait are kept.
 
 use super::answer;
+use crate::engine::lock;
 use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
 };
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// The last answer to a request that carries this among its extensions.
@@ -21,11 +22,11 @@ type Answered = (u16, Option<Duration>);
 impl Heard {
     /// The status, and how long the origin wants to be left alone.
     pub(super) fn get(&self) -> Option<Answered> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.0)
     }
 
     fn set(&self, heard: Option<Answered>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = heard;
+        *lock(&self.0) = heard;
     }
 }
 

@@ -6,6 +6,7 @@ use super::listening::{Heard, Listening};
 use super::{Body, Head, Opened, Ranged, Stamp};
 use crate::address::{StoreKind, StorePlace};
 use crate::attempts::Fault;
+use crate::engine::lock;
 use crate::error::{Error, Result};
 use crate::settings::Settings;
 use bytes::Bytes;
@@ -23,7 +24,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::ops::Range;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// The stores that were asked for, by scheme and bucket: each keeps its credentials until they
@@ -65,7 +66,7 @@ impl Stores {
         // The library trims names: another one would be read.
         let path = Path::parse(&place.name).ok().filter(|path| path.as_ref() == place.name);
         let path = path.ok_or_else(|| odd("a name without empty parts, `.` and `..`"))?;
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = lock(&self.open);
         let known = if let Some(known) = open.get(&place.bucket) {
             known.clone()
         } else {
