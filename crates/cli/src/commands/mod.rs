@@ -12,6 +12,7 @@ mod serve;
 mod store;
 mod top;
 mod verify;
+mod whole_file;
 
 use clap::{Parser, Subcommand};
 use nuthatch_cli::input;

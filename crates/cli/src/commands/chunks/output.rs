@@ -1,6 +1,7 @@
 //! Where bytes of an object go: a file that appears when it is whole, or standard output.
 
 use crate::commands::Failure;
+use crate::commands::whole_file::WholeFile;
 use crate::streams::Stdout;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -17,15 +18,7 @@ pub(super) enum Output {
     },
     /// A device or a pipe, which cannot be replaced.
     Device(PathBuf, File),
-    File(Partial),
-}
-
-/// A file that is being written, under a name of its own. Dropping it removes it.
-pub(super) struct Partial {
-    target: PathBuf,
-    path: PathBuf,
-    file: File,
-    whole: bool,
+    File(PathBuf, WholeFile),
 }
 
 impl Output {
@@ -48,7 +41,10 @@ impl Output {
                 let file = file.map_err(|error| failure(path, &error))?;
                 Ok(Self::Device(target, file))
             }
-            _ => Partial::create(target).map(Self::File),
+            _ => {
+                let file = WholeFile::begin(target).map_err(|error| failure(path, &error))?;
+                Ok(Self::File(path.to_owned(), file))
+            }
         }
     }
 
@@ -67,9 +63,7 @@ impl Output {
                 out.put(bytes)
             }
             Self::Device(path, file) => file.write_all(bytes).map_err(|e| failure(path, &e)),
-            Self::File(partial) => {
-                partial.file.write_all(bytes).map_err(|e| failure(&partial.path, &e))
-            }
+            Self::File(path, file) => file.write_all(bytes).map_err(|e| failure(path, &e)),
         }
     }
 
@@ -78,34 +72,7 @@ impl Output {
         match self {
             Self::Stdout { mut out, .. } => out.flush(),
             Self::Device(path, mut file) => file.flush().map_err(|e| failure(&path, &e)),
-            Self::File(partial) => partial.publish(),
-        }
-    }
-}
-
-impl Partial {
-    fn create(target: PathBuf) -> Result<Self, Failure> {
-        let mut name = target.as_os_str().to_owned();
-        name.push(format!(".partial-{}", std::process::id()));
-        let path = PathBuf::from(name);
-        let file = OpenOptions::new().write(true).create_new(true).open(&path);
-        let file = file.map_err(|error| failure(&path, &error))?;
-        Ok(Self { target, path, file, whole: false })
-    }
-
-    fn publish(mut self) -> Result<(), Failure> {
-        self.file.sync_all().map_err(|e| failure(&self.path, &e))?;
-        fs::rename(&self.path, &self.target).map_err(|e| failure(&self.target, &e))?;
-        self.whole = true;
-        Ok(())
-    }
-}
-
-impl Drop for Partial {
-    fn drop(&mut self) {
-        if !self.whole {
-            // It may not be there any more.
-            let _ = fs::remove_file(&self.path);
+            Self::File(path, file) => file.publish().map_err(|e| failure(&path, &e)),
         }
     }
 }

@@ -8,10 +8,10 @@ use super::layers::Loaded;
 use super::reading::read_text;
 use super::table::{Setting, Told, settings};
 use crate::commands::Failure;
+use crate::commands::whole_file::WholeFile;
 use nuthatch_server::commands::Rewrite;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
@@ -108,29 +108,11 @@ fn value(given: Given) -> Option<Value> {
     }
 }
 
-/// Replaces a file as a whole, with the same mode: there is the old one or the new one.
+/// Replaces a file as a whole: there is the old one or the new one.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let permissions = path.metadata()?.permissions();
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.new", std::process::id()));
-    let new = path.with_file_name(name);
-    // One that is there was left by a server that was killed.
-    let _ = fs::remove_file(&new);
-    let written = (|| {
-        let mut options = File::options();
-        let options = options.write(true).create_new(true).mode(permissions.mode() & 0o777);
-        let mut file = options.open(&new)?;
-        file.set_permissions(permissions.clone())?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&new, path)?;
-        File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
-    })();
-    if written.is_err() {
-        // It may be gone, or renamed.
-        let _ = fs::remove_file(&new);
-    }
-    written
+    let mut file = WholeFile::begin(path.to_owned())?;
+    file.write_all(text.as_bytes())?;
+    file.publish()
 }
 
 #[cfg(test)]

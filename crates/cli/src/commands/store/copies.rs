@@ -2,12 +2,13 @@
 
 use super::place::{Folder, Place};
 use super::remote::Remote;
+use crate::commands::whole_file::WholeFile;
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, seconds};
 use crate::streams::Stdout;
 use clap::Args;
 use nuthatch_store::compact;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -71,23 +72,15 @@ impl Backup {
         if !self.folder.is_dir() {
             fs::create_dir(&self.folder).map_err(wrong(&self.folder))?;
         }
+        // As the store itself calls a copy that is not whole.
         let partial = self.folder.join("data.mdb.partial");
-        let mut file = File::create(&partial).map_err(wrong(&partial))?;
-        let fetched = remote.ask(remote.client.backup(self.compact)).and_then(|mut parts| {
-            while let Some(part) = remote.wait(parts.next()) {
-                let part = part.map_err(|error| remote.failure(&error))?;
-                file.write_all(&part).map_err(wrong(&partial))?;
-            }
-            file.sync_all().map_err(wrong(&partial))?;
-            fs::rename(&partial, &target).map_err(wrong(&target))?;
-            let synced = File::open(&self.folder).and_then(|folder| folder.sync_all());
-            synced.map_err(wrong(&self.folder))
-        });
-        if fetched.is_err() {
-            // It may not be there any more.
-            let _ = fs::remove_file(&partial);
+        let mut file = WholeFile::begin_as(partial, target.clone()).map_err(wrong(&target))?;
+        let mut parts = remote.ask(remote.client.backup(self.compact))?;
+        while let Some(part) = remote.wait(parts.next()) {
+            let part = part.map_err(|error| remote.failure(&error))?;
+            file.write_all(&part).map_err(wrong(&target))?;
         }
-        fetched
+        file.publish().map_err(wrong(&target))
     }
 }
 
