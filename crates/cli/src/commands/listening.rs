@@ -2,16 +2,20 @@
 //! log, TLS, and how they are asked to stop.
 
 use super::Failure;
-use super::serve::open_to_all;
+use super::serve::{open_to_all, read_text};
 use crate::logs::{self, Logs};
 use crate::streams::tell;
 use clap::Args;
+use nuthatch_rpc::Tokens;
 use nuthatch_server::Address;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::thread;
+
+/// Bytes that a file of tokens may have.
+const TOKENS_LONGEST: u64 = 16 << 20;
 
 /// Where a server tells what it counts, and what it logs.
 #[derive(Debug, Args)]
@@ -101,4 +105,11 @@ pub(crate) fn warn_if_open(secret: &Path) {
 #[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
 pub(crate) fn not_started(error: std::io::Error) -> Failure {
     Failure::Error(error.to_string())
+}
+
+/// The tokens of a file.
+pub(crate) fn read_tokens(file: &str) -> Result<Tokens, Failure> {
+    warn_if_open(file.as_ref());
+    let text = read_text(file, TOKENS_LONGEST)?;
+    Tokens::parse(&text).map_err(|error| Failure::Error(format!("{file}: {error}")))
 }

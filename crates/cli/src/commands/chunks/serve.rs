@@ -2,10 +2,9 @@
 
 use super::place::Place;
 use crate::commands::listening::{
-    Stopping, TlsArguments, Watched, address, not_started, warn_if_open,
+    Stopping, TlsArguments, Watched, address, not_started, read_tokens, warn_if_open,
 };
 use crate::commands::serve::{metrics_at, parse_duration};
-use crate::commands::store::read_tokens;
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, parse_size};
 use crate::streams::Stdout;

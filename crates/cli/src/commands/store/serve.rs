@@ -1,14 +1,14 @@
 //! `nuthatch store serve`: a store for clients of gRPC.
 
 use crate::commands::listening::{
-    Stopping, TlsArguments, Watched, address, not_started, warn_if_open,
+    Stopping, TlsArguments, Watched, address, not_started, read_tokens, warn_if_open,
 };
-use crate::commands::serve::{metrics_at, read_text};
+use crate::commands::serve::metrics_at;
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, parse_size};
 use crate::streams::Stdout;
 use clap::{Args, ValueEnum};
-use nuthatch_rpc::{Counts, Options, Server, ServerTls, Tokens};
+use nuthatch_rpc::{Counts, Options, Server, ServerTls};
 use nuthatch_server::Address;
 use nuthatch_server::admin::{Admin, Format, Told};
 use nuthatch_store::{Durability, Options as StoreOptions, Store};
@@ -18,8 +18,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes that a file of tokens may have.
-const TOKENS_LONGEST: u64 = 16 << 20;
 /// What the changes that are kept may take, in bytes, for each that is kept.
 const BYTES_EACH: u64 = 4096;
 
@@ -213,13 +211,6 @@ pub(crate) fn server_tls(cert: &Path, key: &Path, ca: Option<&Path>) -> Result<S
     warn_if_open(key);
     let tls = ServerTls::open(cert, key).map_err(failed)?;
     ca.map_or(Ok(tls.clone()), |ca| tls.client_ca(ca).map_err(failed))
-}
-
-/// The tokens of a file.
-pub(crate) fn read_tokens(file: &str) -> Result<Tokens, Failure> {
-    warn_if_open(file.as_ref());
-    let text = read_text(file, TOKENS_LONGEST)?;
-    Tokens::parse(&text).map_err(|error| Failure::Error(format!("{file}: {error}")))
 }
 
 /// Has a store keep so many changes, of a few thousand bytes each.
