@@ -88,8 +88,8 @@ impl Address {
 
 const SCHEMES: &str = "http, https, s3, gs, az, abfss, file";
 
-/// What is no URL is a path. One that begins as a URL does is a slip, and may have a password in it:
-/// as a path it would be shown.
+/// What is no URL is a path. What begins as a URL is a slip, and may have a password in it, which
+/// would be shown with the path.
 fn path(text: &str) -> Result<Address> {
     if text.split_once(':').is_some_and(|(scheme, _)| Form::of(scheme).is_some()) {
         return Err(unreadable("a scheme without ://", SCHEMES));

@@ -31,6 +31,7 @@
 mod append;
 mod claims;
 mod clock;
+mod contents;
 mod disk;
 mod error;
 mod folder;
@@ -64,6 +65,7 @@ mod verify;
 pub use append::{Outcome, Reason};
 pub use claims::Claimed;
 pub use clock::{Clock, SystemClock};
+pub use contents::Contents;
 pub use disk::{Disk, SystemDisk};
 pub use error::{Error, Result};
 pub use id::Id;

@@ -2,16 +2,22 @@
 //! log, TLS, and how they are asked to stop.
 
 use super::Failure;
-use super::serve::open_to_all;
+use super::serve::{metrics_at, open_to_all, read_text};
 use crate::logs::{self, Logs};
-use crate::streams::tell;
+use crate::streams::{Stdout, tell};
 use clap::Args;
+use nuthatch_rpc::Tokens;
 use nuthatch_server::Address;
+use nuthatch_server::admin::{Admin, Format, Told};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
+
+/// Bytes that a file of tokens may have.
+const TOKENS_LONGEST: u64 = 16 << 20;
 
 /// Where a server tells what it counts, and what it logs.
 #[derive(Debug, Args)]
@@ -20,7 +26,7 @@ pub(crate) struct Watched {
     ///
     /// Prometheus finds it at /metrics. Without TLS and without a password.
     #[arg(long, value_name = "ADDR", help_heading = "Access")]
-    pub(crate) admin: Vec<Address>,
+    admin: Vec<Address>,
     /// What is logged to standard error: error, warn, info, debug, trace or off
     #[arg(long, value_name = "FILTER", default_value = "warn", help_heading = "Logs")]
     log: String,
@@ -30,19 +36,62 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// Refuses to tell everybody what is counted.
-    pub(crate) fn check(&self, insecure: bool) -> Result<(), Failure> {
+    /// Refuses addresses with a problem, and to tell everybody what is counted, unless that is
+    /// allowed. Logs from then on, until what it answers is dropped.
+    pub(crate) fn begin(&self, problem: Option<String>, insecure: bool) -> Result<Logs, Failure> {
+        if let Some(problem) = problem {
+            return Err(Failure::Usage(format!("--listen {problem}; --insecure allows it")));
+        }
         let exposed = self.admin.iter().find(|address| !address.is_local());
-        let Some(address) = exposed.filter(|_| !insecure) else { return Ok(()) };
-        let problem = "anybody who reaches it could read what is counted; --insecure allows it";
-        Err(Failure::Usage(format!("--admin {address}: {problem}")))
-    }
-
-    /// Logs from now on, until what it answers is dropped.
-    pub(crate) fn start_logs(&self) -> Result<Logs, Failure> {
+        if let Some(address) = exposed.filter(|_| !insecure) {
+            let problem = "anybody who reaches it could read what is counted; --insecure allows it";
+            return Err(Failure::Usage(format!("--admin {address}: {problem}")));
+        }
         let format = if self.log_json { logs::Format::Json } else { logs::Format::Text };
         logs::start(&self.log, format)
     }
+
+    /// Tells what is counted, until the port is dropped; answers where, too.
+    pub(crate) fn tell<C: Send + Sync + 'static>(
+        &self,
+        counts: C,
+        exposition: fn(&C) -> String,
+        is_stopping: fn(&C) -> bool,
+    ) -> Result<(Admin, Vec<Address>), Failure> {
+        let told: Arc<dyn Told> = Arc::new(Counted { counts, exposition, is_stopping });
+        Admin::open(&self.admin, &told).map_err(not_started)
+    }
+}
+
+/// What a server counts, for the admin port.
+struct Counted<C> {
+    counts: C,
+    exposition: fn(&C) -> String,
+    is_stopping: fn(&C) -> bool,
+}
+
+impl<C: Send + Sync + 'static> Told for Counted<C> {
+    fn metrics(&self, format: Format) -> String {
+        format.page(&(self.exposition)(&self.counts))
+    }
+
+    fn is_stopping(&self) -> bool {
+        (self.is_stopping)(&self.counts)
+    }
+}
+
+/// Prints where a server listens, where it tells what it counts, and a line of its own.
+pub(crate) fn greet(
+    scheme: &str,
+    addresses: &[SocketAddr],
+    admin: &[Address],
+    line: &str,
+) -> Result<(), Failure> {
+    let listening = |address| format!("listening at {scheme}://{address}\n");
+    let text: String = addresses.iter().map(listening).collect();
+    let mut stdout = Stdout::new();
+    stdout.put(format!("{text}{}{line}\n", metrics_at(admin)).as_bytes())?;
+    stdout.flush()
 }
 
 /// The files of TLS.
@@ -101,4 +150,11 @@ pub(crate) fn warn_if_open(secret: &Path) {
 #[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
 pub(crate) fn not_started(error: std::io::Error) -> Failure {
     Failure::Error(error.to_string())
+}
+
+/// The tokens of a file.
+pub(crate) fn read_tokens(file: &str) -> Result<Tokens, Failure> {
+    warn_if_open(file.as_ref());
+    let text = read_text(file, TOKENS_LONGEST)?;
+    Tokens::parse(&text).map_err(|error| Failure::Error(format!("{file}: {error}")))
 }

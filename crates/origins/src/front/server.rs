@@ -74,11 +74,14 @@ impl Stopper {
     /// Asks the server to stop: no request begins any more, and what goes on may do so for as long
     /// as the options say.
     pub fn stop(&self) {
-        self.0.send_if_modified(|phase| {
+        let moved = self.0.send_if_modified(|phase| {
             let serves = *phase == Phase::Serving;
             *phase = (*phase).max(Phase::Draining);
             serves
         });
+        if moved {
+            info!(target: "nuthatch::chunks", "stopping");
+        }
     }
 }
 

@@ -2,19 +2,15 @@
 
 use super::place::Place;
 use crate::commands::listening::{
-    Stopping, TlsArguments, Watched, address, not_started, warn_if_open,
+    Stopping, TlsArguments, Watched, address, greet, not_started, read_tokens, warn_if_open,
 };
-use crate::commands::serve::{metrics_at, parse_duration};
-use crate::commands::store::read_tokens;
+use crate::commands::serve::parse_duration;
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, parse_size};
-use crate::streams::Stdout;
 use clap::Args;
 use nuthatch_origins::Settings;
 use nuthatch_origins::front::{Figures, Options, Prefix, Server};
-use nuthatch_server::admin::{Admin, Format, Told};
-use nuthatch_server::{Address, Tls, TlsFiles};
-use std::fmt::Write;
+use nuthatch_server::{Tls, TlsFiles};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -120,28 +116,11 @@ struct Bounds {
     drain_ms: u64,
 }
 
-/// What a server counts, for the admin port.
-struct Counted(Figures);
-
-impl Told for Counted {
-    fn metrics(&self, format: Format) -> String {
-        format.page(&self.0.exposition())
-    }
-
-    fn is_stopping(&self) -> bool {
-        self.0.is_stopping()
-    }
-}
-
 impl Serve {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
         let prefix = self.prefix()?;
         let options = self.options()?;
-        if let Some(problem) = options.problem() {
-            return Err(Failure::Usage(format!("--listen {problem}; --insecure allows it")));
-        }
-        self.watched.check(self.access.insecure)?;
-        let _logs = self.watched.start_logs()?;
+        let _logs = self.watched.begin(options.problem(), self.access.insecure)?;
         let Bounds { read_ahead, unmeasured, retries, .. } = self.bounds;
         let settings = Settings::new()
             .believe(self.believe)
@@ -152,11 +131,12 @@ impl Serve {
         let stopping = Stopping::new()?;
         let shown = prefix.to_string();
         let server = Server::start(cache.clone(), prefix, &options).map_err(not_started)?;
-        let told: Arc<dyn Told> = Arc::new(Counted(server.figures()));
-        let (_admin, admin) = Admin::open(&self.watched.admin, &told).map_err(not_started)?;
+        let (_admin, admin) =
+            self.watched.tell(server.figures(), Figures::exposition, Figures::is_stopping)?;
         let (folder, limit) = (cache.chunks().path().display(), cache.chunks().stat().limit);
-        let cached = format!("{shown}: up to {} in {folder}\n", bytes(limit));
-        self.greet(&server, &admin, &cached)?;
+        let cached = format!("{shown}: up to {} in {folder}", bytes(limit));
+        let scheme = if self.access.tls.cert.is_some() { "https" } else { "http" };
+        greet(scheme, server.addresses(), &admin, &cached)?;
         let stopper = server.stopper();
         stopping.then(move || stopper.stop());
         server.wait().map_err(not_started)?;
@@ -200,18 +180,6 @@ impl Serve {
             options = options.guard(Arc::new(move |token| tokens.admits(token)));
         }
         Ok(options)
-    }
-
-    fn greet(&self, server: &Server, admin: &[Address], cached: &str) -> Result<(), Failure> {
-        let scheme = if self.access.tls.cert.is_some() { "https" } else { "http" };
-        let mut text = String::new();
-        for address in server.addresses() {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "listening at {scheme}://{address}");
-        }
-        let mut stdout = Stdout::new();
-        stdout.put([&text, &metrics_at(admin), cached].concat().as_bytes())?;
-        stdout.flush()
     }
 }
 

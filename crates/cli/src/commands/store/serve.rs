@@ -1,25 +1,17 @@
 //! `nuthatch store serve`: a store for clients of gRPC.
 
 use crate::commands::listening::{
-    Stopping, TlsArguments, Watched, address, not_started, warn_if_open,
+    Stopping, TlsArguments, Watched, address, greet, not_started, read_tokens, warn_if_open,
 };
-use crate::commands::serve::{metrics_at, read_text};
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, parse_size};
-use crate::streams::Stdout;
 use clap::{Args, ValueEnum};
-use nuthatch_rpc::{Counts, Options, Server, ServerTls, Tokens};
-use nuthatch_server::Address;
-use nuthatch_server::admin::{Admin, Format, Told};
+use nuthatch_rpc::{Counts, Options, Server, ServerTls};
 use nuthatch_store::{Durability, Options as StoreOptions, Store};
-use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes that a file of tokens may have.
-const TOKENS_LONGEST: u64 = 16 << 20;
 /// What the changes that are kept may take, in bytes, for each that is kept.
 const BYTES_EACH: u64 = 4096;
 
@@ -128,27 +120,10 @@ struct Limits {
     drain_ms: u64,
 }
 
-/// What a server counts, for the admin port.
-struct Counted(Counts);
-
-impl Told for Counted {
-    fn metrics(&self, format: Format) -> String {
-        format.page(&self.0.exposition())
-    }
-
-    fn is_stopping(&self) -> bool {
-        self.0.is_stopping()
-    }
-}
-
 impl Serve {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
         let options = self.options()?;
-        if let Some(problem) = options.problem() {
-            return Err(Failure::Usage(format!("--listen {problem}; --insecure allows it")));
-        }
-        self.watched.check(self.access.insecure)?;
-        let _logs = self.watched.start_logs()?;
+        let _logs = self.watched.begin(options.problem(), self.access.insecure)?;
         let store = StoreOptions::new().create(self.create).read_only(self.read_only);
         let store = Store::open(&self.path, &store.durability(self.durability.into()))?;
         if let Some(keep) = self.keep_changes {
@@ -156,9 +131,11 @@ impl Serve {
         }
         let stopping = Stopping::new()?;
         let server = Server::start(store, &options).map_err(not_started)?;
-        let told: Arc<dyn Told> = Arc::new(Counted(server.counts()));
-        let (_admin, admin) = Admin::open(&self.watched.admin, &told).map_err(not_started)?;
-        self.greet(&server, &admin)?;
+        let (_admin, admin) =
+            self.watched.tell(server.counts(), Counts::exposition, Counts::is_stopping)?;
+        let line = format!("{}: {} of memory", self.path.display(), bytes(self.limits.memory));
+        let scheme = if self.access.tls.cert.is_some() { "grpcs" } else { "grpc" };
+        greet(scheme, server.addresses(), &admin, &line)?;
         let stopper = server.stopper();
         stopping.then(move || stopper.stop());
         server.wait().map_err(not_started)?;
@@ -191,20 +168,6 @@ impl Serve {
         }
         Ok(options)
     }
-
-    fn greet(&self, server: &Server, admin: &[Address]) -> Result<(), Failure> {
-        let scheme = if self.access.tls.cert.is_some() { "grpcs" } else { "grpc" };
-        let mut text = String::new();
-        for address in server.addresses() {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "listening at {scheme}://{address}");
-        }
-        text.push_str(&metrics_at(admin));
-        let _ = writeln!(text, "{}: {} of memory", self.path.display(), bytes(self.limits.memory));
-        let mut stdout = Stdout::new();
-        stdout.put(text.as_bytes())?;
-        stdout.flush()
-    }
 }
 
 /// TLS with its files.
@@ -213,13 +176,6 @@ pub(crate) fn server_tls(cert: &Path, key: &Path, ca: Option<&Path>) -> Result<S
     warn_if_open(key);
     let tls = ServerTls::open(cert, key).map_err(failed)?;
     ca.map_or(Ok(tls.clone()), |ca| tls.client_ca(ca).map_err(failed))
-}
-
-/// The tokens of a file.
-pub(crate) fn read_tokens(file: &str) -> Result<Tokens, Failure> {
-    warn_if_open(file.as_ref());
-    let text = read_text(file, TOKENS_LONGEST)?;
-    Tokens::parse(&text).map_err(|error| Failure::Error(format!("{file}: {error}")))
 }
 
 /// Has a store keep so many changes, of a few thousand bytes each.

@@ -111,7 +111,9 @@ fn curl_is_answered_from_the_cache() {
     served.status("/../secret", &[], "400");
     assert!(origin.ranges().is_empty(), "nothing was fetched a second time");
     served.signal();
-    served.stopped();
+    let logged = served.stopped();
+    let at = ["started", "stopping", "stopped"].map(|word| logged.find(word).expect(word));
+    assert!(at.is_sorted(), "{logged}");
 }
 
 #[test]
