@@ -49,6 +49,13 @@ pub enum Looked {
         /// The name of its file.
         file: String,
     },
+    /// The system would not open a file.
+    Unread {
+        /// The name of the file in the folder.
+        file: String,
+        /// What the system said.
+        reason: String,
+    },
     /// Chunks were in a file, and nobody can tell any more which ones.
     Lost {
         /// How many.
@@ -120,6 +127,10 @@ impl Chunks {
             }),
             Part::Lost { parts, segment } => {
                 tell(Looked::Lost { chunks: parts, file: segment.to_owned() });
+            }
+            Part::Unread { segment, reason } => {
+                let (file, reason) = (segment.to_owned(), reason.to_owned());
+                tell(Looked::Unread { file, reason });
             }
             _ => {}
         })

@@ -1,5 +1,6 @@
 //! What a request shows so that it is answered.
 
+use reqwest::header::{HeaderName, HeaderValue};
 use std::fmt;
 
 /// What requests for an object of `http` or `https` show, besides what its address has: headers,
@@ -23,11 +24,27 @@ impl Access {
         self
     }
 
+    /// A header as it stands in a request: `NAME: VALUE`. The error is what was expected; it does not
+    /// show what was found, which may be a secret.
+    pub fn line(self, line: &str) -> Result<Self, &'static str> {
+        let (name, value) = line.split_once(':').ok_or("NAME: VALUE")?;
+        let (name, value) = (name.trim(), value.trim());
+        parse(name, value)?;
+        Ok(self.header(name, value))
+    }
+
     /// A token, as `Authorization: Bearer`.
     #[must_use]
     pub fn bearer(self, token: &str) -> Self {
         self.header("authorization", format!("Bearer {token}"))
     }
+}
+
+/// A header. The error is what was expected.
+pub(crate) fn parse(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), &'static str> {
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "the name of a header")?;
+    let value = HeaderValue::from_str(value).map_err(|_| "a value of visible characters")?;
+    Ok((name, value))
 }
 
 impl fmt::Debug for Access {

@@ -30,8 +30,8 @@ pub(crate) enum Refusal {
     Missing,
     /// It is no segment, or not the one that its name says.
     Damaged,
-    /// The system refused.
-    System,
+    /// The system refused: nothing is known of it.
+    System(Errno),
 }
 
 /// What lies in a segment beside its records.
@@ -103,14 +103,14 @@ impl Segment {
             folder.open_file(&segment_name(number), OFlags::RDONLY).map_err(|e| match e {
                 Errno::NOENT => Refusal::Missing,
                 Errno::LOOP | Errno::NXIO => Refusal::Damaged,
-                _ => Refusal::System,
+                errno => Refusal::System(errno),
             })?;
         let mut bytes = [0; at::HEADER_LEN];
         file.read_exact_at(&mut bytes, 0).map_err(|e| match e.kind() {
             ErrorKind::UnexpectedEof | ErrorKind::IsADirectory | ErrorKind::NotSeekable => {
                 Refusal::Damaged
             }
-            _ => Refusal::System,
+            _ => Refusal::System(Errno::from_io_error(&e).unwrap_or(Errno::IO)),
         })?;
         let (salt, wrote) = read_header(&bytes, number).ok_or(Refusal::Damaged)?;
         Ok(Self {

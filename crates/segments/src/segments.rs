@@ -268,7 +268,8 @@ impl Segments {
     ) -> std::result::Result<Arc<Segment>, Refusal> {
         let opened = Segment::open(&self.folder, number, &self.opening);
         let opened = opened.inspect_err(|refusal| {
-            if *refusal != Refusal::System && index.table().number(slot) == number {
+            let known = !matches!(refusal, Refusal::System(_));
+            if known && index.table().number(slot) == number {
                 self.counts.damaged();
             }
         });

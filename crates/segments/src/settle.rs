@@ -130,7 +130,7 @@ impl Turn<'_> {
         };
         let segment = match Segment::open(&self.of.folder, number, &self.of.opening) {
             Ok(segment) => segment,
-            Err(Refusal::System) => return Err(Unopened),
+            Err(Refusal::System(_)) => return Err(Unopened),
             Err(Refusal::Missing | Refusal::Damaged) => {
                 let _ = remove();
                 return Ok(());

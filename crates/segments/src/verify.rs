@@ -43,6 +43,13 @@ pub enum Looked<'a> {
         /// The name of the segment's file.
         segment: &'a str,
     },
+    /// The system would not open a segment.
+    Unread {
+        /// The name of the segment's file.
+        segment: &'a str,
+        /// What the system said.
+        reason: &'a str,
+    },
     /// Parts were in a segment, and nobody can tell any more what they were.
     Lost {
         /// How many.
@@ -91,7 +98,11 @@ impl Segments {
                 verified.torn += u64::from(gaps.written || lost > 0);
                 verified.lost(lost, segment.number, &mut tell);
             }
-            Step::Unreadable(_, _, Refusal::System) => verified.unread += 1,
+            Step::Unreadable(_, number, Refusal::System(errno)) => {
+                verified.unread += 1;
+                let (segment, reason) = (&segment_name(number), &errno.to_string());
+                tell(Looked::Unread { segment, reason });
+            }
             Step::Unreadable(slot, number, Refusal::Missing | Refusal::Damaged) => {
                 verified.torn += 1;
                 let lost = Self::take_out(index, slot, number, |_| true);

@@ -1,7 +1,7 @@
 //! A process without a descriptor to spare takes nothing for damaged. Alone in its process, whose
 //! limit it sets.
 
-use nuthatch_segments::{Id, Options, Outcome, Part, Record, Segments, checksum};
+use nuthatch_segments::{Id, Looked, Options, Outcome, Part, Record, Segments, checksum};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs::File;
 
@@ -23,7 +23,13 @@ fn segments_that_cannot_be_opened_for_want_of_descriptors_stay() {
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..limit }).expect("a limit");
     let files: Vec<_> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
-    let verified = segments.verify();
+    let mut told = String::new();
+    let verified = segments.verify_with(|looked| {
+        if let Looked::Unread { reason, .. } = looked {
+            told = reason.to_owned();
+        }
+    });
+    assert!(told.contains("open files"), "{told}");
     assert_eq!((verified.good, verified.damaged, verified.torn, verified.unread), (0, 0, 0, 1));
     drop(files);
     setrlimit(Resource::Nofile, limit).expect("a limit");

@@ -112,12 +112,14 @@ pub(crate) struct Verified {
     damaged: u64,
     /// Segments with bytes that are no record: damage, or a write that did not end.
     torn: u64,
+    /// Segments that the system would not open. Nothing is known of their chunks, which stay.
+    unread: u64,
 }
 
 impl From<nuthatch_chunks::Verified> for Verified {
     fn from(verified: nuthatch_chunks::Verified) -> Self {
-        let nuthatch_chunks::Verified { good, good_bytes, damaged, torn, .. } = verified;
-        Self { good, good_bytes, damaged, torn }
+        let nuthatch_chunks::Verified { good, good_bytes, damaged, torn, unread, .. } = verified;
+        Self { good, good_bytes, damaged, torn, unread }
     }
 }
 
@@ -180,7 +182,7 @@ shown! {
     Read: data offsets;
     Stored: stored present not_kept;
     Object: key chunks bytes expires_at pinned;
-    Verified: good good_bytes damaged torn;
+    Verified: good good_bytes damaged torn unread;
     Stat: limit least_free used segment_bytes segments writing parts parts_most evicted moved_bytes
         damaged not_kept written_bytes rebuilt;
 }

@@ -79,7 +79,7 @@ async fn attempt(
     method: &Method,
     headers: &HeaderMap,
 ) -> Result<Response<Content>, Error> {
-    let object = shared.cache.object(address).await?;
+    let object = shared.cache.object_as(address, &shared.access).await?;
     let mut response = of_object(&object, method, headers).await;
     if method != Method::HEAD {
         response.body_mut().begin().await?;

@@ -1,5 +1,6 @@
 //! How a server listens, and its limits.
 
+use crate::access::Access;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ pub struct Options {
     pub(super) tls: Option<Arc<ServerConfig>>,
     pub(super) asks_for_certificate: bool,
     pub(super) guard: Option<Guard>,
+    pub(super) access: Access,
     pub(super) insecure: bool,
     pub(super) threads: usize,
     pub(super) connections: usize,
@@ -34,6 +36,7 @@ impl Options {
             tls: None,
             asks_for_certificate: false,
             guard: None,
+            access: Access::new(),
             insecure: false,
             threads: cores.clamp(1, 8),
             connections: 256,
@@ -56,6 +59,13 @@ impl Options {
     #[must_use]
     pub fn guard(mut self, guard: Guard) -> Self {
         self.guard = Some(guard);
+        self
+    }
+
+    /// What requests to the origin show.
+    #[must_use]
+    pub fn access(mut self, access: Access) -> Self {
+        self.access = access;
         self
     }
 

@@ -5,6 +5,7 @@ use super::figures::{Tally, one};
 use super::options::{Guard, Options};
 use super::prefix::Prefix;
 use super::sparing::Sparing;
+use crate::access::Access;
 use crate::cache::ObjectCache;
 use std::fmt;
 use std::io;
@@ -39,6 +40,7 @@ pub(super) struct Site {
     pub(super) cache: ObjectCache,
     pub(super) prefix: Prefix,
     pub(super) guard: Option<Guard>,
+    pub(super) access: Access,
     pub(super) origin_within: Duration,
     pub(super) failures: Sparing,
     tally: Tally,
@@ -147,11 +149,11 @@ impl Server {
             .build()?;
         let (phase, phases) = watch::channel(Phase::Serving);
         let phase = Arc::new(phase);
-        let (guard, origin_within) = (options.guard.clone(), options.origin_within);
+        let Options { guard, access, origin_within, .. } = options.clone();
         let (failures, tally) = (Sparing::default(), Tally::default());
         info!(target: "nuthatch::chunks", origin = %prefix, ?addresses, "started");
-        let shared =
-            Shared(Arc::new(Site { cache, prefix, guard, origin_within, failures, tally }));
+        let site = Site { cache, prefix, guard, access, origin_within, failures, tally };
+        let shared = Shared(Arc::new(site));
         let serving = Serving {
             shared: shared.clone(),
             tls: options.tls.clone().map(TlsAcceptor::from),

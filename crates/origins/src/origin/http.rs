@@ -6,7 +6,7 @@
 
 use super::answer::{self, ContentRange, refused};
 use super::{Body, Head, Opened, Ranged, Stamp};
-use crate::access::Access;
+use crate::access::{self, Access};
 use crate::address::HttpPlace;
 use crate::attempts::Fault;
 use crate::error::{Error, Result};
@@ -77,12 +77,9 @@ impl HttpOrigin {
         let mut headers = HeaderMap::new();
         for (name, value) in &access.headers {
             let odd = |expected| Error::Address { address: format!("header {name:?}"), expected };
-            let parsed = HeaderName::from_bytes(name.as_bytes());
-            let key = parsed.map_err(|_| odd("the name of a header"))?;
-            let mut value =
-                HeaderValue::from_str(value).map_err(|_| odd("a value of visible characters"))?;
+            let (name, mut value) = access::parse(name, value).map_err(odd)?;
             value.set_sensitive(true);
-            headers.append(key, value);
+            headers.append(name, value);
         }
         let host = place.url.host_str().filter(|_| is_private(&place.url));
         if place.user.is_none() && !headers.contains_key(AUTHORIZATION) {

@@ -4,6 +4,7 @@ use super::json::Json;
 use super::output::{Output, is_stdout};
 use super::place::Place;
 use super::range::Part;
+use super::shown::Shown;
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, grouped, parse_size, seconds};
 use crate::progress::Display;
@@ -23,7 +24,8 @@ use tokio::sync::oneshot;
 const NOTES: &str = "\
 URL is http:// or https://, s3://BUCKET/KEY, gs://BUCKET/KEY, az://CONTAINER/PATH, file:// or a
 path. Credentials come from where the tools of each provider have them: variables, profiles, the
-machine's own. They are in no message and in no file of the cache.
+machine's own; for http and https from URL itself, --header, or .netrc ($NETRC, or in your home),
+which is shown by TLS or on this machine alone. They are in no message and in no file of the cache.
 
 The origin is asked each time which version it has. What the cache has of that version is not
 fetched; the rest is, by whole blocks of a MiB, and stays for others. Of a version that the origin
@@ -40,6 +42,7 @@ Examples:
   nuthatch chunks get https://host/model.bin -o model.bin
   nuthatch chunks get s3://bucket/table.parquet --range -8 | xxd
   nuthatch chunks get https://host/data.csv --limit 20GiB | head
+  nuthatch chunks get https://host/private.bin --header @token -o private.bin
 
 Exit status:
   0  all bytes were written
@@ -62,6 +65,8 @@ pub(super) struct Get {
     /// How much the cache may hold from now on, such as 10GB or 512MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     limit: Option<u64>,
+    #[command(flatten)]
+    shown: Shown,
     /// How often a request that failed in passing is made again
     #[arg(long, value_name = "N", default_value_t = 5)]
     retries: u32,
@@ -79,11 +84,12 @@ pub(super) struct Get {
 impl Get {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
         let start = Instant::now();
+        let access = self.shown.access()?;
         let cache = self.place.make(self.limit, Settings::new().retries(self.retries))?;
         // The work is done by threads of the cache; this one waits for it and writes.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::Error(error.to_string()))?;
-        let object = match runtime.block_on(cache.object(&self.address)) {
+        let object = match runtime.block_on(cache.object_as(&self.address, &access)) {
             Ok(object) => object,
             Err(error @ Error::NotFound { .. }) => {
                 tell(error);

@@ -9,6 +9,7 @@ mod output;
 mod place;
 mod range;
 mod serve;
+mod shown;
 mod stat;
 mod told;
 mod verify;

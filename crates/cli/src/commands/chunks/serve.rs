@@ -1,6 +1,7 @@
 //! `nuthatch chunks serve`: an HTTP cache in front of an origin.
 
 use super::place::Place;
+use super::shown::Shown;
 use crate::commands::listening::{
     Stopping, TlsArguments, Watched, address, greet, not_started, read_tokens, warn_if_open,
 };
@@ -54,6 +55,8 @@ pub(super) struct Serve {
     /// Without it: `$NUTHATCH_ORIGIN`, which other users do not see if there is a password in it.
     #[arg(long, value_name = "URL")]
     origin: Option<String>,
+    #[command(flatten)]
+    shown: Shown,
     #[command(flatten)]
     place: Place,
     /// How much the cache may hold from now on, such as 10GB or 512MiB
@@ -159,6 +162,7 @@ impl Serve {
         let Access { listen, tls, tokens, insecure } = &self.access;
         let Bounds { connections, threads, idle_ms, origin_ms, drain_ms, .. } = &self.bounds;
         let mut options = Options::new(listen.clone())
+            .access(self.shown.access()?)
             .insecure(*insecure)
             .connections(*connections as usize)
             .idle(Duration::from_millis(*idle_ms))

@@ -25,7 +25,7 @@ Exit status:
   0  all that is there is whole
   1  chunks were damaged; errors name them, and they are gone now
   2  the command line is wrong
-  3  anything else: there is no cache in the folder";
+  3  anything else: there is no cache in the folder, one of its files cannot be opened";
 
 /// Check every byte of a cache
 #[derive(Debug, Args)]
@@ -50,9 +50,9 @@ impl Verify {
         let mut listed = Vec::new();
         let verified = chunks.verify_with(|looked| match looked {
             Looked::Bytes { done, total } => display.moved("verifying", "", done, total),
-            damaged => {
-                display.aside(|| tell(message(&folder, &damaged)));
-                listed.extend(json(&damaged));
+            found => {
+                display.aside(|| tell(message(&folder, &found)));
+                listed.extend(json(&found));
             }
         });
         display.finish();
@@ -62,7 +62,13 @@ impl Verify {
             let time = seconds(start.elapsed());
             say(&format!("{}: {}, {time}\n", folder.display(), in_words(&verified)))?;
         }
-        Ok(if verified.damaged > 0 { Answer::Damaged } else { Answer::Whole })
+        match (verified.unread, verified.damaged) {
+            (0, 0) => Ok(Answer::Whole),
+            (0, _) => Ok(Answer::Damaged),
+            (unread, _) => {
+                Err(Failure::Error(format!("{unread} segments could not be opened, nor verified")))
+            }
+        }
     }
 }
 
@@ -75,6 +81,7 @@ fn message(folder: &Path, damaged: &Looked) -> String {
         Looked::Lost { chunks, file } => {
             format!("{}: damaged, with {} chunks", at(file), grouped(*chunks))
         }
+        Looked::Unread { file, reason } => format!("{}: {reason}", at(file)),
         _ => String::new(),
     }
 }
@@ -97,6 +104,7 @@ fn summary(verified: &Verified, damaged: &str) -> String {
         .plain("whole_bytes", verified.good_bytes)
         .plain("damaged_chunks", verified.damaged)
         .plain("torn_segments", verified.torn)
+        .plain("unread_segments", verified.unread)
         .plain("damaged", format_args!("[{damaged}]"))
         .line()
 }

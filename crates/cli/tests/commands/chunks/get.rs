@@ -196,6 +196,41 @@ fn secrets_are_told_to_nobody() {
     }
 }
 
+#[test]
+fn headers_and_passwords_come_from_files() {
+    let folder = Folder::new();
+    let body = noise(LEN, 12);
+    let server = Server::new(body.clone());
+    let basic = "Basic bWU6czNjcmV0".to_owned();
+    server.behave(|manners| manners.wants = Some(("authorization".into(), basic.clone())));
+    let (address, nothing) = (server.url("/a"), "empty");
+    folder.file(nothing, "");
+    let run = |netrc: &str, more: &[&str]| {
+        let mut command = folder.command(&arguments(&address, more));
+        command.env("NETRC", folder.path(netrc));
+        Run::of(command, b"")
+    };
+    folder.file("netrc", "machine 127.0.0.1 login me password s3cret");
+    assert!(run("netrc", &[]).stdout_bytes == body);
+    assert_eq!(run(nothing, &[]).status, Some(3));
+    folder.file("shown", format!("\nAuthorization: {basic}\n"));
+    assert!(run(nothing, &["--header", "@shown"]).stdout_bytes == body);
+    let header = format!("authorization:{basic}");
+    assert!(run(nothing, &["--header", "X-One: 1", "--header", &header]).stdout_bytes == body);
+    assert_eq!(server.asked().last().expect("a request").headers["x-one"], "1");
+    folder.file("wrong", "X-One: 1\ns3cret\n");
+    for (header, status, said) in [
+        ("s3cret", 2, "--header 1: expected NAME: VALUE"),
+        ("s3 cret: 1", 2, "--header 1: expected the name of a header"),
+        ("@wrong", 3, "wrong, line 2: expected NAME: VALUE"),
+        ("@none", 3, "none: "),
+    ] {
+        let told = run(nothing, &["--header", header]);
+        assert_eq!(told.status, Some(status), "{}", told.stderr);
+        assert!(told.stderr.contains(said) && !told.stderr.contains("cret"), "{}", told.stderr);
+    }
+}
+
 /// A copy that waits for its origin.
 fn waiting(folder: &Folder, server: &Server) -> Child {
     server.behave(|manners| manners.held = true);

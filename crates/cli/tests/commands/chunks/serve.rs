@@ -120,13 +120,15 @@ fn curl_is_answered_from_the_cache() {
 fn tokens_are_asked_for_and_not_logged() {
     let origin = Server::new(noise(LEN, 2));
     let address = origin.url("/").replace("http://", "http://me:s3cret@");
-    let served = served(&address, &["--tokens", "tokens"]);
+    let header = ["--header", "X-Shown: s3cret"];
+    let served = served(&address, &[&header[..], &["--tokens", "tokens"]].concat());
     assert!(!served.said.concat().contains("s3cret"), "{:?}", served.said);
     served.status("/a", &[], "401");
     served.status("/a", &["--header", "Authorization: Bearer other"], "401");
     let token = ["--header", "Authorization: Bearer s3cret"];
     served.status("/a?X-Amz-Signature=s3cret", &token, "200");
     assert!(origin.asked().iter().all(|asked| asked.headers["authorization"] != "Bearer s3cret"));
+    assert!(origin.asked().iter().all(|asked| asked.headers["x-shown"] == "s3cret"));
     origin.behave(|manners| manners.statuses = vec![500; 9].into());
     served.status("/b?key=s3cret", &token, "502");
     served.signal();

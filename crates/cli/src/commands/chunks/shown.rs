@@ -1,0 +1,38 @@
+//! What requests show to an origin that speaks HTTP.
+
+use crate::commands::Failure;
+use clap::Args;
+use nuthatch_origins::Access;
+use std::fs;
+
+/// Headers of requests.
+#[derive(Debug, Args)]
+pub(super) struct Shown {
+    /// A header of requests to the origin, NAME: VALUE, or @FILE with one on each line. Can be given
+    /// several times
+    ///
+    /// Other users see the arguments of a command; a file keeps a secret. Headers go to the host of
+    /// the address alone.
+    #[arg(long = "header", value_name = "HEADER")]
+    headers: Vec<String>,
+}
+
+impl Shown {
+    pub(super) fn access(&self) -> Result<Access, Failure> {
+        let mut access = Access::new();
+        for (number, header) in self.headers.iter().enumerate() {
+            let Some(file) = header.strip_prefix('@') else {
+                let wrong = |expected| format!("--header {}: expected {expected}", number + 1);
+                access = access.line(header).map_err(|expected| Failure::Usage(wrong(expected)))?;
+                continue;
+            };
+            let text = fs::read_to_string(file);
+            let text = text.map_err(|error| Failure::Error(format!("{file}: {error}")))?;
+            for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
+                let wrong = |expected| format!("{file}, line {}: expected {expected}", number + 1);
+                access = access.line(line).map_err(|expected| Failure::Error(wrong(expected)))?;
+            }
+        }
+        Ok(access)
+    }
+}
