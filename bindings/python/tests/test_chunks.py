@@ -9,10 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nuthatch
+from drawn import examples
 from nuthatch.chunks import Chunks, Key, Missing, Read, View, merge_gaps
 
 LIMIT = 64 << 20
@@ -42,7 +43,7 @@ SPANS = st.tuples(st.integers(0, 30), st.integers(1, 10)).map(lambda span: (span
 
 
 @given(st.lists(st.tuples(st.sampled_from(["put", "get", "remove"]), SPANS), max_size=40))
-@settings(max_examples=60, deadline=None, database=None, print_blob=True)
+@examples(60)
 def test_it_agrees_with_a_dictionary(acts: list[tuple[str, tuple[int, int]]]) -> None:
     present: set[int] = set()
     with TemporaryDirectory() as folder, Chunks(folder, limit=LIMIT) as cache:

@@ -3,26 +3,25 @@
 import io
 import os
 import pickle
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nuthatch
+from drawn import examples
 from nuthatch import UrlFile, errors
 from nuthatch.fs import NuthatchCache
-from origin import Origin, serving
+from origin import Origin
 
 DATA = os.urandom((5 << 20) + 12_345)
 
 
 @pytest.fixture
-def origin() -> Iterator[Origin]:
-    with serving() as origin:
-        origin.put("/data", DATA)
-        yield origin
+def origin(origin: Origin) -> Origin:
+    origin.put("/data", DATA)
+    return origin
 
 
 def raw(file: io.BufferedReader) -> UrlFile:
@@ -47,13 +46,7 @@ ACTS = st.tuples(st.sampled_from(["seek", "read", "into", "at", "line"]), PLACES
 
 
 @given(acts=st.lists(ACTS, max_size=12))
-@settings(
-    max_examples=30,
-    deadline=None,
-    database=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@examples(30)
 def test_a_file_is_one_of_its_bytes(acts: list[tuple[str, int]], tmp_path: Path) -> None:
     path = tmp_path / "file"
     if not path.exists():
