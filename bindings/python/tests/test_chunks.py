@@ -252,3 +252,52 @@ def test_what_was_flipped_is_missing_and_healed(tmp_path: Path) -> None:
         read = cache.get("object", 0, 1)
         assert isinstance(read, Read)
         assert read.data == data
+
+
+TOGETHER = """
+import asyncio, sys, threading
+import nuthatch
+from nuthatch.chunks import Chunks
+
+cache = Chunks(sys.argv[1])
+blocks = cache.blocks("address", "v1", 3000, 1000)
+
+def stat_closed():
+    try:
+        cache.stat()
+    except nuthatch.ClosedError:
+        pass
+
+async def waited():
+    mine = blocks.claim([(0, 1000)]).mine
+    theirs = blocks.claim([(0, 1000)]).theirs
+    for ticket in mine:
+        ticket.give_up()
+    for waiting in theirs:
+        await waiting
+
+def await_in_a_loop():
+    asyncio.run(waited())
+
+def repeat(work, times):
+    for _ in range(times):
+        work()
+
+# Python takes the interpreter's lock from a thread whenever it can.
+sys.setswitchinterval(1e-6)
+if sys.argv[2] == "stat_closed":
+    cache.close()
+work = (globals()[sys.argv[2]], int(sys.argv[3]))
+threads = [threading.Thread(target=repeat, args=work, daemon=True) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+@pytest.mark.parametrize(("work", "times"), [("stat_closed", 3000), ("await_in_a_loop", 50)])
+def test_threads_do_not_lock_each_other_out(work: str, times: int, tmp_path: Path) -> None:
+    # They waited for a lock of ours while another one held it that waited for the interpreter's.
+    command = [sys.executable, "-c", TOGETHER, str(tmp_path / "cache"), work, str(times)]
+    subprocess.run(command, check=True, timeout=60)

@@ -1,6 +1,6 @@
 //! A folder as Python has it: open once for each process.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::runtime;
 use nuthatch_chunks::{Chunks, Options};
 use nuthatch_origins::{ObjectCache, Settings};
@@ -13,18 +13,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct Folder {
     path: PathBuf,
     options: Options,
-    // Taken while attached to the interpreter alone, as is `fork`: so no child finds it locked.
+    // Taken while attached to the interpreter alone, as is `fork`, so no child finds it locked; and
+    // nothing of Python's runs meanwhile, which might attach a thread that waits for it.
     current: Mutex<Option<(u32, Arc<Chunks>)>>,
     /// What reads through it, once anybody does.
     objects: Mutex<Option<(u32, ObjectCache)>>,
 }
 
 impl Folder {
-    pub(crate) fn open(
-        path: PathBuf,
-        options: Options,
-        limits: Limits,
-    ) -> crate::failure::Outcome<Self> {
+    pub(crate) fn open(path: PathBuf, options: Options, limits: Limits) -> Outcome<Self> {
         let chunks = Chunks::open(&path, &limits.on(options.clone()))?;
         let current = Mutex::new(Some((runtime::generation(), Arc::new(chunks))));
         Ok(Self { path, options, current, objects: Mutex::default() })
@@ -36,32 +33,38 @@ impl Folder {
 
     /// The folder, open in this process.
     pub(crate) fn chunks(&self, py: Python<'_>) -> PyResult<Arc<Chunks>> {
+        self.chunks_here().map_err(|failure| failure.raise(py))
+    }
+
+    /// What reads remote objects through it, in this process.
+    pub(crate) fn objects(&self, py: Python<'_>) -> PyResult<ObjectCache> {
+        self.objects_here().map_err(|failure| failure.raise(py))
+    }
+
+    fn chunks_here(&self) -> Outcome<Arc<Chunks>> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((generation, chunks)) = &*current else {
-            return Err(Failure::closed("cache").raise(py));
+            return Err(Failure::closed("cache"));
         };
         if *generation == runtime::generation() {
             return Ok(Arc::clone(chunks));
         }
-        let opened = Chunks::open(&self.path, &self.options);
-        let opened = Arc::new(opened.map_err(|error| Failure::from(error).raise(py))?);
+        let opened = Arc::new(Chunks::open(&self.path, &self.options)?);
         // What the parent opened is forgotten, not closed: its locks may be held by threads that
         // are not here.
         std::mem::forget(current.replace((runtime::generation(), Arc::clone(&opened))));
         Ok(opened)
     }
 
-    /// What reads remote objects through it, in this process.
-    pub(crate) fn objects(&self, py: Python<'_>) -> PyResult<ObjectCache> {
-        let chunks = self.chunks(py)?;
+    fn objects_here(&self) -> Outcome<ObjectCache> {
+        let chunks = self.chunks_here()?;
         let mut objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((generation, objects)) = &*objects
             && *generation == runtime::generation()
         {
             return Ok(objects.clone());
         }
-        let made = ObjectCache::over(chunks, Settings::new());
-        let made = made.map_err(|error| Failure::from(error).raise(py))?;
+        let made = ObjectCache::over(chunks, Settings::new())?;
         std::mem::forget(objects.replace((runtime::generation(), made.clone())));
         Ok(made)
     }
