@@ -193,10 +193,15 @@ def test_a_child_made_by_fork_shares_the_folder(cache: Chunks) -> None:
     blocks = cache.blocks("address", "v1", 3000, 1000)
     blocks.put(0, b"1" * 1000)
     claim = blocks.claim([(1000, 2000)])
+    lent = blocks.view(0, 1000)
     child = os.fork()
     if child == 0:
         status = 1
         try:
+            # What its parent had lent is there, and stays its parent's.
+            assert isinstance(lent, View)
+            assert (bytes(lent), lent.intact) == (b"1" * 1000, True)
+            del lent
             assert blocks.get(0, 1000) == b"1" * 1000
             # What its parent fetches, it does not wait for.
             assert len(blocks.claim([(1000, 2000)]).mine) == 1
