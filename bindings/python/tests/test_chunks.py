@@ -1,6 +1,7 @@
 """The chunk cache itself, beside a dictionary."""
 
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -216,6 +217,37 @@ def test_a_child_made_by_fork_shares_the_folder(cache: Chunks) -> None:
     assert os.waitpid(child, 0)[1] == 0
     assert blocks.get(2000, 3000) == b"3" * 1000
     assert len(blocks.claim([(1000, 2000)]).theirs) == 1
+
+
+def test_a_child_in_another_folder_opens_the_same_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Chunks("cache", limit=LIMIT) as cache:
+        cache.put("object", 0, 1, [0, 1], b"a")
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                (tmp_path / "other").mkdir()
+                os.chdir("other")
+                status = int(not cache.get("object", 0, 1))
+            finally:
+                os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_cache_is_pickled_as_it_was_opened(cache: Chunks, tmp_path: Path) -> None:
+    cache.put("object", 0, 1, [0, 1], b"a")
+    again = pickle.loads(pickle.dumps(cache))
+    assert isinstance(again.get("object", 0, 1), Read)
+    assert (again.path, again.stat().limit) == (cache.path, LIMIT)
+    # The limit is not set again: somebody may have changed it.
+    cache.set_limit(2 * LIMIT)
+    pickled = pickle.dumps(Chunks(tmp_path / "cache", limit=2 * LIMIT, check="always", parts=4096))
+    cache.set_limit(LIMIT)
+    assert b"always" in pickled
+    assert pickle.loads(pickled).stat().limit == LIMIT
 
 
 OTHER = """

@@ -398,6 +398,18 @@ def test_a_cache_and_its_files_are_pickled(fs: NuthatchCache, origin: Origin) ->
         pickle.loads(pickled)
 
 
+def test_a_cache_that_was_opened_before_is_pickled_too(tmp_path: Path, origin: Origin) -> None:
+    url = origin.put("/data", DATA)
+    for _ in range(2):
+        # The second time it is not the filesystem of the first, whose folder is closed.
+        with nuthatch.chunks.Chunks(tmp_path / "cache", limit=LIMIT) as chunks:
+            fs = NuthatchCache("http", cache=chunks, block_size=BLOCK)
+            assert fs.cat_file(url, 0, 10) == DATA[:10]
+            again = pickle.loads(pickle.dumps(fs))
+            assert again.cat_file(url, 0, 10) == DATA[:10]
+    assert origin.gets() == 1
+
+
 WORKER = """
 import pickle, sys
 file = pickle.loads(bytes.fromhex(sys.stdin.read()))

@@ -105,4 +105,4 @@ def open_url(
     bytes it may have, for all processes from then on. All bytes are of the version that the file
     has when it is opened; ``raw`` of what is answered is a ``UrlFile``.
     """
-    return io.BufferedReader(UrlFile(UrlObject(open_folder(cache, limit), url)), buffer_size)
+    return io.BufferedReader(UrlFile(UrlObject(open_folder(cache, limit=limit), url)), buffer_size)

@@ -22,6 +22,9 @@ pub(crate) struct Folder {
 
 impl Folder {
     pub(crate) fn open(path: PathBuf, options: Options, limits: Limits) -> Outcome<Self> {
+        // A child may have gone to another folder before it opens this one again.
+        let path = std::path::absolute(&path)
+            .map_err(|error| Failure::io(&path, "cannot be found", &error))?;
         let chunks = Chunks::open(&path, &limits.on(options.clone()))?;
         let current = Mutex::new(Some(Own::new(Arc::new(chunks))));
         Ok(Self { path, options, current, objects: Mutex::default() })

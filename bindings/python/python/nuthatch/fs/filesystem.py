@@ -103,7 +103,7 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         own: dict[str, Any] = self.__dict__
         own.update(_strip_protocol=self._strip, _parent=made._parent)
         self.root_marker = made.root_marker
-        self.chunks = open_folder(cache, limit)
+        self.chunks = open_folder(cache, limit=limit)
         self.block_size = block_size
         self.max_age = max_age
         self.read_ahead = read_ahead
