@@ -30,26 +30,39 @@ struct Loop {
     receiver: UnixStream,
 }
 
-/// Loops that were seen, those that are closed since among them. Taken while attached alone.
+/// Loops that were seen, those that are closed since among them.
 static LOOPS: Mutex<Vec<Arc<Loop>>> = Mutex::new(Vec::new());
+
+/// Taken while attached alone, as is `fork`. Python does nothing meanwhile: it might let another
+/// thread attach, which waits for this lock and never lets this one go on.
+fn lock_loops() -> MutexGuard<'static, Vec<Arc<Loop>>> {
+    LOOPS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl Loop {
     /// The loop that runs on this thread.
     fn running(py: Python<'_>) -> PyResult<Arc<Self>> {
         static RUNNING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let running = RUNNING.import(py, "asyncio", "get_running_loop")?.call0()?;
-        let mut loops = LOOPS.lock().unwrap_or_else(PoisonError::into_inner);
+        let loops = lock_loops().clone();
         if let Some(known) = loops.iter().find(|known| known.object.is(&running)) {
             return Ok(Arc::clone(known));
         }
-        let is_open = |known: &Arc<Self>| {
-            let closed = known.object.bind(py).call_method0("is_closed");
-            !closed.and_then(|closed| closed.is_truthy()).unwrap_or(true)
-        };
-        loops.retain(is_open);
-        let known = Self::meet(&running)?;
+        // Nobody else meets this one: it runs on this thread.
+        let (known, closed) = (Self::meet(&running)?, Self::closed(py, loops));
+        let mut loops = lock_loops();
+        loops.retain(|known| !closed.iter().any(|closed| Arc::ptr_eq(known, closed)));
         loops.push(Arc::clone(&known));
         Ok(known)
+    }
+
+    /// Those of some loops that are closed.
+    fn closed(py: Python<'_>, mut loops: Vec<Arc<Self>>) -> Vec<Arc<Self>> {
+        loops.retain(|known| {
+            let closed = known.object.bind(py).call_method0("is_closed");
+            closed.and_then(|closed| closed.is_truthy()).unwrap_or(true)
+        });
+        loops
     }
 
     /// Has a loop look into a queue when it is woken.

@@ -14,6 +14,7 @@ mod failure;
 mod named;
 mod octets;
 mod origins;
+mod own;
 mod runtime;
 mod shown;
 mod store;

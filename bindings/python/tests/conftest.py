@@ -10,6 +10,7 @@ import pytest
 
 import nuthatch
 from faces import Store
+from origin import Origin, serving
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = os.environ.get("NUTHATCH_PROGRAM", str(ROOT / "target/debug/nuthatch"))
@@ -69,3 +70,10 @@ def here(tmp_path: Path) -> Iterator[nuthatch.Store]:
     """A store of this process, for callers that wait."""
     with nuthatch.open(tmp_path / "store", durability="none") as opened:
         yield opened
+
+
+@pytest.fixture
+def origin() -> Iterator[Origin]:
+    """A server of files over HTTP, which has none yet."""
+    with serving() as served:
+        yield served

@@ -1,6 +1,7 @@
 """The chunk cache itself, beside a dictionary."""
 
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -9,10 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nuthatch
+from drawn import examples
 from nuthatch.chunks import Chunks, Key, Missing, Read, View, merge_gaps
 
 LIMIT = 64 << 20
@@ -42,7 +44,7 @@ SPANS = st.tuples(st.integers(0, 30), st.integers(1, 10)).map(lambda span: (span
 
 
 @given(st.lists(st.tuples(st.sampled_from(["put", "get", "remove"]), SPANS), max_size=40))
-@settings(max_examples=60, deadline=None, database=None, print_blob=True)
+@examples(60)
 def test_it_agrees_with_a_dictionary(acts: list[tuple[str, tuple[int, int]]]) -> None:
     present: set[int] = set()
     with TemporaryDirectory() as folder, Chunks(folder, limit=LIMIT) as cache:
@@ -192,10 +194,15 @@ def test_a_child_made_by_fork_shares_the_folder(cache: Chunks) -> None:
     blocks = cache.blocks("address", "v1", 3000, 1000)
     blocks.put(0, b"1" * 1000)
     claim = blocks.claim([(1000, 2000)])
+    lent = blocks.view(0, 1000)
     child = os.fork()
     if child == 0:
         status = 1
         try:
+            # What its parent had lent is there, and stays its parent's.
+            assert isinstance(lent, View)
+            assert (bytes(lent), lent.intact) == (b"1" * 1000, True)
+            del lent
             assert blocks.get(0, 1000) == b"1" * 1000
             # What its parent fetches, it does not wait for.
             assert len(blocks.claim([(1000, 2000)]).mine) == 1
@@ -210,6 +217,37 @@ def test_a_child_made_by_fork_shares_the_folder(cache: Chunks) -> None:
     assert os.waitpid(child, 0)[1] == 0
     assert blocks.get(2000, 3000) == b"3" * 1000
     assert len(blocks.claim([(1000, 2000)]).theirs) == 1
+
+
+def test_a_child_in_another_folder_opens_the_same_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Chunks("cache", limit=LIMIT) as cache:
+        cache.put("object", 0, 1, [0, 1], b"a")
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                (tmp_path / "other").mkdir()
+                os.chdir("other")
+                status = int(not cache.get("object", 0, 1))
+            finally:
+                os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_cache_is_pickled_as_it_was_opened(cache: Chunks, tmp_path: Path) -> None:
+    cache.put("object", 0, 1, [0, 1], b"a")
+    again = pickle.loads(pickle.dumps(cache))
+    assert isinstance(again.get("object", 0, 1), Read)
+    assert (again.path, again.stat().limit) == (cache.path, LIMIT)
+    # The limit is not set again: somebody may have changed it.
+    cache.set_limit(2 * LIMIT)
+    pickled = pickle.dumps(Chunks(tmp_path / "cache", limit=2 * LIMIT, check="always", parts=4096))
+    cache.set_limit(LIMIT)
+    assert b"always" in pickled
+    assert pickle.loads(pickled).stat().limit == LIMIT
 
 
 OTHER = """
@@ -251,3 +289,52 @@ def test_what_was_flipped_is_missing_and_healed(tmp_path: Path) -> None:
         read = cache.get("object", 0, 1)
         assert isinstance(read, Read)
         assert read.data == data
+
+
+TOGETHER = """
+import asyncio, sys, threading
+import nuthatch
+from nuthatch.chunks import Chunks
+
+cache = Chunks(sys.argv[1])
+blocks = cache.blocks("address", "v1", 3000, 1000)
+
+def stat_closed():
+    try:
+        cache.stat()
+    except nuthatch.ClosedError:
+        pass
+
+async def waited():
+    mine = blocks.claim([(0, 1000)]).mine
+    theirs = blocks.claim([(0, 1000)]).theirs
+    for ticket in mine:
+        ticket.give_up()
+    for waiting in theirs:
+        await waiting
+
+def await_in_a_loop():
+    asyncio.run(waited())
+
+def repeat(work, times):
+    for _ in range(times):
+        work()
+
+# Python takes the interpreter's lock from a thread whenever it can.
+sys.setswitchinterval(1e-6)
+if sys.argv[2] == "stat_closed":
+    cache.close()
+work = (globals()[sys.argv[2]], int(sys.argv[3]))
+threads = [threading.Thread(target=repeat, args=work, daemon=True) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+@pytest.mark.parametrize(("work", "times"), [("stat_closed", 3000), ("await_in_a_loop", 50)])
+def test_threads_do_not_lock_each_other_out(work: str, times: int, tmp_path: Path) -> None:
+    # They waited for a lock of ours while another one held it that waited for the interpreter's.
+    command = [sys.executable, "-c", TOGETHER, str(tmp_path / "cache"), work, str(times)]
+    subprocess.run(command, check=True, timeout=60)

@@ -14,33 +14,17 @@ from pathlib import Path
 import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nuthatch
+from drawn import examples
 from nuthatch.fs import CachedFile, NuthatchCache
-from origin import Origin, serving
+from origin import Origin
 
 LIMIT = 64 << 20
 BLOCK = 64 << 10
 DATA = os.urandom(40 * BLOCK + 12_345)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Origin]:
-    with serving() as origin:
-        yield origin
-
-
-@pytest.fixture
-def origin(server: Origin) -> Origin:
-    """A server that behaves and was not asked yet."""
-    server.files.clear()
-    server.requests.clear()
-    server.failures = server.cuts = 0
-    server.ranges, server.held = True, None
-    server.arrived.clear()
-    return server
 
 
 @pytest.fixture
@@ -72,13 +56,7 @@ ACTS = st.one_of(
 
 
 @given(acts=st.lists(ACTS, max_size=12))
-@settings(
-    max_examples=40,
-    deadline=None,
-    database=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@examples(40)
 def test_reads_are_those_of_the_bytes(
     acts: list[tuple[str, int, int]], memory: NuthatchCache
 ) -> None:
@@ -418,6 +396,18 @@ def test_a_cache_and_its_files_are_pickled(fs: NuthatchCache, origin: Origin) ->
     origin.put("/data", DATA[::-1], '"v2"')
     with pytest.raises(nuthatch.ChangedError):
         pickle.loads(pickled)
+
+
+def test_a_cache_that_was_opened_before_is_pickled_too(tmp_path: Path, origin: Origin) -> None:
+    url = origin.put("/data", DATA)
+    for _ in range(2):
+        # The second time it is not the filesystem of the first, whose folder is closed.
+        with nuthatch.chunks.Chunks(tmp_path / "cache", limit=LIMIT) as chunks:
+            fs = NuthatchCache("http", cache=chunks, block_size=BLOCK)
+            assert fs.cat_file(url, 0, 10) == DATA[:10]
+            again = pickle.loads(pickle.dumps(fs))
+            assert again.cat_file(url, 0, 10) == DATA[:10]
+    assert origin.gets() == 1
 
 
 WORKER = """

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import fsspec
 import pytest
@@ -14,64 +14,40 @@ from nuthatch.fs import NuthatchCache
 
 
 class Fixtures(abstract.AbstractFixtures):  # type: ignore[misc]
-    target: str
-    options: ClassVar[dict[str, Any]] = {}
+    @pytest.fixture(params=["memory", "file"])
+    def target(self, request: pytest.FixtureRequest) -> str:
+        name: str = request.param
+        return name
 
     @pytest.fixture
-    def fs(self, tmp_path: Path) -> Iterator[NuthatchCache]:
-        yield NuthatchCache(
-            target=self.target, target_options=self.options, cache=tmp_path / "cache"
-        )
+    def fs(self, target: str, tmp_path: Path) -> Iterator[NuthatchCache]:
+        options = {"auto_mkdir": True} if target == "file" else {}
+        yield NuthatchCache(target=target, target_options=options, cache=tmp_path / "cache")
         MemoryFileSystem.store.clear()
         MemoryFileSystem.pseudo_dirs[:] = [""]
 
     @pytest.fixture
-    def fs_path(self, tmp_path: Path) -> str:
-        return str(tmp_path / "files") if self.target == "file" else "/files"
+    def fs_path(self, target: str, tmp_path: Path) -> str:
+        return str(tmp_path / "files") if target == "file" else "/files"
 
     @pytest.fixture
     def supports_empty_directories(self) -> bool:
         return True
 
 
-class Memory(Fixtures):
-    target = "memory"
-
-
-class Local(Fixtures):
-    target = "file"
-    options: ClassVar[dict[str, Any]] = {"auto_mkdir": True}
-
-
-class TestMemoryGet(abstract.AbstractGetTests, Memory):  # type: ignore[misc]
+class TestGet(abstract.AbstractGetTests, Fixtures):  # type: ignore[misc]
     pass
 
 
-class TestMemoryPut(abstract.AbstractPutTests, Memory):  # type: ignore[misc]
+class TestPut(abstract.AbstractPutTests, Fixtures):  # type: ignore[misc]
     pass
 
 
-class TestMemoryPipe(abstract.AbstractPipeTests, Memory):  # type: ignore[misc]
+class TestPipe(abstract.AbstractPipeTests, Fixtures):  # type: ignore[misc]
     pass
 
 
-class TestMemoryOpen(abstract.AbstractOpenTests, Memory):  # type: ignore[misc]
-    pass
-
-
-class TestLocalGet(abstract.AbstractGetTests, Local):  # type: ignore[misc]
-    pass
-
-
-class TestLocalPut(abstract.AbstractPutTests, Local):  # type: ignore[misc]
-    pass
-
-
-class TestLocalPipe(abstract.AbstractPipeTests, Local):  # type: ignore[misc]
-    pass
-
-
-class TestLocalOpen(abstract.AbstractOpenTests, Local):  # type: ignore[misc]
+class TestOpen(abstract.AbstractOpenTests, Fixtures):  # type: ignore[misc]
     pass
 
 

@@ -4,7 +4,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import pytest
 import xarray
 
 from nuthatch.fs import NuthatchCache
-from origin import Origin, serving
+from origin import Origin
 
 ROWS = 50_000
 
@@ -43,12 +43,11 @@ def files(tmp_path_factory: pytest.TempPathFactory, table: pandas.DataFrame) -> 
 
 
 @pytest.fixture
-def origin(files: Path) -> Iterator[Origin]:
-    with serving() as origin:
-        for path in files.iterdir():
-            if path.is_file():
-                origin.put(f"/{path.name}", path.read_bytes())
-        yield origin
+def origin(origin: Origin, files: Path) -> Origin:
+    for path in files.iterdir():
+        if path.is_file():
+            origin.put(f"/{path.name}", path.read_bytes())
+    return origin
 
 
 @pytest.fixture

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nuthatch
 from conftest import Server
+from drawn import examples
 
 # A small alphabet, so that keys meet.
 KEYS = st.binary(min_size=1, max_size=3).map(lambda key: bytes(byte % 4 for byte in key))
@@ -61,13 +62,7 @@ def act(store: nuthatch.Store, model: dict[bytes, bytes], act: tuple[str, bytes,
 
 
 @given(acts=st.lists(ACTS, max_size=30), start=KEYS, end=KEYS, limit=st.integers(0, 8))
-@settings(
-    max_examples=40,
-    deadline=None,
-    database=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@examples(40)
 def test_a_store_is_a_sorted_dictionary(
     store: nuthatch.Store,
     acts: list[tuple[str, bytes, bytes]],

@@ -3,26 +3,25 @@
 import io
 import os
 import pickle
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nuthatch
-from nuthatch import UrlFile, errors
+from drawn import examples
+from nuthatch import UrlFile, errors, folders
 from nuthatch.fs import NuthatchCache
-from origin import Origin, serving
+from origin import Origin
 
 DATA = os.urandom((5 << 20) + 12_345)
 
 
 @pytest.fixture
-def origin() -> Iterator[Origin]:
-    with serving() as origin:
-        origin.put("/data", DATA)
-        yield origin
+def origin(origin: Origin) -> Origin:
+    origin.put("/data", DATA)
+    return origin
 
 
 def raw(file: io.BufferedReader) -> UrlFile:
@@ -47,13 +46,7 @@ ACTS = st.tuples(st.sampled_from(["seek", "read", "into", "at", "line"]), PLACES
 
 
 @given(acts=st.lists(ACTS, max_size=12))
-@settings(
-    max_examples=30,
-    deadline=None,
-    database=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@examples(30)
 def test_a_file_is_one_of_its_bytes(acts: list[tuple[str, int]], tmp_path: Path) -> None:
     path = tmp_path / "file"
     if not path.exists():
@@ -86,6 +79,17 @@ def test_the_filesystem_finds_what_a_file_read(origin: Origin, tmp_path: Path) -
     assert fs.counts.requests == 0
 
 
+def test_files_that_are_opened_in_turn_share_a_folder(origin: Origin, tmp_path: Path) -> None:
+    # And with it the connections: it was opened anew for each file, and for each of several.
+    found = []
+    for _ in range(3):
+        with nuthatch.open_url(origin.address + "/data", cache=tmp_path / "cache") as file:
+            found.append(folders._OPEN.get(str(tmp_path / "cache")))
+            assert file.read(10) == DATA[:10]
+    assert found[0] is not None
+    assert found == [found[0]] * 3
+
+
 def test_errors_of_urls(origin: Origin, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     with pytest.raises(FileNotFoundError, match="there is no such object") as error:
@@ -106,6 +110,17 @@ def test_errors_of_urls(origin: Origin, tmp_path: Path) -> None:
             raw(file).read_at(4 << 20, 10)
     with pytest.raises(ValueError, match="closed file"):
         file.read()
+
+
+def test_places_outside_of_a_file_are_refused(origin: Origin, tmp_path: Path) -> None:
+    with nuthatch.open_url(origin.address + "/data", cache=tmp_path / "cache") as file:
+        for wrong in (lambda: raw(file).read_at(-5, 10), lambda: raw(file).seek(-5)):
+            with pytest.raises(ValueError, match="expected an offset within the file, found -5"):
+                wrong()
+        with pytest.raises(ValueError, match="whence: expected 0, 1 or 2, found 9"):
+            raw(file).seek(0, 9)
+        assert raw(file).seek(5, io.SEEK_END) == len(DATA) + 5
+        assert file.read() == b""
 
 
 def test_a_child_made_by_fork_reads_on(origin: Origin, tmp_path: Path) -> None:

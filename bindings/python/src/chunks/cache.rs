@@ -10,7 +10,7 @@ use crate::buffer::write_into;
 use crate::failure::Failure;
 use crate::octets::Octets;
 use crate::times::expiry;
-use nuthatch_chunks::{BLOCK_LEN, Lookup};
+use nuthatch_chunks::{BLOCK_LEN, Key, Lookup};
 use pyo3::IntoPyObjectExt;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
@@ -23,11 +23,24 @@ use std::sync::Arc;
 #[pyclass(frozen, weakref, module = "nuthatch.chunks")]
 pub(crate) struct Chunks {
     folder: Arc<Folder>,
+    /// How it was opened, without what holds for all processes.
+    options: Py<PyDict>,
 }
 
 impl Chunks {
     pub(crate) fn folder(&self) -> Arc<Folder> {
         Arc::clone(&self.folder)
+    }
+
+    /// Does some work on an object, without the interpreter's lock.
+    fn run_on<T: Send>(
+        &self,
+        py: Python<'_>,
+        name: &Name<'_>,
+        work: impl FnOnce(&nuthatch_chunks::Chunks, &Key) -> nuthatch_chunks::Result<T> + Send,
+    ) -> PyResult<T> {
+        let key = key(py, name)?;
+        self.run(py, |chunks| work(chunks, &key))
     }
 
     /// Does some work on the folder, without the interpreter's lock.
@@ -57,7 +70,7 @@ pub(crate) fn answer<'py, T: IntoPyObject<'py>>(
     }
 }
 
-fn key(py: Python<'_>, name: &Name<'_>) -> PyResult<nuthatch_chunks::Key> {
+fn key(py: Python<'_>, name: &Name<'_>) -> PyResult<Key> {
     name.key().map_err(|failure| failure.raise(py))
 }
 
@@ -66,7 +79,11 @@ impl Chunks {
     #[new]
     #[pyo3(signature = (path, **options))]
     fn new(py: Python<'_>, path: PathBuf, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        Ok(Self { folder: Arc::new(opening::open(py, path, options)?) })
+        let kept = options.map_or_else(|| Ok(PyDict::new(py)), PyDictMethods::copy)?;
+        for limit in ["limit", "least_free"] {
+            kept.call_method1("pop", (limit, py.None()))?;
+        }
+        Ok(Self { folder: Arc::new(opening::open(py, path, options)?), options: kept.unbind() })
     }
 
     /// The folder.
@@ -103,12 +120,11 @@ impl Chunks {
         ttl: Option<f64>,
         expires_at: Option<f64>,
     ) -> PyResult<Stored> {
-        let expiry = expiry(py, ttl, expires_at)?.unwrap_or(0);
-        let (key, data) = (self::key(py, &key)?, &*data);
-        let put = |chunks: &nuthatch_chunks::Chunks| {
-            chunks.put_until(&key, start..end, &offsets, data, expiry)
+        let (expiry, data) = (expiry(py, ttl, expires_at)?.unwrap_or(0), &*data);
+        let put = |chunks: &nuthatch_chunks::Chunks, key: &Key| {
+            chunks.put_until(key, start..end, &offsets, data, expiry)
         };
-        self.run(py, put).map(Stored::from)
+        self.run_on(py, &key, put).map(Stored::from)
     }
 
     /// Reads chunks: all of them, or what is missing.
@@ -119,8 +135,7 @@ impl Chunks {
         start: u64,
         end: u64,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let key = self::key(py, &key)?;
-        match self.run(py, |chunks| chunks.get(&key, start..end))? {
+        match self.run_on(py, &key, |chunks, key| chunks.get(key, start..end))? {
             Lookup::Found(read) => {
                 let data = PyBytes::new(py, &read.data).unbind();
                 Read { data, offsets: read.offsets }.into_bound_py_any(py)
@@ -153,9 +168,7 @@ impl Chunks {
         start: u64,
         end: u64,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let key = self::key(py, &key)?;
-        let lookup = self.run(py, |chunks| chunks.view(&key, start..end))?;
-        View::answer(py, lookup)
+        View::answer(py, self.run_on(py, &key, |chunks, key| chunks.view(key, start..end))?)
     }
 
     /// Which chunks of a range are missing, as pairs of a start and an end, without reading any.
@@ -166,8 +179,7 @@ impl Chunks {
         start: u64,
         end: u64,
     ) -> PyResult<Vec<(u64, u64)>> {
-        let key = self::key(py, &key)?;
-        Ok(pairs(&self.run(py, |chunks| chunks.missing(&key, start..end))?))
+        Ok(pairs(&self.run_on(py, &key, |chunks, key| chunks.missing(key, start..end))?))
     }
 
     /// The object of so many bytes at an address, in blocks. Another validator, length or block
@@ -215,16 +227,14 @@ impl Chunks {
 
     /// Removes the chunks of an object. Answers how many there were.
     fn remove(&self, py: Python<'_>, key: Name<'_>) -> PyResult<u64> {
-        let key = self::key(py, &key)?;
-        self.run(py, |chunks| Ok(chunks.remove(&key)))
+        self.run_on(py, &key, |chunks, key| Ok(chunks.remove(key)))
     }
 
     /// Has the chunks of an object stay when others are evicted, those that come later too, or no
     /// longer.
     #[pyo3(signature = (key, pinned=true))]
     fn pin(&self, py: Python<'_>, key: Name<'_>, pinned: bool) -> PyResult<()> {
-        let key = self::key(py, &key)?;
-        self.run(py, |chunks| chunks.pin(&key, pinned))
+        self.run_on(py, &key, |chunks, key| chunks.pin(key, pinned))
     }
 
     /// Changes the limit for all processes, in bytes.
@@ -251,7 +261,15 @@ impl Chunks {
         self.close(py);
     }
 
-    fn __repr__(&self) -> String {
-        format!("<nuthatch.chunks.Chunks in {}>", self.folder.path().display())
+    /// Unpickled, it is the folder as that process has it open, or opened in the same way.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let again = py.import("nuthatch.folders")?.getattr("open_again")?;
+        (again, (self.folder.path(), &self.options)).into_bound_py_any(py)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> String {
+        // With its place: who tells objects by this takes none for one that is closed.
+        let (path, place) = (slf.get().folder.path().display(), slf.as_ptr());
+        format!("<nuthatch.chunks.Chunks in {path} at {place:?}>")
     }
 }

@@ -4,7 +4,7 @@ use super::blocks::Blocks;
 use super::cache::raised;
 use super::figures::{Stored, pairs};
 use crate::failure::Failure;
-use crate::runtime;
+use crate::own::Own;
 use crate::work::{Face, Work};
 use nuthatch_chunks::{Claimed, Fetched};
 use pyo3::IntoPyObjectExt;
@@ -22,33 +22,9 @@ pub(crate) struct Claim {
     pub(crate) theirs: Vec<Py<Waiting>>,
 }
 
-/// Something of a process, which a child made by `fork` forgets: its locks may be held by threads
-/// that the child does not have.
-struct Own<T> {
-    generation: u32,
-    // Taken while attached to the interpreter alone.
-    held: Mutex<Option<T>>,
-}
-
-impl<T> Own<T> {
-    fn new(held: T) -> Self {
-        Self { generation: runtime::generation(), held: Mutex::new(Some(held)) }
-    }
-
-    fn take(&self) -> Option<T> {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if self.generation == runtime::generation() {
-            return held;
-        }
-        std::mem::forget(held);
-        None
-    }
-}
-
-impl<T> Drop for Own<T> {
-    fn drop(&mut self) {
-        drop(self.take());
-    }
+/// Takes what was claimed. The lock is taken while attached to the interpreter alone.
+fn take<T>(own: &Mutex<Own<T>>) -> Option<T> {
+    own.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// The duty to fetch a range. One that goes away tells those who wait that it failed.
@@ -56,7 +32,7 @@ impl<T> Drop for Own<T> {
 pub(crate) struct Ticket {
     blocks: Blocks,
     range: (u64, u64),
-    own: Own<nuthatch_chunks::Ticket>,
+    own: Mutex<Own<nuthatch_chunks::Ticket>>,
     /// The claim among processes, once it is had.
     claimed: Mutex<Option<Own<Claimed>>>,
 }
@@ -68,7 +44,8 @@ impl Ticket {
         ticket: nuthatch_chunks::Ticket,
     ) -> PyResult<Py<Self>> {
         let range = (ticket.range().start, ticket.range().end);
-        Py::new(py, Self { blocks, range, own: Own::new(ticket), claimed: Mutex::default() })
+        let own = Mutex::new(Own::new(ticket));
+        Py::new(py, Self { blocks, range, own, claimed: Mutex::default() })
     }
 
     fn claimed(&self) -> MutexGuard<'_, Option<Own<Claimed>>> {
@@ -102,7 +79,7 @@ impl Ticket {
 
     /// Puts the bytes of the range, and tells those who wait.
     fn finish(&self, py: Python<'_>, data: PyBackedBytes) -> PyResult<Stored> {
-        let Some(ticket) = self.own.take() else {
+        let Some(ticket) = take(&self.own) else {
             return Err(Failure::closed("ticket").raise(py));
         };
         let (start, end) = self.range;
@@ -127,7 +104,7 @@ impl Ticket {
 
     /// Tells those who wait that it failed, unless it is finished.
     fn give_up(&self) {
-        drop(self.own.take());
+        drop(take(&self.own));
         self.claimed().take();
     }
 
@@ -140,18 +117,18 @@ impl Ticket {
 #[pyclass(frozen, module = "nuthatch.chunks")]
 pub(crate) struct Waiting {
     range: (u64, u64),
-    own: Own<nuthatch_chunks::Waiting>,
+    own: Mutex<Own<nuthatch_chunks::Waiting>>,
 }
 
 impl Waiting {
     pub(crate) fn new(py: Python<'_>, waiting: nuthatch_chunks::Waiting) -> PyResult<Py<Self>> {
         let range = (waiting.range().start, waiting.range().end);
-        Py::new(py, Self { range, own: Own::new(waiting) })
+        Py::new(py, Self { range, own: Mutex::new(Own::new(waiting)) })
     }
 
     /// What there is to do, answered with bytes or nothing.
     fn answer<'py>(&self, py: Python<'py>, face: Face) -> PyResult<Bound<'py, PyAny>> {
-        let Some(waiting) = self.own.take() else {
+        let Some(waiting) = take(&self.own) else {
             return Err(Failure::closed("fetch of somebody else").raise(py));
         };
         let work = Work::awaited(async move { Ok(waiting.await) });

@@ -1,32 +1,32 @@
 //! A folder as Python has it: open once for each process.
 
-use crate::failure::Failure;
-use crate::runtime;
+use crate::failure::{Failure, Outcome};
+use crate::own::Own;
 use nuthatch_chunks::{Chunks, Options};
 use nuthatch_origins::{ObjectCache, Settings};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A folder. A child made by `fork` opens it again when it first needs it: a lock of its parent's,
 /// or a fetch, might be one of a thread that the child does not have.
 pub(crate) struct Folder {
     path: PathBuf,
     options: Options,
-    // Taken while attached to the interpreter alone, as is `fork`: so no child finds it locked.
-    current: Mutex<Option<(u32, Arc<Chunks>)>>,
+    // Taken while attached to the interpreter alone, as is `fork`, so no child finds it locked; and
+    // nothing of Python's runs meanwhile, which might attach a thread that waits for it.
+    current: Mutex<Option<Own<Arc<Chunks>>>>,
     /// What reads through it, once anybody does.
-    objects: Mutex<Option<(u32, ObjectCache)>>,
+    objects: Mutex<Option<Own<ObjectCache>>>,
 }
 
 impl Folder {
-    pub(crate) fn open(
-        path: PathBuf,
-        options: Options,
-        limits: Limits,
-    ) -> crate::failure::Outcome<Self> {
+    pub(crate) fn open(path: PathBuf, options: Options, limits: Limits) -> Outcome<Self> {
+        // A child may have gone to another folder before it opens this one again.
+        let path = std::path::absolute(&path)
+            .map_err(|error| Failure::io(&path, "cannot be found", &error))?;
         let chunks = Chunks::open(&path, &limits.on(options.clone()))?;
-        let current = Mutex::new(Some((runtime::generation(), Arc::new(chunks))));
+        let current = Mutex::new(Some(Own::new(Arc::new(chunks))));
         Ok(Self { path, options, current, objects: Mutex::default() })
     }
 
@@ -36,52 +36,45 @@ impl Folder {
 
     /// The folder, open in this process.
     pub(crate) fn chunks(&self, py: Python<'_>) -> PyResult<Arc<Chunks>> {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some((generation, chunks)) = &*current else {
-            return Err(Failure::closed("cache").raise(py));
-        };
-        if *generation == runtime::generation() {
-            return Ok(Arc::clone(chunks));
-        }
-        let opened = Chunks::open(&self.path, &self.options);
-        let opened = Arc::new(opened.map_err(|error| Failure::from(error).raise(py))?);
-        // What the parent opened is forgotten, not closed: its locks may be held by threads that
-        // are not here.
-        std::mem::forget(current.replace((runtime::generation(), Arc::clone(&opened))));
-        Ok(opened)
+        self.chunks_here().map_err(|failure| failure.raise(py))
     }
 
     /// What reads remote objects through it, in this process.
     pub(crate) fn objects(&self, py: Python<'_>) -> PyResult<ObjectCache> {
-        let chunks = self.chunks(py)?;
-        let mut objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((generation, objects)) = &*objects
-            && *generation == runtime::generation()
-        {
+        self.objects_here().map_err(|failure| failure.raise(py))
+    }
+
+    fn chunks_here(&self) -> Outcome<Arc<Chunks>> {
+        let mut current = lock(&self.current);
+        let Some(opened) = &mut *current else { return Err(Failure::closed("cache")) };
+        if let Some(chunks) = opened.here() {
+            return Ok(Arc::clone(chunks));
+        }
+        let chunks = Arc::new(Chunks::open(&self.path, &self.options)?);
+        *opened = Own::new(Arc::clone(&chunks));
+        Ok(chunks)
+    }
+
+    fn objects_here(&self) -> Outcome<ObjectCache> {
+        let chunks = self.chunks_here()?;
+        let mut objects = lock(&self.objects);
+        if let Some(objects) = objects.as_ref().and_then(Own::here) {
             return Ok(objects.clone());
         }
-        let made = ObjectCache::over(chunks, Settings::new());
-        let made = made.map_err(|error| Failure::from(error).raise(py))?;
-        std::mem::forget(objects.replace((runtime::generation(), made.clone())));
+        let made = ObjectCache::over(chunks, Settings::new())?;
+        *objects = Some(Own::new(made.clone()));
         Ok(made)
     }
 
     pub(crate) fn close(&self, py: Python<'_>) {
-        let closed = self.current.lock().unwrap_or_else(PoisonError::into_inner).take();
-        end(py, closed);
-        let closed = self.objects.lock().unwrap_or_else(PoisonError::into_inner).take();
-        end(py, closed);
+        let current = lock(&self.current).take();
+        let objects = lock(&self.objects).take();
+        py.detach(|| drop((current, objects)));
     }
 }
 
-/// Drops what this process opened, and forgets what its parent did.
-fn end<T: Send>(py: Python<'_>, closed: Option<(u32, T)>) {
-    match closed {
-        Some((generation, closed)) if generation == runtime::generation() => {
-            py.detach(|| drop(closed));
-        }
-        closed => std::mem::forget(closed),
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Limits that are set when a folder is opened, for all processes: not again in a child, which

@@ -2,6 +2,7 @@
 
 use super::figures::Missing;
 use crate::buffer::{Octets, Shown};
+use crate::own::Own;
 use nuthatch_chunks::Lookup;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -11,17 +12,20 @@ use std::sync::Arc;
 /// Bytes of an object as slices, each of which one put brought. They stay as they are while this or
 /// a `memoryview` of it lives, even if they are evicted; their disk space comes back after that.
 #[pyclass(frozen, module = "nuthatch.chunks")]
-pub(crate) struct View(Arc<nuthatch_chunks::View>);
+pub(crate) struct View {
+    // A child made by `fork` has the same memory.
+    lent: Arc<Own<nuthatch_chunks::View>>,
+}
 
 /// One slice of a view.
 struct Slice {
-    view: Arc<nuthatch_chunks::View>,
+    lent: Arc<Own<nuthatch_chunks::View>>,
     index: usize,
 }
 
 impl Shown for Slice {
     fn bytes(&self) -> Option<&[u8]> {
-        self.view.slices().nth(self.index)
+        self.lent.anywhere()?.slices().nth(self.index)
     }
 }
 
@@ -32,13 +36,17 @@ impl View {
         lookup: Lookup<nuthatch_chunks::View>,
     ) -> PyResult<Bound<'_, PyAny>> {
         match lookup {
-            Lookup::Found(view) => Self(Arc::new(view)).into_bound_py_any(py),
+            Lookup::Found(view) => Self { lent: Arc::new(Own::new(view)) }.into_bound_py_any(py),
             Lookup::Missing(ranges) => Missing::of(&ranges).into_bound_py_any(py),
         }
     }
 
     fn slice<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyMemoryView>> {
-        Octets::view(py, Slice { view: Arc::clone(&self.0), index })
+        Octets::view(py, Slice { lent: Arc::clone(&self.lent), index })
+    }
+
+    fn each(&self) -> impl Iterator<Item = &[u8]> {
+        self.lent.anywhere().into_iter().flat_map(nuthatch_chunks::View::slices)
     }
 }
 
@@ -46,7 +54,7 @@ impl View {
 impl View {
     /// The slices, in order, as `memoryview`s that copy nothing.
     fn slices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let slices = (0..self.0.slices().count()).map(|index| self.slice(py, index));
+        let slices = (0..self.each().count()).map(|index| self.slice(py, index));
         PyList::new(py, slices.collect::<PyResult<Vec<_>>>()?)
     }
 
@@ -54,18 +62,18 @@ impl View {
     /// the cache cut a file off: then some of them are zeros.
     #[getter]
     fn intact(&self, py: Python<'_>) -> bool {
-        py.detach(|| self.0.intact())
+        py.detach(|| self.lent.anywhere().is_some_and(nuthatch_chunks::View::intact))
     }
 
     fn __len__(&self) -> usize {
-        self.0.len() as usize
+        self.each().map(<[u8]>::len).sum()
     }
 
     fn __bytes__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         PyBytes::new_with(py, self.__len__(), |out| {
             py.detach(|| {
                 let mut rest = out;
-                for slice in self.0.slices() {
+                for slice in self.each() {
                     let (here, later) = rest.split_at_mut(slice.len());
                     here.copy_from_slice(slice);
                     rest = later;
@@ -76,6 +84,6 @@ impl View {
     }
 
     fn __repr__(&self) -> String {
-        format!("<nuthatch.chunks.View of {} bytes>", self.0.len())
+        format!("<nuthatch.chunks.View of {} bytes>", self.__len__())
     }
 }

@@ -30,7 +30,7 @@ from nuthatch.fs.origins import Counts, Origin, together
 from nuthatch.fs.versions import Version
 
 # What is answered by the target alone, as a call or as one to be awaited.
-_ASKED = ("info", "ls", "find", "exists", "isfile", "isdir", "du", "size")
+_ASKED = ("ls", "find", "exists", "isfile", "isdir", "du")
 # The same for what changes the target, by how many paths come first.
 _WRITTEN = {
     "mkdir": 1,
@@ -103,7 +103,7 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         own: dict[str, Any] = self.__dict__
         own.update(_strip_protocol=self._strip, _parent=made._parent)
         self.root_marker = made.root_marker
-        self.chunks = open_folder(cache, limit)
+        self.chunks = open_folder(cache, limit=limit)
         self.block_size = block_size
         self.max_age = max_age
         self.read_ahead = read_ahead
@@ -201,6 +201,10 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
     async def _ask(self, name: str, *args: Any, **kwargs: Any) -> Any:
         self._settle()
         return await self._origin.call(name, *args, **kwargs)
+
+    async def _info(self, path: str, **kwargs: Any) -> Any:
+        self._settle()
+        return await self._origin.info(self._strip(path), **kwargs)
 
     async def _glob(self, path: str, **kwargs: Any) -> Any:
         found = await self._ask("glob", self._strip(path), **kwargs)
@@ -419,9 +423,11 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
     async def open_async(self, path: str, mode: str = "rb", **kwargs: Any) -> Any:
         """Open a file for tasks."""
         found = await self._object(path, to_keep=True) if mode == "rb" and not kwargs else None
-        if found is None:
-            return await self.target.open_async(self._strip(path), mode, **kwargs)
-        return AsyncCachedFile(self, found)
+        if found is not None:
+            return AsyncCachedFile(self, found)
+        if not self.target.async_impl:
+            raise NotImplementedError(f"{self.target.protocol}: opens no files for tasks")
+        return await self.target.open_async(self._strip(path), mode, **kwargs)
 
 
 def within(size: int, start: int | None, end: int | None) -> tuple[int, int]:

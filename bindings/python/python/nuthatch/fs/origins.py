@@ -21,7 +21,7 @@ Range = tuple[int, int]
 # Threads for what waits: for the disk, and for filesystems that know no asyncio.
 _THREADS = 16
 # Ranges that are fetched at once for one read.
-_AT_ONCE = 8
+AT_ONCE = 8
 
 
 @dataclass
@@ -60,9 +60,16 @@ class Origin:
                 return await method(*args, **kwargs)
         return await self.in_thread(getattr(self.target, name), *args, **kwargs)
 
+    async def info(self, path: str, **kwargs: Any) -> dict[str, Any]:
+        """Ask what an object is."""
+        if is_http(self.target) and not kwargs:
+            return await http.info(self.target, path)
+        found: dict[str, Any] = await self.call("info", path, **kwargs)
+        return found
+
     async def version(self, path: str) -> Version | None:
         """Ask for an object as it is now; ``None`` if it cannot be cached."""
-        info = await self.call("info", path, **self._anew(path))
+        info = await self.info(path, **self._anew(path))
         if is_http(self.target):
             return version_of(self.target, path, info)
         return await self.in_thread(version_of, self.target, path, info)
@@ -77,16 +84,15 @@ class Origin:
             self.target.invalidate_cache(path)
         return {}
 
+    @property
+    def checked_at_once(self) -> int:
+        """How many ranges are fetched before it is known which version they are of."""
+        return 1 if is_http(self.target) else AT_ONCE
+
     async def fetch(self, path: str, version: Version, ranges: list[Range]) -> list[bytes]:
         """Fetch ranges of one version; an object that is another one by now is an error."""
         one = self._fetch_http if is_http(self.target) else self._fetch_any
-        at_once = asyncio.Semaphore(_AT_ONCE)
-
-        async def limited(start: int, end: int) -> bytes:
-            async with at_once:
-                return await one(path, version, start, end)
-
-        found = await together([limited(start, end) for start, end in ranges])
+        found = await together([one(path, version, start, end) for start, end in ranges])
         if not is_http(self.target):
             # It was this version when it was opened, and is now: so it was meanwhile.
             await self._check(path, version)
