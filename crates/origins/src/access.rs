@@ -24,8 +24,8 @@ impl Access {
         self
     }
 
-    /// A header as it stands in a request: `NAME: VALUE`. The error is what was expected; it does not
-    /// show what was found, which may be a secret.
+    /// A header as it stands in a request: `NAME: VALUE`. The error is what was expected; it does
+    /// not show what was found, which may be a secret.
     pub fn line(self, line: &str) -> Result<Self, &'static str> {
         let (name, value) = line.split_once(':').ok_or("NAME: VALUE")?;
         let (name, value) = (name.trim(), value.trim());

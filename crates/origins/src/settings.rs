@@ -135,10 +135,10 @@ impl Settings {
         self
     }
 
-    /// Where the users and passwords of hosts are that speak HTTP: the path of a file, or `None` for
-    /// nowhere. By default the file that the variable `NETRC` names, or `.netrc` in the home of the
-    /// user, if there is one. They are shown by TLS, or to this machine itself, unless an address or
-    /// an [`Access`](crate::Access) has others. The file is read once.
+    /// Where the users and passwords of hosts are that speak HTTP: the path of a file, or `None`
+    /// for nowhere. By default the file that the variable `NETRC` names, or `.netrc` in the home of
+    /// the user, if there is one. They are shown by TLS, or to this machine itself, unless an
+    /// address or an [`Access`](crate::Access) has others. The file is read once.
     #[must_use]
     pub fn netrc(mut self, path: Option<PathBuf>) -> Self {
         self.netrc = path.map_or(Source::Nowhere, Source::File);

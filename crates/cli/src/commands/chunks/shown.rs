@@ -8,8 +8,8 @@ use std::fs;
 /// Headers of requests.
 #[derive(Debug, Args)]
 pub(super) struct Shown {
-    /// A header of requests to the origin, NAME: VALUE, or @FILE with one on each line. Can be given
-    /// several times
+    /// A header of requests to the origin, NAME: VALUE, or @FILE with one on each line. Can be
+    /// given several times
     ///
     /// Other users see the arguments of a command; a file keeps a secret. Headers go to the host of
     /// the address alone.
