@@ -1,6 +1,7 @@
 //! Nuthatch's chunk cache beside others, a copy in memory and the page cache. `README.md` says what
 //! each work is.
 
+mod buffer;
 mod clock;
 mod many;
 mod own;

@@ -1,5 +1,6 @@
 //! A hundred thousand entries of 4 KiB, and a million of 1 KiB.
 
+use crate::buffer::Buffer;
 use crate::clock::{Hits, Runner, Sheet, nanoseconds};
 use crate::reads::first_hits;
 use crate::systems::{Entrant, Setting, System, payload};
@@ -26,7 +27,7 @@ pub fn run(setting: &Setting, sheet: &mut Sheet) {
     let mut hits = Vec::new();
     let mut misses = Vec::new();
     for ((entrant, system), found) in entrants.iter().zip(&open).zip(&found) {
-        let (mut out, mut other) = (vec![0; LEN], vec![0; LEN]);
+        let (mut out, mut other) = (Buffer::new(LEN), Buffer::new(LEN));
         hits.push(Runner::each(entrant.name, COUNT, move |number| {
             found.count(system.get((number as u64).wrapping_mul(61_403) % MANY, &mut out));
         }));

@@ -1,5 +1,6 @@
 //! Nuthatch, and what it alone can do.
 
+use crate::buffer::Buffer;
 use crate::clock::{Runner, Sheet};
 use crate::reads::{ENTRIES, THREADS, at_once, drawn};
 use crate::systems::{Entrant, MIB, Setting, System, payload};
@@ -44,7 +45,7 @@ impl System for Nuthatch {
         assert_eq!(stored.expect("a put").not_kept, None);
     }
 
-    fn get(&self, key: u64, out: &mut Vec<u8>) -> bool {
+    fn get(&self, key: u64, out: &mut Buffer) -> bool {
         matches!(self.0.get_into(&key_of(key), 0..1, out).expect("a get"), Lookup::Found(_))
     }
 }
@@ -90,8 +91,8 @@ fn ranges(chunks: &Chunks, data: &[u8], rounds: usize, sheet: &mut Sheet) {
         let range = block * MIB..(block + 1) * MIB;
         object.put(range.start as u64, &data[range]).expect("a put");
     }
-    let (mut out, mut small) = (vec![0; 8 * MIB], vec![0; 4096]);
-    let mut whole = vec![0; 8 * MIB];
+    let (mut out, mut small) = (Buffer::new(8 * MIB), Buffer::new(4096));
+    let mut whole = Buffer::new(8 * MIB);
     let source = &data[..8 * MIB];
     let copy = Runner::each("memcpy", 20, move |_| {
         whole.copy_from_slice(std::hint::black_box(source));

@@ -1,5 +1,6 @@
 //! Reading entries of 1 MiB.
 
+use crate::buffer::Buffer;
 use crate::clock::{Hits, Runner, Sheet, nanoseconds};
 use crate::systems::{Entrant, MIB, Setting, System, payload};
 use std::fs::File;
@@ -63,7 +64,7 @@ pub fn first_hits<'a>(
     let entrants: Vec<_> = entrants.into_iter().map(|entrant| (entrant, Hits::default())).collect();
     let runners = entrants.iter().map(|(entrant, hits)| {
         let open = &open;
-        let mut out = vec![0; MIB];
+        let mut out = Buffer::new(MIB);
         Runner::new(entrant.name, move |_| {
             let mut system = None;
             nanoseconds(|| {
@@ -86,7 +87,7 @@ fn cold(setting: &Setting, folder: &dyn Fn(&Entrant) -> PathBuf, file: &File, sh
         Runner::new(entrant.name, move |_| {
             let system = (entrant.open)(&folder, setting.limit);
             leave_memory(&folder);
-            let mut out = vec![0; MIB];
+            let mut out = Buffer::new(MIB);
             let mut get = |number| hits.count(system.get(drawn(number), &mut out));
             nanoseconds(|| (0..ENTRIES as usize).for_each(&mut get)) / ENTRIES as f64
         })
@@ -94,7 +95,7 @@ fn cold(setting: &Setting, folder: &dyn Fn(&Entrant) -> PathBuf, file: &File, sh
     let mut runners: Vec<_> = runners.collect();
     runners.push(Runner::new("pread", |_| {
         forget(file);
-        let mut out = vec![0; MIB];
+        let mut out = Buffer::new(MIB);
         let read = |number| read(file, number, &mut out);
         nanoseconds(|| (0..ENTRIES as usize).for_each(read)) / ENTRIES as f64
     }));
@@ -109,7 +110,7 @@ fn read(file: &File, number: usize, out: &mut [u8]) {
 fn misses(open: &[Open], rounds: usize, sheet: &mut Sheet) {
     let mut runners = Vec::new();
     for (entrant, system) in open.iter().filter(|open| !open.0.reads_only) {
-        let mut out = vec![0; MIB];
+        let mut out = Buffer::new(MIB);
         runners.push(Runner::each(entrant.name, MISSES, move |number| {
             assert!(!system.get(1 << 40 | number as u64, &mut out), "a key that is not there");
         }));
@@ -122,7 +123,7 @@ fn hits(open: &[Open], file: &File, data: &[u8], rounds: usize, sheet: &mut Shee
     let found: Vec<_> = open.iter().map(|_| Hits::default()).collect();
     let mut runners = vec![copies(data), preads(file)];
     for ((entrant, system), found) in open.iter().zip(&found) {
-        let mut out = vec![0; MIB];
+        let mut out = Buffer::new(MIB);
         runners.push(Runner::each(entrant.name, HITS, move |number| {
             found.count(system.get(drawn(number), &mut out));
         }));
@@ -130,28 +131,28 @@ fn hits(open: &[Open], file: &File, data: &[u8], rounds: usize, sheet: &mut Shee
     sheet.race(work, MIB, rounds, runners);
     for ((entrant, system), found) in open.iter().zip(&found) {
         sheet.tell(work, entrant, found);
-        let mut out = vec![0; MIB];
-        assert!(!system.get(7, &mut out) || out == data, "the bytes that were put");
+        let mut out = Buffer::new(MIB);
+        assert!(!system.get(7, &mut out) || out[..] == *data, "the bytes that were put");
     }
 }
 
 fn copies(data: &[u8]) -> Runner<'_> {
-    let mut out = vec![0; MIB];
+    let mut out = Buffer::new(MIB);
     Runner::each("memcpy", HITS, move |_| out.copy_from_slice(std::hint::black_box(data)))
 }
 
 fn preads(file: &File) -> Runner<'_> {
-    let mut out = vec![0; MIB];
+    let mut out = Buffer::new(MIB);
     Runner::each("pread", HITS, move |number| read(file, number, &mut out))
 }
 
 /// The same by several threads at once: the time of all, divided by all hits.
 fn together(open: &[Open], file: &File, data: &[u8], rounds: usize, sheet: &mut Sheet) {
     let memory: Vec<_> = (0..ENTRIES).map(|_| data.to_vec()).collect();
-    let copy = |number: usize, out: &mut Vec<u8>| {
+    let copy = |number: usize, out: &mut Buffer| {
         out.copy_from_slice(&memory[drawn(number) as usize]);
     };
-    let pread = |number: usize, out: &mut Vec<u8>| read(file, number, out);
+    let pread = |number: usize, out: &mut Buffer| read(file, number, out);
     for (work, threads) in [("hit 1 MiB, 1 thread", 1), ("hit 1 MiB, 8 threads", THREADS)] {
         let found: Vec<_> = open.iter().map(|_| Hits::default()).collect();
         let mut runners = vec![
@@ -160,7 +161,7 @@ fn together(open: &[Open], file: &File, data: &[u8], rounds: usize, sheet: &mut 
         ];
         for ((entrant, system), found) in open.iter().zip(&found) {
             runners.push(Runner::new(entrant.name, move |_| {
-                at_once(threads, HITS, &|number: usize, out: &mut Vec<u8>| {
+                at_once(threads, HITS, &|number: usize, out: &mut Buffer| {
                     found.count(system.get(drawn(number), out));
                 })
             }));
@@ -173,11 +174,11 @@ fn together(open: &[Open], file: &File, data: &[u8], rounds: usize, sheet: &mut 
 }
 
 /// Nanoseconds of one operation when so many threads do some at once.
-pub fn at_once(threads: usize, hits: usize, work: &(dyn Fn(usize, &mut Vec<u8>) + Sync)) -> f64 {
+pub fn at_once(threads: usize, hits: usize, work: &(dyn Fn(usize, &mut Buffer) + Sync)) -> f64 {
     let barrier = Barrier::new(threads);
     let count = hits / threads.min(2);
     let run = |thread: usize| {
-        let mut out = vec![0; MIB];
+        let mut out = Buffer::new(MIB);
         work(thread, &mut out);
         barrier.wait();
         let began = Instant::now();

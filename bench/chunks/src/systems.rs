@@ -1,5 +1,6 @@
 //! What takes part: Nuthatch, others, and what the machine does without any cache.
 
+use crate::buffer::Buffer;
 use crate::own::Nuthatch;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,7 @@ pub struct Setting {
 pub trait System: Sync {
     fn put(&self, key: u64, data: &[u8]);
     /// Copies the value of a key out. False if it is not there.
-    fn get(&self, key: u64, out: &mut Vec<u8>) -> bool;
+    fn get(&self, key: u64, out: &mut Buffer) -> bool;
     /// Has what was put arrive where it is read from.
     fn settle(&self) {}
 }

@@ -8,7 +8,7 @@
 use std::fs::File;
 
 /// What is written at once; where pages begin to be made is a multiple of it.
-const STEP: u64 = 256 << 10;
+const STEP: u64 = 512 << 10;
 static ZEROS: [u8; STEP as usize] = [0; STEP as usize];
 
 /// The pages of a segment that is appended to. The file is as long as what is ready: there are

@@ -1,5 +1,6 @@
 //! Foyer as a cache on disk, with 16 MiB of memory before it.
 
+use crate::buffer::Buffer;
 use crate::systems::{Entrant, System};
 use foyer::{BlockEngineConfig, DeviceBuilder, FsDeviceBuilder, HybridCache, HybridCacheBuilder};
 use std::path::Path;
@@ -42,12 +43,12 @@ impl System for Foyer {
         self.cache.insert(key, data.to_vec());
     }
 
-    fn get(&self, key: u64, out: &mut Vec<u8>) -> bool {
+    fn get(&self, key: u64, out: &mut Buffer) -> bool {
         let found = self.runtime.block_on(async { self.cache.get(&key).await });
         match found.expect("a get") {
             Some(entry) => {
-                out.clear();
-                out.extend_from_slice(entry.value());
+                let value = entry.value();
+                out[..value.len()].copy_from_slice(value);
                 true
             }
             None => false,

@@ -1,5 +1,6 @@
 //! The disk cache of sccache: a file for each entry.
 
+use crate::buffer::Buffer;
 use crate::systems::{Entrant, System};
 use sccache::lru_disk_cache::LruDiskCache;
 use std::io::Read;
@@ -28,12 +29,11 @@ impl System for Sccache {
         cache.insert_bytes(key_of(key), data).expect("a put");
     }
 
-    fn get(&self, key: u64, out: &mut Vec<u8>) -> bool {
+    fn get(&self, key: u64, out: &mut Buffer) -> bool {
         let file = self.0.lock().unwrap_or_else(PoisonError::into_inner).get_file(key_of(key));
         let Ok(mut file) = file else { return false };
         let len = file.metadata().expect("a file").len() as usize;
-        out.resize(len, 0);
-        file.read_exact(out).expect("a read");
+        file.read_exact(&mut out[..len]).expect("a read");
         true
     }
 }

@@ -1,6 +1,7 @@
 //! Chunks as rows of a database, as SolidCache has them, on PostgreSQL: a row for each chunk under
 //! a key of its own, uncompressed, the oldest rows deleted when there are too many bytes.
 
+use crate::buffer::Buffer;
 use crate::systems::{Entrant, System};
 use postgres::{Client, Config, NoTls, Statement};
 use std::os::unix::process::CommandExt;
@@ -94,14 +95,14 @@ impl System for Solid {
         });
     }
 
-    fn get(&self, key: u64, out: &mut Vec<u8>) -> bool {
+    fn get(&self, key: u64, out: &mut Buffer) -> bool {
         self.with(|session| {
             let name = key.to_le_bytes();
             let values: [&(dyn postgres::types::ToSql + Sync); 2] = [&&name[..], &0_i64];
             let row = session.client.query_opt(&session.get, &values).expect("an answer");
             let Some(row) = row else { return false };
-            out.clear();
-            out.extend_from_slice(row.get::<_, &[u8]>(0));
+            let value: &[u8] = row.get(0);
+            out[..value.len()].copy_from_slice(value);
             true
         })
     }

@@ -1,5 +1,6 @@
 //! The disk cache of xet-core's client.
 
+use crate::buffer::Buffer;
 use crate::systems::{Entrant, System};
 use std::path::Path;
 use tokio::runtime::{Builder, Runtime};
@@ -39,11 +40,11 @@ impl System for Xet {
         self.runtime.block_on(put).expect("a put");
     }
 
-    fn get(&self, key: u64, out: &mut Vec<u8>) -> bool {
+    fn get(&self, key: u64, out: &mut Buffer) -> bool {
         let get = async { self.cache.get(&key_of(key), &ChunkRange::new(0, 1)).await };
         match self.runtime.block_on(get).expect("a get") {
             Some(found) => {
-                *out = found.data;
+                out.take(found.data);
                 true
             }
             None => false,
