@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import nuthatch
 from drawn import examples
-from nuthatch import UrlFile, errors
+from nuthatch import UrlFile, errors, folders
 from nuthatch.fs import NuthatchCache
 from origin import Origin
 
@@ -77,6 +77,17 @@ def test_the_filesystem_finds_what_a_file_read(origin: Origin, tmp_path: Path) -
     fs = NuthatchCache(target="http", cache=tmp_path / "cache")
     assert fs.cat_file(url) == DATA
     assert fs.counts.requests == 0
+
+
+def test_files_that_are_opened_in_turn_share_a_folder(origin: Origin, tmp_path: Path) -> None:
+    # And with it the connections: it was opened anew for each file, and for each of several.
+    found = []
+    for _ in range(3):
+        with nuthatch.open_url(origin.address + "/data", cache=tmp_path / "cache") as file:
+            found.append(folders._OPEN.get(str(tmp_path / "cache")))
+            assert file.read(10) == DATA[:10]
+    assert found[0] is not None
+    assert found == [found[0]] * 3
 
 
 def test_errors_of_urls(origin: Origin, tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ __all__ = ["default_folder", "open_again", "open_folder"]
 
 # Folders that are open, by path.
 _OPEN: weakref.WeakValueDictionary[str, Chunks] = weakref.WeakValueDictionary()
+# The one that was asked for last stays open, with its connections: files are opened in turn.
+_latest: Chunks | None = None
 
 
 def default_folder() -> Path:
@@ -26,6 +28,7 @@ def open_folder(
     folder: str | os.PathLike[str] | Chunks | None = None, **options: Unpack[ChunksOptions]
 ) -> Chunks:
     """Open a folder once for all who use it in this process, so that gaps are fetched once."""
+    global _latest
     if isinstance(folder, Chunks):
         return folder
     path = Path(folder) if folder else default_folder()
@@ -33,9 +36,10 @@ def open_folder(
     path = path.resolve()
     chunks = _OPEN.get(str(path))
     if chunks is None:
-        return _OPEN.setdefault(str(path), Chunks(path, **options))
-    if (limit := options.get("limit")) is not None and limit != chunks.stat().limit:
+        chunks = _OPEN.setdefault(str(path), Chunks(path, **options))
+    elif (limit := options.get("limit")) is not None and limit != chunks.stat().limit:
         chunks.set_limit(limit)
+    _latest = chunks
     return chunks
 
 

@@ -40,7 +40,8 @@ shown! {
 /// thread at a time from where it stands, by any number of them with `read_at`.
 #[pyclass(frozen, module = "nuthatch._native")]
 pub(crate) struct UrlObject {
-    folder: Arc<Folder>,
+    /// As Python has it, so that others of this process find the folder open as long as this is.
+    cache: Py<Chunks>,
     url: String,
     // Taken while attached to the interpreter alone, as is `fork`: so no child finds it locked.
     current: Mutex<Opened>,
@@ -85,7 +86,7 @@ impl UrlObject {
         if before.generation == runtime::generation() {
             return Ok(before);
         }
-        let mut again = Opened::open(py, &self.folder, &self.url)?;
+        let mut again = Opened::open(py, &self.cache.get().folder(), &self.url)?;
         let (was, is) = (before.object.object(), again.object.object());
         if (was.validator(), was.len()) != (is.validator(), is.len()) {
             let message = format!("{}: changed since it was opened", was.address());
@@ -121,10 +122,9 @@ fn read_on(object: &Mutex<BlockingObject>, from: u64, out: &mut [u8]) -> Outcome
 #[pymethods]
 impl UrlObject {
     #[new]
-    fn new(py: Python<'_>, cache: &Bound<'_, Chunks>, url: String) -> PyResult<Self> {
-        let folder = cache.get().folder();
-        let current = Mutex::new(Opened::open(py, &folder, &url)?);
-        Ok(Self { folder, url, current })
+    fn new(cache: Bound<'_, Chunks>, url: String) -> PyResult<Self> {
+        let current = Mutex::new(Opened::open(cache.py(), &cache.get().folder(), &url)?);
+        Ok(Self { cache: cache.unbind(), url, current })
     }
 
     /// Where it is, without secrets.
