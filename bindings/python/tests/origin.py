@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from email.utils import formatdate
+from email.utils import formatdate, parsedate_to_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -28,6 +28,8 @@ class Origin:
     """Method, path and `Range` of each."""
     failures: int = 0
     """How many of the next requests for bytes are answered with 503."""
+    refusals: list[int] = field(default_factory=list)
+    """Statuses that the next requests are answered with, whatever they ask."""
     cuts: int = 0
     """How many of the next answers with bytes end in the midst."""
     ranges: bool = True
@@ -42,6 +44,10 @@ class Origin:
         modified = None if age is None else formatdate(1_700_000_000 - age, usegmt=True)
         self.files[path] = Served(data, etag, modified)
         return self.address + path
+
+    def modified_at(self, path: str) -> float:
+        """Tell when a file was last modified, in seconds."""
+        return parsedate_to_datetime(str(self.files[path].modified)).timestamp()
 
     def gets(self) -> int:
         """Count the requests for bytes."""
@@ -66,18 +72,29 @@ class Handler(BaseHTTPRequestHandler):
             self.origin.held.wait()
         self.answer()
 
+    def refusal(self, served: Served | None, body: bool) -> int | None:
+        """Tell with what a request is refused, if it is."""
+        if self.origin.refusals:
+            return self.origin.refusals.pop(0)
+        if served is None:
+            return 404
+        if body and self.origin.failures > 0:
+            self.origin.failures -= 1
+            return 503
+        return None
+
     def answer(self) -> None:
         origin, path = self.origin, self.path.partition("?")[0]
         asked = self.headers.get("Range")
         origin.requests.append((self.command, path, asked))
         served = origin.files.get(path)
         body = self.command == "GET"
-        if served is None or (body and origin.failures > 0):
-            origin.failures -= served is not None
-            self.send_response(404 if served is None else 503)
+        if status := self.refusal(served, body):
+            self.send_response(status)
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
+        assert served is not None
         data, status = served.data, 200
         if asked and origin.ranges:
             first, _, last = asked.removeprefix("bytes=").partition("-")

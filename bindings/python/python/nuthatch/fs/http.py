@@ -14,7 +14,7 @@ from typing import Any
 
 from nuthatch.errors import ChangedError
 from nuthatch.fs.addresses import plain_address
-from nuthatch.fs.versions import Version
+from nuthatch.fs.versions import Version, http_stamp
 
 # How often a request is repeated that failed in passing, and the first pause, in seconds.
 _RETRIES = 4
@@ -90,17 +90,19 @@ def _check(url: str, version: Version, start: int, end: int, answer: Any) -> Non
         raise PermissionError(f"{address}: not allowed: status {status}")
     if status not in (200, 206, 412, 416):
         raise OSError(f"{address}: the origin answered {status}")
-    named, of = ("ETag", version.etag) if version.etag else ("Last-Modified", version.modified)
-    is_ = answer.headers.get(named)
+    is_ = http_stamp(answer.headers.get("ETag"), answer.headers.get("Last-Modified"))
     total = None
     if status == 206:
         found = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+|\*)", answer.headers.get("Content-Range", ""))
         total = found and found[3]
-        if is_ == of and (found is None or (int(found[1]), int(found[2])) != (start, end - 1)):
+        if is_ == version.stamp and (
+            found is None or (int(found[1]), int(found[2])) != (start, end - 1)
+        ):
             raise OSError(f"{address}: expected bytes {start} to {end - 1}, found other ones")
     elif status == 200:
         total = answer.headers.get("Content-Length")
-    if is_ != of or status in (412, 416) or total not in (None, "*", str(version.size)):
+    another = is_ != version.stamp or total not in (None, "*", str(version.size))
+    if another or status in (412, 416):
         what = is_ or "another one"
         raise ChangedError(
             f"{address}: changed while it was read: was {version.described()}, is {what}", "changed"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -46,25 +47,25 @@ _TIMES = (
     "ino",
     "created",
 )
-# A time in whole seconds is the same for what is written twice within one.
+# How long a time must lie back, in seconds: one of whole seconds is the same for what is written
+# twice within one, and one with a fraction for what is written twice within a tick of the clock.
 _SETTLED = 2.0
+_SETTLED_FINE = 0.05
 
 
 @dataclass(frozen=True)
 class Version:
-    """One version of an object."""
+    """One version of an object. Two are the same if their sizes and stamps are."""
 
     size: int
-    validator: str | None
-    """What tells it from any other; ``None`` if nothing does."""
-    etag: str | None = None
-    """What every answer of an HTTP server has for it."""
-    modified: str | None = None
-    """What every answer has that has no tag."""
+    stamp: str | None
+    """What the target says that differs between versions; over HTTP, every answer has it."""
+    validator: str | None = field(compare=False)
+    """The stamp, if it tells this version from any later one; otherwise ``None``."""
 
     def described(self) -> str:
         """Tell it, for errors."""
-        return f"{self.validator or 'without validator'}, {self.size} bytes"
+        return f"{self.stamp or 'without validator'}, {self.size} bytes"
 
 
 def version_of(target: Any, path: str, info: dict[str, Any]) -> Version | None:
@@ -74,19 +75,20 @@ def version_of(target: Any, path: str, info: dict[str, Any]) -> Version | None:
         return None
     size = int(size)
     if is_http(target):
-        etag, modified = info.get("ETag"), info.get("Last-Modified")
-        return Version(size, _http_validator(etag, modified), etag, modified)
+        return _http_version(size, info.get("ETag"), info.get("Last-Modified"))
     for name in _TAGS:
         if info.get(name):
-            return Version(size, f"{name}={info[name]}")
+            return _tagged(size, f"{name}={info[name]}")
     if type(target).ukey is not AbstractFileSystem.ukey:
-        return Version(size, f"ukey={target.ukey(path)}")
+        return _tagged(size, f"ukey={target.ukey(path)}")
     times = {name: info[name] for name in _TIMES if info.get(name)}
     if type(target).modified is not AbstractFileSystem.modified and not _has_mtime(times):
         times["modified"] = target.modified(path)
     if not _has_mtime(times):
-        return Version(size, None)
-    return Version(size, " ".join(f"{name}={value}" for name, value in sorted(times.items())))
+        return Version(size, None, None)
+    stamp = " ".join(f"{name}={value}" for name, value in sorted(times.items()))
+    times.pop("ino", None)
+    return Version(size, stamp, stamp if all(map(_is_settled, times.values())) else None)
 
 
 def is_http(target: Any) -> bool:
@@ -94,21 +96,61 @@ def is_http(target: Any) -> bool:
     return hasattr(target, "encode_url") and hasattr(target, "set_session")
 
 
+def http_stamp(etag: str | None, modified: str | None) -> str | None:
+    """Take a strong tag; a weak one together with the time, or what there is of them."""
+    if etag and not _is_weak(etag):
+        return etag
+    return " ".join(filter(None, (etag, modified))) or None
+
+
+def _http_version(size: int, etag: str | None, modified: str | None) -> Version:
+    stamp = http_stamp(etag, modified)
+    if etag and not _is_weak(etag):
+        return _tagged(size, etag)
+    # A weak tag counts only together with a time, and a time if it lies back.
+    return Version(size, stamp, stamp if modified and _lies_back(modified) else None)
+
+
+def _is_weak(etag: str) -> bool:
+    return etag.lower().startswith("w/")
+
+
+def _tagged(size: int, stamp: str) -> Version:
+    return Version(size, stamp, stamp)
+
+
 def _has_mtime(times: dict[str, Any]) -> bool:
     return any(name not in ("ino", "created") for name in times)
 
 
-def _http_validator(etag: str | None, modified: str | None) -> str | None:
-    """Take a strong tag; a weak one only together with a time, and a time if it lies back."""
-    if etag and not etag.lower().startswith("w/"):
-        return etag
-    if not modified or not _is_settled(modified):
-        return None
-    return f"{etag} {modified}" if etag else modified
-
-
-def _is_settled(modified: str) -> bool:
+def _lies_back(modified: str) -> bool:
     try:
         return time.time() - parsedate_to_datetime(modified).timestamp() >= _SETTLED
     except ValueError:
         return False
+
+
+def _is_settled(value: object) -> bool:
+    """Tell whether what is written from now on has another time; so it is if none can be read."""
+    at = _seconds(value)
+    if at is None:
+        return True
+    return abs(time.time() - at) >= (_SETTLED if at == int(at) else _SETTLED_FINE)
+
+
+def _seconds(value: object) -> float | None:
+    """Read a time: a number of seconds or of parts of them, or as it is written."""
+    if isinstance(value, str):
+        try:
+            # As FTP has it; anything else is left to ISO 8601.
+            ftp = value.isdigit() and len(value) == 14
+            value = datetime.fromisoformat(f"{value[:8]}T{value[8:]}Z" if ftp else value)
+        except ValueError:
+            return None
+    if isinstance(value, datetime):
+        return value.timestamp()
+    if not isinstance(value, int | float):
+        return None
+    while value > 1e11:
+        value /= 1000
+    return value

@@ -1,0 +1,103 @@
+"""What origins say of their objects, and when they fail: believed as far as it goes."""
+
+import os
+import pickle
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+import nuthatch
+from nuthatch.fs import NuthatchCache, versions
+from origin import Origin
+
+BLOCK = 64 << 10
+DATA = os.urandom(20 * BLOCK)
+
+
+@pytest.fixture
+def fs(tmp_path: Path) -> NuthatchCache:
+    return NuthatchCache("http", cache=tmp_path / "cache", block_size=BLOCK, request_size=BLOCK)
+
+
+def test_a_weak_tag_that_stays_does_not_mix_bytes_of_two_times(
+    fs: NuthatchCache, origin: Origin
+) -> None:
+    url = origin.put("/data", DATA, 'W/"weak"', age=100)
+    file = fs.open(url)
+    assert file.read(10) == DATA[:10]
+    origin.put("/data", DATA[::-1], 'W/"weak"', age=50)
+    with pytest.raises(nuthatch.ChangedError, match="changed while it was read"):
+        file.read_at(10 * BLOCK, 10)
+    assert fs.cat_file(url) == DATA[::-1]
+
+
+class Seconds(MemoryFileSystem):  # type: ignore[misc]
+    """Files with times of whole seconds."""
+
+    protocol = "seconds"
+    store: dict[str, Any] = {}  # noqa: RUF012 - as the class that it derives from
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def modified(self, path: str) -> datetime:
+        assert self.exists(path)
+        return self.now
+
+    def info(self, path: str, **kwargs: Any) -> dict[str, Any]:
+        found: dict[str, Any] = super().info(path, **kwargs)
+        found.pop("created", None)
+        return found
+
+
+def test_a_time_in_whole_seconds_is_believed_when_it_lies_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What was written twice within a second was read as it was first, for as long as it was kept.
+    target = Seconds()
+    fs = NuthatchCache(fs=target, cache=tmp_path / "cache")
+    written = target.now.timestamp()
+    monkeypatch.setattr(time, "time", lambda: written + 0.9)
+    for data in (b"one", b"two"):
+        target.pipe_file("/object", data)
+        assert fs.cat_file("/object") == data
+    with fs.open("/object") as file:
+        monkeypatch.setattr(time, "time", lambda: written + 10)
+        assert file.read() == b"two"
+    assert fs.cat_file("/object") == b"two"
+    fetched = fs.counts.fetched_bytes
+    assert fs.cat_file("/object") == b"two"
+    assert fs.counts.fetched_bytes == fetched
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        (1_700_000_000, 1_700_000_000),
+        (1_700_000_000.25, 1_700_000_000.25),
+        (1_700_000_000_250, 1_700_000_000.25),
+        (1_700_000_000_250_000_000, 1_700_000_000.25),
+        ("20231114221320", 1_700_000_000),
+        ("2023-11-14T22:13:20Z", 1_700_000_000),
+        (datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC), 1_700_000_000),
+        ("yesterday", None),
+        (None, None),
+    ],
+)
+def test_times_are_read_as_filesystems_have_them(value: object, seconds: float | None) -> None:
+    found = versions._seconds(value)
+    assert found == (None if seconds is None else pytest.approx(seconds))
+
+
+def test_a_file_of_just_now_is_the_same_when_it_is_unpickled(
+    fs: NuthatchCache, origin: Origin
+) -> None:
+    # Whether its time counts yet is no difference between versions.
+    url = origin.put("/data", DATA, None, age=0)
+    now = origin.modified_at("/data")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "time", lambda: now + 1)
+        pickled = pickle.dumps(fs.open(url))
+    assert pickle.loads(pickled).read(10) == DATA[:10]
