@@ -101,3 +101,22 @@ def test_a_file_of_just_now_is_the_same_when_it_is_unpickled(
         patch.setattr(time, "time", lambda: now + 1)
         pickled = pickle.dumps(fs.open(url))
     assert pickle.loads(pickled).read(10) == DATA[:10]
+
+
+def test_an_origin_that_cannot_be_asked_is_not_one_without_the_file(
+    fs: NuthatchCache, origin: Origin
+) -> None:
+    url = origin.put("/data", DATA)
+    origin.refusals = [503, 503, 503]
+    assert fs.size(url) == len(DATA)
+    origin.refusals = [403, 403]
+    with pytest.raises(PermissionError, match="not allowed: status 403"):
+        fs.open(url + "?token=hidden")
+    for gone in (origin.address + "/missing", "http://127.0.0.1:1/closed"):
+        with pytest.raises(OSError, match=r"http://127\.0\.0\.1") as error:
+            fs.info(gone + "?token=hidden")
+        assert isinstance(error.value, FileNotFoundError) == gone.endswith("missing")
+        shown: BaseException | None = error.value
+        while shown:
+            assert "hidden" not in str(shown)
+            shown = shown.__cause__ or (None if shown.__suppress_context__ else shown.__context__)

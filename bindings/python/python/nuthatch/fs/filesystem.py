@@ -30,7 +30,7 @@ from nuthatch.fs.origins import Counts, Origin, together
 from nuthatch.fs.versions import Version
 
 # What is answered by the target alone, as a call or as one to be awaited.
-_ASKED = ("info", "ls", "find", "exists", "isfile", "isdir", "du", "size")
+_ASKED = ("ls", "find", "exists", "isfile", "isdir", "du")
 # The same for what changes the target, by how many paths come first.
 _WRITTEN = {
     "mkdir": 1,
@@ -201,6 +201,10 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
     async def _ask(self, name: str, *args: Any, **kwargs: Any) -> Any:
         self._settle()
         return await self._origin.call(name, *args, **kwargs)
+
+    async def _info(self, path: str, **kwargs: Any) -> Any:
+        self._settle()
+        return await self._origin.info(self._strip(path), **kwargs)
 
     async def _glob(self, path: str, **kwargs: Any) -> Any:
         found = await self._ask("glob", self._strip(path), **kwargs)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 from nuthatch.errors import ChangedError
 from nuthatch.fs.addresses import plain_address
 from nuthatch.fs.versions import Version, http_stamp
+
+T = TypeVar("T")
 
 # How often a request is repeated that failed in passing, and the first pause, in seconds.
 _RETRIES = 4
@@ -26,6 +28,25 @@ class _PassingError(OSError):
     """Something that may be over soon."""
 
 
+async def info(target: Any, url: str) -> dict[str, Any]:
+    """Ask what an object is. fsspec's own call says of all that goes wrong that there is none."""
+    import aiohttp
+
+    async def once() -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = await target._info(url)
+        except FileNotFoundError as error:
+            cause = error.__cause__
+        else:
+            return found
+        # Not within the handler, whose error has the URL with all that is in it.
+        if isinstance(cause, aiohttp.ClientResponseError):
+            _check_status(plain_address(url), cause.status)
+        raise cause or FileNotFoundError(plain_address(url))
+
+    return await _outlast(url, once, lambda: None)
+
+
 async def fetch(
     target: Any,
     url: str,
@@ -35,21 +56,29 @@ async def fetch(
     count: Callable[[int, int], None],
 ) -> bytes:
     """Fetch a range of one version."""
+
+    async def once() -> bytes:
+        return await _fetch_once(target, url, version, start, end)
+
+    data = await _outlast(url, once, lambda: count(1, 0))
+    count(1, len(data))
+    return data
+
+
+async def _outlast(url: str, once: Callable[[], Awaitable[T]], failed: Callable[[], None]) -> T:
+    """Do something, again while it fails in passing."""
     import aiohttp
 
     for attempt in range(_RETRIES + 1):
         try:
-            data = await _fetch_once(target, url, version, start, end)
+            return await once()
         except (TimeoutError, aiohttp.ClientError, _PassingError) as error:
-            count(1, 0)
+            failed()
             if attempt == _RETRIES:
                 # The error of aiohttp may have the URL with all that is in it.
                 reason = str(error) if isinstance(error, _PassingError) else type(error).__name__
                 raise OSError(f"{plain_address(url)}: no answer to be had: {reason}") from None
-            await asyncio.sleep(_PAUSE * 2**attempt * random.uniform(0.5, 1.0))
-        else:
-            count(1, len(data))
-            return data
+        await asyncio.sleep(_PAUSE * 2**attempt * random.uniform(0.5, 1.0))
     raise AssertionError("the last attempt answers or raises")
 
 
@@ -79,9 +108,8 @@ async def _beginning(answer: Any, end: int) -> bytes:
     return bytes(data[:end])
 
 
-def _check(url: str, version: Version, start: int, end: int, answer: Any) -> None:
-    """See whether an answer is one with this range, or with all, of this version."""
-    address, status = plain_address(url), answer.status
+def _check_status(address: str, status: int) -> None:
+    """See whether an answer has bytes, or says that the range is not there."""
     if status in (404, 410):
         raise FileNotFoundError(address)
     if status in _PASSING:
@@ -90,14 +118,19 @@ def _check(url: str, version: Version, start: int, end: int, answer: Any) -> Non
         raise PermissionError(f"{address}: not allowed: status {status}")
     if status not in (200, 206, 412, 416):
         raise OSError(f"{address}: the origin answered {status}")
+
+
+def _check(url: str, version: Version, start: int, end: int, answer: Any) -> None:
+    """See whether an answer is one with this range, or with all, of this version."""
+    address, status = plain_address(url), answer.status
+    _check_status(address, status)
     is_ = http_stamp(answer.headers.get("ETag"), answer.headers.get("Last-Modified"))
     total = None
     if status == 206:
         found = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+|\*)", answer.headers.get("Content-Range", ""))
         total = found and found[3]
-        if is_ == version.stamp and (
-            found is None or (int(found[1]), int(found[2])) != (start, end - 1)
-        ):
+        right = found and (int(found[1]), int(found[2])) == (start, end - 1)
+        if is_ == version.stamp and not right:
             raise OSError(f"{address}: expected bytes {start} to {end - 1}, found other ones")
     elif status == 200:
         total = answer.headers.get("Content-Length")

@@ -60,9 +60,16 @@ class Origin:
                 return await method(*args, **kwargs)
         return await self.in_thread(getattr(self.target, name), *args, **kwargs)
 
+    async def info(self, path: str, **kwargs: Any) -> dict[str, Any]:
+        """Ask what an object is."""
+        if is_http(self.target) and not kwargs:
+            return await http.info(self.target, path)
+        found: dict[str, Any] = await self.call("info", path, **kwargs)
+        return found
+
     async def version(self, path: str) -> Version | None:
         """Ask for an object as it is now; ``None`` if it cannot be cached."""
-        info = await self.call("info", path, **self._anew(path))
+        info = await self.info(path, **self._anew(path))
         if is_http(self.target):
             return version_of(self.target, path, info)
         return await self.in_thread(version_of, self.target, path, info)
