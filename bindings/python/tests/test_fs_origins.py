@@ -11,8 +11,8 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 import nuthatch
-from nuthatch.fs import NuthatchCache, versions
-from origin import Origin
+from nuthatch.fs import NuthatchCache, http, versions
+from origin import Handler, Origin
 
 BLOCK = 64 << 10
 DATA = os.urandom(20 * BLOCK)
@@ -120,3 +120,22 @@ def test_an_origin_that_cannot_be_asked_is_not_one_without_the_file(
         while shown:
             assert "hidden" not in str(shown)
             shown = shown.__cause__ or (None if shown.__suppress_context__ else shown.__context__)
+
+
+def test_what_came_before_a_failure_is_kept(
+    fs: NuthatchCache, origin: Origin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, answer = origin.put("/data", DATA), Handler.answer
+
+    def fail_from_some_block_on(self: Handler) -> None:
+        if self.headers.get("Range") == f"bytes={15 * BLOCK}-{16 * BLOCK - 1}":
+            origin.failures = 1
+        answer(self)
+
+    monkeypatch.setattr(Handler, "answer", fail_from_some_block_on)
+    monkeypatch.setattr(http, "_PAUSE", 0.01)
+    with pytest.raises(OSError, match="no answer to be had: status 503"):
+        fs.cat_file(url)
+    asked = origin.gets()
+    assert fs.cat_file(url, 0, 8 * BLOCK) == DATA[: 8 * BLOCK]
+    assert origin.gets() == asked

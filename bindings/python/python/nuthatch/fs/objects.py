@@ -9,7 +9,7 @@ from fsspec.asyn import sync
 
 from nuthatch.chunks import Blocks, Chunks, Missing, Ticket, Waiting, merge_gaps
 from nuthatch.errors import ChangedError, ConflictError, Error
-from nuthatch.fs.origins import Origin, Range
+from nuthatch.fs.origins import AT_ONCE, Origin, Range, together
 from nuthatch.fs.versions import Version
 
 AtHand = list[tuple[int, bytes]]
@@ -46,6 +46,11 @@ class CachedObject:
         # What comes with one request is put at once.
         most = min(request_most, chunks.put_most)
         self._request_most = max(most - most % blocks.block_len, blocks.block_len)
+
+    @property
+    def address(self) -> str:
+        """Where it is, without secrets."""
+        return str(self.blocks.key.address)
 
     def read(self, start: int, end: int, loop: asyncio.AbstractEventLoop) -> bytes:
         """Read a range; for a thread that may wait."""
@@ -160,10 +165,20 @@ class CachedObject:
         return to_fetch, left
 
     async def _fetch(self, tickets: list[Ticket]) -> AtHand:
-        ranges = [ticket.range for ticket in tickets]
-        found = await self.origin.fetch(self.path, self.version, ranges)
-        await self.origin.in_thread(self._keep, tickets, found)
-        return [(start, data) for (start, _), data in zip(ranges, found, strict=True)]
+        # What came is kept before the rest does, which may fail.
+        size = self.origin.checked_at_once
+        groups = [tickets[at : at + size] for at in range(0, len(tickets), size)]
+        at_once = asyncio.Semaphore(AT_ONCE // size)
+
+        async def fetch(group: list[Ticket]) -> AtHand:
+            async with at_once:
+                ranges = [ticket.range for ticket in group]
+                found = await self.origin.fetch(self.path, self.version, ranges)
+                await self.origin.in_thread(self._keep, group, found)
+            return [(start, data) for (start, _), data in zip(ranges, found, strict=True)]
+
+        pieces = await together([fetch(group) for group in groups])
+        return [piece for group in pieces for piece in group]
 
     def _keep(self, tickets: list[Ticket], found: list[bytes]) -> None:
         try:
@@ -172,7 +187,7 @@ class CachedObject:
         except ConflictError as error:
             # The same version was seen with two contents: neither is believed.
             self._chunks.remove(self.blocks.key)
-            message = f"{self.path}: has other bytes than before, and the same version"
+            message = f"{self.address}: has other bytes than before, and the same version"
             raise ChangedError(message, "changed") from error
         except Error:
             # A cache that fails keeps nothing; the bytes are here.

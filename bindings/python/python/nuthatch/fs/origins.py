@@ -21,7 +21,7 @@ Range = tuple[int, int]
 # Threads for what waits: for the disk, and for filesystems that know no asyncio.
 _THREADS = 16
 # Ranges that are fetched at once for one read.
-_AT_ONCE = 8
+AT_ONCE = 8
 
 
 @dataclass
@@ -84,16 +84,15 @@ class Origin:
             self.target.invalidate_cache(path)
         return {}
 
+    @property
+    def checked_at_once(self) -> int:
+        """How many ranges are fetched before it is known which version they are of."""
+        return 1 if is_http(self.target) else AT_ONCE
+
     async def fetch(self, path: str, version: Version, ranges: list[Range]) -> list[bytes]:
         """Fetch ranges of one version; an object that is another one by now is an error."""
         one = self._fetch_http if is_http(self.target) else self._fetch_any
-        at_once = asyncio.Semaphore(_AT_ONCE)
-
-        async def limited(start: int, end: int) -> bytes:
-            async with at_once:
-                return await one(path, version, start, end)
-
-        found = await together([limited(start, end) for start, end in ranges])
+        found = await together([one(path, version, start, end) for start, end in ranges])
         if not is_http(self.target):
             # It was this version when it was opened, and is now: so it was meanwhile.
             await self._check(path, version)
