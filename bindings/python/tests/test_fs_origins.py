@@ -139,3 +139,31 @@ def test_what_came_before_a_failure_is_kept(
     asked = origin.gets()
     assert fs.cat_file(url, 0, 8 * BLOCK) == DATA[: 8 * BLOCK]
     assert origin.gets() == asked
+
+
+def test_files_do_not_show_secrets(fs: NuthatchCache, origin: Origin) -> None:
+    url = origin.put("/data", DATA) + "?token=hidden"
+    file = fs.open(url)
+    assert "hidden" not in f"{file!r} {file} {fs!r}"
+    assert repr(file).startswith(f"<nuthatch.fs.CachedFile at {origin.address}/data?sha256=")
+    pickled = pickle.dumps(file)
+    origin.put("/data", DATA[::-1], '"v2"')
+    with pytest.raises(nuthatch.ChangedError, match="since the file was pickled") as error:
+        pickle.loads(pickled)
+    assert "hidden" not in str(error.value)
+
+
+def test_reads_outside_of_a_file_are_refused(fs: NuthatchCache, origin: Origin) -> None:
+    file = fs.open(origin.put("/data", DATA))
+    with pytest.raises(ValueError, match="expected an offset within the file, found -5"):
+        file.read_at(-5, 10)
+    assert file.read_at(len(DATA) + 1, 10) == b""
+    file.close()
+    with pytest.raises(ValueError, match="closed file"):
+        file.read_at(0, 10)
+
+
+async def test_a_target_without_files_for_tasks_says_so(tmp_path: Path) -> None:
+    fs = NuthatchCache("file", cache=tmp_path / "cache", asynchronous=True)
+    with pytest.raises(NotImplementedError, match="opens no files for tasks"):
+        await fs.open_async(str(tmp_path / "file"), "wb")

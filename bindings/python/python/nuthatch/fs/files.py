@@ -11,6 +11,7 @@ from fsspec.asyn import AbstractAsyncStreamedFile
 from fsspec.spec import AbstractBufferedFile
 
 from nuthatch.errors import ChangedError
+from nuthatch.fs.addresses import address_of
 from nuthatch.fs.objects import CachedObject
 
 if TYPE_CHECKING:
@@ -95,7 +96,10 @@ class CachedFile(AbstractBufferedFile):
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Read up to ``length`` bytes from an offset on, wherever the file stands."""
-        start = min(max(offset, 0), self.size)
+        self._check_open()
+        if offset < 0:
+            raise ValueError(f"expected an offset within the file, found {offset}")
+        start = min(offset, self.size)
         return self.object.read(start, min(start + max(length, 0), self.size), self.fs.loop)
 
     def read(self, length: int | None = -1) -> bytes:
@@ -170,16 +174,22 @@ class CachedFile(AbstractBufferedFile):
             self._window = b""
         super().close()
 
+    def __repr__(self) -> str:
+        return f"<nuthatch.fs.CachedFile at {self.object.address}>"
+
+    __str__ = __repr__
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _open_again, (self.fs, self.path, self.loc, self.object.version)
 
 
 def _open_again(fs: NuthatchCache, path: str, loc: int, version: object) -> CachedFile:
     """Open what was pickled: the same version, or none."""
-    file: CachedFile = fs.open(path, "rb")
-    if file.object.version != version:
+    file = fs.open(path, "rb")
+    if not isinstance(file, CachedFile) or file.object.version != version:
         file.close()
-        raise ChangedError(f"{path}: changed since the file was pickled", "changed")
+        address = address_of(fs.target, path)
+        raise ChangedError(f"{address}: changed since the file was pickled", "changed")
     file.seek(loc)
     return file
 

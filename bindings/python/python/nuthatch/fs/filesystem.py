@@ -423,9 +423,11 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
     async def open_async(self, path: str, mode: str = "rb", **kwargs: Any) -> Any:
         """Open a file for tasks."""
         found = await self._object(path, to_keep=True) if mode == "rb" and not kwargs else None
-        if found is None:
-            return await self.target.open_async(self._strip(path), mode, **kwargs)
-        return AsyncCachedFile(self, found)
+        if found is not None:
+            return AsyncCachedFile(self, found)
+        if not self.target.async_impl:
+            raise NotImplementedError(f"{self.target.protocol}: opens no files for tasks")
+        return await self.target.open_async(self._strip(path), mode, **kwargs)
 
 
 def within(size: int, start: int | None, end: int | None) -> tuple[int, int]:
