@@ -1,6 +1,7 @@
 """Errors: the same codes in all languages."""
 
 import csv
+import errno
 import pickle
 from pathlib import Path
 
@@ -39,6 +40,29 @@ def test_errors_can_be_pickled() -> None:
     for error in (errors.from_code("full", "it is full", None), errors.ConditionError("no")):
         back = pickle.loads(pickle.dumps(error))
         assert (type(back), str(back), back.code) == (type(error), str(error), error.code)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "number"),
+    [
+        ("changed", OSError, errno.ESTALE),
+        ("denied", PermissionError, errno.EACCES),
+        ("not-found", FileNotFoundError, errno.ENOENT),
+        ("unreachable", ConnectionError, errno.ENOTCONN),
+    ],
+)
+def test_errors_of_files_are_those_of_the_system(
+    code: str, kind: type[OSError], number: int
+) -> None:
+    # The number of one was its message, and the others had none.
+    with pytest.raises(kind, match="what went wrong") as error:
+        raise errors.from_code(code, "what went wrong", None)
+    for each in (error.value, pickle.loads(pickle.dumps(error.value))):
+        assert isinstance(each, OSError)
+        assert isinstance(each, nuthatch.Error)
+        assert (each.errno, each.strerror, str(each)) == (number, "what went wrong", str(each))
+        assert (each.code, each.args) == (code, ("what went wrong", code))
+        assert f"{each!r}" == f"{type(each).__name__}('what went wrong', '{code}')"
 
 
 def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """What can go wrong. Every error has a ``code``: a short name that stays between versions."""
 
+import errno
+
 __all__ = [
     "AccessError",
     "ArgumentError",
@@ -31,8 +33,19 @@ class Error(Exception):
         return str(self.args[0])
 
 
-class AccessError(Error):
+class _SystemError(Error, OSError):
+    """One that those who read files expect as an error of the system, with its number."""
+
+    @property
+    def strerror(self) -> str:  # type: ignore[override]
+        """What went wrong, in words."""
+        return str(self)
+
+
+class AccessError(_SystemError, PermissionError):
     """Writing is not allowed, or nothing is: to a store or to a token."""
+
+    errno = errno.EACCES
 
 
 class ArgumentError(Error, ValueError):
@@ -43,8 +56,10 @@ class BusyError(Error):
     """Somebody else has the store open, and must not."""
 
 
-class ChangedError(Error):
+class ChangedError(_SystemError):
     """A remote object changed while it was read: open it again, which reads the new one."""
+
+    errno = errno.ESTALE
 
 
 class ClosedError(Error):
@@ -75,12 +90,16 @@ class FullError(Error):
     """The store, a queue or the memory of a server holds all that it may."""
 
 
-class NotFoundError(Error, FileNotFoundError):
+class NotFoundError(_SystemError, FileNotFoundError):
     """There is nothing at a URL."""
 
+    errno = errno.ENOENT
 
-class UnavailableError(Error):
+
+class UnavailableError(_SystemError, ConnectionError):
     """A server could not be reached, or ended the call: the same may succeed soon."""
+
+    errno = errno.ENOTCONN
 
 
 class WatchError(Error):
