@@ -112,6 +112,17 @@ def test_errors_of_urls(origin: Origin, tmp_path: Path) -> None:
         file.read()
 
 
+def test_places_outside_of_a_file_are_refused(origin: Origin, tmp_path: Path) -> None:
+    with nuthatch.open_url(origin.address + "/data", cache=tmp_path / "cache") as file:
+        for wrong in (lambda: raw(file).read_at(-5, 10), lambda: raw(file).seek(-5)):
+            with pytest.raises(ValueError, match="expected an offset within the file, found -5"):
+                wrong()
+        with pytest.raises(ValueError, match="whence: expected 0, 1 or 2, found 9"):
+            raw(file).seek(0, 9)
+        assert raw(file).seek(5, io.SEEK_END) == len(DATA) + 5
+        assert file.read() == b""
+
+
 def test_a_child_made_by_fork_reads_on(origin: Origin, tmp_path: Path) -> None:
     file = nuthatch.open_url(origin.address + "/data", cache=tmp_path / "cache")
     assert file.read(10) == DATA[:10]

@@ -51,6 +51,7 @@ class UrlFile(io.RawIOBase):
     def read_at(self, offset: int, length: int) -> bytes:
         """Read up to ``length`` bytes from an offset on, wherever the file stands."""
         self._check_open()
+        _check_offset(offset)
         return self._opened.read_at(offset, length)
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
@@ -68,10 +69,11 @@ class UrlFile(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         """Go elsewhere. Answers where."""
         self._check_open()
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._opened.tell(), io.SEEK_END: self.size}[whence]
-        if base + offset < 0:
-            raise ValueError(f"expected an offset within the file, found {base + offset}")
-        return self._opened.seek(base + offset)
+        bases = {io.SEEK_SET: 0, io.SEEK_CUR: self._opened.tell(), io.SEEK_END: self.size}
+        if whence not in bases:
+            raise ValueError(f"whence: expected 0, 1 or 2, found {whence}")
+        _check_offset(bases[whence] + offset)
+        return self._opened.seek(bases[whence] + offset)
 
     def tell(self) -> int:
         """Tell where it stands."""
@@ -88,6 +90,11 @@ class UrlFile(io.RawIOBase):
     def _check_open(self) -> None:
         if self.closed:
             raise ValueError("I/O operation on closed file.")
+
+
+def _check_offset(offset: int) -> None:
+    if offset < 0:
+        raise ValueError(f"expected an offset within the file, found {offset}")
 
 
 def open_url(
