@@ -58,6 +58,7 @@ def test_errors_of_files_are_those_of_the_system(
     with pytest.raises(kind, match="what went wrong") as error:
         raise errors.from_code(code, "what went wrong", None)
     for each in (error.value, pickle.loads(pickle.dumps(error.value))):
+        assert isinstance(each, OSError)
         assert isinstance(each, nuthatch.Error)
         assert (each.errno, each.strerror, str(each)) == (number, "what went wrong", str(each))
         assert (each.code, each.args) == (code, ("what went wrong", code))

@@ -3,6 +3,9 @@
 import io
 import os
 import pickle
+import signal
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -121,6 +124,50 @@ def test_places_outside_of_a_file_are_refused(origin: Origin, tmp_path: Path) ->
             raw(file).seek(0, 9)
         assert raw(file).seek(5, io.SEEK_END) == len(DATA) + 5
         assert file.read() == b""
+
+
+class Stop(BaseException):
+    """What the handler of a signal raises, as that of Ctrl-C does."""
+
+
+def stop(*_: object) -> None:
+    raise Stop
+
+
+@pytest.mark.parametrize("way", ["open", "read", "at"])
+def test_a_signal_is_heard_while_an_origin_is_silent(
+    way: str, origin: Origin, tmp_path: Path
+) -> None:
+    url, done = origin.address + "/data", threading.Event()
+    file = nuthatch.open_url(url, cache=tmp_path / "cache")
+    origin.held = held = threading.Event()
+    acts: dict[str, Callable[[], object]] = {
+        "open": lambda: nuthatch.open_url(url, cache=tmp_path / "cache"),
+        "read": lambda: file.read(len(DATA)),
+        "at": lambda: raw(file).read_at(3 << 20, 10),
+    }
+
+    def interrupt() -> None:
+        origin.arrived.wait()
+        os.kill(os.getpid(), signal.SIGUSR1)
+        # Nobody waits for ever, whatever the outcome.
+        done.wait(20)
+        held.set()
+
+    before = signal.signal(signal.SIGUSR1, stop)
+    thread = threading.Thread(target=interrupt)
+    try:
+        thread.start()
+        with pytest.raises(Stop):
+            acts[way]()
+        assert not held.is_set()
+    finally:
+        done.set()
+        thread.join()
+        signal.signal(signal.SIGUSR1, before)
+    origin.held = None
+    assert raw(file).read_at(3 << 20, 10) == DATA[3 << 20 :][:10]
+    assert file.read() == DATA
 
 
 def test_a_child_made_by_fork_reads_on(origin: Origin, tmp_path: Path) -> None:

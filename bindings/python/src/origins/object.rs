@@ -5,6 +5,9 @@ use crate::chunks::{Chunks, Folder};
 use crate::failure::{Failure, Outcome};
 use crate::runtime;
 use crate::shown::shown;
+use crate::wait::wait;
+use crate::work::Work;
+use nuthatch_chunks::{Described, Key};
 use nuthatch_origins::{BlockingObject, plain_address};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
@@ -54,10 +57,15 @@ struct Opened {
     object: BlockingObject,
     /// The same for who reads in order, which reads ahead.
     ordered: Arc<Mutex<BlockingObject>>,
+    /// Its key in the cache, and how long blocks are; `None` if nothing of it is kept.
+    kept: Option<(Key, u64)>,
     /// Where it stands, and where the last read from there ended.
     position: u64,
     last_end: u64,
 }
+
+/// How much of what is missing is waited for at once where a few bytes would do.
+const AWAITED_MOST: usize = 8 << 20;
 
 fn failed(error: std::io::Error) -> Failure {
     let found = error.get_ref().and_then(|inner| inner.downcast_ref::<nuthatch_origins::Error>());
@@ -67,11 +75,37 @@ fn failed(error: std::io::Error) -> Failure {
 impl Opened {
     fn open(py: Python<'_>, folder: &Folder, url: &str) -> PyResult<Self> {
         let cache = folder.objects(py)?;
-        let object = py.detach(|| cache.object_blocking(url));
+        let object = wait(py, cache.object(url))?;
         let object = object.map_err(|error| Failure::from(error).raise(py))?;
-        let ordered = Arc::new(Mutex::new(object.clone()));
+        let kept = object.key().and_then(|key| match key.describe() {
+            Described::Blocks { block_len, .. } => Some((key.clone(), block_len)),
+            _ => None,
+        });
+        let (object, ordered) = (object.blocking(), Arc::new(Mutex::new(object.blocking())));
         let generation = runtime::generation();
-        Ok(Self { generation, object, ordered, position: 0, last_end: 0 })
+        Ok(Self { generation, object, ordered, kept, position: 0, last_end: 0 })
+    }
+
+    /// Whether bytes from an offset on are in the cache: then reading them waits for nobody.
+    fn is_there(&self, py: Python<'_>, folder: &Folder, offset: u64, len: usize) -> bool {
+        let end = offset.saturating_add(len as u64).min(self.object.object().len());
+        if offset >= end {
+            return true;
+        }
+        let (Some((key, block_len)), Ok(chunks)) = (&self.kept, folder.chunks(py)) else {
+            return false;
+        };
+        let blocks = offset / block_len..end.div_ceil(*block_len);
+        py.detach(|| chunks.missing(key, blocks)).is_ok_and(|missing| missing.is_empty())
+    }
+
+    /// Reads some bytes from where it stands.
+    fn read(&self, out: &mut [u8]) -> Outcome<usize> {
+        // Who jumps is not read ahead of, and reads what is in the cache on his own thread.
+        if self.position == self.last_end {
+            return read_on(&self.ordered, self.position, out);
+        }
+        self.object.read_at(self.position, out).map_err(Failure::from)
     }
 }
 
@@ -168,25 +202,38 @@ impl UrlObject {
         offset: u64,
         length: u64,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let object = self.opened(py)?.object;
-        let length = length.min(object.object().len().saturating_sub(offset));
+        let opened = self.opened(py)?;
+        let object = opened.object.object();
+        let length = length.min(object.len().saturating_sub(offset));
+        let is_there = opened.is_there(py, &self.cache.get().folder(), offset, length as usize);
         PyBytes::new_with(py, length as usize, |out| {
-            let read = py.detach(|| object.read_at(offset, out));
+            let read = if is_there {
+                py.detach(|| opened.object.read_at(offset, out))
+            } else {
+                wait(py, object.read_at(offset, out))?
+            };
             read.map(|_| ()).map_err(|error| Failure::from(error).raise(py))
         })
     }
 
     /// Reads some bytes from where the object stands. Answers how many; none at its end.
     fn readinto(&self, py: Python<'_>, buffer: PyBuffer<u8>) -> PyResult<usize> {
-        let Opened { object, ordered, position, last_end, .. } = self.opened(py)?;
-        // Who jumps is not read ahead of, and reads what is in the cache on his own thread.
-        let read = |out: &mut [u8]| {
-            if position == last_end {
-                return read_on(&ordered, position, out);
-            }
-            object.read_at(position, out).map_err(Failure::from)
+        let opened = self.opened(py)?;
+        let (position, len) = (opened.position, buffer.len_bytes());
+        let read = if opened.is_there(py, &self.cache.get().folder(), position, len) {
+            write_into(py, &buffer, |out| opened.read(out))?
+        } else {
+            // On another thread, which goes on without this one if that is interrupted; so not into
+            // a buffer of Python's.
+            let job = move || {
+                let mut bytes = vec![0; len.min(AWAITED_MOST)];
+                opened.read(&mut bytes).map(|count| (bytes, count))
+            };
+            let (bytes, count) = Work::awaited(Work::blocking(job).outcome()).wait(py)?;
+            write_into(py, &buffer, |out| out[..count].copy_from_slice(&bytes[..count]))?;
+            Ok(count)
         };
-        let count = write_into(py, &buffer, read)?.map_err(|failure| failure.raise(py))?;
+        let count = read.map_err(|failure| failure.raise(py))?;
         let mut current = self.lock();
         current.position = position + count as u64;
         current.last_end = current.position;
