@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from email.message import Message
 from email.utils import formatdate, parsedate_to_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -26,6 +27,12 @@ class Origin:
     files: dict[str, Served] = field(default_factory=dict)
     requests: list[tuple[str, str, str | None]] = field(default_factory=list)
     """Method, path and `Range` of each."""
+    shown: list[Message] = field(default_factory=list)
+    """The headers of each."""
+    wanted: dict[str, str] = field(default_factory=dict)
+    """Headers without which requests are answered with 401."""
+    moved: dict[str, str] = field(default_factory=dict)
+    """Where else requests for a path are sent."""
     failures: int = 0
     """How many of the next requests for bytes are answered with 503."""
     refusals: list[int] = field(default_factory=list)
@@ -76,6 +83,10 @@ class Handler(BaseHTTPRequestHandler):
         """Tell with what a request is refused, if it is."""
         if self.origin.refusals:
             return self.origin.refusals.pop(0)
+        if any(self.headers.get(name) != value for name, value in self.origin.wanted.items()):
+            return 401
+        if self.path in self.origin.moved:
+            return 302
         if served is None:
             return 404
         if body and self.origin.failures > 0:
@@ -87,10 +98,13 @@ class Handler(BaseHTTPRequestHandler):
         origin, path = self.origin, self.path.partition("?")[0]
         asked = self.headers.get("Range")
         origin.requests.append((self.command, path, asked))
+        origin.shown.append(self.headers)
         served = origin.files.get(path)
         body = self.command == "GET"
         if status := self.refusal(served, body):
             self.send_response(status)
+            if status == 302:
+                self.send_header("Location", origin.moved[self.path])
             self.send_header("Content-Length", "0")
             self.end_headers()
             return

@@ -1,7 +1,7 @@
 """What is written in Rust. `nuthatch`, `nuthatch.aio` and `nuthatch.chunks` show it."""
 
 import os
-from collections.abc import Awaitable, Generator, Iterable, Iterator
+from collections.abc import Awaitable, Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, TypeAlias, Unpack, final, overload, type_check_only
@@ -820,7 +820,9 @@ class UrlCounts:
 
 @final
 class UrlObject:
-    def __new__(cls, cache: Chunks, url: str) -> Self: ...
+    def __new__(
+        cls, cache: Chunks, url: str, *, headers: Mapping[str, str] | None = None
+    ) -> Self: ...
     @property
     def address(self) -> str: ...
     @property

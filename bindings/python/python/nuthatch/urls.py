@@ -10,6 +10,8 @@ from nuthatch._native import Chunks, UrlCounts, UrlObject
 from nuthatch.folders import open_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from _typeshed import WriteableBuffer
 
 __all__ = ["UrlFile", "open_url"]
@@ -100,6 +102,7 @@ def _check_offset(offset: int) -> None:
 def open_url(
     url: str,
     *,
+    headers: Mapping[str, str] | None = None,
     cache: str | os.PathLike[str] | Chunks | None = None,
     limit: int | None = None,
     buffer_size: int = 128 << 10,
@@ -108,8 +111,14 @@ def open_url(
 
     ``url`` is ``http://`` or ``https://``, ``s3://bucket/key``, ``gs://bucket/key``,
     ``az://container/path``, ``file://`` or a path. Credentials come from the environment, as those
-    services have them. ``cache`` is the folder, this user's by default, and ``limit`` how many
-    bytes it may have, for all processes from then on. All bytes are of the version that the file
-    has when it is opened; ``raw`` of what is answered is a ``UrlFile``.
+    services have them. ``headers`` are shown to an ``http://`` or ``https://`` origin with each
+    request, and to no other host that it redirects to: a token is
+    ``headers={"Authorization": f"Bearer {token}"}``. Without a user in the URL or that header,
+    ``.netrc`` is looked into. ``cache`` is the folder, this user's by default, and ``limit`` how
+    many bytes it may have, for all processes from then on. All bytes are of the version that the
+    file has when it is opened; ``raw`` of what is answered is a ``UrlFile``. The file, and with it
+    what it shows, is there for this process and for children made by ``fork``, and cannot be
+    pickled.
     """
-    return io.BufferedReader(UrlFile(UrlObject(open_folder(cache, limit=limit), url)), buffer_size)
+    opened = UrlObject(open_folder(cache, limit=limit), url, headers=headers)
+    return io.BufferedReader(UrlFile(opened), buffer_size)

@@ -1,5 +1,6 @@
 //! Remote objects read through the chunk cache, in Python.
 
+mod headers;
 mod object;
 
 use pyo3::prelude::*;

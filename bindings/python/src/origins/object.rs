@@ -1,5 +1,6 @@
 //! A remote object, read by threads that wait.
 
+use super::headers::access;
 use crate::buffer::write_into;
 use crate::chunks::{Chunks, Folder};
 use crate::failure::{Failure, Outcome};
@@ -8,10 +9,10 @@ use crate::shown::shown;
 use crate::wait::wait;
 use crate::work::Work;
 use nuthatch_chunks::{Described, Key};
-use nuthatch_origins::{BlockingObject, plain_address};
+use nuthatch_origins::{Access, BlockingObject, plain_address};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyMapping};
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -46,6 +47,8 @@ pub(crate) struct UrlObject {
     /// As Python has it, so that others of this process find the folder open as long as this is.
     cache: Py<Chunks>,
     url: String,
+    /// What requests show, those of a child as well.
+    access: Access,
     // Taken while attached to the interpreter alone, as is `fork`: so no child finds it locked.
     current: Mutex<Opened>,
 }
@@ -73,9 +76,9 @@ fn failed(error: std::io::Error) -> Failure {
 }
 
 impl Opened {
-    fn open(py: Python<'_>, folder: &Folder, url: &str) -> PyResult<Self> {
+    fn open(py: Python<'_>, folder: &Folder, url: &str, access: &Access) -> PyResult<Self> {
         let cache = folder.objects(py)?;
-        let object = wait(py, cache.object(url))?;
+        let object = wait(py, cache.object_as(url, access))?;
         let object = object.map_err(|error| Failure::from(error).raise(py))?;
         let kept = object.key().and_then(|key| match key.describe() {
             Described::Blocks { block_len, .. } => Some((key.clone(), block_len)),
@@ -120,7 +123,7 @@ impl UrlObject {
         if before.generation == runtime::generation() {
             return Ok(before);
         }
-        let mut again = Opened::open(py, &self.cache.get().folder(), &self.url)?;
+        let mut again = Opened::open(py, &self.cache.get().folder(), &self.url, &self.access)?;
         let (was, is) = (before.object.object(), again.object.object());
         if (was.validator(), was.len()) != (is.validator(), is.len()) {
             let message = format!("{}: changed since it was opened", was.address());
@@ -156,9 +159,15 @@ fn read_on(object: &Mutex<BlockingObject>, from: u64, out: &mut [u8]) -> Outcome
 #[pymethods]
 impl UrlObject {
     #[new]
-    fn new(cache: Bound<'_, Chunks>, url: String) -> PyResult<Self> {
-        let current = Mutex::new(Opened::open(cache.py(), &cache.get().folder(), &url)?);
-        Ok(Self { cache: cache.unbind(), url, current })
+    #[pyo3(signature = (cache, url, *, headers=None))]
+    fn new(
+        cache: Bound<'_, Chunks>,
+        url: String,
+        headers: Option<Bound<'_, PyMapping>>,
+    ) -> PyResult<Self> {
+        let access = headers.as_ref().map(access).transpose()?.unwrap_or_default();
+        let opened = Opened::open(cache.py(), &cache.get().folder(), &url, &access)?;
+        Ok(Self { cache: cache.unbind(), url, access, current: Mutex::new(opened) })
     }
 
     /// Where it is, without secrets.
