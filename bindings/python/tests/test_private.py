@@ -125,7 +125,7 @@ def test_headers_are_in_nothing_that_is_shown_or_kept(origin: Origin, tmp_path: 
     file.close()
 
 
-NAME, VALUE = "expected the name of a header", "expected a value of visible characters"
+NAME, VALUE = "expected the name of a header", "expected a value without control characters"
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ impl Access {
 /// A header. The error is what was expected.
 pub(crate) fn parse(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), &'static str> {
     let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "the name of a header")?;
-    let value = HeaderValue::from_str(value).map_err(|_| "a value of visible characters")?;
+    let value = HeaderValue::from_str(value).map_err(|_| "a value without control characters")?;
     Ok((name, value))
 }
 

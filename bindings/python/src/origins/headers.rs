@@ -18,7 +18,7 @@ pub(super) fn access(headers: &Bound<'_, PyMapping>) -> PyResult<Access> {
         let (name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = header.extract()?;
         let name = text(&name)?.filter(|name| !name.contains(':'));
         let name = name.ok_or_else(|| wrong("the name of a header"))?;
-        let value = text(&value)?.ok_or_else(|| wrong("a value of visible characters"))?;
+        let value = text(&value)?.ok_or_else(|| wrong("a value without control characters"))?;
         access = access.line(&format!("{name}:{value}")).map_err(wrong)?;
     }
     Ok(access)

@@ -75,15 +75,19 @@ impl HttpOrigin {
         address: &str,
     ) -> Result<Self> {
         let mut headers = HeaderMap::new();
-        for (name, value) in &access.headers {
-            let odd = |expected| Error::Address { address: format!("header {name:?}"), expected };
+        for (number, (name, value)) in access.headers.iter().enumerate() {
+            // Not even the name is shown: who mixes the two up has a secret there.
+            let address = || format!("header {}", number + 1);
+            let odd = |expected| Error::Address { address: address(), expected };
             let (name, mut value) = access::parse(name, value).map_err(odd)?;
             value.set_sensitive(true);
             headers.append(name, value);
         }
-        let host = place.url.host_str().filter(|_| is_private(&place.url));
-        if place.user.is_none() && !headers.contains_key(AUTHORIZATION) {
-            place.user = host.and_then(|host| http.netrc.of(host));
+        if headers.contains_key(AUTHORIZATION) {
+            // What the caller shows for this request counts, and a request has one of it.
+            place.user = None;
+        } else if place.user.is_none() && is_private(&place.url) {
+            place.user = place.url.host_str().and_then(|host| http.netrc.of(host));
         }
         Ok(Self { http, place, headers, address: address.to_owned() })
     }

@@ -97,6 +97,11 @@ async fn a_user_and_a_password_come_from_the_file_that_has_them_for_the_host() {
     assert_eq!(open(good, &none).await, Ok(()));
     let denied = open("machine other.org login user password pa55word", &none).await;
     assert_eq!(denied.expect_err("another host").0, "denied");
+    let both = url.replace("http://", "http://user:pa55word@");
+    let place = Place::new(quick().netrc(None));
+    let denied = place.cache.object_as(&both, &Access::new().bearer("t0ken")).await;
+    assert_eq!(denied.expect_err("a header counts before a user").code(), "denied");
+    assert_eq!(server.asked().last().expect("a request").headers["authorization"], "Bearer t0ken");
     let denied = open(good, &Access::new().bearer("t0ken")).await;
     assert_eq!(denied.expect_err("what the caller shows counts").0, "denied");
     let (code, text) = open("machine a\npassword b pa55word", &none).await.expect_err("a bad file");
