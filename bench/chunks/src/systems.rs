@@ -1,7 +1,6 @@
 //! What takes part: Nuthatch, others, and what the machine does without any cache.
 
 use crate::buffer::Buffer;
-use crate::own::Nuthatch;
 use std::path::{Path, PathBuf};
 
 pub const MIB: usize = 1 << 20;
@@ -43,11 +42,6 @@ impl Entrant {
         let put_most = usize::MAX;
         Self { name, open, drops: false, put_most, reads_only: false, files_alone: true }
     }
-}
-
-/// All that this program was built with.
-pub fn entrants() -> Vec<Entrant> {
-    [Nuthatch::entrants(), crate::rivals::entrants()].concat()
 }
 
 /// Bytes that do not compress and are made before any clock starts.
