@@ -1,9 +1,13 @@
 //! What requests show to an origin that speaks HTTP.
 
 use crate::commands::Failure;
+use crate::commands::listening::warn_if_open;
+use crate::commands::serve::read_text;
 use clap::Args;
 use nuthatch_origins::Access;
-use std::fs;
+
+/// Bytes that a file of headers may have.
+const HEADERS_LONGEST: u64 = 1 << 20;
 
 /// Headers of requests.
 #[derive(Debug, Args)]
@@ -26,8 +30,8 @@ impl Shown {
                 access = access.line(header).map_err(|expected| Failure::Usage(wrong(expected)))?;
                 continue;
             };
-            let text = fs::read_to_string(file);
-            let text = text.map_err(|error| Failure::Error(format!("{file}: {error}")))?;
+            warn_if_open(file.as_ref());
+            let text = read_text(file, HEADERS_LONGEST)?;
             for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
                 let wrong = |expected| format!("{file}, line {}: expected {expected}", number + 1);
                 access = access.line(line).map_err(|expected| Failure::Error(wrong(expected)))?;

@@ -214,7 +214,12 @@ fn headers_and_passwords_come_from_files() {
     assert!(run("netrc", &[]).stdout_bytes == body);
     assert_eq!(run(nothing, &[]).status, Some(3));
     folder.file("shown", format!("\nAuthorization: {basic}\n"));
-    assert!(run(nothing, &["--header", "@shown"]).stdout_bytes == body);
+    for (mode, warned) in [(0o644, true), (0o600, false)] {
+        folder.mode("shown", mode);
+        let shown = run(nothing, &["--header", "@shown"]);
+        assert!(shown.stdout_bytes == body, "{}", shown.stderr);
+        assert_eq!(shown.stderr.contains("warning: shown"), warned, "{}", shown.stderr);
+    }
     let header = format!("authorization:{basic}");
     assert!(run(nothing, &["--header", "X-One: 1", "--header", &header]).stdout_bytes == body);
     assert_eq!(server.asked().last().expect("a request").headers["x-one"], "1");
