@@ -37,7 +37,6 @@ mod error;
 mod folder;
 #[cfg(test)]
 mod format_page;
-mod guard;
 mod id;
 mod index;
 mod lanes;

@@ -1,8 +1,8 @@
 //! Files in memory: the words of the index, which processes share, and the bytes of segments, which
 //! are only read.
 
-use crate::guard::Watch;
 use memmap2::{MmapOptions, MmapRaw};
+use nuthatch_sigbus::MapGuard;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 /// A file of words that processes share. Every access is atomic; nothing else is ever done with
 /// these bytes, by any process of this crate.
 pub(crate) struct Words {
-    watch: Option<Watch>,
+    guard: Option<MapGuard>,
     map: MmapRaw,
 }
 
@@ -19,14 +19,14 @@ impl Words {
     /// Maps the first `len` bytes of a file that is open for reading and writing.
     pub(crate) fn map(file: &File, len: usize, guard: bool) -> io::Result<Self> {
         let map = MmapOptions::new().len(len).map_raw(file)?;
-        let watch = guard.then(|| Watch::over(map.as_ptr() as usize, map.len())).flatten();
-        Ok(Self { watch, map })
+        let guard = if guard { register(&map) } else { None };
+        Ok(Self { guard, map })
     }
 
     /// Whether a page of the file vanished; what is read there since is no word of the file.
     #[inline]
     pub(crate) fn lost(&self) -> bool {
-        self.watch.as_ref().is_some_and(Watch::lost)
+        self.guard.as_ref().is_some_and(MapGuard::is_lost)
     }
 
     /// `N` words from an offset on, which is a multiple of eight.
@@ -52,7 +52,7 @@ impl Words {
 /// The bytes of a segment. They are written once, before anybody knows where they are, and neither
 /// changed nor cut off as long as somebody has the lock for lending.
 pub(crate) struct Bytes {
-    watch: Watch,
+    guard: Option<MapGuard>,
     map: MmapRaw,
 }
 
@@ -61,12 +61,9 @@ impl Bytes {
     /// watched: then they are not safe to lend.
     pub(crate) fn map(file: &File, len: usize, guard: bool) -> io::Result<Option<Self>> {
         let map = MmapOptions::new().len(len).map_raw_read_only(file)?;
-        let watch = if guard {
-            Watch::over(map.as_ptr() as usize, map.len())
-        } else {
-            Some(Watch::nothing())
-        };
-        Ok(watch.map(|watch| Self { watch, map }))
+        let registered = if guard { register(&map) } else { None };
+        let can_lend = registered.is_some() || !guard;
+        Ok(can_lend.then_some(Self { guard: registered, map }))
     }
 
     /// Bytes of the map.
@@ -76,7 +73,7 @@ impl Bytes {
 
     /// Whether a page of the file vanished: somebody cut it off. Its bytes are zero since.
     pub(crate) fn lost(&self) -> bool {
-        self.watch.lost()
+        self.guard.as_ref().is_some_and(MapGuard::is_lost)
     }
 
     /// Bytes that were written. Empty if the range is not within the map.
@@ -91,4 +88,11 @@ impl Bytes {
         // else does is told of in docs/formats/segments.md.
         unsafe { std::slice::from_raw_parts(start, range.len()) }
     }
+}
+
+/// Registers a map with the handler of `SIGBUS`. `None` if it cannot be.
+fn register(map: &MmapRaw) -> Option<MapGuard> {
+    // SAFETY: the guard is declared before the map in both structs, so it is dropped first. Words
+    // are read as atomics, and bytes of a lost map are not used.
+    unsafe { MapGuard::register(map.as_ptr(), map.len()) }
 }
