@@ -1,18 +1,19 @@
 //! Keeps a process alive when a file that it has mapped is truncated or cannot be read.
 //!
-//! The kernel sends `SIGBUS` to a thread that touches a mapped page which the file no longer has, or
-//! which the device fails to read. By default that ends the process. [`MapGuard::register`] installs
-//! a signal handler, once in a process. For a fault inside a registered map the handler replaces the
-//! pages from the faulting one to the end of the map by zeros, marks the map as lost, and lets the
-//! thread continue. A fault anywhere else is passed to the handler that was installed before.
+//! The kernel sends `SIGBUS` to a thread that touches a mapped page which the file no longer has,
+//! or which the device fails to read. By default that ends the process. [`MapGuard::register`]
+//! installs a signal handler, once in a process. For a fault inside a registered map the handler
+//! replaces the pages from the faulting one to the end of the map by zeros, marks the map as lost,
+//! and lets the thread continue. A fault anywhere else is passed to the handler that was installed
+//! before.
 //!
 //! So a reader of a registered map never crashes, but it may read zeros: it must call
-//! [`MapGuard::is_lost`] after it has read, and before it trusts what it read. Once a map is lost it
-//! stays lost; map the file again to read it.
+//! [`MapGuard::is_lost`] after it has read, and before it trusts what it read. Once a map is lost
+//! it stays lost; map the file again to read it.
 //!
-//! The handler uses nothing but atomics, `mmap` and `sigaction`, all of which are safe in a handler.
-//! A program that installs a `SIGBUS` handler of its own afterwards replaces this one, unless its
-//! handler calls the previous one.
+//! The handler uses nothing but atomics, `mmap` and `sigaction`, all of which are safe in a
+//! handler. A program that installs a `SIGBUS` handler of its own afterwards replaces this one,
+//! unless its handler calls the previous one.
 
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
@@ -54,8 +55,8 @@ impl MapGuard {
     /// # Safety
     ///
     /// The range is a file map that is read only through addresses or atomics which tolerate a
-    /// change to zeros at any time, and it stays mapped until the guard is dropped: the handler maps
-    /// anonymous pages over it.
+    /// change to zeros at any time, and it stays mapped until the guard is dropped: the handler
+    /// maps anonymous pages over it.
     pub unsafe fn register(start: *const u8, len: usize) -> Option<Self> {
         install().then_some(())?;
         for (number, entry) in ENTRIES.iter().enumerate() {
