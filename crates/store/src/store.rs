@@ -266,6 +266,11 @@ impl Shared {
         Ok(follower)
     }
 
+    /// Returns what wakes watches, if there are any.
+    pub(crate) fn current_follower(&self) -> Option<Arc<Follower>> {
+        self.follower.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
+    }
+
     /// Tells watches that something was committed.
     pub(crate) fn committed(&self) {
         if self.watched.load(Ordering::Relaxed) {

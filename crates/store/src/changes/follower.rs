@@ -1,8 +1,12 @@
-//! Notices commits of this and of other processes: a thread that waits for the file to be written.
+//! Notices commits of this and of other processes: a thread that waits for writes to the file.
 //!
-//! The kernel tells whoever asks that a file was written to, whichever process wrote. A commit ends
-//! with a write of a meta page, so nothing is polled. Where the kernel tells nothing, as for files
-//! of other machines, a look from time to time does.
+//! inotify reports writes of every process, and a commit ends with a write of a meta page, so the
+//! thread does not poll. Where inotify reports nothing, the thread looks at the store four times a
+//! second.
+//!
+//! A look needs a slot of a reader and some memory, so it can fail for a while. The thread then
+//! looks again after a delay that doubles up to [`MAX_RETRY_DELAY`], and counts the failure. It ends
+//! when the store is closed or broken; a watch that waits gets that error.
 
 use crate::error::{Error, Result};
 use crate::file::DATA;
@@ -13,6 +17,7 @@ use rustix::io::Errno;
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -21,6 +26,9 @@ use std::time::{Duration, Instant};
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// A commit whose root is written, but which new transactions do not see yet, is seen very soon.
 const LOOK_SOON: Duration = Duration::from_millis(1);
+/// Delay between a failed look and the next one: the first and the longest.
+const MIN_RETRY_DELAY: Duration = Duration::from_millis(10);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(2);
 
 /// What wakes watches.
 pub(crate) struct Follower {
@@ -28,15 +36,32 @@ pub(crate) struct Follower {
     moved: Condvar,
     /// Written to when the thread should look.
     bell: OwnedFd,
+    /// Looks that failed since the thread was started.
+    failures: AtomicU64,
+    /// Times that a waiting watch was let go on to look at the store.
+    wakeups: AtomicU64,
 }
 
 struct State {
     /// The last transaction that was seen.
     transaction: u64,
     wakers: HashMap<u64, Waker>,
-    /// The thread is gone; why, if for a cause.
-    ended: bool,
+    /// Why the thread has ended.
+    ended: Option<Error>,
+    /// Whether the last look failed.
+    is_failing: bool,
     next_name: u64,
+}
+
+/// What a wait for commits ended with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waited {
+    /// There is a newer transaction.
+    Moved,
+    /// The deadline passed, and there is no newer transaction.
+    TimedOut,
+    /// The deadline passed while the follower could not read the store.
+    Unknown,
 }
 
 impl Follower {
@@ -52,9 +77,15 @@ impl Follower {
             .ok()
             .filter(|news| inotify::add_watch(news, &path, inotify::WatchFlags::MODIFY).is_ok());
         let transaction = shared.last_transaction()?.0;
-        let state = State { transaction, wakers: HashMap::new(), ended: false, next_name: 0 };
-        let follower = Self { state: Mutex::new(state), moved: Condvar::new(), bell };
-        let follower = Arc::new(follower);
+        let (wakers, ended) = (HashMap::new(), None);
+        let state = State { transaction, wakers, ended, is_failing: false, next_name: 0 };
+        let follower = Arc::new(Self {
+            state: Mutex::new(state),
+            moved: Condvar::new(),
+            bell,
+            failures: AtomicU64::new(0),
+            wakeups: AtomicU64::new(0),
+        });
         let (weak, store) = (Arc::downgrade(&follower), Arc::downgrade(shared));
         let thread = std::thread::Builder::new().name("nuthatch-follow".to_owned());
         let bell = follower.bell.try_clone().map_err(|e| Error::io(&path, "make an event", e))?;
@@ -76,25 +107,49 @@ impl Follower {
         state.next_name
     }
 
-    /// Waits until a transaction after this one is seen, at most until then. Whether it was.
-    pub(crate) fn wait(&self, after: u64, deadline: Instant) -> bool {
+    /// Returns the number of looks at the store that failed and were repeated.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    /// Returns how often a watch that waited was let go on.
+    #[cfg(test)]
+    pub(crate) fn wakeups(&self) -> u64 {
+        self.wakeups.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the store has a transaction after `after`, at most until `deadline`.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the thread has ended: [`Error::Closed`] or [`Error::Broken`].
+    pub(crate) fn wait(&self, after: u64, deadline: Instant) -> Result<Waited> {
         let mut state = self.lock();
-        while state.transaction <= after && !state.ended {
+        loop {
+            if let Some(error) = &state.ended {
+                return Err(error.copy());
+            }
+            if state.transaction > after {
+                self.wakeups.fetch_add(1, Ordering::Relaxed);
+                return Ok(Waited::Moved);
+            }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return false;
+                let failing = state.is_failing;
+                return Ok(if failing { Waited::Unknown } else { Waited::TimedOut });
             }
             let waited = self.moved.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        true
     }
 
-    /// Wakes a task when a transaction after this one is seen.
+    /// Wakes a task when the store has a transaction after `after`, or the thread has ended: the
+    /// task then gets the reason from its look at the store.
     pub(crate) fn wake_after(&self, after: u64, name: u64, waker: Waker) {
         let mut state = self.lock();
-        if state.transaction > after || state.ended {
+        if state.transaction > after || state.ended.is_some() {
             drop(state);
+            self.wakeups.fetch_add(1, Ordering::Relaxed);
             waker.wake();
         } else {
             state.wakers.insert(name, waker);
@@ -112,16 +167,33 @@ impl Follower {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, transaction: u64, ended: bool) {
+    /// Records what the newest transaction is, and wakes the watches that wait for it.
+    fn moved_to(&self, transaction: u64) {
         let mut state = self.lock();
-        if transaction == state.transaction && !ended {
-            return;
+        state.is_failing = false;
+        if transaction > state.transaction {
+            state.transaction = transaction;
+            self.wake_all(state);
         }
-        state.transaction = transaction.max(state.transaction);
-        state.ended |= ended;
+    }
+
+    /// Records why the thread ends, and wakes all watches.
+    fn end(&self, cause: Error) {
+        let mut state = self.lock();
+        state.ended = Some(cause);
+        self.wake_all(state);
+    }
+
+    fn failed(&self) {
+        self.lock().is_failing = true;
+        self.failures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn wake_all(&self, mut state: MutexGuard<'_, State>) {
         let wakers = std::mem::take(&mut state.wakers);
         drop(state);
         self.moved.notify_all();
+        self.wakeups.fetch_add(wakers.len() as u64, Ordering::Relaxed);
         wakers.into_values().for_each(Waker::wake);
     }
 }
@@ -132,27 +204,37 @@ impl Drop for Follower {
     }
 }
 
+/// Looks at the store after each event until the store is closed or nothing watches it any more.
 fn follow(follower: &Weak<Follower>, store: &Weak<Shared>, bell: &OwnedFd, news: Option<&OwnedFd>) {
     let mut wait = LOOK_EVERY;
+    let mut retry_delay = None;
     loop {
-        sleep(bell, news, wait);
-        let Some(follower) = follower.upgrade() else { return };
-        let seen = store.upgrade().map(|shared| shared.last_transaction());
-        let Some(Ok((transaction, written))) = seen else {
-            // The store is closed, or fails: whoever waits finds out by itself.
-            return follower.tell(0, true);
-        };
-        wait = if written > transaction { LOOK_SOON } else { LOOK_EVERY };
-        follower.tell(transaction, false);
+        // Commits of others must not shorten the delay before a failed look is repeated.
+        sleep(bell, news.filter(|_| retry_delay.is_none()), retry_delay.unwrap_or(wait));
+        let (Some(follower), Some(store)) = (follower.upgrade(), store.upgrade()) else { return };
+        match store.last_transaction() {
+            Ok((transaction, written)) => {
+                retry_delay = None;
+                wait = if written > transaction { LOOK_SOON } else { LOOK_EVERY };
+                follower.moved_to(transaction);
+            }
+            Err(error @ (Error::Closed | Error::Broken)) => return follower.end(error),
+            Err(_) => {
+                let delay = retry_delay.map_or(MIN_RETRY_DELAY, |delay: Duration| delay * 2);
+                retry_delay = Some(delay.min(MAX_RETRY_DELAY));
+                follower.failed();
+            }
+        }
     }
 }
 
-/// Waits for news, the bell, or some time.
+/// Waits for a write to the file, the bell, or the end of `time`.
 fn sleep(bell: &OwnedFd, news: Option<&OwnedFd>, time: Duration) {
     let mut descriptors = vec![PollFd::new(bell, PollFlags::IN)];
     descriptors.extend(news.map(|news| PollFd::new(news, PollFlags::IN)));
-    let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) };
-    // Whatever woke it, it looks at the store.
+    let tv_sec = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+    let timeout = Timespec { tv_sec, tv_nsec: i64::from(time.subsec_nanos()) };
+    // The caller looks at the store whatever ended the wait, an error included.
     let _ = poll(&mut descriptors, Some(&timeout));
     let _ = rustix::io::read(bell, &mut [0_u8; 8]);
     if let Some(news) = news {

@@ -1,6 +1,8 @@
 //! Changes: numbered by the transaction that makes them, kept in a table, read by watches.
 
 mod follower;
+#[cfg(test)]
+mod follower_tests;
 mod journal;
 mod record;
 mod watch;

@@ -1,6 +1,6 @@
 //! Watching: the changes of a range, in order, from a number on.
 
-use super::follower::Follower;
+use super::follower::{Follower, Waited};
 use super::record::{Change, Record};
 use crate::codec::integers::{key_of, number_of};
 use crate::error::{Error, Result};
@@ -73,6 +73,12 @@ impl Store {
         watch.check(oldest, newest)?;
         Ok(watch)
     }
+
+    /// Returns how often the thread that reads commits for watches failed and tried again, since
+    /// the first of the watches that are open now began. Zero while there are no watches.
+    pub fn watch_failures(&self) -> u64 {
+        self.0.current_follower().map_or(0, |follower| follower.failures())
+    }
 }
 
 /// The oldest change that is kept.
@@ -89,8 +95,18 @@ impl Watch {
         self.next
     }
 
-    /// The next changes, those of whole transactions or parts of long ones. Waits for them, so long
-    /// at most; `None` when there were none by then.
+    /// Waits for the next changes, for at most `time`, and returns them: those of whole
+    /// transactions or parts of long ones. Returns `None` if nothing was committed by then.
+    ///
+    /// The store reads commits on a thread of its own. Where that fails for a while, for example
+    /// because all slots of readers are in use, the thread tries again and the watch goes on
+    /// waiting; [`Store::watch_failures`] counts it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::FellBehind`] if changes were dropped before they were read, [`Error::Closed`] if the
+    /// store was closed, and the cause if the store cannot be read when `time` is over. The watch
+    /// can be asked again after errors of the last kind, such as [`Error::ReadersFull`].
     pub fn next_within(&mut self, time: Duration) -> Result<Option<Vec<Change>>> {
         let deadline = Instant::now() + time;
         loop {
@@ -98,8 +114,14 @@ impl Watch {
             if !changes.is_empty() {
                 return Ok(Some(changes));
             }
-            if !self.follower.wait(self.transaction, deadline) {
-                return Ok(None);
+            match self.follower.wait(self.transaction, deadline)? {
+                Waited::Moved => {}
+                Waited::TimedOut => return Ok(None),
+                // Nobody has read the store lately: this look finds what was committed, or fails.
+                Waited::Unknown => {
+                    let changes = self.look(&AtomicBool::new(false))?;
+                    return Ok((!changes.is_empty()).then_some(changes));
+                }
             }
         }
     }
