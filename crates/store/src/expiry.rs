@@ -1,8 +1,10 @@
 //! Rows that expire: found by their time, and taken out a few at a time.
 //!
-//! A row that has expired is not seen any more at once, by anybody. Its room comes back when it is
-//! swept: each commit sweeps a few, and [`Store::sweep`](crate::Store::sweep) as many as it is
-//! told.
+//! An expired row is invisible at once. Sweeping reclaims its room: each commit sweeps a few rows,
+//! and [`Store::sweep`](crate::Store::sweep) all that have expired.
+//!
+//! The table of times has one entry for each row that expires. The stamp of a row names its entry,
+//! so a write that replaces or deletes the row removes the entry in the same transaction.
 
 use crate::codec::integers::{key_of, number_of};
 use crate::error::{Error, Result};
@@ -33,11 +35,27 @@ pub(crate) fn note(txn: &mut WriteTxn<'_>, table: &Table, key: &[u8], stamp: Sta
         let expected = "a store with settings, since the table is stamped";
         return Err(Error::table(table.name(), expected, "none"));
     };
-    let time = [key_of(stamp.expiry_ms), key_of(stamp.version)].concat();
     // Names have at most 200 bytes.
     let place = [&[table.name().len() as u8][..], table.name().as_bytes(), key].concat();
-    let put = own.expiry.put(heed, &time, &place);
+    let put = own.expiry.put(heed, &entry_key(stamp), &place);
     put.map_err(|e| shared.environment.error("note a time of expiry", e))
+}
+
+/// Removes the entry of a row that was replaced or deleted, if the row had one.
+pub(crate) fn forget(txn: &mut WriteTxn<'_>, stamp: Stamp) -> Result<()> {
+    if stamp.expiry_ms == 0 {
+        return Ok(());
+    }
+    let (shared, heed, journal) = txn.parts();
+    let Some(own) = journal.own() else { return Ok(()) };
+    // A sweep may have removed the entry before the row.
+    let removed = own.expiry.delete(heed, &entry_key(stamp));
+    removed.map(|_| ()).map_err(|e| shared.environment.error("remove a time of expiry", e))
+}
+
+/// Returns the key of a row's entry in the table of times.
+fn entry_key(stamp: Stamp) -> Vec<u8> {
+    [key_of(stamp.expiry_ms), key_of(stamp.version)].concat()
 }
 
 /// An entry of the table of times whose time has come.
@@ -63,7 +81,7 @@ pub(crate) fn sweep(txn: &mut WriteTxn<'_>, limit: u64) -> Result<u64> {
         let deleted = own.expiry.delete(heed, &entry.entry);
         deleted.map_err(|e| shared.environment.error("sweep", e))?;
         let row = txn.view().raw(&table, &entry.key)?;
-        // The row may have been written again since, with another time or none.
+        // Earlier builds left the entry there when the row was written again.
         let same = row.map(Stamp::split).transpose()?;
         if same.is_some_and(|(stamp, _)| stamp.version == entry.version) {
             txn.delete_row(&table, &entry.key)?;

@@ -48,6 +48,8 @@ pub mod codec;
 mod environment;
 mod error;
 mod expiry;
+#[cfg(test)]
+mod expiry_tests;
 mod file;
 #[cfg(test)]
 mod format_page;

@@ -119,8 +119,12 @@ impl<'s> WriteTxn<'s> {
         if key.is_empty() {
             return Ok(false);
         }
-        let lived = !table.is_stamped() || self.view().entry(table, key)?.is_some();
+        let stamp = self.stamp(table, key)?;
+        let lived = stamp.is_none_or(|stamp| stamp.lives(self.view().now_ms()));
         let deleted = self.delete_row(table, key)?;
+        if let Some(stamp) = stamp {
+            crate::expiry::forget(self, stamp)?;
+        }
         if deleted && lived {
             self.journal_delete(table, key, false)?;
         }
@@ -257,7 +261,10 @@ impl<'s> WriteTxn<'s> {
         if table.is_stamped() {
             let version = self.journal.next();
             let stamp = Stamp { version, expiry_ms };
-            put_stamped(bare, &mut self.txn, flags, key, stamp, value).map_err(error)?;
+            let replaced = put_stamped(bare, &mut self.txn, flags, key, stamp, value);
+            if let Some(replaced) = replaced.map_err(error)? {
+                crate::expiry::forget(self, replaced)?;
+            }
             crate::expiry::note(self, table, key, stamp)?;
             self.journal.put(shared, &mut self.txn, table, key, value, stamp)
         } else {
@@ -268,6 +275,15 @@ impl<'s> WriteTxn<'s> {
             }
             Ok(())
         }
+    }
+
+    /// Returns the stamp of a row, expired or not; `None` in a plain table.
+    fn stamp(&self, table: &Table, key: &[u8]) -> Result<Option<Stamp>> {
+        if !table.is_stamped() {
+            return Ok(None);
+        }
+        let row = self.view().raw(table, key)?;
+        Ok(row.map(Stamp::split).transpose()?.map(|(stamp, _)| stamp))
     }
 
     /// Takes a row out of its table alone.
@@ -305,6 +321,7 @@ impl<'s> WriteTxn<'s> {
     }
 }
 
+/// Writes a row of a stamped table. Returns the stamp of the row that it replaced.
 fn put_stamped(
     bare: Bare,
     txn: &mut RwTxn<'_>,
@@ -312,17 +329,24 @@ fn put_stamped(
     key: &[u8],
     stamp: Stamp,
     value: &[u8],
-) -> heed::Result<()> {
+) -> heed::Result<Option<Stamp>> {
     use std::io::Write;
     if flags == PutFlags::APPEND {
+        // The key is above all others, so there is no such row.
         let row = [&stamp.bytes()[..], value].concat();
-        return bare.put_with_flags(txn, flags, key, &row);
+        return bare.put_with_flags(txn, flags, key, &row).map(|()| None);
     }
-    // The row is put together where it will lie.
-    bare.put_reserved(txn, key, stamp::layout::LEN + value.len(), |space| {
+    // The row is put together in the page. A new key is looked up once, an existing one twice.
+    let len = stamp::layout::LEN + value.len();
+    let write = |space: &mut heed::ReservedSpace<'_>| {
         space.write_all(&stamp.bytes())?;
         space.write_all(value)
-    })
+    };
+    let Some(row) = bare.get_or_put_reserved(txn, key, len, write)? else { return Ok(None) };
+    // A row that is too short for a stamp is damaged, and has no entry that could be found.
+    let replaced = Stamp::split(row).map(|(stamp, _)| stamp).ok();
+    bare.put_reserved(txn, key, len, write)?;
+    Ok(replaced)
 }
 
 impl Read for WriteTxn<'_> {
