@@ -1,7 +1,8 @@
 //! Images of partitions become the file: each gets its place in order, and is written.
 
 use super::compare;
-use super::emit::{BlobPiece, Image, Reference, Source, Totals};
+use super::emit::{BlobPiece, Image, Reference, Totals};
+use super::places::{Place, Places};
 use super::row::RowRef;
 use super::rows::Buffers;
 use super::spill::SpillFile;
@@ -10,7 +11,6 @@ use crate::error::{Error, Result};
 use crate::hash::{Checksum, checksum};
 use crate::header::Section;
 use crate::layout::{SECTION_ALIGN, directory as directory_at, limits, line as line_at, record};
-use crate::value::ValueType;
 use std::collections::HashSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -41,26 +41,8 @@ struct Turn {
     data_end: u64,
     directory: Vec<u8>,
     totals: Totals,
-    /// Where each shared value is, once its partition is placed.
-    values: Vec<Option<Place>>,
-}
-
-/// Where a value is that others refer to.
-#[derive(Clone, Copy)]
-struct Place {
-    partition: u64,
-    row: RowRef,
-    value_type: ValueType,
-    compressed: bool,
-    offset: u64,
-    stored_len: u64,
-}
-
-impl Place {
-    fn of(source: &Source, partition: u64, base: u64) -> Self {
-        let Source { row, value_type, compressed, offset, stored_len, .. } = *source;
-        Self { partition, row, value_type, compressed, offset: base + offset, stored_len }
-    }
+    /// Where each shared value lies, once its partition is placed.
+    values: Places,
 }
 
 /// What all commits together made.
@@ -80,14 +62,14 @@ pub(crate) enum Outcome {
 }
 
 impl<'a> Commits<'a> {
-    pub(crate) fn new(target: Target<'a>, shared_values: usize) -> Self {
+    pub(crate) fn new(target: Target<'a>, values: Places) -> Self {
         let turn = Turn {
             next: 0,
             failed: false,
             data_end: 0,
             directory: Vec::new(),
             totals: Totals::default(),
-            values: vec![None; shared_values],
+            values,
         };
         Self { target, turn: Mutex::new(turn), moved_on: Condvar::new() }
     }
@@ -115,7 +97,7 @@ impl<'a> Commits<'a> {
         let in_turn = !image.sources.is_empty() || !image.references.is_empty();
         if in_turn {
             for source in &image.sources {
-                turn.values[source.number as usize] = Some(Place::of(source, partition, base));
+                turn.values.set(source.number, Place::of(source, partition, base))?;
             }
             let differ = self.resolve(partition, &turn.values, image, rows)?;
             if !differ.is_empty() {
@@ -156,14 +138,13 @@ impl<'a> Commits<'a> {
     fn resolve(
         &self,
         partition: u64,
-        values: &[Option<Place>],
+        values: &Places,
         image: &mut Image,
         rows: Buffers<'_>,
     ) -> Result<HashSet<RowRef>> {
         let mut differ = HashSet::new();
         for reference in &image.references {
-            let source = values[reference.number as usize];
-            match source {
+            match values.get(reference.number)? {
                 Some(source) if self.same_value(partition, reference, rows, source)? => {
                     let bytes = &source.offset.to_le_bytes()[..record::REFERENCE_LEN];
                     let at = reference.at;

@@ -6,7 +6,7 @@ use super::plan::Shape;
 use super::row::RowRef;
 use super::row::{Payload, Row};
 use super::rows::Buffers;
-use super::share::{Role, Shared};
+use super::share::Role;
 use super::spill::SpillFile;
 use crate::compression::Compressor;
 use crate::error::Result;
@@ -46,7 +46,7 @@ pub(crate) struct BlobPiece {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source {
-    pub(crate) number: u32,
+    pub(crate) number: u64,
     pub(crate) row: RowRef,
     pub(crate) value_type: ValueType,
     pub(crate) compressed: bool,
@@ -57,7 +57,7 @@ pub(crate) struct Source {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Reference {
-    pub(crate) number: u32,
+    pub(crate) number: u64,
     pub(crate) row: RowRef,
     /// Where in `data` the six bytes are.
     pub(crate) at: usize,
@@ -154,7 +154,7 @@ enum From {
     Row,
     Compressed(Box<Frame>),
     /// The number of the shared value, and the frame to keep.
-    Reference(u32, Option<Box<Frame>>),
+    Reference(u64, Option<Box<Frame>>),
 }
 
 struct Planned<'a> {
@@ -162,7 +162,7 @@ struct Planned<'a> {
     row: Row<'a>,
     plan: RecordPlan,
     from: From,
-    source: Option<u32>,
+    source: Option<u64>,
 }
 
 /// How the value of a row is stored. A number can stand for several values, whose hashes collide.
@@ -176,25 +176,23 @@ struct StoredForm {
 /// Turns the rows of partitions into images. One for each thread.
 pub(crate) struct Emitter<'a> {
     shape: Shape,
-    shared: &'a Shared,
     compressor: Compressor<'a>,
     blobs: &'a SpillFile,
     /// Whether references keep the compressed form of their value.
     keep_frames: bool,
     /// How the shared values this thread met last are stored.
-    stored_forms: HashMap<u32, StoredForm>,
+    stored_forms: HashMap<u64, StoredForm>,
 }
 
 impl<'a> Emitter<'a> {
     pub(crate) fn new(
         shape: Shape,
-        shared: &'a Shared,
         compressor: Compressor<'a>,
         blobs: &'a SpillFile,
         keep_frames: bool,
     ) -> Self {
         let stored_forms = HashMap::new();
-        Self { shape, shared, compressor, blobs, keep_frames, stored_forms }
+        Self { shape, compressor, blobs, keep_frames, stored_forms }
     }
 
     /// Rows from other buffers come: what was noted of rows by their place no longer holds.
@@ -202,12 +200,13 @@ impl<'a> Emitter<'a> {
         self.stored_forms.clear();
     }
 
-    /// Makes the image of one partition's rows. Those in `alone` store their value themselves.
+    /// Makes the image of one partition's rows. Their roles are alone if `roles` is empty; rows in
+    /// `alone` store their value whatever their role.
     pub(crate) fn write(
         &mut self,
         image: &mut Image,
         buffers: Buffers<'_>,
-        refs: &[RowRef],
+        (refs, roles): (&[RowRef], &[Role]),
         alone: &HashSet<RowRef>,
     ) -> Result<()> {
         let placement = Placement::of(refs, self.shape)?;
@@ -222,7 +221,12 @@ impl<'a> Emitter<'a> {
                 if let Some(&ahead) = refs.get(row as usize + AHEAD) {
                     buffers.prefetch(ahead);
                 }
-                self.plan(buffers, refs[row as usize], alone, &mut planned)?;
+                let (at, role) = (refs[row as usize], roles.get(row as usize));
+                let role = match role.copied().unwrap_or(Role::Alone) {
+                    Role::Reference(_) if alone.contains(&at) => Role::Alone,
+                    role => role,
+                };
+                self.plan(buffers, at, role, &mut planned)?;
             }
             Self::write_line(image, &planned, overflow);
             Ok(())
@@ -234,14 +238,10 @@ impl<'a> Emitter<'a> {
         &mut self,
         buffers: Buffers<'r>,
         at: RowRef,
-        alone: &HashSet<RowRef>,
+        role: Role,
         planned: &mut Vec<Planned<'r>>,
     ) -> Result<()> {
         let row = buffers.row(at);
-        let role = match self.shared.role(&row) {
-            Role::Reference(_) if alone.contains(&at) => Role::Alone,
-            role => role,
-        };
         let (from, compressed, stored_len) = match role {
             Role::Reference(number) => self.plan_reference(buffers, number, (at, &row))?,
             Role::Alone | Role::Source(_) => match self.compress(&row)? {
@@ -269,7 +269,7 @@ impl<'a> Emitter<'a> {
     fn plan_reference(
         &mut self,
         buffers: Buffers<'_>,
-        number: u32,
+        number: u64,
         (at, row): (RowRef, &Row<'_>),
     ) -> Result<(From, bool, u64)> {
         if !self.compressor.tries(row) {

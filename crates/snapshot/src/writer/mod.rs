@@ -3,7 +3,7 @@
 //! Rows arrive one by one or in batches ([`batch`]), are kept in memory ([`buffer`]) or spilled
 //! ([`rows`]), sorted by hash with duplicates resolved ([`duplicates`]) and counted, which gives
 //! the index its shape ([`plan`]).
-//! Values that occur more than once are found ([`share`]). Then each partition's rows are placed in
+//! Values that occur more than once are found ([`share`]), by sorting ([`pairs`]). Then each partition's rows are placed in
 //! lines ([`place`]), turned into bytes ([`emit`]) and written in order ([`commit`]).
 
 mod batch;
@@ -12,7 +12,9 @@ mod commit;
 mod compare;
 mod duplicates;
 mod emit;
+mod pairs;
 mod place;
+mod places;
 mod plan;
 mod progress;
 mod publish;
@@ -42,11 +44,12 @@ use crate::stats::overhead_per_entry;
 use crate::value::Value;
 use commit::{Commits, Committed, Outcome, Target};
 use emit::{Emitter, Image};
+use places::Places;
 use plan::{Census, Shape};
 use progress::Reporter;
 use row::Encoder;
 use rows::Rows;
-use share::{Candidates, HashBits, Shared};
+use share::{Candidates, HashBits, Role, Shared, sharing_rows};
 use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
@@ -106,7 +109,7 @@ impl WriterOptions {
         self
     }
 
-    /// Threads to use. The file is the same for any number.
+    /// Threads to use. The file is the same for any number, and for any memory.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads.max(1);
@@ -242,7 +245,7 @@ impl Writer {
         let (sorted, dropped) = rows.sort(bits, options.on_duplicate, |rows, refs| {
             census.count(refs.iter().map(|row| row.hash));
             steps.advance(refs.len() as u64);
-            candidates.add(refs.iter().filter(|row| row.may_share()).map(|row| rows.row(*row)))
+            candidates.add(sharing_rows(refs).map(|row| rows.row(*row)))
         })?;
         let weight = weight - dropped;
         let (entries, shape) = census.shape(weight);
@@ -289,20 +292,20 @@ impl Build<'_> {
                 blobs: self.blobs,
                 buffers: self.sorted.buffers(),
             },
-            self.shared.len(),
+            Places::new(self.shared.len(), self.options.memory / 8, file.directory())?,
         );
         let steps = self.options.reporter.start(Stage::Writing, entries);
         // A unit is the smallest range of hashes that is whole partitions and whole slices.
         let bits = self.shape.partition_bits.min(self.sorted.bits());
         let units = 0..1_u64 << bits;
-        let start = || (None, Image::default());
-        parallel::map_with(self.threads(bits), units, start, |(emitter, image), unit| {
+        let start = || (None, Image::default(), Vec::new());
+        parallel::map_with(self.threads(bits), units, start, |(emitter, image, roles), unit| {
             let guard = FailOnDrop(&commits);
             let emitter = match emitter {
                 Some(emitter) => emitter,
                 none => none.insert(self.emitter()?),
             };
-            self.write_unit(&commits, (bits, unit), (emitter, image), &steps)?;
+            self.write_unit(&commits, (bits, unit), (emitter, image, roles), &steps)?;
             std::mem::forget(guard);
             Ok(())
         })?;
@@ -346,14 +349,14 @@ impl Build<'_> {
     fn emitter(&self) -> Result<Emitter<'_>> {
         let compressor = self.settings.compressor(self.blobs)?;
         let keep_frames = self.sorted.buffers().is_none();
-        Ok(Emitter::new(self.shape, &self.shared, compressor, self.blobs, keep_frames))
+        Ok(Emitter::new(self.shape, compressor, self.blobs, keep_frames))
     }
 
     fn write_unit(
         &self,
         commits: &Commits<'_>,
         (bits, unit): (u32, u64),
-        (emitter, image): (&mut Emitter<'_>, &mut Image),
+        (emitter, image, roles): (&mut Emitter<'_>, &mut Image, &mut Vec<Role>),
         steps: &progress::Steps<'_>,
     ) -> Result<()> {
         emitter.forget_rows();
@@ -361,16 +364,17 @@ impl Build<'_> {
         let first = unit as usize * slices_each;
         let slice = self.sorted.slices(first..first + slices_each)?;
         let partition_bits = self.shape.partition_bits;
-        let mut rest = &slice.refs[..];
+        self.shared.roles(&slice.refs, roles)?;
+        let (mut rest, mut rest_roles) = (&slice.refs[..], &roles[..]);
         let partitions_each = 1 << (partition_bits - bits);
         for partition in unit * partitions_each..(unit + 1) * partitions_each {
             let partition_of = |hash: u64| (hash >> 1) >> (63 - partition_bits);
             let len = rest.partition_point(|row| partition_of(row.hash) <= partition);
-            let (refs, later) = rest.split_at(len);
-            rest = later;
+            let refs = rest.split_off(..len).unwrap_or_default();
+            let roles = rest_roles.split_off(..len.min(rest_roles.len())).unwrap_or_default();
             let mut alone = HashSet::new();
             loop {
-                emitter.write(image, slice.buffers(), refs, &alone)?;
+                emitter.write(image, slice.buffers(), (refs, roles), &alone)?;
                 match commits.commit(partition, image, slice.buffers())? {
                     Outcome::Done => break,
                     Outcome::Differ(rows) => alone.extend(rows),

@@ -202,6 +202,14 @@ pub(crate) struct RowRef {
 }
 
 impl RowRef {
+    pub(crate) fn to_words(self) -> [u64; 2] {
+        [self.hash, self.at]
+    }
+
+    pub(crate) fn from_words([hash, at]: [u64; 2]) -> Self {
+        Self { hash, at }
+    }
+
     #[inline]
     pub(crate) fn buffer(self) -> usize {
         (self.at >> 33) as usize

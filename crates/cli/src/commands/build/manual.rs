@@ -5,7 +5,7 @@ Make a snapshot from JSON lines, TSV, CSV, Parquet or AxonCache text.
 
 Rows come in any order. The file is written under a temporary name, synced and then renamed, so \
 that readers see the old file or the new one, never a part of it. The same rows and options make \
-the same bytes, whatever the number of threads.";
+the same bytes, whatever the number of threads, the memory and the order of the rows.";
 
 pub(crate) const NOTES: &str = "\
 Formats:
