@@ -51,14 +51,18 @@ const PLAIN: &[Workload] = &[
     Workload::new("small", 84),
     Workload { key_len: 60_000, ..Workload::new("long keys", 10) },
     Workload { times: 100, ..Workload::new("duplicates", 84) },
+    Workload { times: 1 << 20, ..Workload::new("hot keys", 84) },
 ];
 const LARGE: &[Workload] = &[
     Workload::new("10 KiB", 10 << 10),
     Workload::new("500 KiB", 500 << 10),
     Workload::new("5 MiB", 5 << 20),
 ];
-const REPEATED: &[Workload] =
-    &[Workload::new("twice", 84).copies(2), Workload::new("a hundred times", 10 << 10).copies(100)];
+const REPEATED: &[Workload] = &[
+    Workload::new("twice", 84).copies(2),
+    Workload::new("a hundred times", 10 << 10).copies(100),
+    Workload::new("one value", 84).copies(usize::MAX),
+];
 const COMPRESSED: &[Workload] = &[
     Workload::new("small, compressed", 84).compressed(),
     Workload::new("10 KiB, compressed", 10 << 10).compressed(),
@@ -149,7 +153,7 @@ fn check(workload: Workload) {
     for_each_row(workload, |key, value| {
         row += 1;
         // The last row given with a key is the one that counts.
-        if row % workload.times == 0 && row % 10 == 0 {
+        if row % workload.times == 0 && (row % 10 == 0 || workload.times > 100) {
             let found = snapshot.find(key).expect("a good file").expect("a key that was given");
             let found = found.decompress(&mut scratch).expect("a good file");
             assert!(found == Value::Bytes(value), "{}", key.escape_ascii());

@@ -19,10 +19,19 @@ pub enum OnDuplicate {
 /// What was found of duplicates.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// One of them, the one that shows up first in the input.
-    earliest: Option<Duplicate>,
+    /// The duplicate whose second row has the least origin.
+    pub(crate) earliest: Option<Duplicate>,
     /// Weight of the rows that do not count.
     pub(crate) dropped: u64,
+}
+
+impl Found {
+    /// Adds what was found among other rows.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.dropped += other.dropped;
+        let both = [self.earliest.take(), other.earliest];
+        self.earliest = both.into_iter().flatten().min_by_key(|found| found.second);
+    }
 }
 
 /// Sorts the rows by hash, then key, and keeps one row for each key.
@@ -43,11 +52,13 @@ pub(crate) fn sort_and_resolve(
     }
     let same_key = |a: &RowRef, b: &RowRef| a.hash == b.hash && key(a) == key(b);
     for rows in refs.chunk_by(same_key).filter(|rows| rows.len() > 1) {
-        let [first, second] = [rows[0], rows[1]].map(|row| buffers.row(row));
-        if found.earliest.as_ref().is_none_or(|found| second.origin < found.second) {
-            let (first_origin, second) = (first.origin, second.origin);
-            let key = first.key.to_vec();
-            found.earliest = Some(Duplicate { key, first: first_origin, second });
+        let first = buffers.row(rows[0]);
+        let others = rows[1..].iter().map(|row| buffers.row(*row).origin);
+        if let Some(second) = others.min()
+            && found.earliest.as_ref().is_none_or(|found| second < found.second)
+        {
+            let (key, first) = (first.key.to_vec(), first.origin);
+            found.earliest = Some(Duplicate { key, first, second });
         }
         let kept = if on_duplicate == OnDuplicate::Last { rows.len() - 1 } else { 0 };
         let dropped = rows.iter().enumerate().filter(|(i, _)| *i != kept);

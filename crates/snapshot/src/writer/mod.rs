@@ -22,6 +22,7 @@ mod row;
 mod rows;
 mod share;
 mod spill;
+mod spilled;
 mod temporary;
 #[cfg(test)]
 mod tests;

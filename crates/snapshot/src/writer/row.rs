@@ -241,6 +241,19 @@ pub(crate) fn refs_of(buffer: usize, bytes: &[u8]) -> impl Iterator<Item = RowRe
     })
 }
 
+/// Returns the length of the whole rows that these bytes begin with.
+pub(crate) fn whole_rows_len(bytes: &[u8]) -> usize {
+    let mut end = 0;
+    while let Some(head) = bytes[end..].get(..HEAD_LEN) {
+        let next = end + len_of(word(head, 16));
+        if next > bytes.len() {
+            break;
+        }
+        end = next;
+    }
+    end
+}
+
 /// Length of the row with this meta.
 #[inline]
 pub(crate) fn len_of(meta: u64) -> usize {

@@ -3,8 +3,9 @@
 use super::batch::Batch;
 use super::buffer::{Arena, Buffer, Room};
 use super::duplicates::{self, OnDuplicate};
-use super::row::{self, Encoder, Payload, Row, RowRef, SET_ASIDE_MIN};
+use super::row::{self, Encoder, Row, RowRef};
 use super::spill::SpillFile;
+use super::spilled::{GATHER, Group, Limits, SPILL_BITS, SpilledRows};
 use crate::bucket::prefetch;
 use crate::error::Result;
 use crate::parallel;
@@ -14,16 +15,23 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Spilled rows lie by the top 12 bits of their hash.
-const SPILL_BITS: u32 = 12;
-/// How many slices of a spill are gathered before they are written together.
-const GATHER: usize = 64;
+/// Rows that are kept of several slices are copied into buffers of about this length.
+const KEPT_BYTES: usize = 1 << 30;
 
 /// The buffers that row references point into.
 #[derive(Clone, Copy)]
 pub(crate) struct Buffers<'a>(&'a [Buffer]);
 
 impl<'a> Buffers<'a> {
+    pub(crate) fn of(buffers: &'a [Buffer]) -> Self {
+        Self(buffers)
+    }
+
+    /// Returns the bytes of a row as they lie in its buffer.
+    pub(crate) fn bytes(self, at: RowRef) -> &'a [u8] {
+        row::bytes_at(&self.0[at.buffer()], at.offset())
+    }
+
     #[inline]
     pub(crate) fn row(self, at: RowRef) -> Row<'a> {
         row::read(&self.0[at.buffer()][at.offset()..])
@@ -61,17 +69,6 @@ impl Slice<'_> {
     }
 }
 
-/// Where the slices of one spill lie in the file: for each group that was written together, where
-/// its first slice begins, and where each ends.
-pub(crate) struct Run(Vec<Vec<u64>>);
-
-impl Run {
-    fn slice(&self, slice: usize) -> Range<u64> {
-        let (group, slice) = (&self.0[slice / GATHER], slice % GATHER);
-        group[slice]..group[slice + 1]
-    }
-}
-
 /// Rows as they arrive. Memory is bounded by spilling.
 pub(crate) struct Rows {
     arena: Arena,
@@ -80,7 +77,8 @@ pub(crate) struct Rows {
     budget: usize,
     threads: usize,
     directory: PathBuf,
-    spill: Option<(SpillFile, Vec<Run>)>,
+    spilled: Option<SpilledRows>,
+    limits: Limits,
     /// Where values are set aside.
     blobs: Arc<SpillFile>,
     count: u64,
@@ -100,7 +98,8 @@ impl Rows {
             budget,
             threads,
             directory: directory.to_owned(),
-            spill: None,
+            spilled: None,
+            limits: Limits::new(budget, threads),
             blobs,
             count: 0,
             weight: 0,
@@ -146,19 +145,31 @@ impl Rows {
     }
 
     fn spill(&mut self) -> Result<()> {
-        if self.spill.is_none() {
-            self.spill = Some((SpillFile::create(&self.directory)?, Vec::new()));
-        }
-        let Some((file, runs)) = &mut self.spill else { return Ok(()) };
-        let buffers = self.arena.buffers();
+        let spilled = match &mut self.spilled {
+            Some(spilled) => spilled,
+            none => none.insert(SpilledRows::create(&self.directory, self.limits)?),
+        };
+        let (files, buffers) = ((&spilled.file, &*self.blobs), self.arena.buffers());
         let scattered = scatter(buffers, SPILL_BITS, self.threads)?;
         let groups = parallel::map(self.threads, (0..1 << SPILL_BITS).step_by(GATHER), |first| {
-            gather((file, &self.blobs), &scattered, buffers, first..first + GATHER)
+            Group::write(files, &scattered, Buffers(buffers), first..first + GATHER)
         })?;
-        runs.push(Run(groups));
+        spilled.runs.push(groups);
         self.arena = Arena::default();
         self.in_memory = 0;
         Ok(())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Spills what is in memory and returns all rows.
+    #[cfg(test)]
+    pub(crate) fn into_spilled(mut self) -> Result<SpilledRows> {
+        self.spill()?;
+        Ok(self.spilled.expect("rows that were just spilled"))
     }
 
     /// No more rows come: they are sorted into slices of the top `bits` of the hash, or of as many
@@ -170,17 +181,17 @@ impl Rows {
         on_duplicate: OnDuplicate,
         visit: impl Fn(Buffers<'_>, &[RowRef]) -> Result<()> + Sync,
     ) -> Result<(Sorted, u64)> {
-        if self.spill.is_some() && !self.arena.is_empty() {
+        if self.spilled.is_some() && !self.arena.is_empty() {
             self.spill()?;
         }
-        match self.spill {
-            Some((file, runs)) => {
-                let sorted = Sorted::Spilled { file, runs, on_duplicate };
+        match self.spilled {
+            Some(rows) => {
                 let found = parallel::map(self.threads, 0..1_usize << SPILL_BITS, |slice| {
-                    let (buffer, refs, found) = sorted.read_spilled(slice)?;
-                    visit(Buffers(std::slice::from_ref(&buffer)), &refs).map(|()| found)
+                    let (buffers, refs, found) = rows.read(slice, on_duplicate)?;
+                    visit(Buffers(&buffers), &refs).map(|()| found)
                 })?;
-                Ok((sorted, duplicates::refuse(on_duplicate, found)?))
+                let dropped = duplicates::refuse(on_duplicate, found)?;
+                Ok((Sorted::Spilled { rows, on_duplicate }, dropped))
             }
             None => sort_in_memory(self.arena, self.threads, bits, on_duplicate, visit),
         }
@@ -188,13 +199,13 @@ impl Rows {
 }
 
 /// One thread's rows, scattered by slice.
-struct Scattered {
+pub(crate) struct Scattered {
     refs: Vec<RowRef>,
     starts: Vec<usize>,
 }
 
 impl Scattered {
-    fn slice(&self, slice: usize) -> &[RowRef] {
+    pub(crate) fn slice(&self, slice: usize) -> &[RowRef] {
         &self.refs[self.starts[slice]..self.starts[slice + 1]]
     }
 }
@@ -228,37 +239,6 @@ fn scatter(buffers: &[Buffer], bits: u32, threads: usize) -> Result<Vec<Scattere
     })
 }
 
-/// Writes the rows of some slices together and tells where the first begins, and where each ends.
-/// Long values go to the file of blobs.
-fn gather(
-    (file, blobs): (&SpillFile, &SpillFile),
-    scattered: &[Scattered],
-    buffers: &[Buffer],
-    slices: Range<usize>,
-) -> Result<Vec<u64>> {
-    let mut bytes = Vec::new();
-    let mut fences = Vec::with_capacity(slices.len() + 1);
-    fences.push(0);
-    for slice in slices {
-        for at in scattered.iter().flat_map(|group| group.slice(slice)) {
-            let row = Buffers(buffers).row(*at);
-            match row.payload {
-                Payload::Bytes(value) if value.len() >= SET_ASIDE_MIN => {
-                    let (place, value) = ((row.hash, row.origin), (row.value_type, value));
-                    row::write_set_aside(&mut bytes, place, row.key, value, blobs)?;
-                }
-                _ => bytes.extend_from_slice(row::bytes_at(&buffers[at.buffer()], at.offset())),
-            }
-        }
-        fences.push(bytes.len() as u64);
-    }
-    let base = file.append(&bytes)?;
-    for fence in &mut fences {
-        *fence += base;
-    }
-    Ok(fences)
-}
-
 fn sort_in_memory(
     arena: Arena,
     threads: usize,
@@ -283,7 +263,7 @@ fn sort_in_memory(
 /// All rows, sorted, duplicates resolved.
 pub(crate) enum Sorted {
     Memory { buffers: Vec<Buffer>, slices: Vec<Vec<RowRef>>, bits: u32 },
-    Spilled { file: SpillFile, runs: Vec<Run>, on_duplicate: OnDuplicate },
+    Spilled { rows: SpilledRows, on_duplicate: OnDuplicate },
 }
 
 impl Sorted {
@@ -305,7 +285,7 @@ impl Sorted {
                 };
                 Ok(Slice { buffers: Held::All(buffers), refs })
             }
-            Self::Spilled { .. } => self.read_slices(range),
+            Self::Spilled { rows, on_duplicate } => read_slices(rows, *on_duplicate, range),
         }
     }
 
@@ -316,42 +296,29 @@ impl Sorted {
             Self::Spilled { .. } => None,
         }
     }
+}
 
-    /// Reads spilled slices one by one, so that rows that do not count take no memory.
-    fn read_slices(&self, range: Range<usize>) -> Result<Slice<'_>> {
-        if range.len() == 1 {
-            let (buffer, refs, _) = self.read_spilled(range.start)?;
-            return Ok(Slice { buffers: Held::Own(vec![buffer]), refs: Cow::Owned(refs) });
+/// Reads spilled slices one by one, so that rows that are not kept take no memory.
+fn read_slices(
+    rows: &SpilledRows,
+    on_duplicate: OnDuplicate,
+    range: Range<usize>,
+) -> Result<Slice<'static>> {
+    let is_one = range.len() == 1;
+    let (mut all, mut all_refs) = (Vec::new(), Vec::new());
+    for slice in range {
+        let (buffers, refs, _) = rows.read(slice, on_duplicate)?;
+        if is_one {
+            return Ok(Slice { buffers: Held::Own(buffers), refs: Cow::Owned(refs) });
         }
-        let (mut buffers, mut all) = (Vec::new(), Vec::new());
-        for slice in range {
-            let (buffer, refs, _) = self.read_spilled(slice)?;
-            let mut kept = Vec::new();
-            for at in &refs {
-                kept.extend_from_slice(row::bytes_at(&buffer, at.offset()));
+        let mut kept = Vec::new();
+        for (number, at) in refs.iter().enumerate() {
+            kept.extend_from_slice(Buffers(&buffers).bytes(*at));
+            if kept.len() >= KEPT_BYTES || number + 1 == refs.len() {
+                all_refs.extend(row::refs_of(all.len(), &kept));
+                all.push(Buffer::Plain(std::mem::take(&mut kept)));
             }
-            all.extend(row::refs_of(buffers.len(), &kept));
-            buffers.push(Buffer::Plain(kept));
         }
-        Ok(Slice { buffers: Held::Own(buffers), refs: Cow::Owned(all) })
     }
-
-    /// The rows of a spilled slice as they were given, which of them count, in order, and what was
-    /// found of duplicates.
-    fn read_spilled(&self, slice: usize) -> Result<(Buffer, Vec<RowRef>, duplicates::Found)> {
-        let Self::Spilled { file, runs, on_duplicate } = self else {
-            unreachable!("only spilled rows are read back")
-        };
-        let mut bytes = Vec::new();
-        for run in runs {
-            let (Range { start, end }, from) = (run.slice(slice), bytes.len());
-            bytes.resize(from + (end - start) as usize, 0);
-            file.read_at(&mut bytes[from..], start)?;
-        }
-        let mut refs = row::refs_of(0, &bytes).collect();
-        let buffer = Buffer::Plain(bytes);
-        let buffers = std::slice::from_ref(&buffer);
-        let found = duplicates::sort_and_resolve(&mut refs, Buffers(buffers), *on_duplicate);
-        Ok((buffer, refs, found))
-    }
+    Ok(Slice { buffers: Held::Own(all), refs: Cow::Owned(all_refs) })
 }
