@@ -44,6 +44,10 @@ impl Cache {
     /// The longest key in bytes.
     pub const KEY_MOST: usize = 64 << 10;
 
+    /// Maximum length of a value in bytes, whatever the budget; [`value_most`](Self::value_most) is
+    /// that of this cache.
+    pub const VALUE_MOST: usize = VALUE_MOST as usize;
+
     /// A cache with these options. Memory is taken from the system as it is needed.
     pub fn new(options: Options) -> Result<Self> {
         options.validate()?;

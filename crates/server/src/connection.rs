@@ -14,7 +14,7 @@ use crate::tls::{SESSION_LEN, Session};
 use nuthatch_cache::Turn;
 use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_linger;
-use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+use rustix::net::{SendAncillaryBuffer, SendFlags, Shutdown, sendmsg, shutdown};
 use std::io::{self, IoSlice};
 use std::mem::take;
 use std::os::fd::OwnedFd;
@@ -34,6 +34,13 @@ const AHEAD_MOST: usize = 64 << 10;
 
 /// What its answers take is counted before the turn ends from so many bytes more on.
 const COUNTED_FROM: usize = 64 << 10;
+
+/// Bytes that are discarded at most of what a client sends behind a request that was refused: as
+/// much as the longest request has.
+const MAX_DISCARDED_BYTES: usize = 1 << 30;
+
+/// A client that sends nothing for so long, after a request was refused, is not waited for.
+pub(crate) const DISCARD_IDLE_S: u64 = 5;
 
 /// Capacity that an empty buffer of a connection keeps.
 pub(crate) const KEPT: usize = 16 << 10;
@@ -68,6 +75,11 @@ pub(crate) struct Connection {
     pub(crate) closing: bool,
     /// Bytes came that nobody wants, since it was to end.
     pub(crate) unheard: bool,
+    /// Bytes of input that may still be discarded before the connection is closed. Zero closes it
+    /// as soon as its answers are sent.
+    pub(crate) discards: usize,
+    /// The client was told that no answers follow, and its input is being discarded.
+    pub(crate) write_closed: bool,
     /// The socket was shut down: it goes once the kernel is done with it.
     pub(crate) shut: bool,
     /// It has logged in, or need not: its requests may be long.
@@ -106,6 +118,8 @@ impl Connection {
             waits: false,
             closing: false,
             unheard: false,
+            discards: 0,
+            write_closed: false,
             shut: false,
             counted: 0,
             seen_s: 0,
@@ -294,7 +308,44 @@ impl Connection {
             Talk::Pmc(_) => pmc::Reply::new(out).error(text),
             Talk::Mrcache(..) => {}
         }
+        self.close_after_input();
+    }
+
+    /// Ends the connection once the client has had the chance to read why: what it is still sending
+    /// is discarded meanwhile. A client that is closed in the middle of a long request fails as it
+    /// writes, and never reads the answer.
+    pub(crate) fn close_after_input(&mut self) {
         self.closing = true;
+        self.discards = MAX_DISCARDED_BYTES;
+    }
+
+    /// Ends the connection at once, since HTTP arrived: nothing of it is executed. See
+    /// [`http_guard`](crate::http_guard).
+    #[cold]
+    pub(crate) fn refuse_http(&mut self, server: &Server) {
+        server.clients.add_http_refused();
+        journal::http_refused(self.client.peer(), self.talk.protocol().system());
+        self.closing = true;
+    }
+
+    /// Discards input that arrived after closing began.
+    pub(crate) fn discard(&mut self, len: usize) {
+        self.unheard = true;
+        self.discards = self.discards.saturating_sub(len);
+    }
+
+    /// Returns whether input is to be discarded before the connection is closed.
+    pub(crate) fn discards_input(&self) -> bool {
+        self.closing && self.discards > 0 && !self.ended && !self.shut
+    }
+
+    /// Tells the client that no answers follow.
+    pub(crate) fn close_write(&mut self) {
+        if !self.write_closed {
+            self.write_closed = true;
+            // It may be gone already.
+            let _ = shutdown(&self.socket, Shutdown::Write);
+        }
     }
 
     /// Tells how much waits, for those who ask.

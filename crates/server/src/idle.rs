@@ -18,13 +18,27 @@ pub(crate) struct Idle {
     due: bool,
     /// Some connections are [unsure](Connection::unsure).
     unsure: bool,
+    /// The input of some connections is discarded.
+    discarding: bool,
 }
 
 impl Idle {
     /// How long a turn may wait for events: for ever while nobody is ended for being silent, and
     /// nobody may have gone unseen.
     pub(crate) fn wait(&self, timeout_s: Option<u64>) -> Option<Duration> {
-        (timeout_s.is_some() || self.unsure).then(|| Duration::from_secs(EVERY_S))
+        let checks = timeout_s.is_some() || self.unsure || self.discarding;
+        checks.then(|| Duration::from_secs(EVERY_S))
+    }
+
+    /// The input of a connection is discarded until its client is silent.
+    pub(crate) fn note_discarding(&mut self) {
+        self.discarding = true;
+    }
+
+    /// Returns whether connections whose input is discarded are to be checked now. Those that
+    /// remain must be [noted](Self::note_discarding) anew.
+    pub(crate) fn begin_discarding_check(&mut self) -> bool {
+        self.due && std::mem::take(&mut self.discarding)
     }
 
     /// Bytes came on a connection.

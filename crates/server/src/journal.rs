@@ -115,6 +115,21 @@ pub(crate) fn input_refused(peer: &str) {
     sparingly!(WARN, CONNECTIONS, peer, "a request was refused: too long for the memory there is");
 }
 
+pub(crate) fn http_refused(peer: &str, port_of: &str) {
+    sparingly!(
+        WARN,
+        CONNECTIONS,
+        peer,
+        port_of,
+        "an HTTP request arrived, perhaps from a browser that a web page attacks through: the \
+         connection was closed and nothing of it executed"
+    );
+}
+
+pub(crate) fn value_refused(peer: &str, problem: &dyn Display, limit: &dyn Display) {
+    sparingly!(WARN, CONNECTIONS, peer, %problem, %limit, "a value was refused: too long");
+}
+
 pub(crate) fn request_malformed(peer: &str, problem: &dyn Display) {
     sparingly!(DEBUG, CONNECTIONS, peer, %problem, "a request breaks the protocol");
 }

@@ -15,6 +15,7 @@ mod drafting;
 mod drivers;
 mod facts;
 mod full;
+mod http_guard;
 mod idle;
 mod journal;
 mod lent;

@@ -18,7 +18,7 @@ impl Talk {
     /// At the start of a request. A client that is not trusted must log in first, and may send no
     /// more than that takes.
     pub(crate) fn new(protocol: Protocol, server: &Server, trusted: bool) -> Self {
-        let gathered_most = server.gathered_most();
+        let (gathered_most, gathered_limit) = server.gathered_limit();
         match protocol {
             Protocol::Resp => Self::Resp(resp::Decoder::new(resp_limits(server, trusted))),
             Protocol::Memcache => {
@@ -27,7 +27,7 @@ impl Talk {
             Protocol::Pmc => {
                 let most = u32::try_from(gathered_most + KEY_AND_VERB_MOST).unwrap_or(u32::MAX);
                 Self::Pmc(Box::new(PmcDecoder {
-                    messages: pmc::Decoder::new(most),
+                    messages: pmc::Decoder::new(most).limited_by(gathered_limit),
                     resp: resp::Decoder::new(resp_limits(server, trusted)),
                 }))
             }
@@ -90,7 +90,8 @@ fn memcache_limits(server: &Server, trusted: bool) -> memcache::Limits {
 }
 
 fn resp_limits(server: &Server, trusted: bool) -> resp::Limits {
-    let bulk_len = u32::try_from(server.value_most()).unwrap_or(u32::MAX);
-    let limits = resp::Limits { bulk_len, ..resp::Limits::default() };
+    let (bulk_len, bulk_limit) = server.value_limit();
+    let bulk_len = u32::try_from(bulk_len).unwrap_or(u32::MAX);
+    let limits = resp::Limits { bulk_len, bulk_limit, ..resp::Limits::default() };
     if trusted { limits } else { limits.before_auth() }
 }

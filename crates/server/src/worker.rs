@@ -7,7 +7,7 @@ mod tests;
 use crate::accepting::Listeners;
 use crate::batch::{Batch, Scene, Source, Work};
 use crate::commands::{Client, Endpoints, Failure, Metrics, Server};
-use crate::connection::{Connection, KEPT};
+use crate::connection::{Connection, DISCARD_IDLE_S, KEPT};
 use crate::connections::Connections;
 use crate::drivers::{Driver, MemcacheDriver, MrcacheDriver, PmcDriver, RespDriver};
 use crate::idle::Idle;
@@ -172,6 +172,7 @@ impl<'c> Worker<'c> {
         self.metrics.settle(&self.common.server.settings);
         self.heed_changes();
         self.close_idle(timeout_s);
+        self.close_discarding();
         self.find_ended()?;
         self.heed_memory();
         self.send()?;
@@ -250,6 +251,8 @@ impl<'c> Worker<'c> {
         }
         if let Some(Failure::Answer(text)) = failure {
             connection.refuse(&text);
+            // It would keep its descriptor, of which there are too few.
+            connection.discards = 0;
         }
         let number = self.connections.insert(connection);
         self.touched.push(number);
@@ -284,6 +287,21 @@ impl<'c> Worker<'c> {
         }
     }
 
+    /// Closes connections whose input is discarded and that have sent nothing for a while.
+    fn close_discarding(&mut self) {
+        if !self.idle.begin_discarding_check() {
+            return;
+        }
+        for (number, connection) in self.connections.iter() {
+            if connection.discards_input() {
+                if self.idle.now_s().saturating_sub(connection.seen_s) >= DISCARD_IDLE_S {
+                    connection.discards = 0;
+                }
+                self.touched.push(number);
+            }
+        }
+    }
+
     /// Receives anew from connections that have ended, so that we are told.
     fn find_ended(&mut self) -> io::Result<()> {
         let ended = self.idle.find_ended(self.connections.iter());
@@ -295,7 +313,7 @@ impl<'c> Worker<'c> {
         let Self { reactor, connections, works, session, .. } = self;
         let Some(connection) = connections.get(number) else { return reactor.give_back(filled) };
         if connection.closing {
-            connection.unheard = true;
+            connection.discard(filled.len());
             return reactor.give_back(filled);
         }
         let works = &mut works[connection.talk.protocol().index()];
@@ -473,7 +491,15 @@ impl<'c> Worker<'c> {
                 self.send_output(number)?;
             }
             let Some(connection) = self.connections.get(number) else { continue };
-            connection.shut |= connection.closing && connection.sending == 0;
+            let discards = connection.discards_input();
+            if connection.closing && connection.sending == 0 {
+                if discards {
+                    connection.close_write();
+                    self.idle.note_discarding();
+                } else {
+                    connection.shut = true;
+                }
+            }
             if connection.shut {
                 // Ends what the kernel does for it. It may be gone already.
                 let _ = rustix::net::shutdown(&connection.socket, Shutdown::Both);
@@ -489,7 +515,7 @@ impl<'c> Worker<'c> {
             if has_enough && connection.receiving {
                 self.reactor.pause(number)?;
             } else if !has_enough
-                && !connection.closing
+                && (!connection.closing || discards)
                 && !connection.receiving
                 && !connection.ended
             {

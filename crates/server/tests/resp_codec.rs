@@ -72,6 +72,7 @@ fn limits_of(case: &Case) -> Limits {
         args: number("args", default.args),
         line_len: number("line", default.line_len),
         request_len: number("request", default.request_len),
+        bulk_limit: default.bulk_limit,
         authenticated: case.limit("auth").is_none_or(|auth| auth == "yes"),
     }
 }

@@ -127,6 +127,8 @@ fn connections(page: &mut Page, server: &Server, totals: &Totals) {
         .sample(&[], totals.connections);
     let help = "Connections that were refused since there were as many as there may be.";
     page.counter("nuthatch_connections_refused", help).sample(&[], server.clients.refused());
+    let help = "Connections that were closed since an HTTP request arrived on a port of the cache.";
+    page.counter("nuthatch_http_requests_refused", help).sample(&[], server.clients.http_refused());
     let help = "Connections that another connection had closed, with CLIENT KILL.";
     page.counter("nuthatch_connections_killed", help).sample(&[], server.clients.kills());
     let help = "How often a client had to take some of its answers before it got more.";

@@ -27,6 +27,7 @@ pub struct Clients {
     last_id: AtomicU64,
     kills: AtomicU64,
     refused: AtomicU64,
+    http_refused: AtomicU64,
 }
 
 type Open = Mutex<BTreeMap<u64, Weak<Connection>>>;
@@ -63,6 +64,16 @@ impl Clients {
     /// How many were refused.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Counts a connection that was closed since HTTP arrived on it.
+    pub fn add_http_refused(&self) {
+        self.http_refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns how many connections were closed since HTTP arrived on them.
+    pub fn http_refused(&self) -> u64 {
+        self.http_refused.load(Ordering::Relaxed)
     }
 
     /// How many were killed. When this has changed, a thread looks through its connections for

@@ -1,5 +1,6 @@
 //! Why a command has no proper answer.
 
+use crate::protocol::resp::ValueLimit;
 use std::borrow::Cow;
 
 /// What a command comes to.
@@ -30,9 +31,11 @@ pub(super) const NOT_AN_INTEGER: Failure =
 /// An argument should be a number with a fraction, and is not.
 pub(super) const NOT_A_FLOAT: Failure = Failure::answer("ERR value is not a valid float");
 
-/// A value would be longer than the cache can hold.
-pub(super) const TOO_LONG: Failure =
-    Failure::answer("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
+/// Returns the error for a value that is longer than this limit allows.
+#[cold]
+pub(super) fn value_too_long(limit: ValueLimit) -> Failure {
+    Failure::Answer(format!("ERR string exceeds maximum allowed size ({limit})").into())
+}
 
 /// An answer would be longer than [`Server::answer_most`](super::Server::answer_most).
 pub(super) const ANSWER_TOO_LONG: Failure =
@@ -42,7 +45,9 @@ impl From<nuthatch_cache::Error> for Failure {
     fn from(error: nuthatch_cache::Error) -> Self {
         match error {
             nuthatch_cache::Error::Full => Self::Full,
-            nuthatch_cache::Error::TooLong { what: "value", .. } => TOO_LONG,
+            nuthatch_cache::Error::TooLong { what: "value", most, .. } => {
+                value_too_long(ValueLimit::of_cache(most))
+            }
             other => Self::Answer(format!("ERR {other}").into()),
         }
     }

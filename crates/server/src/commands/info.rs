@@ -145,6 +145,7 @@ fn stats(server: &Server, text: &mut String, _: u64) {
             ("total_net_input_bytes", number(totals.received)),
             ("total_net_output_bytes", number(totals.sent)),
             ("rejected_connections", number(server.clients.refused())),
+            ("http_requests_refused", number(server.clients.http_refused())),
             ("expired_keys", since(stats.expired, before.expired)),
             ("evicted_keys", since(stats.evicted, before.evicted)),
             ("keyspace_hits", since(stats.hits, before.hits)),

@@ -1,7 +1,8 @@
 //! How a value is stored that was made of another one.
 
 use super::Call;
-use super::failure::{Result, TOO_LONG};
+use super::failure::{Result, value_too_long};
+use crate::protocol::resp::ValueLimit;
 use nuthatch_cache::{Expiry, Item, Write};
 
 /// How to store what becomes of an item's value: the rest of the item stays.
@@ -25,9 +26,20 @@ pub(super) fn gone() -> Write<'static> {
     Write::new().expiry(Expiry::At(0))
 }
 
-/// Whether a value may be so long; to be asked before it is made.
+/// Checks that a value may have this length, before it is made.
+///
+/// # Errors
+///
+/// Names the limit that the length exceeds.
 pub(super) fn check_len(call: &Call<'_>, len: usize) -> Result {
-    if len <= call.server.cache.value_most() { Ok(()) } else { Err(TOO_LONG) }
+    let max = call.server.cache.value_most();
+    if len <= max {
+        return Ok(());
+    }
+    // Beyond both limits the text is that of Redis, which knows the setting alone.
+    let exceeds_setting = len as u64 > call.server.settings.bulk_len_most();
+    let limit = if exceeds_setting { ValueLimit::Setting } else { ValueLimit::of_cache(max) };
+    Err(value_too_long(limit))
 }
 
 /// A length, a count or a position: there is no memory for one of 64 bits.

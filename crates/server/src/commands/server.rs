@@ -9,6 +9,7 @@ use super::turns::TurnTotals;
 use super::users::Users;
 use super::{Client, Failure};
 use crate::journal;
+use crate::protocol::resp::ValueLimit;
 use nuthatch_cache::{Cache, Stats};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -164,15 +165,27 @@ impl Server {
 
     /// The longest value in bytes: what the cache can keep, or a client may send.
     pub fn value_most(&self) -> usize {
-        let sent = usize::try_from(self.settings.bulk_len_most()).unwrap_or(usize::MAX);
-        self.cache.value_most().min(sent)
+        self.value_limit().0
     }
 
-    /// The longest value in bytes where it is gathered with its request before it is stored: it
-    /// must have room twice.
-    pub(crate) fn gathered_most(&self) -> usize {
-        let most = self.cache.memory() / 8 * GATHERED_EIGHTHS;
-        self.value_most().min(usize::try_from(most).unwrap_or(usize::MAX))
+    /// Returns the maximum length of a value in bytes, and what sets it.
+    pub(crate) fn value_limit(&self) -> (usize, ValueLimit) {
+        let setting = usize::try_from(self.settings.bulk_len_most()).unwrap_or(usize::MAX);
+        let cache = self.cache.value_most();
+        if setting <= cache {
+            (setting, ValueLimit::Setting)
+        } else {
+            (cache, ValueLimit::of_cache(cache))
+        }
+    }
+
+    /// Returns the maximum length of a value that is copied from its request, and so needs its
+    /// memory twice.
+    pub(crate) fn gathered_limit(&self) -> (usize, ValueLimit) {
+        let copied = self.cache.memory() / 8 * GATHERED_EIGHTHS;
+        let copied = usize::try_from(copied).unwrap_or(usize::MAX);
+        let (max, limit) = self.value_limit();
+        if copied < max { (copied, ValueLimit::CopiedMemory) } else { (max, limit) }
     }
 
     /// Counts memory that connections and buffers take of the budget, or give back.

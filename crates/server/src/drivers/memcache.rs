@@ -3,6 +3,7 @@
 use super::{Driver, Stage, Step};
 use crate::connection::Connection;
 use crate::full::Full;
+use crate::http_guard::is_http_line;
 use crate::journal;
 use crate::memcache::{self, Call, Next};
 use crate::protocol::memcache::{Error, KeyRoom, Request as Asked, Step as Found};
@@ -22,6 +23,8 @@ pub(crate) enum Request<'b> {
         error: Error,
         close: bool,
     },
+    /// A line of HTTP in the place of a command.
+    Http,
 }
 
 impl Driver for MemcacheDriver {
@@ -40,6 +43,11 @@ impl Driver for MemcacheDriver {
             }
             Found::Request { request, consumed } => {
                 Step::Request { request: Request::Asked(request), consumed }
+            }
+            Found::Error { error: Error::UnknownCommand, consumed, .. }
+                if is_http_line(&bytes[..consumed]) =>
+            {
+                Step::Request { request: Request::Http, consumed }
             }
             Found::Error { error, consumed, close } => {
                 Step::Request { request: Request::Fault { error, close }, consumed }
@@ -72,12 +80,13 @@ impl Driver for MemcacheDriver {
         match request {
             Request::Asked(request) => execute(request, stage)?,
             Request::Drafted(request) => execute_drafted(request, stage)?,
+            Request::Http => stage.connection.refuse_http(stage.server),
             Request::Fault { error, close } => {
+                reply::error(&mut stage.connection.out, *error);
                 if *close {
                     journal::request_malformed(stage.connection.client.peer(), error);
+                    stage.connection.close_after_input();
                 }
-                reply::error(&mut stage.connection.out, *error);
-                stage.connection.closing |= close;
             }
         }
         Ok(())

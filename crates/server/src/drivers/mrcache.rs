@@ -3,17 +3,24 @@
 use super::{Driver, Stage, Step};
 use crate::connection::Connection;
 use crate::full::Full;
+use crate::http_guard::begins_like_http;
 use crate::journal;
 use crate::mrcache;
-use crate::protocol::mrcache::{Framing, Request as Asked, Step as Found};
+use crate::protocol::mrcache::{Error, Framing, Request as Asked, Step as Found};
 use crate::protocol::resp::Span;
 use crate::talk::Talk;
 
 pub(crate) struct MrcacheDriver;
 
-/// A request of mrcache's. With none, something else came: there is no answer to that, and the
-/// connection ends.
-pub(crate) type Request<'b> = Option<(Framing, Asked<'b>)>;
+/// A request of mrcache's, or something else: there is no answer to that, and the connection ends.
+pub(crate) type Request<'b> = Result<(Framing, Asked<'b>), Refused>;
+
+/// Why bytes are no request.
+pub(crate) enum Refused {
+    Malformed(Error),
+    /// A request of HTTP: its second byte is no operation.
+    Http,
+}
 
 impl Driver for MrcacheDriver {
     type Request<'b> = Request<'b>;
@@ -27,23 +34,27 @@ impl Driver for MrcacheDriver {
         let Talk::Mrcache(framing, decoder) = &connection.talk else { return Step::More };
         match decoder.next(bytes) {
             Found::Request { request, consumed } => {
-                Step::Request { request: Some((*framing, request)), consumed }
+                Step::Request { request: Ok((*framing, request)), consumed }
             }
-            Found::Error { .. } => Step::Request { request: None, consumed: bytes.len() },
+            Found::Error { error } => {
+                let is_http = begins_like_http(bytes);
+                let refused = if is_http { Refused::Http } else { Refused::Malformed(error) };
+                Step::Request { request: Err(refused), consumed: bytes.len() }
+            }
             Found::More { .. } => Step::More,
         }
     }
 
     #[inline]
     fn keys(request: &Request<'_>, _: &[Span], mut each: impl FnMut(&[u8]) -> bool) {
-        if let Some(key) = request.as_ref().and_then(|(_, asked)| mrcache::key(asked)) {
+        if let Some(key) = request.as_ref().ok().and_then(|(_, asked)| mrcache::key(asked)) {
             each(key);
         }
     }
 
     #[inline]
     fn replaces(request: &Request<'_>) -> bool {
-        matches!(request, Some((_, Asked::Set { .. })))
+        matches!(request, Ok((_, Asked::Set { .. })))
     }
 
     #[inline]
@@ -53,10 +64,24 @@ impl Driver for MrcacheDriver {
 
     #[inline]
     fn execute(request: &Request<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
-        let Some((framing, asked)) = request else {
-            journal::request_malformed(stage.connection.client.peer(), &"unknown, or too long");
-            stage.connection.closing = true;
-            return Ok(());
+        let (framing, asked) = match request {
+            Ok(request) => request,
+            Err(Refused::Http) => {
+                stage.connection.refuse_http(stage.server);
+                return Ok(());
+            }
+            Err(Refused::Malformed(error)) => {
+                let peer = stage.connection.client.peer();
+                if let Error::ValueTooLong { .. } = error {
+                    // The log is the only place that can tell.
+                    let (_, limit) = stage.server.gathered_limit();
+                    journal::value_refused(peer, error, &limit);
+                } else {
+                    journal::request_malformed(peer, error);
+                }
+                stage.connection.closing = true;
+                return Ok(());
+            }
         };
         let client = &mut stage.connection.client;
         if !client.may_all() {
@@ -80,7 +105,7 @@ impl Driver for MrcacheDriver {
 
     #[cold]
     fn out_of_memory(request: &Request<'_>, stage: &mut Stage<'_>) {
-        if let Some((_, asked)) = request {
+        if let Ok((_, asked)) = request {
             mrcache::out_of_memory(stage.turn, asked);
         }
     }

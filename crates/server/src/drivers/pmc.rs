@@ -5,6 +5,7 @@ use super::resp::Request as RespRequest;
 use super::{Driver, RespDriver, Stage, Step};
 use crate::connection::Connection;
 use crate::full::Full;
+use crate::http_guard::{has_http_line, is_http_line};
 use crate::journal;
 use crate::pmc;
 use crate::protocol::pmc::{Decoder, Reply, Request as Asked, Step as Found, TooLong};
@@ -21,9 +22,32 @@ pub(crate) struct PmcDecoder {
 
 /// A message.
 pub(crate) enum Request<'b> {
-    Message { bytes: &'b [u8], asked: Asked },
+    Message {
+        bytes: &'b [u8],
+        asked: Asked,
+    },
     Resp(RespRequest<'b>),
     Fault(TooLong),
+    /// A request of HTTP.
+    Http,
+}
+
+/// Bytes that tell whether a message without end is a request of HTTP.
+const LINE_START_LEN: usize = 16;
+
+/// Returns whether a message is a request of HTTP, whose lines end with the separator at best.
+/// A value may hold any lines, so that those of `SET` tell nothing.
+#[inline]
+fn is_http(message: &[u8], asked: Asked) -> bool {
+    match asked {
+        Asked::Set { .. } => false,
+        Asked::Fault(_) => has_http_line(message),
+        // What follows the key has no meaning: most messages have nothing there.
+        Asked::Get { key } | Asked::Del { key } => {
+            let end = key.start as usize + key.len as usize;
+            message.len() > end + 1 && has_http_line(&message[end..])
+        }
+    }
 }
 
 impl Driver for PmcDriver {
@@ -39,6 +63,9 @@ impl Driver for PmcDriver {
         match decoder.messages.next(bytes) {
             Ok(Found::Request { request: asked, consumed }) => {
                 let bytes = &bytes[..consumed];
+                if is_http(bytes, asked) {
+                    return Step::Request { request: Request::Http, consumed };
+                }
                 Step::Request { request: Request::Message { bytes, asked }, consumed }
             }
             Ok(Found::Empty { consumed }) => Step::Skip { consumed },
@@ -49,6 +76,10 @@ impl Driver for PmcDriver {
                 Step::Skip { consumed } => Step::Skip { consumed },
                 Step::More => Step::More,
             },
+            // No separator comes before the body, which may be long.
+            Ok(Found::More) if is_http_line(&bytes[..bytes.len().min(LINE_START_LEN)]) => {
+                Step::Request { request: Request::Http, consumed: bytes.len() }
+            }
             Ok(Found::More) => Step::More,
             Err(fault) => Step::Request { request: Request::Fault(fault), consumed: bytes.len() },
         }
@@ -63,7 +94,7 @@ impl Driver for PmcDriver {
                 }
             }
             Request::Resp(request) => RespDriver::keys(request, spans, each),
-            Request::Fault(_) => {}
+            Request::Fault(_) | Request::Http => {}
         }
     }
 
@@ -94,10 +125,14 @@ impl Driver for PmcDriver {
                 Ok(())
             }
             Request::Resp(request) => RespDriver::execute(request, stage),
+            Request::Http => {
+                stage.connection.refuse_http(stage.server);
+                Ok(())
+            }
             Request::Fault(fault) => {
                 journal::request_malformed(stage.connection.client.peer(), fault);
                 Reply::new(&mut stage.connection.out).error(&fault.to_string());
-                stage.connection.closing = true;
+                stage.connection.close_after_input();
                 Ok(())
             }
         }
@@ -110,7 +145,7 @@ impl Driver for PmcDriver {
                 pmc::out_of_memory(stage.turn, bytes, *asked, &mut stage.connection.out);
             }
             Request::Resp(request) => RespDriver::out_of_memory(request, stage),
-            Request::Fault(_) => {}
+            Request::Fault(_) | Request::Http => {}
         }
     }
 }

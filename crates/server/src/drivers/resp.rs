@@ -4,6 +4,7 @@ use super::{Driver, Stage, Step};
 use crate::commands::{Args, Call, Failure, Found, OUT_OF_MEMORY, execute_found, lookup};
 use crate::connection::Connection;
 use crate::full::Full;
+use crate::http_guard::is_http_word;
 use crate::journal;
 use crate::protocol::resp::{self, Decoder, Inline, ProtocolError, Reply, Span};
 use crate::talk::Talk;
@@ -21,6 +22,8 @@ pub(crate) enum Request<'b> {
     },
     Inline(Box<Inline>, Option<Found>),
     Fault(ProtocolError),
+    /// A line of HTTP in the place of a command.
+    Http,
 }
 
 impl Request<'_> {
@@ -35,12 +38,20 @@ impl Request<'_> {
         match decoder.next(bytes, spans) {
             Ok(resp::Step::Request { consumed }) => {
                 let bytes = &bytes[..consumed];
-                let found = lookup(Args::new(bytes, &spans[first..]).get(0));
+                let name = Args::new(bytes, &spans[first..]).get(0);
+                let found = lookup(name);
+                if found.is_none() && is_http_word(name) {
+                    return Step::Request { request: Request::Http, consumed };
+                }
                 let spans = first as u32..spans.len() as u32;
                 Step::Request { request: Request::Framed { bytes, spans, found }, consumed }
             }
             Ok(resp::Step::Inline { consumed, line }) => {
-                let found = lookup(Args::new(&line.bytes, &line.args).get(0));
+                let name = Args::new(&line.bytes, &line.args).get(0);
+                let found = lookup(name);
+                if found.is_none() && is_http_word(name) {
+                    return Step::Request { request: Request::Http, consumed };
+                }
                 Step::Request { request: Request::Inline(line, found), consumed }
             }
             Ok(resp::Step::Empty { consumed }) => Step::Skip { consumed },
@@ -58,7 +69,7 @@ impl Request<'_> {
                 Some((Args::new(bytes, spans), *found))
             }
             Self::Inline(line, found) => Some((Args::new(&line.bytes, &line.args), *found)),
-            Self::Fault(_) => None,
+            Self::Fault(_) | Self::Http => None,
         }
     }
 }
@@ -105,11 +116,13 @@ impl Driver for RespDriver {
     fn execute(request: &Request<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
         let Stage { turn, connection, server, spans, .. } = stage;
         let Some((args, found)) = request.parts(spans) else {
-            if let Request::Fault(fault) = request {
+            if let Request::Http = request {
+                connection.refuse_http(server);
+            } else if let Request::Fault(fault) = request {
                 journal::request_malformed(connection.client.peer(), fault);
                 let Connection { client, out, .. } = &mut **connection;
                 Reply::new(out, client.version).error(fault.to_string().as_bytes());
-                connection.closing = true;
+                connection.close_after_input();
             }
             return Ok(());
         };

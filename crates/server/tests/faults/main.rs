@@ -3,10 +3,12 @@
 
 mod answers;
 mod clock;
+mod http;
 mod interleaved;
 mod leaving;
 mod memory;
 mod oversized;
+mod too_long;
 mod truncated;
 mod unread;
 

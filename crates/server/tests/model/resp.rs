@@ -4,7 +4,7 @@ use crate::op::{Exchange, Op};
 use crate::store::{Entry, Store};
 
 const NOT_AN_INTEGER: &str = "-ERR value is not an integer or out of range\r\n";
-const TOO_LONG: &str = "-ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n";
+const TOO_LONG: &str = "-ERR string exceeds maximum allowed size (5/8 of maxmemory)\r\n";
 
 fn framed(args: &[&[u8]]) -> Vec<u8> {
     let mut out = format!("*{}\r\n", args.len()).into_bytes();

@@ -1,6 +1,7 @@
 //! From bytes to requests.
 
 use super::{SEPARATOR, Span};
+use crate::protocol::resp::ValueLimit;
 use memchr::memchr;
 use std::fmt;
 
@@ -77,11 +78,14 @@ pub enum Step {
 pub struct TooLong {
     /// The limit, in bytes.
     pub most: u32,
+    /// What sets the limit of the value in it.
+    pub limit: ValueLimit,
 }
 
 impl fmt::Display for TooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Request is longer than {} bytes", self.most)
+        let Self { most, limit } = self;
+        write!(f, "Request is longer than {most} bytes ({limit})")
     }
 }
 
@@ -94,6 +98,7 @@ impl std::error::Error for TooLong {}
 #[derive(Debug)]
 pub struct Decoder {
     message_len: u32,
+    limit: ValueLimit,
     /// The message has no separator before here.
     searched: usize,
 }
@@ -108,7 +113,13 @@ impl Default for Decoder {
 impl Decoder {
     /// A decoder at the start of a message, of at most `message_len` bytes without its separator.
     pub fn new(message_len: u32) -> Self {
-        Self { message_len, searched: 0 }
+        Self { message_len, limit: ValueLimit::Setting, searched: 0 }
+    }
+
+    /// The same decoder, whose errors name what sets the limit.
+    #[must_use]
+    pub fn limited_by(self, limit: ValueLimit) -> Self {
+        Self { limit, ..self }
     }
 
     /// Reads what `bytes` begin with.
@@ -138,7 +149,7 @@ impl Decoder {
             return Ok(Step::Request { request: request(&bytes[..end]), consumed: end + 1 });
         }
         if bytes.len() > most {
-            return Err(TooLong { most: self.message_len });
+            return Err(TooLong { most: self.message_len, limit: self.limit });
         }
         self.searched = bytes.len();
         Ok(Step::More)

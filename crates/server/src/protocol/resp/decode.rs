@@ -161,7 +161,7 @@ impl Decoder {
             let beside = if ELIDES && !is_elided { self.elided.1 } else { 0 };
             let whole = start as u64 + u64::from(announced) + u64::from(beside) + 2;
             if announced > self.longest_bulk || whole > u64::from(self.limits.request_len) {
-                return Err(self.limits.too_long(announced));
+                return Err(self.limits.too_long(announced.into()));
             }
             let end = if is_elided { start } else { start + announced as usize };
             match bytes.get(end..end + 2) {
@@ -214,7 +214,8 @@ impl Decoder {
         let Some((announced, line_len)) = line else {
             return Ok(None);
         };
-        let len = u32::try_from(announced).map_err(|_| invalid)?;
+        let announced = u64::try_from(announced).map_err(|_| invalid)?;
+        let len = u32::try_from(announced).map_err(|_| self.limits.too_long(announced))?;
         Ok(Some((len, line_len)))
     }
 

@@ -1,6 +1,40 @@
 //! What a client can break.
 
+use nuthatch_cache::Cache;
 use std::fmt;
+
+/// What limits the length of a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ValueLimit {
+    /// The setting that Redis calls `proto-max-bulk-len` (`max-value` of the configuration).
+    #[default]
+    Setting,
+    /// The memory of the cache, of which one value may have 5/8.
+    Memory,
+    /// The memory of the cache, of which a value that is copied from its request may have 3/8.
+    CopiedMemory,
+    /// The longest value that the cache can store.
+    Item,
+}
+
+impl ValueLimit {
+    /// Returns what sets the maximum length of a value of a cache.
+    pub(crate) fn of_cache(max: usize) -> Self {
+        if max < Cache::VALUE_MOST { Self::Memory } else { Self::Item }
+    }
+}
+
+impl fmt::Display for ValueLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Setting => "proto-max-bulk-len",
+            Self::Memory => "5/8 of maxmemory",
+            Self::CopiedMemory => "3/8 of maxmemory",
+            Self::Item => "the longest value that can be stored",
+        })
+    }
+}
 
 /// Bytes that are no request. Nothing after them can be understood: the client gets the text as
 /// an error reply, and the connection ends.
@@ -9,7 +43,7 @@ use std::fmt;
 pub enum ProtocolError {
     /// The number of arguments is no number, or over the limit.
     InvalidMultibulkLength,
-    /// The length of an argument is no number, negative, or over the limit.
+    /// The length of an argument is no number, or negative.
     InvalidBulkLength,
     /// Too many arguments for a client that has not authenticated.
     UnauthenticatedMultibulkLength,
@@ -21,6 +55,15 @@ pub enum ProtocolError {
     TooBigBulkCount,
     /// The line of an inline request does not end.
     TooBigInline,
+    /// An argument is longer than the limit.
+    BulkTooLong {
+        /// Its length.
+        len: u64,
+        /// The limit.
+        max: u32,
+        /// What sets the limit.
+        limit: ValueLimit,
+    },
     /// The request would be longer than the limit.
     TooBigRequest,
     /// A quote in an inline request is not closed, or text follows the closing one.
@@ -37,6 +80,10 @@ impl fmt::Display for ProtocolError {
         f.write_str(match *self {
             Self::InvalidMultibulkLength => "invalid multibulk length",
             Self::InvalidBulkLength => "invalid bulk length",
+            Self::BulkTooLong { len, max, limit } => {
+                let text = "invalid bulk length";
+                return write!(f, "{text}: {len} bytes exceed the limit of {max} ({limit})");
+            }
             Self::UnauthenticatedMultibulkLength => "unauthenticated multibulk length",
             Self::UnauthenticatedBulkLength => "unauthenticated bulk length",
             Self::TooBigMultibulkCount => "too big mbulk count string",

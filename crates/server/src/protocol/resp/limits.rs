@@ -1,6 +1,6 @@
 //! How much one request may ask for.
 
-use super::ProtocolError;
+use super::{ProtocolError, ValueLimit};
 
 /// Most arguments of a request before the client has authenticated, as in Redis.
 const ARGS_BEFORE_AUTH: u32 = 10;
@@ -12,6 +12,8 @@ const BULK_LEN_BEFORE_AUTH: u32 = 16 << 10;
 pub struct Limits {
     /// The longest argument.
     pub bulk_len: u32,
+    /// What sets that length, for the text of errors.
+    pub bulk_limit: ValueLimit,
     /// The most arguments.
     pub args: u32,
     /// The longest line: an inline request, or the line that announces a count or a length.
@@ -28,6 +30,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             bulk_len: 512 << 20,
+            bulk_limit: ValueLimit::Setting,
             args: 1 << 20,
             line_len: 64 << 10,
             request_len: 1 << 30,
@@ -63,12 +66,13 @@ impl Limits {
         }
     }
 
-    /// What is wrong with an argument so long, which its request or the limits cannot hold.
+    /// Returns the error for an argument of this length, which exceeds one of the limits.
     #[cold]
-    pub(super) fn too_long(&self, bulk_len: u32) -> ProtocolError {
-        if bulk_len > self.bulk_len {
-            ProtocolError::InvalidBulkLength
-        } else if bulk_len > self.longest_bulk() {
+    pub(super) fn too_long(&self, bulk_len: u64) -> ProtocolError {
+        if bulk_len > u64::from(self.bulk_len) {
+            let Self { bulk_len: max, bulk_limit: limit, .. } = *self;
+            ProtocolError::BulkTooLong { len: bulk_len, max, limit }
+        } else if bulk_len > u64::from(self.longest_bulk()) {
             ProtocolError::UnauthenticatedBulkLength
         } else {
             ProtocolError::TooBigRequest

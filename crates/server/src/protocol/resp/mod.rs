@@ -24,7 +24,7 @@ mod request;
 
 pub use decode::Decoder;
 pub use double::double_text;
-pub use error::ProtocolError;
+pub use error::{ProtocolError, ValueLimit};
 pub use inline::Inline;
 pub use limits::Limits;
 pub use number::integer;
