@@ -159,6 +159,52 @@ class RemoteFailuresTest {
     watch.cancel();
   }
 
+  /** Takes the place of a server, and closes connections before they say anything. */
+  private void refuseConnections(int count) throws Exception {
+    try (var nobody = new ServerSocket(served.port(), 10, InetAddress.getLoopbackAddress())) {
+      nobody.setSoTimeout(60_000);
+      for (int i = 0; i < count; i++) {
+        nobody.accept().close();
+      }
+    }
+  }
+
+  @Test
+  void watches_and_streams_of_writes_reconnect_for_a_time_and_not_a_few_times() throws Exception {
+    var once = ConnectOptions.defaults().tries(1).reconnect(Duration.ofHours(1));
+    try (var other = Store.connect(served.address, once)) {
+      var rows = PublishProcessor.<Row>create();
+      var watch = other.table("rows").watch(Range.all()).test();
+      var acks = other.table("rows").put(rows.onBackpressureBuffer()).test();
+      rows.onNext(Row.of("a", "1"));
+      acks.awaitCount(1);
+      watch.awaitCount(1);
+      served.kill();
+      refuseConnections(4);
+      rows.onNext(Row.of("b", "2"));
+      refuseConnections(4);
+      restart();
+      rows.onComplete();
+      acks.awaitDone(60, SECONDS).assertComplete().assertValueCount(2);
+      watch.awaitCount(2).assertValueCount(2).assertNotComplete();
+      watch.cancel();
+    }
+  }
+
+  @Test
+  void a_killed_server_is_told_in_one_line() {
+    served.kill();
+    try (var other = Store.connect(served.address, ConnectOptions.defaults().tries(0))) {
+      var rows = other.table("rows");
+      var thrown =
+          assertThrows(StoreUnavailableException.class, () -> rows.get(bytes("a")).blockingGet());
+      var message = thrown.getMessage();
+      assertTrue(message.startsWith("could not connect: "), message);
+      assertTrue(message.endsWith("; is the server running?"), message);
+      assertEquals(1, message.lines().count(), message);
+    }
+  }
+
   @Test
   void a_snapshot_sees_tables_that_the_server_opens_anew() throws Exception {
     var second = store.table("second");

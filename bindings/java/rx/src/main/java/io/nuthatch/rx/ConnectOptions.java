@@ -12,7 +12,10 @@ import java.util.Optional;
  *     grpcs://}
  * @param identity the client's own certificate and key, for a server that asks for one
  * @param deadline how long a call that is no stream may take; empty for any time
- * @param tries how often a read, or what was never sent, is tried again
+ * @param tries how often a read, or what was never sent, is tried again; with 0, watches and streams
+ *     of writes do not reconnect either
+ * @param reconnect how long a watch, or a stream of writes of which the server has seen nothing
+ *     unanswered, tries to reach the server again after it was lost
  * @param messageBytes the longest message that is taken
  */
 public record ConnectOptions(
@@ -21,6 +24,7 @@ public record ConnectOptions(
     Optional<Identity> identity,
     Optional<Duration> deadline,
     int tries,
+    Duration reconnect,
     int messageBytes) {
 
   private static final ConnectOptions DEFAULTS =
@@ -30,6 +34,7 @@ public record ConnectOptions(
           Optional.empty(),
           Optional.of(Duration.ofSeconds(30)),
           4,
+          Duration.ofSeconds(30),
           64 << 20);
 
   /** A client's certificate and its key, in files (PEM). */
@@ -38,10 +43,14 @@ public record ConnectOptions(
   /** Checks the numbers. */
   public ConnectOptions {
     StoreException.check(tries >= 0, "tries", "0 or more", tries);
+    StoreException.check(!reconnect.isNegative(), "reconnect", "0 or more", reconnect);
     StoreException.check(messageBytes > 0, "messageBytes", "1 byte or more", messageBytes);
   }
 
-  /** No token, 30 seconds for a call that is no stream, four more tries of a read. */
+  /**
+   * No token, 30 seconds for a call that is no stream, four more tries of a read, 30 seconds to
+   * reconnect.
+   */
   public static ConnectOptions defaults() {
     return DEFAULTS;
   }
@@ -49,33 +58,39 @@ public record ConnectOptions(
   /** What the server knows the client by. */
   public ConnectOptions token(String secret) {
     return new ConnectOptions(
-        Optional.of(secret), trusted, identity, deadline, tries, messageBytes);
+        Optional.of(secret), trusted, identity, deadline, tries, reconnect, messageBytes);
   }
 
   /** A file of certificates (PEM) that the server's must be signed by. */
   public ConnectOptions trusted(Path certificates) {
     return new ConnectOptions(
-        token, Optional.of(certificates), identity, deadline, tries, messageBytes);
+        token, Optional.of(certificates), identity, deadline, tries, reconnect, messageBytes);
   }
 
   /** The client's own certificate and its key, in files (PEM). */
   public ConnectOptions identity(Path certificate, Path key) {
-    return new ConnectOptions(
-        token, trusted, Optional.of(new Identity(certificate, key)), deadline, tries, messageBytes);
+    var shown = Optional.of(new Identity(certificate, key));
+    return new ConnectOptions(token, trusted, shown, deadline, tries, reconnect, messageBytes);
   }
 
   /** How long a call that is no stream may take. */
   public ConnectOptions deadline(Duration most) {
-    return new ConnectOptions(token, trusted, identity, Optional.of(most), tries, messageBytes);
+    var limit = Optional.of(most);
+    return new ConnectOptions(token, trusted, identity, limit, tries, reconnect, messageBytes);
   }
 
   /** How often a read, or what was never sent, is tried again. */
   public ConnectOptions tries(int more) {
-    return new ConnectOptions(token, trusted, identity, deadline, more, messageBytes);
+    return new ConnectOptions(token, trusted, identity, deadline, more, reconnect, messageBytes);
+  }
+
+  /** How long a watch or a stream of writes tries to reach a server again that was lost. */
+  public ConnectOptions reconnect(Duration most) {
+    return new ConnectOptions(token, trusted, identity, deadline, tries, most, messageBytes);
   }
 
   /** The longest message that is taken, in bytes. */
   public ConnectOptions messageBytes(int most) {
-    return new ConnectOptions(token, trusted, identity, deadline, tries, most);
+    return new ConnectOptions(token, trusted, identity, deadline, tries, reconnect, most);
   }
 }

@@ -7,6 +7,7 @@ import io.grpc.Status;
 import io.nuthatch.rx.Batch;
 import io.nuthatch.rx.StoreException;
 import io.nuthatch.rx.Written;
+import io.nuthatch.rx.flow.Signals;
 import io.nuthatch.store.v1.StoreGrpc;
 import io.nuthatch.store.v1.StoreProto.BatchRequest;
 import io.nuthatch.store.v1.StoreProto.BatchResponse;
@@ -38,7 +39,8 @@ final class BatchStream implements Calls.Running, AutoCloseable {
   private ClientCall<BatchRequest, BatchResponse> call;
   private Disposable pause = Disposable.disposed();
   private long lastId;
-  private int failures;
+  private final Losses losses;
+  private boolean hasAnswered;
   /** Whether tables are being opened, or a pause goes on. */
   private boolean isHeld;
   /** Why nothing is written any more. */
@@ -47,6 +49,7 @@ final class BatchStream implements Calls.Running, AutoCloseable {
   BatchStream(RemoteStore store) {
     this.store = store;
     this.calls = store.calls;
+    this.losses = new Losses(calls.options);
     if (!calls.add(this)) {
       throw Failure.closed();
     }
@@ -67,7 +70,7 @@ final class BatchStream implements Calls.Running, AutoCloseable {
       }
     }
     if (why != null) {
-      one.emitter.tryOnError(why);
+      Signals.error(one.emitter, why);
     } else {
       pump();
     }
@@ -98,7 +101,7 @@ final class BatchStream implements Calls.Running, AutoCloseable {
         }
       }
       calls.writes.end();
-      refused.emitter.tryOnError(why);
+      Signals.error(refused.emitter, why);
     }
   }
 
@@ -134,12 +137,16 @@ final class BatchStream implements Calls.Running, AutoCloseable {
   private void refuseFirst(Throwable thrown) {
     One one;
     synchronized (this) {
+      if (calls.isPassing(thrown) && hasAnswered && failed == null && losses.mayReconnect()) {
+        pause = calls.again(losses.count(), this::release);
+        return;
+      }
       isHeld = false;
       one = waiting.poll();
     }
     if (one != null) {
       calls.writes.end();
-      one.emitter.tryOnError(thrown);
+      Signals.error(one.emitter, thrown);
     }
     pump();
   }
@@ -182,7 +189,7 @@ final class BatchStream implements Calls.Running, AutoCloseable {
     calls.remove(this);
     for (var one : left) {
       calls.writes.end();
-      one.emitter.tryOnError(why);
+      Signals.error(one.emitter, why);
     }
   }
 
@@ -200,15 +207,15 @@ final class BatchStream implements Calls.Running, AutoCloseable {
       if (sent.isEmpty() && waiting.isEmpty()) {
         return true;
       }
-      if (failures == calls.options.tries()) {
+      // A server that was never reached is told of after some tries.
+      if (!(hasAnswered ? losses.mayReconnect() : losses.mayTryAgain())) {
         return false;
       }
-      failures++;
       var again = new ArrayList<>(sent.values());
       sent.clear();
       again.reversed().forEach(waiting::addFirst);
       isHeld = true;
-      pause = calls.again(failures, this::release);
+      pause = calls.again(losses.count(), this::release);
       return true;
     }
   }
@@ -227,7 +234,8 @@ final class BatchStream implements Calls.Running, AutoCloseable {
     public void onMessage(BatchResponse answer) {
       One one;
       synchronized (BatchStream.this) {
-        failures = 0;
+        losses.clear();
+        hasAnswered = true;
         one = sent.remove(answer.getId());
         call.request(1);
       }
@@ -236,9 +244,9 @@ final class BatchStream implements Calls.Running, AutoCloseable {
       }
       calls.writes.end();
       switch (answer.getOutcomeCase()) {
-        case WRITTEN -> one.emitter.onSuccess(Convert.written(answer.getWritten()));
-        case PROBLEM -> one.emitter.tryOnError(Failure.of(answer.getProblem()));
-        default -> one.emitter.tryOnError(Failure.noAnswer("what became of the batch"));
+        case WRITTEN -> Signals.success(one.emitter, Convert.written(answer.getWritten()));
+        case PROBLEM -> Signals.error(one.emitter, Failure.of(answer.getProblem()));
+        default -> Signals.error(one.emitter, Failure.noAnswer("what became of the batch"));
       }
     }
 

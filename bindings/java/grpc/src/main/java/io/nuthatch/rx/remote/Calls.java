@@ -10,6 +10,7 @@ import io.grpc.MethodDescriptor;
 import io.nuthatch.rx.ConnectOptions;
 import io.nuthatch.rx.StoreException;
 import io.nuthatch.rx.StoreUnavailableException;
+import io.nuthatch.rx.flow.Signals;
 import io.reactivex.rxjava3.core.Single;
 import io.reactivex.rxjava3.disposables.Disposable;
 import io.reactivex.rxjava3.schedulers.Schedulers;
@@ -73,7 +74,8 @@ final class Calls {
         });
   }
 
-  private boolean isPassing(Throwable thrown) {
+  /** Whether the same call may well succeed soon. */
+  boolean isPassing(Throwable thrown) {
     return thrown instanceof StoreUnavailableException known
         && (known.code().equals("unavailable") || known.code().equals("draining"))
         && !isClosed;
@@ -135,7 +137,7 @@ final class Calls {
     // Writes that were accepted have their answers before the rest is failed.
     writes.awaitNone(options.deadline().map(most -> most.toMillis()).orElse(PATIENCE_MS));
     for (var each : running) {
-      each.fail(Failure.closed());
+      Signals.deliver(() -> each.fail(Failure.closed()));
     }
     channel.shutdownNow();
   }

@@ -5,6 +5,7 @@ import io.grpc.Status;
 import io.nuthatch.rx.ConditionUnmetException;
 import io.nuthatch.rx.StoreException;
 import io.nuthatch.store.v1.StoreProto.Problem;
+import java.net.ConnectException;
 
 /**
  * Why a call failed.
@@ -63,7 +64,14 @@ record Failure(StoreException exception, boolean isPassing) {
       text = status.getCode().name();
     }
     var cause = status.getCause();
-    return cause == null || cause.getMessage() == null ? text : text + ": " + cause.getMessage();
+    if (cause == null || cause.getMessage() == null) {
+      return text;
+    }
+    // What Netty says has lines of its own; the first is the reason.
+    var why = cause.getMessage().lines().findFirst().orElse("");
+    return cause instanceof ConnectException
+        ? "could not connect: " + why + "; is the server running?"
+        : text + ": " + why;
   }
 
   private static int write(Metadata trailers) {

@@ -78,9 +78,14 @@ final class ParallelScans {
     return Flowable.<List<T>>defer(
             () -> {
               var made = new ArrayList<T>();
-              Plan.Chunk<T> chunk = rows.read(mapper);
-              for (T each = chunk.next(); each != null; each = chunk.next()) {
-                made.add(each);
+              try {
+                Plan.Chunk<T> chunk = rows.read(mapper);
+                for (T each = chunk.next(); each != null; each = chunk.next()) {
+                  made.add(each);
+                }
+              } catch (Throwable thrown) {
+                // An `Error`, too: thrown on, it would end this thread's task and no stream.
+                return Flowable.error(thrown);
               }
               return Flowable.just(made);
             })

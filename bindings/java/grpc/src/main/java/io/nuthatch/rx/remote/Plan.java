@@ -15,6 +15,11 @@ interface Plan<M, T> {
   /** Whether it may begin again, where it is, when the server was not reached. */
   boolean mayResume();
 
+  /** Whether it tries to begin again for as long as the options allow, and not a few times only. */
+  default boolean reconnects() {
+    return false;
+  }
+
   /** Whether subscribing waits for the first message, which says that the stream has begun. */
   default boolean saysThatItBegan() {
     return false;

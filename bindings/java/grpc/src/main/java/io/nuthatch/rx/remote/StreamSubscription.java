@@ -2,8 +2,8 @@ package io.nuthatch.rx.remote;
 
 import io.nuthatch.rx.StoreException;
 import io.nuthatch.rx.flow.Demand;
+import io.nuthatch.rx.flow.Signals;
 import io.reactivex.rxjava3.disposables.Disposable;
-import io.reactivex.rxjava3.exceptions.Exceptions;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
@@ -41,7 +41,7 @@ final class StreamSubscription<M, T> implements Subscription, Source.Sink<M>, Ca
   private int awaited;
   private Disposable pause = Disposable.disposed();
 
-  private int failures;
+  private final Losses losses;
   private volatile boolean isCancelled;
   private volatile Throwable thrown;
   /** How the source ended; set after its last message is in the queue. */
@@ -53,6 +53,7 @@ final class StreamSubscription<M, T> implements Subscription, Source.Sink<M>, Ca
     this.subscriber = subscriber;
     this.calls = calls;
     this.plan = plan;
+    this.losses = new Losses(calls.options);
   }
 
   void begin() {
@@ -153,7 +154,7 @@ final class StreamSubscription<M, T> implements Subscription, Source.Sink<M>, Ca
   public void message(M message) {
     synchronized (this) {
       awaited--;
-      failures = 0;
+      losses.clear();
       plan.came(message);
     }
     messages.add(message);
@@ -167,9 +168,8 @@ final class StreamSubscription<M, T> implements Subscription, Source.Sink<M>, Ca
     synchronized (this) {
       source = null;
       boolean mayResume = isAgain && plan.mayResume() && !isStopped();
-      if (mayResume && failures < calls.options.tries()) {
-        failures++;
-        pause = calls.again(failures, this::open);
+      if (mayResume && (plan.reconnects() ? losses.mayReconnect() : losses.mayTryAgain())) {
+        pause = calls.again(losses.count(), this::open);
         return;
       }
     }
@@ -214,7 +214,7 @@ final class StreamSubscription<M, T> implements Subscription, Source.Sink<M>, Ca
         emitted++;
       }
     } catch (Throwable any) {
-      Exceptions.throwIfFatal(any);
+      // An `Error`, too: threads of the connection serve other calls, and this one has to end.
       thrown = any;
     }
     if (isStopped()) {
@@ -251,9 +251,9 @@ final class StreamSubscription<M, T> implements Subscription, Source.Sink<M>, Ca
       return false;
     }
     if (failure != null) {
-      subscriber.onError(calls.told(failure));
+      Signals.error(subscriber, calls.told(failure));
     } else {
-      subscriber.onComplete();
+      Signals.complete(subscriber);
     }
     return false;
   }
@@ -262,7 +262,7 @@ final class StreamSubscription<M, T> implements Subscription, Source.Sink<M>, Ca
     release();
     messages.clear();
     if (!isCancelled) {
-      subscriber.onError(thrown);
+      Signals.error(subscriber, thrown);
     }
     return false;
   }

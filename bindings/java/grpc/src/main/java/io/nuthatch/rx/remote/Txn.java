@@ -5,6 +5,7 @@ import io.grpc.ClientCall;
 import io.grpc.Metadata;
 import io.grpc.Status;
 import io.nuthatch.rx.StoreException;
+import io.nuthatch.rx.flow.Signals;
 import io.nuthatch.store.v1.StoreGrpc;
 import io.nuthatch.store.v1.StoreProto.TxnRequest;
 import io.nuthatch.store.v1.StoreProto.TxnResponse;
@@ -55,7 +56,7 @@ final class Txn extends ClientCall.Listener<TxnResponse> implements Calls.Runnin
             }
           }
           if (why != null) {
-            emitter.tryOnError(why);
+            Signals.error(emitter, why);
           }
         });
   }
@@ -67,7 +68,7 @@ final class Txn extends ClientCall.Listener<TxnResponse> implements Calls.Runnin
       emitter = waiting.poll();
     }
     if (emitter != null) {
-      emitter.onSuccess(answer);
+      Signals.success(emitter, answer);
     }
   }
 
@@ -104,6 +105,6 @@ final class Txn extends ClientCall.Listener<TxnResponse> implements Calls.Runnin
       }
     }
     calls.remove(this);
-    left.forEach(emitter -> emitter.tryOnError(why));
+    left.forEach(emitter -> Signals.error(emitter, why));
   }
 }

@@ -7,6 +7,7 @@ import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import io.nuthatch.rx.StoreException;
+import io.nuthatch.rx.flow.Signals;
 import io.reactivex.rxjava3.core.Single;
 import io.reactivex.rxjava3.core.SingleObserver;
 import io.reactivex.rxjava3.disposables.Disposable;
@@ -68,7 +69,7 @@ final class UnaryCall<Q, A> extends Single<A> {
       if (isBegun) {
         call();
       } else {
-        observer.onError(Failure.closed());
+        Signals.error(observer, Failure.closed());
       }
     }
 
@@ -116,7 +117,7 @@ final class UnaryCall<Q, A> extends Single<A> {
     public void fail(StoreException thrown) {
       if (end()) {
         cancel();
-        observer.onError(thrown);
+        Signals.error(observer, thrown);
       }
     }
 
@@ -141,7 +142,7 @@ final class UnaryCall<Q, A> extends Single<A> {
         }
       }
       if (end()) {
-        observer.onError(calls.told(failure));
+        Signals.error(observer, calls.told(failure));
       }
     }
 
@@ -162,9 +163,9 @@ final class UnaryCall<Q, A> extends Single<A> {
           failed(Failure.of(status, trailers), sent.isSent());
         } else if (end()) {
           if (message == null) {
-            observer.onError(Failure.noAnswer("a message"));
+            Signals.error(observer, Failure.noAnswer("a message"));
           } else {
-            observer.onSuccess(message);
+            Signals.success(observer, message);
           }
         }
       }

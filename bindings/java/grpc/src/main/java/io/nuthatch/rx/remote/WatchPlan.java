@@ -52,6 +52,12 @@ final class WatchPlan implements Plan<WatchResponse, Change> {
   }
 
   @Override
+  public boolean reconnects() {
+    // Whether it began at all is found out soon.
+    return sequence.isPresent();
+  }
+
+  @Override
   public boolean saysThatItBegan() {
     return true;
   }

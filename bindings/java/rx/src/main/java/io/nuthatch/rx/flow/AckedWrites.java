@@ -9,6 +9,7 @@ import io.nuthatch.rx.StoreUnavailableException;
 import io.nuthatch.rx.Written;
 import io.reactivex.rxjava3.core.Flowable;
 import io.reactivex.rxjava3.core.Single;
+import io.reactivex.rxjava3.exceptions.CompositeException;
 import io.reactivex.rxjava3.functions.Function;
 import java.util.List;
 import org.reactivestreams.Publisher;
@@ -26,6 +27,20 @@ public final class AckedWrites {
    *     the order in which it got them
    */
   public static <T> Flowable<Ack<T>> of(
+      Publisher<T> items,
+      Function<? super T, Batch> batchOf,
+      BatchPolicy policy,
+      Function<? super Batch, Single<Written>> writer) {
+    return acked(items, batchOf, policy, writer)
+        .onErrorResumeNext(thrown -> Flowable.error(first(thrown)));
+  }
+
+  /** A loss fails all that wait at the same moment, of which RxJava may make one exception. */
+  private static Throwable first(Throwable thrown) {
+    return thrown instanceof CompositeException all ? all.getExceptions().getFirst() : thrown;
+  }
+
+  private static <T> Flowable<Ack<T>> acked(
       Publisher<T> items,
       Function<? super T, Batch> batchOf,
       BatchPolicy policy,

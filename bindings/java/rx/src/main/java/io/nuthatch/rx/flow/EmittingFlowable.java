@@ -3,7 +3,6 @@ package io.nuthatch.rx.flow;
 import io.reactivex.rxjava3.core.Flowable;
 import io.reactivex.rxjava3.core.Scheduler;
 import io.reactivex.rxjava3.disposables.Disposable;
-import io.reactivex.rxjava3.exceptions.Exceptions;
 import java.util.concurrent.atomic.AtomicReference;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
@@ -129,7 +128,7 @@ public final class EmittingFlowable<T> extends Flowable<T> {
           body.run(this);
         }
       } catch (Throwable any) {
-        Exceptions.throwIfFatal(any);
+        // An `Error`, too: this thread goes on to others, and the subscriber waits for an end.
         thrown = any;
       }
       var told = failure;
@@ -137,9 +136,9 @@ public final class EmittingFlowable<T> extends Flowable<T> {
         return;
       }
       if (told != null || thrown != null) {
-        subscriber.onError(told != null ? told : thrown);
+        Signals.error(subscriber, told != null ? told : thrown);
       } else {
-        subscriber.onComplete();
+        Signals.complete(subscriber);
       }
     }
   }

@@ -18,6 +18,7 @@ import io.nuthatch.rx.Table;
 import io.nuthatch.rx.Watch;
 import io.nuthatch.rx.Written;
 import io.nuthatch.rx.flow.AckedWrites;
+import io.nuthatch.rx.flow.Signals;
 import io.reactivex.rxjava3.core.Completable;
 import io.reactivex.rxjava3.core.Flowable;
 import io.reactivex.rxjava3.core.Single;
@@ -212,7 +213,7 @@ final class OpenStore implements LocalStore {
       writer.finish();
     } finally {
       for (var each : running) {
-        each.fail(Failures.closed());
+        Signals.deliver(() -> each.fail(Failures.closed()));
       }
       handles.awaitNone(LAST_ROWS_MS);
       Native.close(handle, Scratch.mine());

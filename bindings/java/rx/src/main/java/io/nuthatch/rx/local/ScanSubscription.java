@@ -2,8 +2,8 @@ package io.nuthatch.rx.local;
 
 import io.nuthatch.rx.StoreException;
 import io.nuthatch.rx.flow.Demand;
+import io.nuthatch.rx.flow.Signals;
 import io.reactivex.rxjava3.annotations.Nullable;
-import io.reactivex.rxjava3.exceptions.Exceptions;
 import io.reactivex.rxjava3.operators.QueueSubscription;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -93,7 +93,7 @@ final class ScanSubscription<T> extends AtomicInteger implements QueueSubscripti
     long emitted = 0;
     while (true) {
       if (isStopped) {
-        return stop();
+        return finish(failure);
       }
       if (at == reader.count) {
         // Reading one chunk beyond what is asked for finds the end when the last row was taken.
@@ -109,7 +109,11 @@ final class ScanSubscription<T> extends AtomicInteger implements QueueSubscripti
         break;
       }
       long most = Math.min(wanted - emitted, reader.count - at);
-      emitted += emitSome((int) most);
+      try {
+        emitted += emitSome((int) most);
+      } catch (Throwable thrown) {
+        return finish(thrown);
+      }
     }
     if (emitted > 0 && wanted != Long.MAX_VALUE) {
       requested.addAndGet(-emitted);
@@ -137,26 +141,20 @@ final class ScanSubscription<T> extends AtomicInteger implements QueueSubscripti
         return true;
       }
     } catch (Throwable thrown) {
-      end();
-      Exceptions.throwIfFatal(thrown);
-      if (!isCancelled) {
-        subscriber.onError(thrown);
-      }
-      return false;
+      return finish(thrown);
     }
-    if (isStopped) {
-      return stop();
-    }
-    end();
-    subscriber.onComplete();
-    return false;
+    return isStopped ? finish(failure) : finish(null);
   }
 
-  /** Tells of a failure, unless nobody wants to hear of it. */
-  private boolean stop() {
+  /** Ends the scan, and the stream unless it was cancelled. */
+  private boolean finish(Throwable thrown) {
     end();
     if (!isCancelled) {
-      subscriber.onError(failure);
+      if (thrown == null) {
+        Signals.complete(subscriber);
+      } else {
+        Signals.error(subscriber, thrown);
+      }
     }
     return false;
   }
@@ -183,9 +181,15 @@ final class ScanSubscription<T> extends AtomicInteger implements QueueSubscripti
 
   private boolean pollChunk() throws Throwable {
     at = 0;
-    boolean isMore = !isStopped && reader.read();
+    boolean isMore = false;
+    try {
+      isMore = !isStopped && reader.read();
+    } finally {
+      if (!isMore) {
+        end();
+      }
+    }
     if (!isMore) {
-      end();
       var thrown = failure;
       if (thrown != null && !isCancelled) {
         throw thrown;

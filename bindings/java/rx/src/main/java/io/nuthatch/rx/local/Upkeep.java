@@ -7,6 +7,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import io.nuthatch.rx.Kind;
 import io.nuthatch.rx.LocalStore.Progress;
 import io.nuthatch.rx.StoreStat;
+import io.nuthatch.rx.flow.Signals;
 import io.reactivex.rxjava3.core.BackpressureStrategy;
 import io.reactivex.rxjava3.core.Completable;
 import io.reactivex.rxjava3.core.Flowable;
@@ -161,7 +162,7 @@ final class Upkeep {
       emitter.onNext(new Progress(done, all));
     } catch (Throwable thrown) {
       // Nothing may be thrown into the library.
-      emitter.tryOnError(thrown);
+      Signals.deliver(() -> emitter.tryOnError(thrown));
     }
   }
 }

@@ -7,9 +7,9 @@ import io.nuthatch.rx.Batch;
 import io.nuthatch.rx.StoreException;
 import io.nuthatch.rx.StoreOptions;
 import io.nuthatch.rx.Written;
+import io.nuthatch.rx.flow.Signals;
 import io.reactivex.rxjava3.core.Single;
 import io.reactivex.rxjava3.core.SingleEmitter;
-import io.reactivex.rxjava3.plugins.RxJavaPlugins;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
@@ -30,6 +30,8 @@ final class Writer {
   private final AtomicLong tags = new AtomicLong();
   private final Map<Long, SingleEmitter<Written>> waiting = new ConcurrentHashMap<>();
   private volatile long handle;
+  /** Why no acknowledgements come any more. */
+  private volatile StoreException failed;
   private boolean isFinished;
 
   Writer(OpenStore store, StoreOptions options) {
@@ -61,11 +63,21 @@ final class Writer {
     waiting.put(tag, emitter);
     try {
       Native.submit(to, writes, batch.writes().size(), tag, scratch);
+      checkAcks(tag);
     } catch (StoreException thrown) {
       // Where the store was closed meanwhile it has been told already.
       if (waiting.remove(tag) != null) {
         throw thrown;
       }
+    }
+  }
+
+  /** Fails a write that came after the thread of acknowledgements had failed. */
+  private void checkAcks(long tag) {
+    var why = failed;
+    var emitter = why == null ? null : waiting.remove(tag);
+    if (emitter != null) {
+      Signals.error(emitter, why);
     }
   }
 
@@ -101,28 +113,38 @@ final class Writer {
     }
   }
 
+  /**
+   * Delivers acknowledgements until the writer is closed. Nothing that a subscriber throws ends
+   * this: see {@link Signals}. Where this thread itself fails, for want of memory, all that wait
+   * are failed with that, and so are later writes.
+   */
   private void takeAcks(long from) {
-    long each = Layouts.ACK.byteSize();
+    StoreException end = Failures.closed();
     try (var arena = Arena.ofConfined()) {
+      long each = Layouts.ACK.byteSize();
       var acks = arena.allocate(each * ACKS_AT_ONCE, 8);
       var count = arena.allocate(8, 8);
       while (true) {
         Native.takeAcks(from, WAIT_MS, acks, ACKS_AT_ONCE, count, Scratch.mine());
         long many = count.get(JAVA_LONG, 0);
         for (long i = 0; i < many; i++) {
-          try {
-            answer(acks.asSlice(i * each, each));
-          } catch (RuntimeException thrown) {
-            // A subscriber's: others wait for their answers.
-            RxJavaPlugins.onError(thrown);
-          }
+          answer(acks.asSlice(i * each, each));
         }
       }
     } catch (StoreException closed) {
       // All have been taken, and no more will come.
       Native.closeWriter(from, Scratch.mine());
+    } catch (Throwable thrown) {
+      end = StoreException.of("internal", "the thread of acknowledgements failed: " + thrown);
+      failed = end;
+      Signals.report(thrown);
     }
-    waiting.values().forEach(emitter -> emitter.tryOnError(Failures.closed()));
+    for (long tag : waiting.keySet()) {
+      var emitter = waiting.remove(tag);
+      if (emitter != null) {
+        Signals.error(emitter, end);
+      }
+    }
   }
 
   private void answer(MemorySegment ack) {
@@ -132,11 +154,11 @@ final class Writer {
     }
     var error = ack.asSlice(Layouts.at(Layouts.ACK, "error"), Layouts.ERROR.byteSize());
     if (error.get(JAVA_INT, 0) != 0) {
-      emitter.tryOnError(Failures.of(error));
+      Signals.error(emitter, Failures.of(error));
     } else {
-      emitter.onSuccess(
-          new Written(
-              ack.get(JAVA_LONG, 8), ack.get(JAVA_LONG, 16), ack.get(JAVA_LONG, 24)));
+      var written =
+          new Written(ack.get(JAVA_LONG, 8), ack.get(JAVA_LONG, 16), ack.get(JAVA_LONG, 24));
+      Signals.success(emitter, written);
     }
   }
 }
