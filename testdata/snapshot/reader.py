@@ -101,10 +101,10 @@ class Snapshot:
 
         check(major == 1, 8, "version_major", 1, major, "unsupported")
         hashed = hash_of(data[:504])
-        check(header_hash == hashed, 504, "header_hash", hashed, header_hash)
+        check(header_hash == hashed, 504, "header_hash", header_hash, hashed)
         check(self.flags <= 7, 52, "flags", "1, 2 and 4 alone", self.flags, "unsupported")
         check(header_len == HEADER_LEN, 12, "header_len", HEADER_LEN, header_len)
-        check(self.file_len == len(data), 16, "file_len", len(data), self.file_len)
+        check(self.file_len == len(data), 16, "file_len", self.file_len, len(data))
         check(self.file_len <= MAX_FILE, 16, "file_len", "2^48 at most", self.file_len)
         nonzero = next((i for i, byte in enumerate(reserved) if byte), 0)
         self.reserved = (RESERVED_AT + nonzero, reserved[nonzero])
@@ -249,7 +249,7 @@ class Snapshot:
     def check_dictionary(self):
         start, length = self.sections["dictionary"]
         hashed = hash_of(self.bytes[start:start + length])
-        check(hashed == self.dictionary_hash, 120, "dictionary_hash", hashed, self.dictionary_hash)
+        check(hashed == self.dictionary_hash, 120, "dictionary_hash", self.dictionary_hash, hashed)
 
     def verify(self):
         """Check everything that the page promises."""
@@ -312,17 +312,17 @@ class Verification:
             self.partition(number, partition)
         for name, at in COUNTS.items():
             found = getattr(snapshot, name)
-            check(found == self.totals[name], at, name, self.totals[name], found)
+            check(found == self.totals[name], at, name, found, self.totals[name])
         by_type = tuple(self.totals[code] for code in range(16))
-        check(snapshot.entries_by_type == by_type, 176, "entries_by_type", by_type,
-              snapshot.entries_by_type)
+        check(snapshot.entries_by_type == by_type, 176, "entries_by_type",
+              snapshot.entries_by_type, by_type)
 
     def partitions(self):
         """The entries of the directory, checked."""
         snapshot, out, expected = self.snapshot, [], 0
         start, length = snapshot.sections["directory"]
         hashed, found = hash_of(self.bytes[start:start + length]), snapshot.directory_hash
-        check(hashed == found, 128, "directory_hash", hashed, found)
+        check(hashed == found, 128, "directory_hash", found, hashed)
         for at in range(start, start + length, DIRECTORY_ENTRY_LEN):
             offset, data_len, *hashes = struct.unpack_from("<4Q", self.bytes, at)
             check(offset == expected, at, "data_offset", expected, offset)
@@ -332,7 +332,7 @@ class Verification:
             expected = up(offset + data_len, 64)
             self.zeros(end, min(snapshot.data + expected, snapshot.end))
         length, found = up(expected + TAIL, 64), snapshot.end - snapshot.data
-        check(found == length, 112, "length of the data", length, found)
+        check(found == length, 112, "length of the data", found, length)
         self.zeros(snapshot.data + expected, snapshot.end)
         return out
 
@@ -340,11 +340,11 @@ class Verification:
         snapshot, count = self.snapshot, self.snapshot.lines_per_partition
         start = snapshot.index + LINE_LEN * count * number
         hashed = hash_of(self.bytes[start:start + LINE_LEN * count])
-        check(partition.index_hash == hashed, partition.at + 16, "index_hash", hashed,
-              partition.index_hash)
+        check(partition.index_hash == hashed, partition.at + 16, "index_hash",
+              partition.index_hash, hashed)
         hashed = hash_of(self.bytes[partition.start:partition.end])
-        check(partition.data_hash == hashed, partition.at + 24, "data_hash", hashed,
-              partition.data_hash)
+        check(partition.data_hash == hashed, partition.at + 24, "data_hash",
+              partition.data_hash, hashed)
         end = partition.start
         for line in range(count * number, count * number + count):
             end = self.line(line, end, partition.end)

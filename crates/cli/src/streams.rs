@@ -2,6 +2,7 @@
 
 use crate::commands::Failure;
 use std::fmt::Display;
+use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
 
 /// Standard output with a buffer.
@@ -21,6 +22,11 @@ impl Stdout {
         self.0.write_all(bytes).map_err(|e| failure(&e))
     }
 
+    /// Writes the rest of a file.
+    pub(crate) fn put_file(&mut self, mut file: File) -> Result<(), Failure> {
+        io::copy(&mut file, &mut self.0).map(|_| ()).map_err(|e| failure(&e))
+    }
+
     /// Writes what the buffer holds. Without it a full disk would go unnoticed.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         self.0.flush().map_err(|e| failure(&e))
@@ -30,6 +36,11 @@ impl Stdout {
 /// Writes a message to standard error. Where nobody reads it, nothing is lost.
 pub(crate) fn tell(message: impl Display) {
     let _ = writeln!(io::stderr().lock(), "nuthatch: {message}");
+}
+
+/// Writes whole lines to standard error.
+pub(crate) fn tell_lines(lines: &str) {
+    let _ = io::stderr().lock().write_all(lines.as_bytes());
 }
 
 fn failure(error: &io::Error) -> Failure {

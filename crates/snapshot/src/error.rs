@@ -29,6 +29,9 @@ pub enum Error {
     /// The value is compressed and cannot be borrowed from the file: use the call that takes a
     /// [`Scratch`](crate::Scratch).
     Compressed,
+    /// The file was published under its name, but its folder could not be synced: a power failure
+    /// may bring the old file back.
+    NotDurable(Box<IoError>),
     /// The same key was given twice and duplicates are errors.
     Duplicate(Box<Duplicate>),
     /// Something given to the writer is beyond a limit of the format.
@@ -53,9 +56,9 @@ pub struct Damage {
     pub path: PathBuf,
     /// Where in the file, in bytes from its start.
     pub offset: u64,
-    /// What the format asks for.
+    /// What the format asks for, or for a checksum or length what the file says.
     pub expected: String,
-    /// What is there.
+    /// What is there; for a checksum or length what was computed.
     pub found: String,
 }
 
@@ -88,6 +91,15 @@ impl Error {
     }
 
     #[cold]
+    pub(crate) fn not_durable(path: &Path, source: std::io::Error) -> Self {
+        Self::NotDurable(Box::new(IoError {
+            path: path.to_owned(),
+            act: "sync its folder",
+            source,
+        }))
+    }
+
+    #[cold]
     pub(crate) fn limit(what: &'static str, most: u64, found: u64) -> Self {
         Self::Limit(Box::new(Limit { what, most, found }))
     }
@@ -102,6 +114,7 @@ impl Error {
             Self::Corrupt(_) => "corrupt",
             Self::WrongType { .. } => "wrong-type",
             Self::Compressed => "compressed",
+            Self::NotDurable(_) => "not-durable",
             Self::Duplicate(_) => "duplicate",
             Self::Limit(_) => "limit",
         }
@@ -121,6 +134,13 @@ impl fmt::Display for Error {
             Self::Compressed => {
                 f.write_str("the value is compressed: read it with a scratch buffer")
             }
+            Self::NotDurable(e) => write!(
+                f,
+                "{}: published, but may not survive a power failure: {}: {}",
+                e.path.display(),
+                e.act,
+                e.source
+            ),
             Self::Duplicate(d) => write!(
                 f,
                 "duplicate key \"{}\": rows {} and {}",
@@ -143,7 +163,7 @@ impl fmt::Display for Damage {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Io(e) => Some(&e.source),
+            Self::Io(e) | Self::NotDurable(e) => Some(&e.source),
             _ => None,
         }
     }
@@ -169,6 +189,7 @@ mod tests {
             Error::Corrupt(damage()),
             Error::WrongType { asked, found },
             Error::Compressed,
+            Error::not_durable(Path::new("a.nut"), std::io::ErrorKind::Other.into()),
             Error::Duplicate(Box::new(Duplicate { key: Vec::new(), first: 0, second: 1 })),
             Error::limit("key length", 65_535, 65_536),
         ];
@@ -180,6 +201,7 @@ mod tests {
                 | Error::Corrupt(_)
                 | Error::WrongType { .. }
                 | Error::Compressed
+                | Error::NotDurable(_)
                 | Error::Duplicate(_)
                 | Error::Limit(_) => {}
             }

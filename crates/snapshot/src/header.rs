@@ -142,14 +142,15 @@ impl<'a> RawHeader<'a> {
     /// Checks everything that can be checked without reading the sections.
     pub(crate) fn validate(&self, file_len: u64) -> Result<Header, Error> {
         self.check_version()?;
-        self.require(at::HASH, "the checksum of the header", {
-            (checksum(&self.bytes[..at::HASH]), self.u64(at::HASH))
-        })?;
+        let (stored, found) = (self.u64(at::HASH), checksum(&self.bytes[..at::HASH]));
+        if stored != found {
+            return Err(wrong_checksum(self.path, at::HASH as u64, "the header", (stored, found)));
+        }
         self.check_flags()?;
         self.require(at::HEADER_LEN, "the header length", {
             (at::LEN as u64, u64::from(self.u32(at::HEADER_LEN)))
         })?;
-        self.require(at::FILE_LEN, "the file length", (file_len, self.u64(at::FILE_LEN)))?;
+        self.require(at::FILE_LEN, "the file length", (self.u64(at::FILE_LEN), file_len))?;
         let header = self.read();
         self.at_most(at::FILE_LEN, "a file length", limits::FILE_LEN, file_len)?;
         self.check_geometry(&header)?;
@@ -322,6 +323,18 @@ impl<'a> RawHeader<'a> {
     fn flaw(&self, offset: usize, expected: &str, found: &str) -> Error {
         corrupt(self.path, offset as u64, expected, found)
     }
+}
+
+/// Returns the error for a checksum, of which the stored one lies at `offset`.
+#[cold]
+pub(crate) fn wrong_checksum(
+    path: &Path,
+    offset: u64,
+    what: &str,
+    (stored, found): (u64, u64),
+) -> Error {
+    let expected = format!("the stored checksum {stored:016x} of {what}");
+    corrupt(path, offset, expected, format!("{found:016x}"))
 }
 
 fn damage(path: &Path, offset: u64, expected: impl Display, found: impl Display) -> Damage {

@@ -4,7 +4,7 @@ use crate::bucket::Line;
 use crate::compression::Scratch;
 use crate::error::Result;
 use crate::hash::{KeyHash, checksum};
-use crate::header::Section;
+use crate::header::{Section, wrong_checksum};
 use crate::layout::{SECTION_ALIGN, directory, header as header_at, line, record};
 use crate::parallel;
 use crate::reader::Snapshot;
@@ -51,7 +51,7 @@ impl Snapshot {
         let dictionary = self.section(header.dictionary);
         self.verify_hash(
             header_at::DICTIONARY_HASH as u64,
-            "the checksum of the dictionary",
+            "the dictionary",
             (checksum(dictionary), header.dictionary_hash),
         )
     }
@@ -61,7 +61,7 @@ impl Snapshot {
         let header = &self.header;
         self.verify_hash(
             header_at::DIRECTORY_HASH as u64,
-            "the checksum of the directory",
+            "the directory",
             (checksum(self.section(header.directory)), header.directory_hash),
         )?;
         let mut expected = 0;
@@ -84,7 +84,8 @@ impl Snapshot {
         let len = (expected + record::SHORT_MOST as u64).next_multiple_of(SECTION_ALIGN);
         if len != header.data.len {
             let at = header_at::DATA as u64 + 8;
-            return Err(self.corrupt(at, format!("{len} bytes of data"), header.data.len));
+            let expected = format!("{} bytes of data", header.data.len);
+            return Err(self.corrupt(at, expected, len));
         }
         self.verify_zeros(header.data.offset + expected, header.data.end())
     }
@@ -97,11 +98,12 @@ impl Snapshot {
         }
     }
 
-    fn verify_hash(&self, at: u64, what: &str, (found, expected): (u64, u64)) -> Result<()> {
-        if found == expected {
+    /// Compares the checksum of something with the one that is stored at `at`.
+    fn verify_hash(&self, at: u64, what: &str, (found, stored): (u64, u64)) -> Result<()> {
+        if found == stored {
             return Ok(());
         }
-        Err(self.corrupt(at, format!("{what} to be {found}"), expected))
+        Err(wrong_checksum(self.path(), at, what, (stored, found)))
     }
 
     fn verify_totals(&self, partitions: &[Totals]) -> Result<()> {
@@ -110,7 +112,7 @@ impl Snapshot {
             sum.add(totals);
         }
         let header = &self.header;
-        for (at, what, found, expected) in [
+        for (at, what, stored, found) in [
             (header_at::ENTRIES, "entries", header.entries, sum.entries),
             (header_at::KEY_BYTES, "bytes of keys", header.key_bytes, sum.key_bytes),
             (header_at::VALUE_BYTES, "bytes of values", header.value_bytes, sum.value_bytes),
@@ -128,14 +130,14 @@ impl Snapshot {
                 sum.compressed,
             ),
         ] {
-            if found != expected {
-                return Err(self.corrupt(at as u64, format!("{expected} {what}"), found));
+            if found != stored {
+                return Err(self.corrupt(at as u64, format!("{stored} {what}"), found));
             }
         }
         if header.entries_by_type != sum.by_type {
             let at = header_at::ENTRIES_BY_TYPE as u64;
-            let expected = format!("entries by type {:?}", sum.by_type);
-            return Err(self.corrupt(at, expected, format!("{:?}", header.entries_by_type)));
+            let expected = format!("entries by type {:?}", header.entries_by_type);
+            return Err(self.corrupt(at, expected, format!("{:?}", sum.by_type)));
         }
         Ok(())
     }
@@ -207,7 +209,7 @@ impl<'a> Partition<'a> {
         };
         let at = header.directory.offset + number * directory::ENTRY_LEN as u64;
         let found = checksum(snapshot.section(index));
-        let what = format!("the checksum of the index of partition {number}");
+        let what = format!("the index of partition {number}");
         snapshot.verify_hash(
             at + directory::INDEX_HASH as u64,
             &what,
@@ -215,7 +217,7 @@ impl<'a> Partition<'a> {
         )?;
         let offset = header.data.offset + data.offset;
         let found = checksum(snapshot.section(Section { offset, len: data.len }));
-        let what = format!("the checksum of the data of partition {number}");
+        let what = format!("the data of partition {number}");
         snapshot.verify_hash(at + directory::DATA_HASH as u64, &what, (found, entry.data_hash))?;
         for number in first..first + lines_each {
             self.verify_line(number)?;

@@ -5,13 +5,15 @@ mod manual;
 use super::{Answer, Failure, shown};
 use crate::figures::{bytes, grouped, parse_size, seconds};
 use crate::progress::Display;
-use crate::streams::Stdout;
+use crate::streams::{Stdout, tell_lines};
 use clap::{Args, ValueEnum};
 use nuthatch_cli::input::{self, Format, Inputs, Options, Pattern, Type};
 use nuthatch_cli::output::json_string;
 use nuthatch_snapshot::{Compression, OnDuplicate, Summary, WriterOptions};
+use std::env;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
@@ -24,6 +26,10 @@ pub(crate) struct Build {
     #[arg(value_name = "INPUT", required = true)]
     inputs: Vec<PathBuf>,
     /// The snapshot to make; it appears, or replaces an older one, when it is whole
+    ///
+    /// - writes it to standard output. A file that is replaced keeps its mode, and its owner if that
+    /// is allowed; a symbolic link stays, and the file it leads to is replaced. A device, pipe,
+    /// socket or folder is not replaced, and neither is an input.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
@@ -143,16 +149,34 @@ impl Build {
     pub(crate) fn run(&self) -> Result<Answer, Failure> {
         let start = Instant::now();
         let inputs = Inputs::new(&self.inputs, self.options())?;
-        let display = Arc::new(Display::new(self.quiet, inputs.total_bytes()));
-        let summary = self.build(&inputs, &display);
-        display.finish();
-        let summary = summary.map_err(|error| failure(&inputs, error))?;
-        if !self.quiet {
-            let mut stdout = Stdout::new();
-            stdout.put(self.report(&summary, start.elapsed()).as_bytes())?;
-            stdout.flush()?;
+        if let Some(input) = inputs.same_file(&self.output).filter(|_| !self.to_stdout()) {
+            let output = self.output.display();
+            let message = format!("{output}: expected another file than the input {input}");
+            return Err(Failure::Usage(message));
         }
+        let display = Arc::new(Display::new(self.quiet, inputs.total_bytes()));
+        let made = self.build(&inputs, &display);
+        display.finish();
+        let (summary, file) = made.map_err(|error| failure(&inputs, error))?;
+        let mut stdout = Stdout::new();
+        if let Some(file) = file {
+            stdout.put_file(file)?;
+        }
+        if !self.quiet {
+            let report = self.report(&summary, start.elapsed());
+            if self.to_stdout() {
+                tell_lines(&report);
+            } else {
+                stdout.put(report.as_bytes())?;
+            }
+        }
+        stdout.flush()?;
         Ok(Answer::Whole)
+    }
+
+    /// Returns whether the snapshot goes to standard output.
+    fn to_stdout(&self) -> bool {
+        self.output == Path::new("-")
     }
 
     fn options(&self) -> Options {
@@ -166,11 +190,16 @@ impl Build {
         }
     }
 
-    fn build(&self, inputs: &Inputs, display: &Arc<Display>) -> Result<Summary, input::Error> {
+    /// Makes the snapshot. Returns its file if it has no name.
+    fn build(
+        &self,
+        inputs: &Inputs,
+        display: &Arc<Display>,
+    ) -> Result<(Summary, Option<File>), input::Error> {
         let threads = self.threads.map_or_else(cores, usize::from);
         let memory = usize::try_from(self.memory).unwrap_or(usize::MAX);
         let shown = Arc::clone(display);
-        let mut writer = WriterOptions::new()
+        let options = WriterOptions::new()
             .on_duplicate(match self.on_duplicate {
                 Choice::Error => OnDuplicate::Error,
                 Choice::First => OnDuplicate::First,
@@ -180,10 +209,18 @@ impl Build {
             .memory(memory.saturating_sub(Inputs::memory(threads)))
             .threads(threads)
             .seed(self.seed)
-            .progress(move |progress| shown.making(progress))
-            .create(&self.output)?;
+            .progress(move |progress| shown.making(progress));
+        let mut writer = if self.to_stdout() {
+            options.create_unnamed(env::temp_dir())?
+        } else {
+            options.create(&self.output)?
+        };
         inputs.feed(&mut writer, threads, |step| display.reading(step))?;
-        Ok(writer.finish()?)
+        if self.to_stdout() {
+            let (summary, file) = writer.finish_file()?;
+            return Ok((summary, Some(file)));
+        }
+        Ok((writer.finish()?, None))
     }
 
     fn report(&self, summary: &Summary, time: Duration) -> String {

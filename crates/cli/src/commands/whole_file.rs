@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 /// A file that is being written. Dropping it removes it, and leaves what has its name.
@@ -12,21 +12,31 @@ pub(crate) struct WholeFile {
     path: PathBuf,
     file: File,
     published: bool,
+    sync_folder: fn(&File) -> io::Result<()>,
 }
 
+/// Symbolic links that are followed at most, as by the kernel.
+const MAX_LINKS: usize = 40;
+
 impl WholeFile {
-    /// Begins a file under a name that begins with its own.
+    /// Begins a file under a name that begins with its own. Where `target` is a symbolic link, the
+    /// file it leads to is replaced.
     pub(crate) fn begin(target: PathBuf) -> io::Result<Self> {
+        let target = behind_links(target)?;
         let mut name = target.as_os_str().to_owned();
         name.push(format!(".partial-{}", std::process::id()));
         Self::begin_as(name.into(), target)
     }
 
     /// Begins a file under another name in the same folder. It has the mode of the file that it is
-    /// to replace, if there is one, before it has any bytes: they may be secret.
+    /// to replace, if there is one, before it has any bytes: they may be secret. It has its owner,
+    /// too, if the process may set it. Fails if there is something else than a file.
     pub(crate) fn begin_as(path: PathBuf, target: PathBuf) -> io::Result<Self> {
         let replaced = match fs::metadata(&target) {
-            Ok(found) => Some(found.permissions()),
+            Ok(found) if found.is_file() => Some(found),
+            Ok(_) => {
+                return Err(io::Error::other("expected a file to replace, found another kind"));
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
@@ -35,24 +45,49 @@ impl WholeFile {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         if let Some(replaced) = &replaced {
-            options.mode(replaced.mode() & 0o777);
+            options.mode(replaced.mode() & 0o700);
         }
         let file = options.open(&path)?;
-        let begun = Self { target, path, file, published: false };
+        let sync_folder = File::sync_all;
+        let begun = Self { target, path, file, published: false, sync_folder };
         if let Some(replaced) = replaced {
-            begun.file.set_permissions(replaced)?;
+            let owner = (Some(replaced.uid()), Some(replaced.gid()));
+            // Only the super-user may give files away; members of a group may give them to it.
+            let _ = fchown(&begun.file, owner.0, owner.1)
+                .or_else(|_| fchown(&begun.file, None, owner.1));
+            begun.file.set_permissions(replaced.permissions())?;
         }
         Ok(begun)
     }
 
-    /// All was written: the file appears, and is there after a loss of power.
+    /// Gives the file its name, durably. An error says so if the file has its name, but may lose it
+    /// in a power failure.
     pub(crate) fn publish(mut self) -> io::Result<()> {
         self.file.sync_all()?;
+        // Opened before the rename: when this fails, nothing is published.
+        let folder = File::open(folder_of(&self.target))?;
         fs::rename(&self.path, &self.target)?;
         self.published = true;
-        let folder = self.target.parent().filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+        (self.sync_folder)(&folder).map_err(|error| {
+            let state = "published, but may not survive a power failure";
+            io::Error::new(error.kind(), format!("{state}: sync its folder: {error}"))
+        })
     }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Follows symbolic links, also one that leads to a file which does not exist yet.
+fn behind_links(mut path: PathBuf) -> io::Result<PathBuf> {
+    for _ in 0..MAX_LINKS {
+        match fs::read_link(&path) {
+            Ok(link) => path = folder_of(&path).join(link),
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(io::Error::other("too many symbolic links"))
 }
 
 impl Write for WholeFile {
@@ -106,6 +141,30 @@ mod tests {
             let found = fs::metadata(&target).expect("the file").permissions().mode();
             assert_eq!(found & 0o7777, mode, "{found:o}");
         }
+    }
+
+    #[test]
+    fn a_link_stays_and_the_file_it_leads_to_is_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (link, target) = (folder.path().join("link"), folder.path().join("target"));
+        std::os::unix::fs::symlink("target", &link).expect("a link");
+        for _ in 0..2 {
+            write(&link).expect("room");
+            assert!(link.symlink_metadata().expect("the link").is_symlink());
+            assert_eq!(fs::read(&target).expect("the file"), b"new");
+        }
+        assert!(write(Path::new("/dev/null")).is_err(), "a device");
+    }
+
+    #[test]
+    fn a_failed_sync_of_the_folder_says_that_the_file_is_published() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join("file");
+        let mut file = WholeFile::begin(target.clone()).expect("a file");
+        file.sync_folder = |_| Err(io::Error::from_raw_os_error(5));
+        let error = file.publish().expect_err("a failed sync").to_string();
+        assert!(error.starts_with("published, but may not survive a power failure: "), "{error}");
+        assert!(target.exists());
     }
 
     #[test]

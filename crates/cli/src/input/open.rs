@@ -4,6 +4,8 @@ use super::error::Error;
 use clap::ValueEnum;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -92,6 +94,16 @@ impl Place {
             return Err(Error::io(&self.name, "open", ErrorKind::IsADirectory.into()));
         }
         Ok(metadata.is_file().then_some(metadata.len()))
+    }
+
+    /// Returns whether this is the file with this device and inode.
+    pub(crate) fn is_file(&self, device: u64, inode: u64) -> bool {
+        let metadata = if self.is_stdin() {
+            io::stdin().as_fd().try_clone_to_owned().and_then(|fd| File::from(fd).metadata())
+        } else {
+            self.path.metadata()
+        };
+        metadata.is_ok_and(|found| found.is_file() && (found.dev(), found.ino()) == (device, inode))
     }
 
     pub(crate) fn file(&self) -> Result<File, Error> {

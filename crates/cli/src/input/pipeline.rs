@@ -14,7 +14,8 @@ use super::rows::{BatchSink, Origin};
 use super::source::{Chunk, Parser, Rooms, Source};
 use nuthatch_snapshot::{Batch, Writer};
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -62,6 +63,13 @@ impl Inputs {
         let formats: Vec<_> = places.iter().map(|(_, format)| *format).collect();
         options.fit(&formats)?;
         Ok(Self { places, options, len })
+    }
+
+    /// Returns the name of the input that is the same file as an output, under any of its names.
+    pub fn same_file(&self, output: &Path) -> Option<&str> {
+        let found = output.metadata().ok()?;
+        let mut places = self.places.iter().map(|(place, _)| place);
+        places.find(|place| place.is_file(found.dev(), found.ino())).map(|place| &place.name[..])
     }
 
     /// The bytes of all inputs, as they lie on the disk, where that is known.

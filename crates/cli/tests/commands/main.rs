@@ -8,6 +8,7 @@ mod fill;
 mod folder;
 mod formats;
 mod help;
+mod output;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod read;

@@ -4,7 +4,7 @@ use super::Compression;
 use crate::cast;
 use crate::error::{Error, Result};
 use crate::hash::checksum;
-use crate::header::{Header, corrupt};
+use crate::header::{Header, corrupt, wrong_checksum};
 use crate::layout::{flags, header as header_at, limits};
 use crate::map::Map;
 use crate::value::ValueType;
@@ -40,8 +40,8 @@ impl Dictionary {
         let found = checksum(bytes);
         if found != header.dictionary_hash {
             let at = header_at::DICTIONARY_HASH as u64;
-            let expected = format!("the checksum of the dictionary to be {found}");
-            return Err(corrupt(map.path(), at, expected, header.dictionary_hash));
+            let stored = header.dictionary_hash;
+            return Err(wrong_checksum(map.path(), at, "the dictionary", (stored, found)));
         }
         let ready = DecoderDictionary::try_copy(bytes)
             .map_err(|e| corrupt(map.path(), section.offset, "a zstd dictionary", e))?;

@@ -53,6 +53,7 @@ use rows::Rows;
 use share::{Candidates, HashBits, Role, Shared, sharing_rows};
 use std::collections::HashSet;
 use std::fmt;
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -136,8 +137,22 @@ impl WriterOptions {
     ///
     /// Until then it is in a file `.NAME.nut.tmp-PID-N` beside the path, which a process that is
     /// killed leaves behind and the next build of that name removes.
+    ///
+    /// A file at this path is replaced when the snapshot is whole; the new one gets its mode, and its
+    /// owner if the process may set it. Where the path is a symbolic link, the file it leads to is
+    /// replaced. Fails if there is something else: a folder, a device, a pipe or a socket. The caller
+    /// must not give a file that its rows are read from.
     pub fn create(&self, path: impl AsRef<Path>) -> Result<Writer> {
-        let file = NewFile::create(path.as_ref())?;
+        self.start(NewFile::create(path.as_ref())?)
+    }
+
+    /// Starts a snapshot in a file without a name, in a folder with room for it and for temporary
+    /// files. [`Writer::finish_file`] returns the file.
+    pub fn create_unnamed(&self, folder: impl AsRef<Path>) -> Result<Writer> {
+        self.start(NewFile::unnamed(folder.as_ref())?)
+    }
+
+    fn start(&self, file: NewFile) -> Result<Writer> {
         let blobs = Arc::new(SpillFile::create(file.directory())?);
         // Rows get half of the memory: sorting them, and making the file, needs the rest.
         let (budget, blobs_of_rows) = (self.memory / 2, Arc::clone(&blobs));
@@ -159,7 +174,7 @@ impl WriterOptions {
 /// writer.finish()?;
 ///
 /// let snapshot = Snapshot::open(&path)?;
-/// assert_eq!(snapshot.get_string(b"user:1.name")?, Some("Ada"));
+/// assert_eq!(snapshot.get_string(b"user:1.name")?.as_deref(), Some("Ada"));
 /// assert_eq!(snapshot.get_i64(b"user:2.age")?, None);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -234,8 +249,25 @@ impl Writer {
 
     /// Makes the file, syncs it and gives it its name, replacing a file of that name.
     ///
-    /// Nothing appears under the name when this fails or when the writer is dropped before.
+    /// Nothing appears under the name when this fails or when the writer is dropped before, with one
+    /// exception: after [`Error::NotDurable`](crate::Error::NotDurable) the new file is there, and
+    /// only a power failure may undo that.
     pub fn finish(self) -> Result<Summary> {
+        let reporter = self.options.reporter.clone();
+        let (file, header, summary) = self.write()?;
+        reporter.start(Stage::Syncing, 0);
+        file.publish(&header.to_bytes(), header.file_len)?;
+        Ok(summary)
+    }
+
+    /// Makes the file and returns it, with its position at the start. Nothing appears under a name.
+    pub fn finish_file(self) -> Result<(Summary, File)> {
+        let (file, header, summary) = self.write()?;
+        Ok((summary, file.into_file(&header.to_bytes(), header.file_len)?))
+    }
+
+    /// Writes everything but the header.
+    fn write(self) -> Result<(NewFile, Header, Summary)> {
         let Self { options, file, blobs, rows, .. } = self;
         let (given, weight) = (rows.count(), rows.weight());
         let census = Census::new(given, weight);
@@ -255,16 +287,15 @@ impl Writer {
         let options = &options;
         let build = Build { options, sorted, shape, weight, shared, settings, blobs: &blobs };
         let header = build.write(&file, entries, &dictionary)?;
-        options.reporter.start(Stage::Syncing, 0);
-        file.publish(&header.to_bytes(), header.file_len)?;
-        Ok(Summary {
+        let summary = Summary {
             entries,
             rows: given,
             file_len: header.file_len,
             key_bytes: header.key_bytes,
             value_bytes: header.value_bytes,
             stored_value_bytes: header.stored_value_bytes,
-        })
+        };
+        Ok((file, header, summary))
     }
 }
 

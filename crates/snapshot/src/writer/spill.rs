@@ -21,7 +21,7 @@ pub(crate) struct SpillFile {
 impl SpillFile {
     /// Creates the file in a directory, and unlinks it.
     pub(crate) fn create(directory: &Path) -> Result<Self> {
-        let (file, path) = temporary::create(directory, NAME)?;
+        let (file, path) = temporary::create(directory, NAME, true)?;
         std::fs::remove_file(&path).map_err(|e| Error::io(&path, "unlink", e))?;
         Ok(Self { file, path, end: AtomicU64::new(0) })
     }

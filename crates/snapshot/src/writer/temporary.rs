@@ -5,22 +5,25 @@
 
 use crate::error::{Error, Result};
 use std::fs::{File, OpenOptions, TryLockError};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// More of a long name would make the temporary file's too long.
 const NAME_LEN: usize = 200;
 
-/// A file with a name that nobody uses, locked.
-pub(crate) fn create(directory: &Path, name: &str) -> Result<(File, PathBuf)> {
+/// Creates a file with a name that is not in use, and locks it. Nobody but the owner may open a
+/// private one.
+pub(crate) fn create(directory: &Path, name: &str, private: bool) -> Result<(File, PathBuf)> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let (start, process) = (start_of_names(name), std::process::id());
     loop {
         let number = COUNTER.fetch_add(1, Ordering::Relaxed);
         let path = directory.join(format!("{start}{process}-{number}"));
         let io = |e| Error::io(&path, "create a temporary file", e);
-        match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(if private { 0o600 } else { 0o666 });
+        match options.open(&path) {
             Ok(file) if is_locked_and_there(&file).map_err(io)? => return Ok((file, path)),
             // Somebody took it for a leftover before it was locked.
             Ok(_) => {}
@@ -96,7 +99,7 @@ mod tests {
     fn leftovers_go_and_files_in_use_stay() -> std::result::Result<(), Box<dyn std::error::Error>> {
         let directory = tempfile::tempdir()?;
         let path = |name: &str| directory.path().join(name);
-        let (_in_use, used) = create(directory.path(), "users.nut")?;
+        let (_in_use, used) = create(directory.path(), "users.nut", false)?;
         let kept = ["users.nut", ".users.nut.tmp-x-0", ".other.nut.tmp-1-0"];
         for name in kept.iter().chain(&[".users.nut.tmp-1-0"]) {
             std::fs::write(path(name), "")?;
@@ -114,7 +117,7 @@ mod tests {
     fn long_names_make_temporary_files_that_can_be() -> Result<()> {
         let directory = tempfile::tempdir().expect("a directory");
         for name in ["n".repeat(255), "ö".repeat(127)] {
-            create(directory.path(), &name)?;
+            create(directory.path(), &name, true)?;
         }
         Ok(())
     }

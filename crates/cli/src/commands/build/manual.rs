@@ -44,8 +44,13 @@ Examples:
   nuthatch build cities.csv -o cities.nut --key id --column population:i64
   nuthatch build items.parquet -o items.nut --key item_id --value embedding --f32 '*'
   nuthatch build new.jsonl old.jsonl -o merged.nut --on-duplicate first
+  nuthatch build users.jsonl -o - | ssh web 'cat > users.nut'
+
+With -o - the snapshot is made in a file without a name in TMPDIR, then written, and the summary
+goes to stderr.
 
 Exit status:
   0  the snapshot is made
   2  the command line is wrong
-  3  anything else; no file is made, and an older one stays as it was";
+  3  anything else; no file is made, and an older one stays as it was, unless the error says that
+     the file was published";

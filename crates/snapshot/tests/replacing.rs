@@ -1,0 +1,131 @@
+//! What a new snapshot replaces: the file behind links, with its mode, and nothing but a file.
+
+use nuthatch_snapshot::{Error, Snapshot, Value, Writer, WriterOptions};
+use std::fs::{self, Permissions};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::Command;
+
+type AnyResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
+fn build(path: &Path) -> nuthatch_snapshot::Result<()> {
+    let mut writer = Writer::create(path)?;
+    writer.insert(b"key", Value::I64(1))?;
+    writer.finish()?;
+    assert_eq!(Snapshot::open(path)?.get_i64(b"key")?, Some(1));
+    Ok(())
+}
+
+#[test]
+fn a_link_stays_and_the_file_it_leads_to_is_replaced() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let (first, other) = (directory.path().join("first"), directory.path().join("other"));
+    fs::create_dir(&first)?;
+    fs::create_dir(&other)?;
+    let target = other.join("target.nut");
+    symlink("../other/middle.nut", first.join("link.nut"))?;
+    symlink("target.nut", other.join("middle.nut"))?;
+    // First where nothing is, then where a file is.
+    for _ in 0..2 {
+        build(&first.join("link.nut"))?;
+        assert!(first.join("link.nut").symlink_metadata()?.is_symlink());
+        assert!(other.join("middle.nut").symlink_metadata()?.is_symlink());
+        assert!(target.symlink_metadata()?.is_file());
+        assert_eq!(fs::read_dir(&first)?.count(), 1, "temporary files lie beside the target");
+    }
+    symlink("loop.nut", first.join("loop.nut"))?;
+    assert!(build(&first.join("loop.nut")).is_err());
+    Ok(())
+}
+
+#[test]
+fn devices_pipes_and_sockets_are_refused_and_stay() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let [pipe, socket, link] = ["pipe", "socket", "link"].map(|name| directory.path().join(name));
+    assert!(Command::new("mkfifo").arg(&pipe).status()?.success());
+    let _listener = UnixListener::bind(&socket)?;
+    symlink("/dev/null", &link)?;
+    for path in [&pipe, &socket, &link, Path::new("/dev/null")] {
+        let Err(Error::Io(error)) = build(path) else { panic!("{}", path.display()) };
+        assert_eq!(error.source.kind(), ErrorKind::InvalidInput, "{error:?}");
+        assert!(!path.metadata()?.is_file(), "{}", path.display());
+    }
+    assert_eq!(fs::read_dir(directory.path())?.count(), 3);
+    Ok(())
+}
+
+#[test]
+fn a_file_that_is_replaced_keeps_its_mode_and_owner() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("private.nut");
+    for mode in [0o600, 0o444, 0o640, 0o777] {
+        fs::write(&path, "old")?;
+        let is_super_user = fs::metadata("/proc/self")?.uid() == 0;
+        if is_super_user {
+            std::os::unix::fs::chown(&path, Some(12_345), Some(54_321))?;
+        }
+        fs::set_permissions(&path, Permissions::from_mode(mode))?;
+        let old = fs::metadata(&path)?;
+        let writer = WriterOptions::new().create(&path)?;
+        for entry in fs::read_dir(directory.path())? {
+            // Nobody else may read the new file while it is made, either.
+            assert_eq!(entry?.metadata()?.mode() & 0o7777, mode);
+        }
+        writer.finish()?;
+        let new = fs::metadata(&path)?;
+        assert_eq!((new.mode(), new.uid(), new.gid()), (old.mode(), old.uid(), old.gid()));
+        fs::remove_file(&path)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_file_without_a_name_is_returned_and_leaves_nothing() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let mut writer = WriterOptions::new().create_unnamed(directory.path())?;
+    writer.insert(b"key", Value::I64(1))?;
+    let (summary, mut file) = writer.finish_file()?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    assert_eq!(bytes.len() as u64, summary.file_len);
+    assert_eq!(Snapshot::from_bytes(&bytes)?.get_i64(b"key")?, Some(1));
+    assert_eq!(fs::read_dir(directory.path())?.count(), 0);
+    let Err(Error::Io(_)) = WriterOptions::new().create_unnamed(directory.path())?.finish() else {
+        panic!("a file without a name cannot be published")
+    };
+    Ok(())
+}
+
+/// The checksum or length in the file is what was expected; what was computed was found.
+#[test]
+fn messages_about_checksums_and_lengths_expect_what_the_file_says() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("damaged.nut");
+    build(&path)?;
+    let good = fs::read(&path)?;
+    let stored =
+        |at: usize| -> AnyResult<u64> { Ok(u64::from_le_bytes(good[at..at + 8].try_into()?)) };
+    let damage_of = |at: usize| {
+        let mut bytes = good.clone();
+        bytes[at] ^= 1;
+        match Snapshot::from_bytes(&bytes).and_then(|snapshot| snapshot.verify()) {
+            Err(Error::Corrupt(damage)) => *damage,
+            other => panic!("{other:?}"),
+        }
+    };
+    // A byte of the seed is under the checksum of the header; the directory begins at 512.
+    for (at, checksum, what) in [(24, 504, "the header"), (512, 128, "the directory")] {
+        let damage = damage_of(at);
+        let expected = format!("the stored checksum {:016x} of {what}", stored(checksum)?);
+        assert_eq!((damage.offset, damage.expected), (checksum as u64, expected));
+        assert_ne!(damage.found, format!("{:016x}", stored(checksum)?));
+    }
+    let Err(Error::Corrupt(damage)) = Snapshot::from_bytes(&good[..good.len() - 64]) else {
+        panic!("a length")
+    };
+    assert_eq!(damage.expected, format!("the file length to be {}", good.len()));
+    assert_eq!(damage.found, (good.len() - 64).to_string());
+    Ok(())
+}
