@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::rows::{Rows, Value as RowValue};
 use crate::system::{BATCH, Built, Reader, System, Tally};
-use nuthatch_snapshot::{OpenOptions, Residency, Snapshot, Value, WriterOptions};
+use nuthatch_snapshot::{CowValue, OpenOptions, Residency, Snapshot, Value, WriterOptions};
 use std::path::Path;
 
 const FILE: &str = "rows.nut";
@@ -37,7 +37,7 @@ impl<const HUGE: bool> System for Nuthatch<HUGE> {
     }
 
     fn reader(&self) -> Result<SnapshotReader<'_>> {
-        Ok(SnapshotReader { snapshot: &self.0, values: [None; BATCH] })
+        Ok(SnapshotReader { snapshot: &self.0, values: [const { None }; BATCH] })
     }
 }
 
@@ -45,7 +45,7 @@ impl<const HUGE: bool> System for Nuthatch<HUGE> {
 #[derive(Debug)]
 pub struct SnapshotReader<'a> {
     snapshot: &'a Snapshot,
-    values: [Option<Value<'a>>; BATCH],
+    values: [Option<CowValue<'a>>; BATCH],
 }
 
 /// The first byte of a text. Any other value is not what was built.
@@ -75,7 +75,7 @@ impl Reader for SnapshotReader<'_> {
         self.snapshot.get_many(keys, &mut self.values)?;
         let mut tally = Tally::default();
         for value in &self.values[..keys.len()] {
-            tally.add(first_byte(*value));
+            tally.add(first_byte(value.as_ref().map(CowValue::as_value)));
         }
         Ok(tally)
     }

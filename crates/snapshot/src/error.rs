@@ -26,9 +26,6 @@ pub enum Error {
         /// The type of the stored value.
         found: ValueType,
     },
-    /// The value is compressed and cannot be borrowed from the file: use the call that takes a
-    /// [`Scratch`](crate::Scratch).
-    Compressed,
     /// The file was published under its name, but its folder could not be synced: a power failure
     /// may bring the old file back.
     NotDurable(Box<IoError>),
@@ -113,7 +110,6 @@ impl Error {
             Self::Unsupported(_) => "unsupported",
             Self::Corrupt(_) => "corrupt",
             Self::WrongType { .. } => "wrong-type",
-            Self::Compressed => "compressed",
             Self::NotDurable(_) => "not-durable",
             Self::Duplicate(_) => "duplicate",
             Self::Limit(_) => "limit",
@@ -130,9 +126,6 @@ impl fmt::Display for Error {
             Self::Corrupt(d) => write!(f, "damaged file: {d}"),
             Self::WrongType { asked, found } => {
                 write!(f, "wrong type: asked for {asked}, the value is {found}")
-            }
-            Self::Compressed => {
-                f.write_str("the value is compressed: read it with a scratch buffer")
             }
             Self::NotDurable(e) => write!(
                 f,
@@ -188,7 +181,6 @@ mod tests {
             Error::Unsupported(damage()),
             Error::Corrupt(damage()),
             Error::WrongType { asked, found },
-            Error::Compressed,
             Error::not_durable(Path::new("a.nut"), std::io::ErrorKind::Other.into()),
             Error::Duplicate(Box::new(Duplicate { key: Vec::new(), first: 0, second: 1 })),
             Error::limit("key length", 65_535, 65_536),
@@ -200,7 +192,6 @@ mod tests {
                 | Error::Unsupported(_)
                 | Error::Corrupt(_)
                 | Error::WrongType { .. }
-                | Error::Compressed
                 | Error::NotDurable(_)
                 | Error::Duplicate(_)
                 | Error::Limit(_) => {}

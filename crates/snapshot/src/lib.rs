@@ -10,13 +10,14 @@
 //! let mut writer = Writer::create(&path)?;
 //! writer.insert(b"user:1.name", Value::String("Ada"))?;
 //! writer.finish()?;
-//! assert_eq!(Snapshot::open(&path)?.get_string(b"user:1.name")?, Some("Ada"));
+//! assert_eq!(Snapshot::open(&path)?.get_string(b"user:1.name")?.as_deref(), Some("Ada"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A missing key is no error: lookups answer `None`. A value of another type than the one asked for
-//! is one, and so is a damaged file; nothing is ever coerced, and no file can make a reader crash.
-//! The bytes are described in `docs/formats/snapshot.md`.
+//! A missing key is no error: lookups return `None`. A value of another type than the one asked for
+//! is one, and so is a damaged file; nothing is ever coerced. A value that was compressed reads as
+//! any other ([`CowValue`]). The bytes are described in `docs/formats/snapshot.md`.
+//! No file can make a reader crash.
 
 mod bucket;
 mod cast;
@@ -29,6 +30,7 @@ mod iter;
 pub mod layout;
 mod many;
 mod map;
+mod owned;
 mod parallel;
 mod reader;
 mod record;
@@ -45,6 +47,7 @@ pub use compression::{Compression, Scratch};
 pub use error::{Damage, Duplicate, Error, IoError, Limit, Result};
 pub use iter::{Entry, Iter};
 pub use map::Residency;
+pub use owned::{CowStringList, CowValue, OwnedStringList, OwnedValue};
 pub use reader::{OpenOptions, Snapshot};
 pub use stats::Stats;
 pub use stored::Stored;

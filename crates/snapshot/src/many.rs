@@ -4,9 +4,9 @@
 use crate::bucket::prefetch;
 use crate::error::Result;
 use crate::hash::KeyHash;
+use crate::owned::CowValue;
 use crate::reader::Snapshot;
 use crate::stored::Stored;
-use crate::value::Value;
 
 /// Keys in flight at a time: enough to cover the wait for memory, few enough that what was asked
 /// for is still in the first-level cache when it is used.
@@ -20,8 +20,8 @@ const TAIL: u64 = 24;
 const NO_CANDIDATE: u64 = u64::MAX;
 
 impl Snapshot {
-    /// The values of many keys: `out[i]` becomes what [`get`](Self::get) answers for `keys[i]`.
-    /// Allocates nothing.
+    /// Looks many keys up: `out[i]` becomes what [`get`](Self::get) returns for `keys[i]`.
+    /// Allocates nothing, except for values that are compressed.
     ///
     /// Fails as `get` does, at the first key that does; later places of `out` are then unspecified.
     ///
@@ -30,7 +30,7 @@ impl Snapshot {
     pub fn get_many<'a, K: AsRef<[u8]>>(
         &'a self,
         keys: &[K],
-        out: &mut [Option<Value<'a>>],
+        out: &mut [Option<CowValue<'a>>],
     ) -> Result<()> {
         self.for_each_of_many(keys, out, |stored, out| {
             *out = stored.map(|stored| stored.value()).transpose()?;

@@ -8,9 +8,10 @@ use crate::hash::KeyHash;
 use crate::header::{Header, RawHeader, corrupt};
 use crate::layout::header as header_at;
 use crate::map::{Map, Residency};
+use crate::owned::CowValue;
 use crate::record::{DataSection, Flaw, Record, long_value, plain_value};
 use crate::stored::Stored;
-use crate::value::{Value, ValueType};
+use crate::value::ValueType;
 use std::fmt;
 use std::path::Path;
 
@@ -87,9 +88,10 @@ impl Snapshot {
 
     fn of(mut map: Map) -> Result<Self> {
         let bytes = map.bytes();
-        let header = RawHeader::new(&bytes[..bytes.len().min(header_at::LEN)], map.path())?
-            .validate(bytes.len() as u64)?;
-        let dictionary = Dictionary::new(&map, &header)?;
+        let read = RawHeader::new(&bytes[..bytes.len().min(header_at::LEN)], map.path())
+            .and_then(|raw| raw.validate(bytes.len() as u64))
+            .and_then(|header| Ok((Dictionary::new(&map, &header)?, header)));
+        let (dictionary, header) = read?;
         map.set_sections(header.index, header.data);
         Ok(Self { map, header, dictionary })
     }
@@ -109,19 +111,20 @@ impl Snapshot {
         self.map.path()
     }
 
-    /// The value of a key, or `None` for a key that is not there.
+    /// Returns the value of a key, or `None` for a missing key. Fails on a damaged file.
     ///
-    /// Fails on a damaged file, and on a compressed value ([`Error::Compressed`]), which
-    /// [`Stored::decompress`] of [`find`](Self::find) reads.
+    /// The value is borrowed from the file. A compressed value is decompressed and owned: that
+    /// costs the decompression, a copy and an allocation. To read many compressed values, reuse one
+    /// buffer: [`Stored::decompress`] on the result of [`find`](Self::find).
     #[inline(always)]
-    pub fn get(&self, key: &[u8]) -> Result<Option<Value<'_>>> {
+    pub fn get(&self, key: &[u8]) -> Result<Option<CowValue<'_>>> {
         match self.find(key)? {
             Some(stored) => stored.value().map(Some),
             None => Ok(None),
         }
     }
 
-    /// The value of a key as it lies in the file, not yet looked at.
+    /// Finds the value of a key as it lies in the file, without reading it.
     #[inline(always)]
     pub fn find(&self, key: &[u8]) -> Result<Option<Stored<'_>>> {
         let hash = KeyHash::of(key, self.header.seed);

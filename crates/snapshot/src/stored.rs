@@ -2,6 +2,7 @@
 
 use crate::compression::Scratch;
 use crate::error::{Error, Result};
+use crate::owned::CowValue;
 use crate::reader::Snapshot;
 use crate::record::Record;
 use crate::value::{Value, ValueType};
@@ -37,7 +38,7 @@ impl<'a> Stored<'a> {
         self.value_type
     }
 
-    /// Whether the value is compressed, so that only [`decompress`](Self::decompress) reads it.
+    /// Returns whether the value is compressed, so that reading it takes memory.
     #[inline]
     pub fn is_compressed(&self) -> bool {
         self.compressed
@@ -49,32 +50,50 @@ impl<'a> Stored<'a> {
         self.bytes
     }
 
-    /// The value, in place. Fails with [`Error::Compressed`] on a compressed value.
+    /// Reads the value: borrowed from the file, or decompressed into memory of its own.
     #[inline(always)]
-    pub fn value(&self) -> Result<Value<'a>> {
-        self.value_of(self.value_type)
+    pub fn value(&self) -> Result<CowValue<'a>> {
+        if self.compressed {
+            return self.decompress_owned();
+        }
+        self.value_of(self.value_type).map(CowValue::Borrowed)
     }
 
-    /// The value, of a type that is known to be this one. With a constant for the type, the ways to
-    /// read the other types fall away.
+    /// Reads the value where it lies in the file. Returns `None` if it is compressed.
+    #[inline(always)]
+    pub fn in_place(&self) -> Result<Option<Value<'a>>> {
+        if self.compressed {
+            return Ok(None);
+        }
+        self.value_of(self.value_type).map(Some)
+    }
+
+    /// Reads a value that is not compressed, of a type that is known to be this one. With a
+    /// constant for the type, the code for the other types falls away.
     #[inline(always)]
     pub(crate) fn value_of(&self, value_type: ValueType) -> Result<Value<'a>> {
-        if self.compressed {
-            return Err(Error::Compressed);
-        }
         match Value::from_bytes(value_type, self.bytes) {
             Ok(value) => Ok(value),
             Err(broken) => Err(self.corrupt(broken.expected(), "other bytes")),
         }
     }
 
-    /// The value, decompressed into the scratch buffer where it is compressed.
+    #[cold]
+    #[inline(never)]
+    fn decompress_owned(&self) -> Result<CowValue<'a>> {
+        Scratch::with_thread_local(|scratch| {
+            Ok(CowValue::Owned(Box::new(self.decompress(scratch)?.into())))
+        })
+    }
+
+    /// Reads the value: borrowed from the file, or decompressed into the scratch buffer. Allocates
+    /// nothing once the buffer is as large as the largest value.
     pub fn decompress<'s>(&self, scratch: &'s mut Scratch) -> Result<Value<'s>>
     where
         'a: 's,
     {
         if !self.compressed {
-            return self.value();
+            return self.value_of(self.value_type);
         }
         let bytes = scratch
             .fill(self.bytes, &self.snapshot.dictionary)

@@ -28,6 +28,11 @@ impl<'a> StringList<'a> {
         (last == text.len()).then_some(Self { bytes })
     }
 
+    /// Returns the list with a stored form that was checked before.
+    pub(crate) fn from_checked(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
     /// The stored form; empty for the list without elements.
     pub(crate) fn as_bytes(&self) -> &'a [u8] {
         self.bytes

@@ -2,29 +2,42 @@
 
 use crate::error::{Error, Result};
 use crate::hash::KeyHash;
+use crate::owned::{CowStringList, CowValue, OwnedValue};
 use crate::reader::{Quick, Snapshot};
 use crate::stored::Stored;
 use crate::string_list::StringList;
 use crate::value::{Value, ValueType};
+use std::borrow::Cow;
 
-/// What a typed lookup can answer.
+/// What a typed lookup returns.
 trait Typed<'a>: Sized {
     const TYPE: ValueType;
 
-    /// The value, if it is of this type or reads as one.
+    /// Returns the value, if it is of this type or reads as one.
     fn of(value: Value<'a>) -> Option<Self>;
+
+    /// As [`of`](Self::of), for a value that was decompressed.
+    fn of_owned(value: OwnedValue) -> Option<Self>;
 }
 
 macro_rules! typed {
-    ($($ty:ty, $variant:ident $(, or $empty:expr)?;)*) => {$(
+    ($($ty:ty, $variant:ident, $borrowed:expr, $owned:expr $(, or $empty:expr)?;)*) => {$(
         impl<'a> Typed<'a> for $ty {
             const TYPE: ValueType = ValueType::$variant;
 
             #[inline(always)]
             fn of(value: Value<'a>) -> Option<Self> {
                 match value {
-                    Value::$variant(value) => Some(value),
-                    $(Value::EmptyList => Some($empty),)?
+                    Value::$variant(value) => Some($borrowed(value)),
+                    $(Value::EmptyList => Some($borrowed($empty)),)?
+                    _ => None,
+                }
+            }
+
+            fn of_owned(value: OwnedValue) -> Option<Self> {
+                match value {
+                    OwnedValue::$variant(value) => Some($owned(value)),
+                    $(OwnedValue::EmptyList => Some($borrowed($empty)),)?
                     _ => None,
                 }
             }
@@ -32,71 +45,77 @@ macro_rules! typed {
     )*};
 }
 typed! {
-    &'a [u8], Bytes;
-    &'a str, String;
-    bool, Bool;
-    i64, I64;
-    f64, F64;
-    &'a [i64], I64List, or &[];
-    &'a [f64], F64List, or &[];
-    &'a [f32], F32List, or &[];
-    StringList<'a>, StringList, or StringList::default();
+    Cow<'a, [u8]>, Bytes, Cow::Borrowed, Cow::Owned;
+    Cow<'a, str>, String, Cow::Borrowed, Cow::Owned;
+    bool, Bool, bool::from, bool::from;
+    i64, I64, i64::from, i64::from;
+    f64, F64, f64::from, f64::from;
+    Cow<'a, [i64]>, I64List, Cow::Borrowed, Cow::Owned, or &[];
+    Cow<'a, [f64]>, F64List, Cow::Borrowed, Cow::Owned, or &[];
+    Cow<'a, [f32]>, F32List, Cow::Borrowed, Cow::Owned, or &[];
+    CowStringList<'a>, StringList, CowStringList::Borrowed, CowStringList::Owned,
+        or StringList::default();
 }
 
 /// Typed lookups. `None` for a missing key; [`Error::WrongType`] for a value of another type, which
 /// is never converted. A list without elements reads as a list of any type.
+///
+/// What is returned is borrowed from the file, or owned if the value is compressed; [`get`] says
+/// what that costs.
+///
+/// [`get`]: Snapshot::get
 impl Snapshot {
-    /// The bytes of a key.
+    /// Returns the bytes of a key.
     #[inline(always)]
-    pub fn get_bytes(&self, key: &[u8]) -> Result<Option<&[u8]>> {
+    pub fn get_bytes(&self, key: &[u8]) -> Result<Option<Cow<'_, [u8]>>> {
         self.get_typed(key)
     }
 
-    /// The string of a key.
+    /// Returns the string of a key.
     #[inline(always)]
-    pub fn get_string(&self, key: &[u8]) -> Result<Option<&str>> {
+    pub fn get_string(&self, key: &[u8]) -> Result<Option<Cow<'_, str>>> {
         self.get_typed(key)
     }
 
-    /// The truth value of a key.
+    /// Returns the boolean of a key.
     #[inline(always)]
     pub fn get_bool(&self, key: &[u8]) -> Result<Option<bool>> {
         self.get_typed(key)
     }
 
-    /// The integer of a key.
+    /// Returns the integer of a key.
     #[inline(always)]
     pub fn get_i64(&self, key: &[u8]) -> Result<Option<i64>> {
         self.get_typed(key)
     }
 
-    /// The float of a key.
+    /// Returns the float of a key.
     #[inline(always)]
     pub fn get_f64(&self, key: &[u8]) -> Result<Option<f64>> {
         self.get_typed(key)
     }
 
-    /// The list of integers of a key, in place.
+    /// Returns the list of integers of a key.
     #[inline(always)]
-    pub fn get_i64_list(&self, key: &[u8]) -> Result<Option<&[i64]>> {
+    pub fn get_i64_list(&self, key: &[u8]) -> Result<Option<Cow<'_, [i64]>>> {
         self.get_typed(key)
     }
 
-    /// The list of 64-bit floats of a key, in place.
+    /// Returns the list of 64-bit floats of a key.
     #[inline(always)]
-    pub fn get_f64_list(&self, key: &[u8]) -> Result<Option<&[f64]>> {
+    pub fn get_f64_list(&self, key: &[u8]) -> Result<Option<Cow<'_, [f64]>>> {
         self.get_typed(key)
     }
 
-    /// The list of 32-bit floats of a key, in place.
+    /// Returns the list of 32-bit floats of a key.
     #[inline(always)]
-    pub fn get_f32_list(&self, key: &[u8]) -> Result<Option<&[f32]>> {
+    pub fn get_f32_list(&self, key: &[u8]) -> Result<Option<Cow<'_, [f32]>>> {
         self.get_typed(key)
     }
 
-    /// The list of strings of a key, in place.
+    /// Returns the list of strings of a key.
     #[inline(always)]
-    pub fn get_string_list(&self, key: &[u8]) -> Result<Option<StringList<'_>>> {
+    pub fn get_string_list(&self, key: &[u8]) -> Result<Option<CowStringList<'_>>> {
         self.get_typed(key)
     }
 
@@ -120,7 +139,11 @@ impl Snapshot {
         if found != T::TYPE && found != ValueType::EmptyList {
             return Err(Error::WrongType { asked: T::TYPE, found });
         }
-        match T::of(stored.value()?) {
+        let value = match stored.value()? {
+            CowValue::Borrowed(value) => T::of(value),
+            CowValue::Owned(value) => T::of_owned(*value),
+        };
+        match value {
             Some(value) => Ok(Some(value)),
             None => Err(Error::WrongType { asked: T::TYPE, found }),
         }

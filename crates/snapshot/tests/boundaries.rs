@@ -5,7 +5,7 @@ mod craft;
 
 use craft::{Craft, Line, Record, data_start};
 use nuthatch_snapshot::layout::{SECTION_ALIGN, line, record};
-use nuthatch_snapshot::{Entry, Error, Snapshot, Value, ValueType};
+use nuthatch_snapshot::{CowValue, Entry, Error, Snapshot, Value, ValueType};
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -99,12 +99,16 @@ impl Scene {
         let snapshot = Snapshot::open(path)?;
         for (key, expected) in &self.expected {
             let value = Some(expected.value());
-            assert_eq!(snapshot.get(key)?, value, "{}", key.escape_ascii());
+            assert_eq!(snapshot.get(key)?, value.map(CowValue::from), "{}", key.escape_ascii());
             assert_eq!(snapshot.value_type(key)?, value.map(|value| value.value_type()));
             match expected {
-                Expected::Text(text) => assert_eq!(snapshot.get_string(key)?, Some(&text[..])),
+                Expected::Text(text) => {
+                    assert_eq!(snapshot.get_string(key)?.as_deref(), Some(&text[..]));
+                }
                 Expected::Number(number) => assert_eq!(snapshot.get_i64(key)?, Some(*number)),
-                Expected::List(list) => assert_eq!(snapshot.get_f32_list(key)?, Some(&list[..])),
+                Expected::List(list) => {
+                    assert_eq!(snapshot.get_f32_list(key)?.as_deref(), Some(&list[..]));
+                }
             }
         }
         let absent = (0..self.craft.lines.len()).map(|line| self.craft.key(line, "absent"));
@@ -112,12 +116,13 @@ impl Scene {
         let mut found = vec![None; keys.len()];
         snapshot.get_many(&keys, &mut found)?;
         for (key, found) in keys.iter().zip(found) {
-            assert_eq!(found, self.expected.get(key).map(Expected::value));
+            let expected = self.expected.get(key).map(Expected::value);
+            assert_eq!(found, expected.map(CowValue::from));
         }
         let mut seen = 0;
         for entry in &snapshot {
             let Entry { key, value } = entry?;
-            assert_eq!(self.expected.get(key).map(Expected::value), Some(value.value()?));
+            assert_eq!(self.expected.get(key).map(Expected::value), value.in_place()?);
             seen += 1;
         }
         assert_eq!(seen, self.expected.len());
@@ -240,7 +245,7 @@ fn a_value_of_4_gib_is_read_and_a_longer_one_refused() -> AnyResult {
     let value = snapshot.get_bytes(&longest)?.ok_or("the longest value")?;
     assert_eq!(value.len() as u64, 4 * GIB);
     assert_eq!((&value[..5], value.last()), (&b"begin"[..], Some(&0)));
-    let answer = snapshot.get_bytes(&too_long).map(|value| value.map(<[u8]>::len));
+    let answer = snapshot.get_bytes(&too_long).map(|value| value.map(|value| value.len()));
     let Err(Error::Corrupt(damage)) = answer else { panic!("{answer:?}") };
     assert_eq!(damage.offset, data_start(2) + 5 * GIB + 3);
     assert_eq!(

@@ -47,7 +47,7 @@ fn check(
     snapshot.get_many(&all, &mut found)?;
     let numbers = (0..).map(Some).take(keys.len()).chain(std::iter::repeat(None));
     for ((number, key), found) in numbers.zip(&all).zip(found) {
-        assert_eq!(found, number.map(Value::I64), "{}", key.escape_ascii());
+        assert_eq!(found, number.map(|number| Value::I64(number).into()), "{}", key.escape_ascii());
         assert_eq!(snapshot.get_i64(key)?, number, "{}", key.escape_ascii());
         assert_eq!(snapshot.contains(key)?, number.is_some(), "{}", key.escape_ascii());
     }
@@ -162,7 +162,7 @@ fn keys_with_the_same_hash_and_the_same_value_are_told_apart() -> AnyResult {
     let snapshot = Snapshot::open(&path)?;
     snapshot.verify()?;
     for (key, value) in &keys {
-        assert_eq!(snapshot.get_string(key)?, Some(&value[..]));
+        assert_eq!(snapshot.get_string(key)?.as_deref(), Some(&value[..]));
     }
     Ok(())
 }

@@ -34,7 +34,7 @@ fn generation(path: &Path) -> AnyResult<i64> {
     let first = snapshot.get_i64_list(b"key 0")?.ok_or("the first key")?[0] / 1_000_000;
     for row in 0..ROWS {
         let values = snapshot.get_i64_list(format!("key {row}").as_bytes())?.ok_or("a key")?;
-        assert_eq!(values, [first * 1_000_000 + row; 40], "row {row}");
+        assert_eq!(*values, [first * 1_000_000 + row; 40], "row {row}");
     }
     Ok(first)
 }

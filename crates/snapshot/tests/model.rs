@@ -4,8 +4,8 @@
 mod rows;
 
 use nuthatch_snapshot::{
-    Compression, Error, OnDuplicate, Scratch, Snapshot, Stats, Stored, StringList, Value,
-    ValueType, WriterOptions,
+    Compression, CowStringList, CowValue, Error, OnDuplicate, OwnedValue, Scratch, Snapshot, Stats,
+    StringList, Value, ValueType, WriterOptions,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -212,13 +212,13 @@ fn check_entries(snapshot: &Snapshot, model: &Model) -> nuthatch_snapshot::Resul
         assert!(found.value_type() == value.value_type(), "{name}: {found:?}");
         assert!(snapshot.contains(key)?, "{name} is missing");
         assert!(snapshot.value_type(key)? == Some(value.value_type()), "{name}: another type");
-        match snapshot.get(key) {
-            Ok(Some(got)) => assert!(!found.is_compressed() && value.is(got), "{name}: {got:?}"),
-            Err(Error::Compressed) => assert!(found.is_compressed(), "{name} is not compressed"),
-            other => panic!("{name}: {other:?}"),
-        }
+        let Some(got) = snapshot.get(key)? else { panic!("{name} is missing") };
+        assert!(value.is(got.as_value()), "{name}: {got:?}");
+        let is_owned = matches!(got, CowValue::Owned(_));
+        assert_eq!(is_owned, found.is_compressed(), "{name}");
+        assert_eq!(found.in_place()?.is_none(), is_owned, "{name}");
         for asked in ValueType::ALL {
-            let right = typed_answer_is_right(snapshot, (key, &found), value, asked);
+            let right = typed_answer_is_right(snapshot, key, value, asked);
             assert!(right, "{name}: {found:?} read as {asked}");
         }
     }
@@ -226,31 +226,35 @@ fn check_entries(snapshot: &Snapshot, model: &Model) -> nuthatch_snapshot::Resul
 }
 
 /// Asks for a key's value as of one type, whichever it has.
-fn get_typed<'a>(
-    snapshot: &'a Snapshot,
+fn get_typed(
+    snapshot: &Snapshot,
     key: &[u8],
     asked: ValueType,
-) -> Option<nuthatch_snapshot::Result<Option<Value<'a>>>> {
+) -> Option<nuthatch_snapshot::Result<Option<OwnedValue>>> {
+    macro_rules! owned {
+        ($answer:expr, $read:expr) => {
+            $answer.map(|found| found.as_ref().map(|value| OwnedValue::from(($read)(value))))
+        };
+    }
     Some(match asked {
-        ValueType::Bytes => snapshot.get_bytes(key).map(|v| v.map(Value::Bytes)),
-        ValueType::String => snapshot.get_string(key).map(|v| v.map(Value::String)),
-        ValueType::Bool => snapshot.get_bool(key).map(|v| v.map(Value::Bool)),
-        ValueType::I64 => snapshot.get_i64(key).map(|v| v.map(Value::I64)),
-        ValueType::F64 => snapshot.get_f64(key).map(|v| v.map(Value::F64)),
-        ValueType::I64List => snapshot.get_i64_list(key).map(|v| v.map(Value::I64List)),
-        ValueType::F64List => snapshot.get_f64_list(key).map(|v| v.map(Value::F64List)),
-        ValueType::F32List => snapshot.get_f32_list(key).map(|v| v.map(Value::F32List)),
-        ValueType::StringList => snapshot.get_string_list(key).map(|v| v.map(Value::StringList)),
+        ValueType::Bytes => owned!(snapshot.get_bytes(key), |v| Value::Bytes(v)),
+        ValueType::String => owned!(snapshot.get_string(key), |v| Value::String(v)),
+        ValueType::Bool => owned!(snapshot.get_bool(key), |v: &bool| Value::Bool(*v)),
+        ValueType::I64 => owned!(snapshot.get_i64(key), |v: &i64| Value::I64(*v)),
+        ValueType::F64 => owned!(snapshot.get_f64(key), |v: &f64| Value::F64(*v)),
+        ValueType::I64List => owned!(snapshot.get_i64_list(key), |v| Value::I64List(v)),
+        ValueType::F64List => owned!(snapshot.get_f64_list(key), |v| Value::F64List(v)),
+        ValueType::F32List => owned!(snapshot.get_f32_list(key), |v| Value::F32List(v)),
+        ValueType::StringList => {
+            owned!(snapshot.get_string_list(key), |v: &CowStringList<'_>| {
+                OwnedValue::from(Value::StringList(v.as_list()))
+            })
+        }
         ValueType::EmptyList => return None,
     })
 }
 
-fn typed_answer_is_right(
-    snapshot: &Snapshot,
-    (key, found): (&[u8], &Stored<'_>),
-    value: &Owned,
-    asked: ValueType,
-) -> bool {
+fn typed_answer_is_right(snapshot: &Snapshot, key: &[u8], value: &Owned, asked: ValueType) -> bool {
     let Some(answer) = get_typed(snapshot, key, asked) else { return true };
     let stored = value.value_type();
     let empty_list = match asked {
@@ -261,9 +265,8 @@ fn typed_answer_is_right(
         _ => None,
     };
     match answer {
-        Ok(Some(answer)) if stored == asked => value.is(answer) && !found.is_compressed(),
-        Ok(Some(answer)) => stored == ValueType::EmptyList && empty_list == Some(answer),
-        Err(Error::Compressed) => stored == asked && found.is_compressed(),
+        Ok(Some(answer)) if stored == asked => value.is(answer.as_value()),
+        Ok(Some(answer)) => stored == ValueType::EmptyList && empty_list == Some(answer.as_value()),
         Err(Error::WrongType { asked: named, found: other }) => {
             let list = stored == ValueType::EmptyList && empty_list.is_some();
             named == asked && other == stored && stored != asked && !list
@@ -312,18 +315,11 @@ fn check_many(snapshot: &Snapshot, model: &Model, case: &Case) -> nuthatch_snaps
             };
             assert!(right, "{name} among many: {found:?}");
         }
-        let mut values = vec![Some(Value::Bool(true)); keys.len()];
-        match snapshot.get_many(keys, &mut values) {
-            Ok(()) => {}
-            Err(Error::Compressed) => {
-                let compressed = found.iter().flatten().any(Stored::is_compressed);
-                assert!(compressed, "none of these values is compressed");
-                continue;
-            }
-            Err(error) => return Err(error),
-        }
-        for (key, got) in keys.iter().zip(values) {
+        let mut values = vec![Some(CowValue::from(Value::Bool(true))); keys.len()];
+        snapshot.get_many(keys, &mut values)?;
+        for (key, got) in keys.iter().zip(&values) {
             let name = key.escape_ascii();
+            let got = got.as_ref().map(CowValue::as_value);
             let right = model.get(*key).map(|value| got.is_some_and(|got| value.is(got)));
             assert!(right.unwrap_or(got.is_none()), "{name} among many: {got:?}");
         }

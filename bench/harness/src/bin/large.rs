@@ -59,7 +59,7 @@ fn entries(folder: &Path) -> Result<()> {
     let snapshot = Snapshot::open(&file)?;
     for number in (0..ENTRIES).step_by(997) {
         let [key, value] = ["key", "val"].map(|name| format!("{name}_{number}"));
-        expect(snapshot.get_string(key.as_bytes())? == Some(&value), &key)?;
+        expect(snapshot.get_string(key.as_bytes())?.as_deref() == Some(&value), &key)?;
         expect(!snapshot.contains(value.as_bytes())?, &value)?;
     }
     verified(&snapshot)
@@ -97,7 +97,7 @@ fn opened(file: &Path) -> Result<()> {
     expect(resident < MIB, "opening takes less than a MiB")?;
     for number in (0..VECTORS).step_by(9973) {
         let key = format!("vec_{number}");
-        expect(snapshot.get_f32_list(key.as_bytes())? == Some(&vector(number)), &key)?;
+        expect(snapshot.get_f32_list(key.as_bytes())?.as_deref() == Some(&vector(number)), &key)?;
     }
     verified(&snapshot)
 }
@@ -118,7 +118,7 @@ fn value(folder: &Path) -> Result<()> {
     let took = start.elapsed().as_secs_f64();
     println!("a value of {VALUE_LEN} bytes: written in {took:.1} s");
     let snapshot = Snapshot::open(&file)?;
-    expect(snapshot.get_bytes(b"long")? == Some(&value), "long")?;
+    expect(snapshot.get_bytes(b"long")?.as_deref() == Some(&value), "long")?;
     expect(snapshot.get_i64(b"short")? == Some(1), "short")?;
     verified(&snapshot)
 }

@@ -27,6 +27,11 @@ impl Scratch {
     }
 
     #[expect(clippy::unused_self, reason = "the same shape as with zstd")]
+    pub(crate) fn capacity(&self) -> usize {
+        0
+    }
+
+    #[expect(clippy::unused_self, reason = "the same shape as with zstd")]
     pub(crate) fn fill(&mut self, _: &[u8], _: &Dictionary) -> std::result::Result<&[u8], String> {
         Err("a compressed value in a build without the feature `zstd`".to_owned())
     }

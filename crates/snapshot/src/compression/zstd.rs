@@ -64,6 +64,11 @@ impl Scratch {
         Self::default()
     }
 
+    /// Returns the number of bytes that the buffer takes.
+    pub(crate) fn capacity(&self) -> usize {
+        self.words.capacity() * 8
+    }
+
     pub(crate) fn fill(
         &mut self,
         frame: &[u8],

@@ -235,7 +235,7 @@ fn every_way_agrees(snapshot: &Snapshot, key: &[u8]) -> bool {
         snapshot.get_string_list(key).map(|_| ()),
     ];
     let code = |result: &Result<()>| result.as_ref().map_err(Error::code).err();
-    let allowed = [None, Some("corrupt"), Some("wrong-type"), Some("compressed")];
+    let allowed = [None, Some("corrupt"), Some("wrong-type")];
     match (one, many) {
         (Err(one), Err(many)) => one.code() == many.code() && get.is_err(),
         (Ok(one), Ok(many)) => {
