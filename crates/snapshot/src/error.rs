@@ -26,6 +26,9 @@ pub enum Error {
         /// The type of the stored value.
         found: ValueType,
     },
+    /// The file was truncated, or the device could not read it, while it was mapped. Reported by
+    /// builds with the feature `sigbus` only.
+    Unreadable(PathBuf),
     /// The file was published under its name, but its folder could not be synced: a power failure
     /// may bring the old file back.
     NotDurable(Box<IoError>),
@@ -110,6 +113,7 @@ impl Error {
             Self::Unsupported(_) => "unsupported",
             Self::Corrupt(_) => "corrupt",
             Self::WrongType { .. } => "wrong-type",
+            Self::Unreadable(_) => "unreadable",
             Self::NotDurable(_) => "not-durable",
             Self::Duplicate(_) => "duplicate",
             Self::Limit(_) => "limit",
@@ -127,6 +131,11 @@ impl fmt::Display for Error {
             Self::WrongType { asked, found } => {
                 write!(f, "wrong type: asked for {asked}, the value is {found}")
             }
+            Self::Unreadable(path) => write!(
+                f,
+                "{}: the file was truncated or could not be read while it was mapped",
+                path.display()
+            ),
             Self::NotDurable(e) => write!(
                 f,
                 "{}: published, but may not survive a power failure: {}: {}",
@@ -181,6 +190,7 @@ mod tests {
             Error::Unsupported(damage()),
             Error::Corrupt(damage()),
             Error::WrongType { asked, found },
+            Error::Unreadable(PathBuf::new()),
             Error::not_durable(Path::new("a.nut"), std::io::ErrorKind::Other.into()),
             Error::Duplicate(Box::new(Duplicate { key: Vec::new(), first: 0, second: 1 })),
             Error::limit("key length", 65_535, 65_536),
@@ -192,6 +202,7 @@ mod tests {
                 | Error::Unsupported(_)
                 | Error::Corrupt(_)
                 | Error::WrongType { .. }
+                | Error::Unreadable(_)
                 | Error::NotDurable(_)
                 | Error::Duplicate(_)
                 | Error::Limit(_) => {}

@@ -17,7 +17,26 @@
 //! A missing key is no error: lookups return `None`. A value of another type than the one asked for
 //! is one, and so is a damaged file; nothing is ever coerced. A value that was compressed reads as
 //! any other ([`CowValue`]). The bytes are described in `docs/formats/snapshot.md`.
-//! No file can make a reader crash.
+//!
+//! # Files that change while they are open
+//!
+//! Whatever bytes a file has when it is opened, no reader crashes or reads beyond it. But a file that
+//! is mapped must not change: replace it by renaming another over it, as [`Writer`] does. Of a file
+//! that is written to in place, lookups may return any mix of old and new bytes, or an error.
+//!
+//! A file that is truncated in place, or on a device that fails, lacks pages. The kernel sends
+//! `SIGBUS` to a thread that touches one:
+//!
+//! - By default, that ends the process.
+//! - With the feature `sigbus`, a signal handler (crate `nuthatch-sigbus`) replaces the pages by
+//!   zeros, and the process goes on. A lookup may then miss a key, or return a value of zeros, until
+//!   [`Snapshot::check_readable`] is called, which fails from then on. Errors about damage become
+//!   [`Error::Unreadable`], and [`Snapshot::verify`] checks after each part. The kernel sends no
+//!   signal for the rest of the last page that remains, which reads as zeros: there, damage is
+//!   reported as such, and only by what verifies. The handler guards up to 4,096 maps of a process;
+//!   it is replaced if the program installs its own afterwards.
+//! - A file that was copied ([`Residency::HugePages`], [`Snapshot::from_bytes`]) does not depend on
+//!   its pages any more.
 
 mod bucket;
 mod cast;

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::header::Section;
 use crate::layout::{line, record};
 use memmap2::{Advice, Mmap, MmapMut, MmapOptions};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -36,6 +36,9 @@ pub(crate) struct Map {
     data: &'static [u8],
     /// Number of places in the data at which a whole short record can be read.
     windows: u64,
+    /// Declared before the map, so that it is dropped first.
+    #[cfg(feature = "sigbus")]
+    guard: Option<nuthatch_sigbus::MapGuard>,
     bytes: Bytes,
     path: PathBuf,
 }
@@ -83,17 +86,29 @@ impl Map {
     }
 
     fn new(bytes: Bytes, path: &Path) -> Self {
-        Self { index: &[[0; line::LEN]], data: &[], windows: 0, bytes, path: path.to_owned() }
+        Self {
+            index: &[[0; line::LEN]],
+            data: &[],
+            windows: 0,
+            #[cfg(feature = "sigbus")]
+            guard: None,
+            bytes,
+            path: path.to_owned(),
+        }
     }
 
     pub(crate) fn open(path: &Path, residency: Residency, lock: bool) -> Result<Self> {
         let io = |act| move |source| Error::io(path, act, source);
+        let refuse = |metadata: &Metadata| {
+            let kind = std::io::Error::from(std::io::ErrorKind::InvalidInput);
+            let error = || Error::io(path, "open (not a regular file)", kind);
+            if metadata.is_file() { Ok(()) } else { Err(error()) }
+        };
+        // Before it is opened, too: opening a pipe waits for its writer.
+        refuse(&std::fs::metadata(path).map_err(io("open"))?)?;
         let file = File::open(path).map_err(io("open"))?;
         let metadata = file.metadata().map_err(io("stat"))?;
-        if !metadata.is_file() {
-            let kind = std::io::Error::from(std::io::ErrorKind::InvalidInput);
-            return Err(Error::io(path, "open (not a regular file)", kind));
-        }
+        refuse(&metadata)?;
         let map = match residency {
             // Nothing cannot be mapped.
             _ if metadata.len() == 0 => return Ok(Self::new(Bytes::copy_of(&[]), path)),
@@ -103,7 +118,33 @@ impl Map {
         if lock {
             map.lock().map_err(io("lock in memory"))?;
         }
-        Ok(Self::new(Bytes::Mapped(map), path))
+        #[cfg(feature = "sigbus")]
+        let guard = (residency != Residency::HugePages).then(|| register(&map)).flatten();
+        let map = Self::new(Bytes::Mapped(map), path);
+        #[cfg(feature = "sigbus")]
+        let map = Self { guard, ..map };
+        Ok(map)
+    }
+
+    /// Returns whether a page of the file could not be read since it was mapped.
+    #[cfg(feature = "sigbus")]
+    #[inline]
+    pub(crate) fn is_lost(&self) -> bool {
+        self.guard.as_ref().is_some_and(nuthatch_sigbus::MapGuard::is_lost)
+    }
+
+    /// Returns `false`: without the guard such a page ends the process.
+    #[cfg(not(feature = "sigbus"))]
+    #[inline]
+    #[expect(clippy::unused_self, reason = "the same shape as with the feature")]
+    pub(crate) fn is_lost(&self) -> bool {
+        false
+    }
+
+    /// Returns the error for a file that could not be read, if it could not.
+    #[inline]
+    pub(crate) fn check_readable(&self) -> Result<()> {
+        if self.is_lost() { Err(Error::Unreadable(self.path.clone())) } else { Ok(()) }
     }
 
     /// Tells where the sections are that lookups read.
@@ -176,6 +217,15 @@ fn map(file: &File, populate: bool) -> std::io::Result<Mmap> {
     // snapshot, which the format forbids: new contents come as a new file renamed over the old.
     // What a damaged file can hold is checked at every use, so it is wrong answers' worth at most.
     unsafe { options.map(file) }
+}
+
+/// Registers a map with the signal handler. `None` if there is no room for another.
+#[cfg(feature = "sigbus")]
+fn register(map: &Mmap) -> Option<nuthatch_sigbus::MapGuard> {
+    // SAFETY: the guard is dropped before the map (see `Map`). Whatever is read is checked before
+    // it is used as an offset or length, as it may come from a damaged file; bytes that turn to
+    // zeros are such a file: 0 is in bounds wherever another offset was.
+    unsafe { nuthatch_sigbus::MapGuard::register(map.as_ptr(), map.len()) }
 }
 
 fn copy(file: File, len: u64) -> std::io::Result<Mmap> {

@@ -91,6 +91,8 @@ impl Snapshot {
         let read = RawHeader::new(&bytes[..bytes.len().min(header_at::LEN)], map.path())
             .and_then(|raw| raw.validate(bytes.len() as u64))
             .and_then(|header| Ok((Dictionary::new(&map, &header)?, header)));
+        // Zeros that stand for a page that is gone are no damage of the file.
+        map.check_readable()?;
         let (dictionary, header) = read?;
         map.set_sections(header.index, header.data);
         Ok(Self { map, header, dictionary })
@@ -259,7 +261,21 @@ impl Snapshot {
         expected: impl fmt::Display,
         found: impl fmt::Display,
     ) -> Error {
-        corrupt(self.path(), offset, expected, found)
+        match self.check_readable() {
+            Ok(()) => corrupt(self.path(), offset, expected, found),
+            Err(unreadable) => unreadable,
+        }
+    }
+
+    /// Fails with [`Error::Unreadable`] if a page of the file could not be read since it was opened:
+    /// the file was truncated, or the device failed. What was read before a call that succeeds was
+    /// read from the file.
+    ///
+    /// Only builds with the feature `sigbus` detect that; in others this always succeeds, because
+    /// such a page ends the process. The call is one load of memory, so it can follow every lookup.
+    #[inline]
+    pub fn check_readable(&self) -> Result<()> {
+        self.map.check_readable()
     }
 
     pub(crate) fn directory_entry(&self, partition: u64) -> DirectoryEntry {

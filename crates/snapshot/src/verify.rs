@@ -35,7 +35,8 @@ impl Snapshot {
             progress(done, self.header.entries);
             Ok(totals)
         })?;
-        self.verify_totals(&totals)
+        self.verify_totals(&totals)?;
+        self.check_readable()
     }
 
     /// Between sections there are zeros, and only as many as the alignment asks for.
@@ -100,6 +101,7 @@ impl Snapshot {
 
     /// Compares the checksum of something with the one that is stored at `at`.
     fn verify_hash(&self, at: u64, what: &str, (found, stored): (u64, u64)) -> Result<()> {
+        self.check_readable()?;
         if found == stored {
             return Ok(());
         }
@@ -223,6 +225,7 @@ impl<'a> Partition<'a> {
             self.verify_line(number)?;
         }
         self.verify_gap(data.end())?;
+        snapshot.check_readable()?;
         Ok(self.totals)
     }
 

@@ -90,6 +90,16 @@ fn a_directory_is_neither_built_over_nor_opened() -> AnyResult {
     Ok(())
 }
 
+/// Opening a pipe waits for its writer, for ever.
+#[test]
+fn a_pipe_is_not_opened() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("pipe.nut");
+    assert!(Command::new("mkfifo").arg(&path).status()?.success());
+    assert_eq!(kind(Snapshot::open(&path), &path), ErrorKind::InvalidInput);
+    Ok(())
+}
+
 #[test]
 fn what_is_missing_is_named() -> AnyResult {
     let directory = tempfile::tempdir()?;

@@ -79,9 +79,10 @@ impl Dump {
             tsv_value(&value, &mut field);
             tsv_escape(&field, &mut line);
             line.push(b'\n');
+            snapshot.check_readable()?;
             stdout.put(&line)?;
         }
-        Ok(())
+        Ok(snapshot.check_readable()?)
     }
 
     /// Values of two types: names a key of each.
@@ -109,7 +110,8 @@ fn jsonl(snapshot: &Snapshot, stdout: &mut Stdout) -> Result<(), Failure> {
         line.clear();
         json_row(entry.key, &value, &mut line);
         line.push(b'\n');
+        snapshot.check_readable()?;
         stdout.put(&line)?;
     }
-    Ok(())
+    Ok(snapshot.check_readable()?)
 }

@@ -57,7 +57,9 @@ impl Get {
         let mut answer = Answer::Whole;
         for key in &self.keys {
             let key = key.as_encoded_bytes();
-            let Some(stored) = snapshot.find(key)? else {
+            let found = snapshot.find(key)?;
+            snapshot.check_readable()?;
+            let Some(stored) = found else {
                 // What was found before should stand before.
                 stdout.flush()?;
                 tell(format_args!("{}: no key {}", self.file.display(), shown(key)));
@@ -67,6 +69,7 @@ impl Get {
             let value = stored.decompress(&mut scratch)?;
             line.clear();
             self.print(key, &value, stdout.is_terminal(), &mut line);
+            snapshot.check_readable()?;
             stdout.put(&line)?;
         }
         stdout.flush()?;
