@@ -34,7 +34,8 @@ fn manual() -> WatchOptions {
 }
 
 #[test]
-fn a_renamed_file_is_seen_and_the_old_map_goes_with_its_last_reader() -> AnyResult {
+fn a_renamed_file_is_seen_and_its_old_map_is_unmapped_by_the_watch_and_never_by_a_reader()
+-> AnyResult {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("watched.nut");
     write(&path, 1)?;
@@ -46,8 +47,12 @@ fn a_renamed_file_is_seen_and_the_old_map_goes_with_its_last_reader() -> AnyResu
     assert!(watch.refresh());
     assert_eq!(generation(early.current()), 2);
     assert!(maps_of(&path)?.contains("(deleted)"), "the other reader still has the old file");
+    assert!(!watch.refresh());
+    assert!(maps_of(&path)?.contains("(deleted)"), "it is not unmapped under that reader");
     assert_eq!(generation(late.current()), 2);
-    assert!(!maps_of(&path)?.contains("(deleted)"), "nobody has the old file any more");
+    assert!(maps_of(&path)?.contains("(deleted)"), "the reader does not unmap it");
+    assert!(!watch.refresh());
+    assert!(!maps_of(&path)?.contains("(deleted)"), "no reader has the old file any more");
     assert_eq!(watch.status().moved, 1);
     Ok(())
 }

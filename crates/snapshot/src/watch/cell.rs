@@ -2,8 +2,10 @@
 //!
 //! Each reader has a handle of its own that keeps the value it last saw. A read loads one counter,
 //! which nobody writes between replacements, so its cache line is shared by all cores; only when it
-//! has moved does the reader take the lock and a reference to the new value. The old value goes
-//! with the last handle that lets go of it.
+//! has moved does the reader take the lock and a reference to the new value.
+//!
+//! Readers never drop a value for good, since that may take long: the cell keeps a reference to each
+//! old value until [`Cell::reclaim`] finds that no reader has one.
 
 #[cfg(loom)]
 use loom::sync::{
@@ -22,22 +24,36 @@ pub(crate) struct Cell<T> {
     /// Moves after `current` does, while that is locked.
     replaced: AtomicU64,
     current: Mutex<Arc<T>>,
+    /// Old values that readers may still have.
+    retired: Mutex<Vec<Arc<T>>>,
 }
 
 impl<T> Cell<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self { replaced: AtomicU64::new(0), current: Mutex::new(Arc::new(value)) }
+        let (replaced, retired) = (AtomicU64::new(0), Mutex::new(Vec::new()));
+        Self { replaced, current: Mutex::new(Arc::new(value)), retired }
     }
 
-    /// Replaces the value. Readers see the new one from their next read on.
-    pub(crate) fn replace(&self, value: T) {
+    /// Replaces the value, and returns the new one. Readers see it from their next read on.
+    pub(crate) fn replace(&self, value: T) -> Arc<T> {
         let value = Arc::new(value);
-        let mut current = self.lock();
-        let old = std::mem::replace(&mut *current, value);
+        let mut current = lock(&self.current);
+        let old = std::mem::replace(&mut *current, Arc::clone(&value));
+        // Retired before a reader can drop its reference.
+        lock(&self.retired).push(old);
         self.replaced.fetch_add(1, Ordering::Release);
-        // The old value may take long to go: not while readers wait for the lock.
-        drop(current);
-        drop(old);
+        value
+    }
+
+    /// Drops the old values that no reader has any more.
+    pub(crate) fn reclaim(&self) {
+        let mut retired = lock(&self.retired);
+        // Readers clone the current value only, so a value without readers gets none.
+        let (unused, used) =
+            retired.drain(..).partition::<Vec<_>, _>(|value| Arc::strong_count(value) == 1);
+        *retired = used;
+        drop(retired);
+        drop(unused);
     }
 
     pub(crate) fn replaced(&self) -> u64 {
@@ -46,13 +62,13 @@ impl<T> Cell<T> {
 
     /// The value, for a moment.
     pub(crate) fn current(&self) -> Arc<T> {
-        Arc::clone(&self.lock())
+        Arc::clone(&lock(&self.current))
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, Arc<T>> {
-        // Nothing panics while the lock is held.
-        self.current.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics while a lock is held.
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// One reader's handle.
@@ -138,7 +154,7 @@ mod loom_tests {
             let mut handle = Handle::new(&cell);
             let writer = {
                 let cell = Arc::clone(&cell);
-                thread::spawn(move || cell.replace(1))
+                thread::spawn(move || drop(cell.replace(1)))
             };
             writer.join().expect("no panic");
             assert_eq!(*handle.get(), 1);
@@ -146,7 +162,7 @@ mod loom_tests {
     }
 
     #[test]
-    fn loom_the_old_value_goes_with_its_last_reader() {
+    fn loom_reclaiming_drops_the_old_value_and_readers_never_do() {
         model(|| {
             let cell = Arc::new(Cell::new(Arc::new(())));
             let old = Arc::clone(&cell.current());
@@ -156,9 +172,11 @@ mod loom_tests {
                 handle
             });
             cell.replace(Arc::new(()));
+            cell.reclaim();
             let mut handle = reader.join().expect("no panic");
             handle.get();
-            assert_eq!(Arc::strong_count(&old), 1, "nobody else has the old value");
+            cell.reclaim();
+            assert_eq!(Arc::strong_count(&old), 1, "only the test has the old value");
         });
     }
 }

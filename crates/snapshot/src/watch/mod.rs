@@ -1,49 +1,49 @@
 //! Following a snapshot that is replaced while it is read.
 
 mod cell;
+mod follow;
 mod generations;
 mod source;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 pub use generations::Generations;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::reader::{OpenOptions, Snapshot};
-use cell::{Cell, Handle};
-use source::{Identity, Source};
+use cell::Handle;
+use follow::{Follower, Report};
+use source::Source;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-#[cfg(loom)]
-use loom::sync::Arc;
-#[cfg(not(loom))]
-use std::sync::Arc;
-
-/// What a watch did.
+/// What happened to a watch.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// Readers move to this generation.
+    /// Readers get this generation from their next call on.
     Moved(&'a Snapshot),
-    /// The new generation cannot be used. Readers stay with the one they have. Reported once for
-    /// each new file.
+    /// The new generation cannot be used, and readers keep the one they have. Reported when the
+    /// error is another than before.
     Refused(&'a crate::error::Error),
 }
 
-/// How a watch stands.
+/// The state of a watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WatchStatus {
     /// The file that readers read.
     pub path: PathBuf,
-    /// How often readers were moved to a new generation.
+    /// Number of times that readers were moved to a new generation.
     pub moved: u64,
-    /// How many new generations were refused.
+    /// Number of errors that were reported.
     pub refused: u64,
-    /// Why the newest generation was refused, if it was.
+    /// Why readers do not have the newest generation; `None` if they have it.
     pub error: Option<String>,
+    /// The message of the last panic of the callback, if it ever panicked.
+    pub panic: Option<String>,
 }
 
 /// How to watch.
@@ -64,7 +64,7 @@ pub struct WatchOptions {
     open: OpenOptions,
     verify: bool,
     interval: Duration,
-    report: std::sync::Arc<dyn Fn(&Event<'_>) + Send + Sync>,
+    report: Report,
 }
 
 impl Default for WatchOptions {
@@ -79,7 +79,8 @@ impl Default for WatchOptions {
 }
 
 impl WatchOptions {
-    /// The defaults: look four times a second, check new files as [`OpenOptions::open`] does.
+    /// Returns the defaults: look four times a second, check new files as [`OpenOptions::open`]
+    /// does.
     pub fn new() -> Self {
         Self::default()
     }
@@ -98,14 +99,21 @@ impl WatchOptions {
         self
     }
 
-    /// How often to look for a new generation. Zero: only when [`Watch::refresh`] is called.
+    /// Sets how often to look for a new generation. Zero: only when [`Watch::refresh`] is called.
+    ///
+    /// A generation that the system refuses to open is tried again after 1, 2, 4 … and at most 64
+    /// intervals; a damaged one when its file changes.
     #[must_use]
     pub fn interval(mut self, interval: Duration) -> Self {
         self.interval = interval;
         self
     }
 
-    /// Calls `report` for every new generation, from the thread that looked for it.
+    /// Calls `report` for every event, one after the other, from a thread that looks for new
+    /// generations.
+    ///
+    /// The callback may call anything of the watch; events of a refresh within it follow when it
+    /// returns. If it panics, the panic is noted in the status, and the watch goes on.
     #[must_use]
     pub fn report(mut self, report: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         self.report = std::sync::Arc::new(report);
@@ -137,7 +145,7 @@ impl fmt::Debug for WatchOptions {
 /// they have.
 #[derive(Debug)]
 pub struct Watch {
-    shared: std::sync::Arc<Shared>,
+    follower: std::sync::Arc<Follower>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -153,29 +161,13 @@ pub struct WatchReader {
 impl WatchReader {
     /// The newest generation. What is borrowed from it stays as it is until the next call.
     ///
-    /// The map of an old generation goes when every reader that had it has called this again, or is
-    /// dropped.
+    /// Never unmaps a file: the watch does that, the next time it looks after every reader that had
+    /// the old generation has called this again, or is dropped. Old generations that are still in use
+    /// when the watch is dropped stay mapped until all its readers are dropped, too.
     #[inline]
     pub fn current(&mut self) -> &Snapshot {
         self.handle.get()
     }
-}
-
-#[derive(Debug)]
-struct Shared {
-    options: WatchOptions,
-    source: Source,
-    cell: Arc<Cell<Snapshot>>,
-    state: Mutex<State>,
-    stop: Mutex<bool>,
-    stopped: Condvar,
-}
-
-#[derive(Debug)]
-struct State {
-    /// The newest file that was looked at, taken or refused.
-    seen: Identity,
-    status: WatchStatus,
 }
 
 impl Watch {
@@ -190,109 +182,59 @@ impl Watch {
     }
 
     fn start(options: WatchOptions, source: Source) -> Result<Self> {
-        // Identified before it is opened: a file replaced in between is then opened once more.
-        let (path, seen) = source.latest()?;
-        let snapshot = open(&options, &path)?;
-        let status = WatchStatus { path, moved: 0, refused: 0, error: None };
-        let interval = options.interval;
-        let shared = std::sync::Arc::new(Shared {
-            options,
-            source,
-            cell: Arc::new(Cell::new(snapshot)),
-            state: Mutex::new(State { seen, status }),
-            stop: Mutex::new(false),
-            stopped: Condvar::new(),
+        let WatchOptions { open, verify, interval, report } = options;
+        let opener = Box::new(move |path: &Path| {
+            let snapshot = open.open(path)?;
+            if verify {
+                snapshot.verify()?;
+            }
+            Ok(snapshot)
         });
-        let thread = (!interval.is_zero()).then(|| {
-            let shared = std::sync::Arc::clone(&shared);
-            std::thread::spawn(move || shared.run(interval))
-        });
-        Ok(Self { shared, thread })
+        Self::start_with(Follower::start(source, opener, report)?, interval)
     }
 
-    /// A view for one thread.
+    fn start_with(follower: Follower, interval: Duration) -> Result<Self> {
+        let follower = std::sync::Arc::new(follower);
+        let thread = if interval.is_zero() {
+            None
+        } else {
+            let follower = std::sync::Arc::clone(&follower);
+            let path = follower.status().path;
+            let named = std::thread::Builder::new().name("nuthatch-watch".to_owned());
+            let thread = named.spawn(move || follower.run(interval));
+            Some(thread.map_err(|e| Error::io(&path, "start a thread to watch", e))?)
+        };
+        Ok(Self { follower, thread })
+    }
+
+    /// Returns a reader for one thread.
     pub fn reader(&self) -> WatchReader {
-        WatchReader { handle: Handle::new(&self.shared.cell) }
+        WatchReader { handle: Handle::new(&self.follower.cell) }
     }
 
-    /// Looks for a new generation now, and tells whether readers move to one. When the newest one
-    /// is refused, [`status`](Self::status) tells why.
+    /// Looks for a new generation now, and returns whether readers move to one. A generation that
+    /// was refused is tried again; when it is refused, [`status`](Self::status) says why.
+    ///
+    /// Waits while another thread opens or verifies a generation.
     pub fn refresh(&self) -> bool {
-        self.shared.look()
+        self.follower.refresh()
     }
 
-    /// How the watch stands.
+    /// Returns the state of the watch, without waiting for a generation that is being opened.
     pub fn status(&self) -> WatchStatus {
-        lock(&self.shared.state).status.clone()
+        self.follower.status()
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        *lock(&self.shared.stop) = true;
-        self.shared.stopped.notify_all();
-        if let Some(thread) = self.thread.take() {
-            // It has nothing to answer; if a report panicked, that was printed there.
+        self.follower.stop();
+        if let Some(thread) = self.thread.take()
+            // The callback may drop the watch, and a thread cannot wait for itself.
+            && thread.thread().id() != std::thread::current().id()
+        {
+            // The thread catches panics and returns nothing.
             let _ = thread.join();
         }
     }
-}
-
-impl Shared {
-    fn run(&self, interval: Duration) {
-        let mut stop = lock(&self.stop);
-        while !*stop {
-            drop(stop);
-            self.look();
-            stop = lock(&self.stop);
-            if !*stop {
-                let waited = self.stopped.wait_timeout(stop, interval);
-                stop = waited.unwrap_or_else(PoisonError::into_inner).0;
-            }
-        }
-    }
-
-    /// Moves readers to the newest generation, if there is a new one and it is good.
-    fn look(&self) -> bool {
-        let mut state = lock(&self.state);
-        let found = self.source.latest().and_then(|(path, identity)| {
-            if identity == state.seen {
-                return Ok(None);
-            }
-            state.seen = identity;
-            open(&self.options, &path).map(|snapshot| Some((path, snapshot)))
-        });
-        match found {
-            Ok(None) => false,
-            Ok(Some((path, snapshot))) => {
-                (self.options.report)(&Event::Moved(&snapshot));
-                self.cell.replace(snapshot);
-                let moved = state.status.moved + 1;
-                state.status = WatchStatus { path, moved, error: None, ..state.status.clone() };
-                true
-            }
-            Err(error) => {
-                let text = error.to_string();
-                // A pointer or file that is missing stays so for many looks.
-                if state.status.error.as_ref() != Some(&text) {
-                    (self.options.report)(&Event::Refused(&error));
-                    state.status.refused += 1;
-                    state.status.error = Some(text);
-                }
-                false
-            }
-        }
-    }
-}
-
-fn open(options: &WatchOptions, path: &Path) -> Result<Snapshot> {
-    let snapshot = options.open.open(path)?;
-    if options.verify {
-        snapshot.verify()?;
-    }
-    Ok(snapshot)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
