@@ -5,7 +5,9 @@ use crate::fill::Fills;
 use crate::key::Key;
 use crate::plan::{Lengths, Lookup, Piece};
 use crate::view::View;
-use nuthatch_segments::{Options, Outcome, Part, Reason, Record, Segments, Unread, checksum};
+use nuthatch_segments::{
+    Options, Outcome, Part, Reason, Record, Segments, Unread, Warning, checksum,
+};
 use std::ops::Range;
 use std::path::Path;
 
@@ -25,6 +27,9 @@ pub struct Stored {
     pub stored: u64,
     /// Chunks that were there already.
     pub present: u64,
+    /// Chunks of any object that are no longer there, since those that were put took their place in
+    /// the index, which could grow no further. What is evicted to make room does not count here.
+    pub displaced: u64,
     /// Why the others were not kept, if any were not: the disk is full, for instance. The caller
     /// has their bytes; a reader goes on with them.
     pub not_kept: Option<Reason>,
@@ -41,7 +46,8 @@ pub struct Read {
 }
 
 impl Chunks {
-    /// Opens a folder; makes what is missing.
+    /// Opens a folder; makes what is missing. One in which this process may not write is opened for
+    /// reading alone: then nothing is put, and what is there is found.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
         let segments = Segments::open(path, options)?;
         Ok(Self { segments, fills: Fills::default() })
@@ -50,6 +56,16 @@ impl Chunks {
     /// The folder.
     pub fn path(&self) -> &Path {
         self.segments.path()
+    }
+
+    /// Whether this process can only read the folder.
+    pub fn read_only(&self) -> bool {
+        self.segments.read_only()
+    }
+
+    /// What was not as it should be when the folder was opened. Each is worth one line of a log.
+    pub fn warnings(&self) -> &[Warning] {
+        self.segments.warnings()
     }
 
     /// How many bytes one put may have: half the limit.
@@ -157,6 +173,10 @@ impl Chunks {
             };
             match self.segments.put(&record)? {
                 Outcome::Kept | Outcome::Met { other: None } => stored.stored += parts.len() as u64,
+                Outcome::Displaced { parts: others } => {
+                    stored.stored += parts.len() as u64;
+                    stored.displaced += others;
+                }
                 Outcome::Met { other: Some(chunk) } => return Err(Error::Conflict { chunk }),
                 Outcome::NotKept(Reason::NoRoom)
                     if parts.len() > 1 && record.data.len() as u64 > usual =>

@@ -60,7 +60,8 @@ pub use key::{Described, Key};
 /// What can go wrong with the folder.
 pub use nuthatch_segments::Error as FolderError;
 pub use nuthatch_segments::{
-    Check, Claimed, Clock, Contents, Disk, Options, Reason, Stat, SystemClock, SystemDisk, Verified,
+    Check, Claimed, Clock, Contents, Disk, Options, Reason, Stat, SystemClock, SystemDisk,
+    Verified, Warning,
 };
 pub use plan::Lookup;
 pub use survey::{Looked, Object};

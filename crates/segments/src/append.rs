@@ -1,17 +1,19 @@
 //! Putting records at the end of a segment.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::index::Index;
+use crate::layout::index as at;
 use crate::layout::segment::HEADER_LEN;
 use crate::pages::Pages;
 use crate::record::Record;
 use crate::segments::Segments;
-use crate::sets::Place;
+use crate::sets::{Inserted, Place};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// The end of a segment to which this process alone appends: it has the lock of the writer. When it
 /// goes without being sealed, or the process dies, others find the lock free and seal it.
@@ -22,8 +24,8 @@ pub(crate) struct Appender {
     pub(crate) salt: u64,
     pub(crate) tail: u64,
     pub(crate) end: u64,
-    /// Which index knows of it, and which process made it: a fork has both, and must not append.
-    pub(crate) generation: usize,
+    /// Which indexes know of it, and which process made it: a fork has both, and must not append.
+    pub(crate) family: u64,
     pub(crate) process: u32,
     /// Of a new file, as long as the system goes along.
     pub(crate) pages: Option<Pages>,
@@ -36,7 +38,7 @@ pub(crate) struct Space {
     pub(crate) file: Arc<File>,
     pub(crate) salt: u64,
     pub(crate) offset: u64,
-    generation: usize,
+    family: u64,
 }
 
 /// Whether a record was kept.
@@ -49,6 +51,12 @@ pub enum Outcome {
     Met {
         /// The number of the first part that is there with other bytes.
         other: Option<u64>,
+    },
+    /// It is there. So many other parts are not any more: their words in the index gave way, since
+    /// the index can grow no further.
+    Displaced {
+        /// How many.
+        parts: u64,
     },
     /// It was not written. Whoever has the bytes goes on with them.
     NotKept(Reason),
@@ -66,6 +74,8 @@ pub enum Reason {
     Busy,
     /// The index or the folder cannot be used.
     Folder,
+    /// This process can only read the folder.
+    ReadOnly,
 }
 
 impl Appender {
@@ -78,13 +88,13 @@ impl Appender {
             .take()
             .and_then(|mut pages| pages.reach(&self.file, self.tail).then_some(pages));
         let (slot, number, salt) = (self.slot, self.number, self.salt);
-        let (file, generation) = (self.file.clone(), self.generation);
-        Some(Space { slot, number, file, salt, offset, generation })
+        let (file, family) = (self.file.clone(), self.family);
+        Some(Space { slot, number, file, salt, offset, family })
     }
 
     /// Whether it may be appended to still: nobody took the segment away, this is no fork.
-    fn usable(&self, segments: &Segments, index: &Index) -> bool {
-        self.generation == segments.generation()
+    fn usable(&self, index: &Index) -> bool {
+        self.family == index.family
             && self.process == std::process::id()
             && index.table().number(self.slot) == self.number
             && self.file.metadata().is_ok_and(|metadata| metadata.nlink() > 0)
@@ -93,12 +103,14 @@ impl Appender {
 
 /// How many times a record is tried to be written when the disk is full.
 const TRIES: usize = 3;
+/// How many times a record is entered while its index is replaced.
+const ENTER_TRIES: usize = 8;
 
 impl Segments {
     /// Puts a record. What the folder cannot keep is no error: see [`Outcome`].
     pub fn put(&self, record: &Record<'_>) -> Result<Outcome> {
         record.validate(self.part_most())?;
-        let outcome = self.write(record)?;
+        let outcome = self.write(record).unwrap_or_else(|error| Outcome::NotKept(reason(&error)));
         if let Outcome::NotKept(_) = outcome {
             self.counts.not_kept();
         }
@@ -106,6 +118,7 @@ impl Segments {
     }
 
     fn write(&self, record: &Record<'_>) -> Result<Outcome> {
+        self.check_writable()?;
         for _ in 0..TRIES {
             let Some(index) = self.index() else { return Ok(Outcome::NotKept(Reason::Folder)) };
             let space = match self.reserve(index, record.len())? {
@@ -136,7 +149,7 @@ impl Segments {
     /// Room for so many bytes at the end of a segment.
     fn reserve(&self, index: &Index, len: u64) -> Result<std::result::Result<Space, Reason>> {
         let mut writer = self.lock_writer();
-        if let Some(open) = writer.as_mut().filter(|open| open.usable(self, index))
+        if let Some(open) = writer.as_mut().filter(|open| open.usable(index))
             && let Some(space) = open.take(len)
         {
             return Ok(Ok(space));
@@ -157,30 +170,69 @@ impl Segments {
 
     /// Enters the parts of a record that is written into the index.
     fn enter(&self, space: &Space, record: &Record<'_>) -> Outcome {
-        // The one that has the segment: it may be another one than when the put began.
-        let Some(index) = self.index_of(space.generation) else {
-            return Outcome::NotKept(Reason::Folder);
-        };
-        let place = Place { slot: space.slot, offset: space.offset };
+        let mut displaced = 0;
+        for _ in 0..ENTER_TRIES {
+            // It may be another one than when the put began.
+            let Some(index) = self.index() else { return Outcome::NotKept(Reason::Folder) };
+            let Some(slot) = slot_of(index, space) else {
+                return Outcome::NotKept(Reason::NoRoom);
+            };
+            let place = Place { slot, offset: space.offset };
+            let outcome = self.enter_into(index, place, record, &mut displaced);
+            let last = self.indexes.last().is_some_and(|last| std::ptr::eq(last, index));
+            let replaced = index.is_copied() || !last;
+            if !replaced && index.table().number(slot) != space.number {
+                // Evicted meanwhile, by a process that may have looked for words before they were
+                // there.
+                for number in (record.first..).take(record.parts.len()) {
+                    index.sets().remove(Id::new(record.name, number).hash(), place);
+                }
+                return Outcome::NotKept(Reason::NoRoom);
+            }
+            if !replaced {
+                return match outcome {
+                    Outcome::Kept if displaced > 0 => Outcome::Displaced { parts: displaced },
+                    outcome => outcome,
+                };
+            }
+            // The copy may have been made before or after. Wait for it, and enter them there.
+            match self.turn() {
+                Ok(Some(turn)) => drop(turn),
+                Ok(None) => break,
+                Err(error) => return Outcome::NotKept(reason(&error)),
+            }
+        }
+        Outcome::NotKept(Reason::Busy)
+    }
+
+    /// Enters parts until the index has to grow: then it is replaced.
+    fn enter_into(
+        &self,
+        index: &Index,
+        place: Place,
+        record: &Record<'_>,
+        displaced: &mut u64,
+    ) -> Outcome {
         let table = index.table();
         let gone = |place: Place| table.number(place.slot) == 0;
         let mut outcome = Outcome::Kept;
         for (number, part) in (record.first..).zip(record.parts) {
             let id = Id::new(record.name, number);
             let hash = id.hash();
-            index.sets().insert(hash, place, 0, gone);
+            if index.sets().insert(hash, place, 0, gone) == Inserted::Full {
+                if self.grow(index) {
+                    return outcome;
+                }
+                if index.sets().displace(hash, place) {
+                    index.word(at::DISPLACED).fetch_add(1, Ordering::Relaxed);
+                    *displaced += 1;
+                }
+            }
             // Another one may have put the same part since it was looked for.
             let Some(sum) = self.other_sum(index, &id, place, record.label) else { continue };
             index.sets().remove(hash, place);
             let before = if let Outcome::Met { other } = outcome { other } else { None };
             outcome = Outcome::Met { other: before.or((sum != part.sum).then_some(number)) };
-        }
-        if table.number(space.slot) != space.number {
-            // Evicted meanwhile, by somebody who may have looked for words before they were there.
-            for number in (record.first..).take(record.parts.len()) {
-                index.sets().remove(Id::new(record.name, number).hash(), place);
-            }
-            return Outcome::NotKept(Reason::NoRoom);
         }
         outcome
     }
@@ -193,6 +245,25 @@ impl Segments {
             let there = head.holds(id, label) && !head.expired(self.options.clock.now_ms());
             there.then(|| head.position(id.number).map(|part| head.parts[part].sum))?
         })
+    }
+}
+
+/// The slot of the segment in which a record was written.
+fn slot_of(index: &Index, space: &Space) -> Option<u32> {
+    if index.family == space.family {
+        return Some(space.slot);
+    }
+    // The index was made again, and may have the segment in another slot.
+    let mut rows = index.table().rows();
+    rows.find(|(_, row)| row.file == space.number).map(|(slot, _)| slot)
+}
+
+/// Why a record is not kept after an error.
+fn reason(error: &Error) -> Reason {
+    match error {
+        Error::Busy { .. } => Reason::Busy,
+        Error::ReadOnly { .. } => Reason::ReadOnly,
+        _ => Reason::Folder,
     }
 }
 

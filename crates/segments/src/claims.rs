@@ -4,6 +4,7 @@ use crate::layout::CLAIMS_NAME;
 use crate::lock::{Mode, on_bytes};
 use crate::segments::Segments;
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -13,7 +14,8 @@ use std::sync::{Arc, PoisonError};
 /// the process dies.
 #[derive(Debug)]
 pub struct Claimed {
-    file: Arc<File>,
+    /// `None` in a folder that can only be read.
+    file: Option<Arc<File>>,
     /// Who claimed them: a fork has a copy, and must not give them back.
     process: u32,
     numbers: Range<u64>,
@@ -21,16 +23,21 @@ pub struct Claimed {
 
 impl Segments {
     /// Claims numbers below 2^63, without waiting. `None` if another process, or another handle on
-    /// the folder, has some of them; of one handle two may have the same.
+    /// the folder, has some of them; of one handle two may have the same. In a folder that can only
+    /// be read everybody gets what he claims: nobody there could give the others what he fetched.
     pub fn claim(&self, numbers: Range<u64>) -> io::Result<Option<Claimed>> {
-        let file = self.claims_file()?;
         let len = numbers.end.saturating_sub(numbers.start);
         // No length means all there are.
         if len == 0 {
             return Ok(None);
         }
+        let process = std::process::id();
+        if self.read_only.is_some() {
+            return Ok(Some(Claimed { file: None, process, numbers }));
+        }
+        let file = self.claims_file()?;
         let taken = on_bytes(&file, numbers.start, len, Mode::Alone)?;
-        Ok(taken.then(|| Claimed { file, process: std::process::id(), numbers }))
+        Ok(taken.then(|| Claimed { file: Some(file), process, numbers }))
     }
 
     /// The file whose bytes stand for the numbers. It stays empty.
@@ -41,7 +48,12 @@ impl Segments {
         if let Some((_, file)) = claims.as_ref().filter(|(owner, _)| *owner == process) {
             return Ok(file.clone());
         }
-        let file = self.folder.open_file(CLAIMS_NAME, OFlags::RDWR | OFlags::CREATE)?;
+        let file = match self.folder.open_file(CLAIMS_NAME, OFlags::RDWR) {
+            Err(Errno::NOENT) => {
+                self.folder.open_file(CLAIMS_NAME, OFlags::RDWR | OFlags::CREATE)?
+            }
+            opened => opened?,
+        };
         let file = Arc::new(file);
         *claims = Some((process, file.clone()));
         Ok(file)
@@ -55,6 +67,8 @@ impl Drop for Claimed {
         }
         // A child that was forked meanwhile has a copy of the descriptor; so closing is not enough.
         let len = self.numbers.end - self.numbers.start;
-        let _ = on_bytes(&self.file, self.numbers.start, len, Mode::None);
+        if let Some(file) = &self.file {
+            let _ = on_bytes(file, self.numbers.start, len, Mode::None);
+        }
     }
 }

@@ -1,7 +1,9 @@
 //! What a folder has in it, without opening it: opening would make what is missing.
 
 use crate::folder::segment_number;
-use crate::layout::{CLAIMS_NAME, INDEX_NAME, INDEX_NEW, PINS_NAME, PINS_NEW};
+use crate::layout::{
+    CLAIMS_NAME, INDEX_NAME, INDEX_NEW, PINS_NAME, PINS_NEW, SETTINGS_NAME, SETTINGS_NEW,
+};
 use std::path::Path;
 
 /// What a folder has in it.
@@ -30,8 +32,10 @@ impl Contents {
     }
 }
 
-fn is_own(name: &str) -> bool {
-    let names = [INDEX_NAME, INDEX_NEW, PINS_NAME, PINS_NEW, CLAIMS_NAME];
+/// Whether a file of a folder has the name of one of this crate.
+pub(crate) fn is_own(name: &str) -> bool {
+    let names =
+        [INDEX_NAME, INDEX_NEW, SETTINGS_NAME, SETTINGS_NEW, PINS_NAME, PINS_NEW, CLAIMS_NAME];
     segment_number(name).is_some() || names.contains(&name)
 }
 

@@ -29,7 +29,7 @@ pub enum Error {
         /// What it was.
         found: String,
     },
-    /// The index was written by a newer version of this crate.
+    /// A file was written by a newer version of this crate.
     Version {
         /// The file.
         path: PathBuf,
@@ -37,6 +37,18 @@ pub enum Error {
         expected: u32,
         /// The version of the file.
         found: u32,
+    },
+    /// The folder can only be read by this process.
+    ReadOnly {
+        /// The folder.
+        path: PathBuf,
+        /// Why nothing can be written.
+        source: io::Error,
+    },
+    /// The file of settings is damaged, and nothing else tells the limit of the folder.
+    Settings {
+        /// The file.
+        path: PathBuf,
     },
     /// Another process had the folder for itself for longer than the patience of the options.
     Busy {
@@ -55,6 +67,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the system refused because this user may not, or because nothing can be written.
+    pub(crate) fn is_denied(&self) -> bool {
+        let Self::Io { source, .. } = self else { return false };
+        rustix::io::Errno::from_io_error(source).is_some_and(crate::folder::is_denied)
+    }
+
     pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::Io { action, path: path.into(), source }
     }
@@ -71,7 +89,16 @@ impl fmt::Display for Error {
             }
             Self::Version { path, expected, found } => write!(
                 f,
-                "{}: expected version {expected} of the index, found {found}",
+                "{}: expected version {expected}, found {found}: written by a newer nuthatch",
+                path.display()
+            ),
+            Self::ReadOnly { path, source } => {
+                write!(f, "{} can only be read here: {source}", path.display())
+            }
+            Self::Settings { path } => write!(
+                f,
+                "{}: expected the settings of the folder, found a damaged file; open the folder \
+                 with a limit to write them anew",
                 path.display()
             ),
             Self::Busy { path } => {
@@ -87,7 +114,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Io { source, .. } => Some(source),
+            Self::Io { source, .. } | Self::ReadOnly { source, .. } => Some(source),
             _ => None,
         }
     }

@@ -2,17 +2,38 @@
 
 use crate::error::{Error, Result};
 use crate::layout::SEGMENT_ENDING;
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{Access, AtFlags, Dir, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
 use rustix::io::Errno;
-use std::fs::File;
+use std::fs::{DirBuilder, File};
+use std::io::ErrorKind;
 use std::os::fd::AsFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// An open folder.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
     file: File,
+    /// The owner and the group of the folder.
+    owner: (u32, u32),
+    /// Whether the group may use its files.
+    shared: AtomicBool,
+}
+
+/// Whether the system refused because this user may not, or because nobody may write there.
+pub(crate) fn is_denied(errno: Errno) -> bool {
+    [Errno::ACCESS, Errno::PERM, Errno::ROFS].contains(&errno)
+}
+
+/// The mode of the folder: for its owner alone, or for a group that keeps its files.
+pub(crate) fn folder_mode(shared: bool) -> u32 {
+    if shared { 0o2770 } else { 0o700 }
+}
+
+fn file_mode(shared: bool) -> u32 {
+    if shared { 0o660 } else { 0o600 }
 }
 
 /// A file of the folder.
@@ -25,11 +46,67 @@ pub(crate) struct Entry {
 }
 
 impl Folder {
-    /// Opens a folder, which is made if there is none.
-    pub(crate) fn open(path: &Path) -> Result<Self> {
-        std::fs::create_dir_all(path).map_err(|e| Error::io("make the folder", path, e))?;
-        let file = File::open(path).map_err(|e| Error::io("open the folder", path, e))?;
-        Ok(Self { path: path.to_owned(), file })
+    /// Opens a folder, which is made if there is none: for its owner alone, or for a group.
+    pub(crate) fn open(path: &Path, shared: bool) -> Result<Self> {
+        let file = match open_folder(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Self::make(path, shared)?,
+            opened => opened.map_err(|e| Error::io("open the folder", path, e))?,
+        };
+        let found = file.metadata().map_err(|e| Error::io("look at the folder", path, e))?;
+        let owner = (found.uid(), found.gid());
+        Ok(Self { path: path.to_owned(), file, owner, shared: AtomicBool::new(shared) })
+    }
+
+    fn make(path: &Path, shared: bool) -> Result<File> {
+        let fail = |e| Error::io("make the folder", path, e);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(fail)?;
+        }
+        match DirBuilder::new().mode(0o700).create(path) {
+            Ok(()) => {
+                let file = open_folder(path).map_err(fail)?;
+                // Whatever the mask of the process takes away.
+                let mode = Mode::from_raw_mode(folder_mode(shared));
+                rustix::fs::fchmod(&file, mode).map_err(|errno| fail(errno.into()))?;
+                Ok(file)
+            }
+            // Another process was quicker.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                open_folder(path).map_err(|e| Error::io("open the folder", path, e))
+            }
+            Err(error) => Err(fail(error)),
+        }
+    }
+
+    /// Returns why this process may not make files in the folder, if it may not.
+    pub(crate) fn refuses_writing(&self) -> Option<Errno> {
+        let access = Access::WRITE_OK | Access::EXEC_OK;
+        let found = rustix::fs::accessat(self.file.as_fd(), ".", access, AtFlags::EACCESS);
+        found.err().filter(|errno| is_denied(*errno))
+    }
+
+    /// The permissions of the folder.
+    pub(crate) fn mode(&self) -> Option<u32> {
+        Some(self.file.metadata().ok()?.mode() & 0o7777)
+    }
+
+    /// Whether the group of the folder may use the files that are made from now on.
+    pub(crate) fn set_shared(&self, shared: bool) {
+        self.shared.store(shared, Ordering::Relaxed);
+    }
+
+    /// Gives the folder and its files the modes for their owner alone, or for a group. Files of
+    /// other users stay as they are.
+    pub(crate) fn change_modes(&self, is_own: impl Fn(&str) -> bool) -> Result<()> {
+        let shared = self.shared.load(Ordering::Relaxed);
+        let changed = rustix::fs::fchmod(&self.file, Mode::from_raw_mode(folder_mode(shared)));
+        changed.map_err(|errno| self.error("change the mode of", "", errno))?;
+        for entry in self.list()?.iter().filter(|entry| entry.is_file && is_own(&entry.name)) {
+            if let Ok(file) = self.open_file(&entry.name, OFlags::RDONLY) {
+                let _ = rustix::fs::fchmod(&file, Mode::from_raw_mode(file_mode(shared)));
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -51,11 +128,31 @@ impl Folder {
         Error::io(action, self.path.join(name), errno.into())
     }
 
+    /// Opens a file. One that is made gets the permissions of the folder's files, whatever the
+    /// mask of the process is.
     pub(crate) fn open_file(&self, name: &str, flags: OFlags) -> rustix::io::Result<File> {
         // What somebody put there instead, a pipe for instance, must not be waited for.
-        let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let mode = Mode::from_raw_mode(0o666);
-        Ok(rustix::fs::openat(self.file.as_fd(), name, flags, mode)?.into())
+        let all = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let mode = Mode::from_raw_mode(0o600);
+        let file = File::from(rustix::fs::openat(self.file.as_fd(), name, all, mode)?);
+        if flags.contains(OFlags::CREATE) {
+            self.adjust(&file);
+        }
+        Ok(file)
+    }
+
+    /// Gives a new file its permissions. One that root makes in the folder of another user belongs
+    /// to him, who could not open it otherwise.
+    fn adjust(&self, file: &File) {
+        let Ok(found) = file.metadata() else { return };
+        let mode = file_mode(self.shared.load(Ordering::Relaxed));
+        if found.mode() & 0o777 != mode {
+            let _ = rustix::fs::fchmod(file, Mode::from_raw_mode(mode));
+        }
+        if found.uid() == 0 && self.owner.0 != 0 {
+            let (user, group) = (Uid::from_raw(self.owner.0), Gid::from_raw(self.owner.1));
+            let _ = rustix::fs::fchown(file, Some(user), Some(group));
+        }
     }
 
     pub(crate) fn remove(&self, name: &str) -> rustix::io::Result<()> {
@@ -95,14 +192,24 @@ impl Folder {
             if name == "." || name == ".." {
                 continue;
             }
-            // It may be gone by now.
-            let Ok(stat) = self.stat(&name) else { continue };
+            let stat = match self.stat(&name) {
+                Ok(stat) => stat,
+                // It went meanwhile.
+                Err(Errno::NOENT) => continue,
+                // Nothing is known of it: taken for absent, it would be forgotten.
+                Err(errno) => return Err(self.error("look at", &name, errno)),
+            };
             let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
             let taken = stat.st_blocks.cast_unsigned() * 512;
             entries.push(Entry { name, len: stat.st_size.cast_unsigned(), taken, is_file });
         }
         Ok(entries)
     }
+}
+
+fn open_folder(path: &Path) -> std::io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
 }
 
 /// The name of a segment.

@@ -1,8 +1,8 @@
 //! `docs/formats/segments.md` and the code, compared.
 
 use crate::layout::{
-    CLAIMS_NAME, INDEX_NAME, INDEX_NEW, PINS_NAME, PINS_NEW, index, pins, record, segment, slot,
-    word,
+    CLAIMS_NAME, INDEX_NAME, INDEX_NEW, PINS_NAME, PINS_NEW, SETTINGS_NAME, SETTINGS_NEW, index,
+    pins, record, segment, settings, slot, word,
 };
 use std::collections::BTreeMap;
 
@@ -34,6 +34,8 @@ fn fields_lie_where_the_page_says() {
             ("version", index::VERSION),
             ("slots", index::SLOTS),
             ("sets", index::SETS),
+            ("grown", index::GROWN),
+            ("family", index::FAMILY),
             ("check", index::CHECK),
             ("retired", index::RETIRED),
             ("dirty", index::DIRTY),
@@ -41,11 +43,30 @@ fn fields_lie_where_the_page_says() {
             ("turn", index::TURN),
             ("limit", index::LIMIT),
             ("least_free", index::LEAST_FREE),
+            ("parts", index::PARTS),
+            ("shared", index::SHARED),
             ("settings_check", index::SETTINGS_CHECK),
             ("evicted", index::EVICTED),
             ("moved", index::MOVED),
+            ("displaced", index::DISPLACED),
         ],
     );
+    expect(
+        "The settings",
+        &[
+            ("magic", settings::MAGIC_AT),
+            ("version", settings::VERSION),
+            ("limit", settings::LIMIT),
+            ("least_free", settings::LEAST_FREE),
+            ("parts", settings::PARTS),
+            ("shared", settings::SHARED),
+            ("check", settings::CHECK),
+        ],
+    );
+}
+
+#[test]
+fn fields_of_rows_and_files_lie_where_the_page_says() {
     expect(
         "A row of the table",
         &[
@@ -94,6 +115,7 @@ fn bits_of_a_word_are_those_of_the_page() {
         bits(0, word::OFFSET_BITS),
         bits(word::SLOT_SHIFT, word::SLOT_BITS),
         bits(word::TAG_SHIFT, word::TAG_BITS),
+        bits(word::AWAY_SHIFT, word::AWAY_BITS),
         bits(word::USES_SHIFT, word::USES_BITS),
     ];
     assert_eq!(found, expected);
@@ -104,22 +126,37 @@ fn names_magics_and_states_are_those_of_the_page() {
     let names: Vec<_> =
         rows("Files").into_iter().map(|row| row[0].trim_matches('`').to_owned()).collect();
     let segment = crate::folder::segment_name(1);
-    assert_eq!(names, [INDEX_NAME, INDEX_NEW, &segment, PINS_NAME, PINS_NEW, CLAIMS_NAME]);
+    assert_eq!(
+        names,
+        [
+            SETTINGS_NAME,
+            SETTINGS_NEW,
+            INDEX_NAME,
+            INDEX_NEW,
+            &segment,
+            PINS_NAME,
+            PINS_NEW,
+            CLAIMS_NAME,
+        ]
+    );
     let magic = |heading: &str, expected: &[u8]| {
         let text = format!("`{}`", String::from_utf8_lossy(expected));
         assert_eq!(rows(heading)[0][3], text, "{heading}");
     };
+    magic("The settings", settings::MAGIC);
     magic("The header of the index", index::MAGIC);
     magic("The header of a segment", segment::MAGIC);
     magic("The list of pins", pins::MAGIC);
     assert_eq!(rows("The head of a record")[0][3], format!("`{:X}`", record::MAGIC));
     assert!(PAGE.starts_with(&format!("# A folder of segments, version {}", index::VERSION_NOW)));
     let state = format!(
-        "{} free, {} writing, {} sealed; {} is added",
+        "{} free, {} writing, {} sealed; {} is added for a segment that was kept because it was \
+         used, {} for",
         slot::FREE,
         slot::WRITING,
         slot::SEALED,
-        slot::KEPT
+        slot::KEPT,
+        slot::UNREAD
     );
     assert!(rows("A row of the table")[3][3].starts_with(&state));
     let sizes = format!("`{} + {} * slots`", index::HEADER_LEN, slot::LEN);

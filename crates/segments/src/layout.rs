@@ -5,6 +5,10 @@
 pub(crate) const INDEX_NAME: &str = "index";
 /// The name of an index that is being made.
 pub(crate) const INDEX_NEW: &str = "index.new";
+/// The name of the settings.
+pub(crate) const SETTINGS_NAME: &str = "settings";
+/// The name of settings that are being written.
+pub(crate) const SETTINGS_NEW: &str = "settings.new";
 /// The name of the list of what is pinned.
 pub(crate) const PINS_NAME: &str = "pins";
 /// The name of the file whose bytes are locked for claims.
@@ -14,16 +18,33 @@ pub(crate) const PINS_NEW: &str = "pins.new";
 /// What the name of a segment ends with, after 16 hexadecimal digits of its number.
 pub(crate) const SEGMENT_ENDING: &str = ".seg";
 
+/// The file of settings.
+pub(crate) mod settings {
+    pub(crate) const MAGIC: &[u8; 8] = b"NUTSETTG";
+    pub(crate) const VERSION_NOW: u32 = 1;
+
+    pub(crate) const MAGIC_AT: usize = 0;
+    pub(crate) const VERSION: usize = 8;
+    pub(crate) const LIMIT: usize = 16;
+    pub(crate) const LEAST_FREE: usize = 24;
+    pub(crate) const PARTS: usize = 32;
+    pub(crate) const SHARED: usize = 40;
+    pub(crate) const CHECK: usize = 56;
+    pub(crate) const LEN: usize = 64;
+}
+
 /// The header of the index.
 pub(crate) mod index {
     pub(crate) const MAGIC: &[u8; 8] = b"NUTINDEX";
-    pub(crate) const VERSION_NOW: u32 = 1;
+    pub(crate) const VERSION_NOW: u32 = 2;
 
     pub(crate) const MAGIC_AT: usize = 0;
     pub(crate) const VERSION: usize = 8;
     pub(crate) const SLOTS: usize = 12;
     pub(crate) const SETS: usize = 16;
-    pub(crate) const CHECK: usize = 24;
+    pub(crate) const GROWN: usize = 24;
+    pub(crate) const FAMILY: usize = 32;
+    pub(crate) const CHECK: usize = 40;
 
     // Words that change while the file is in use.
     pub(crate) const RETIRED: usize = 64;
@@ -32,18 +53,28 @@ pub(crate) mod index {
     pub(crate) const TURN: usize = 88;
     pub(crate) const LIMIT: usize = 96;
     pub(crate) const LEAST_FREE: usize = 104;
-    pub(crate) const SETTINGS_CHECK: usize = 112;
-    pub(crate) const EVICTED: usize = 120;
-    pub(crate) const MOVED: usize = 128;
+    pub(crate) const PARTS: usize = 112;
+    pub(crate) const SHARED: usize = 120;
+    pub(crate) const SETTINGS_CHECK: usize = 128;
+    pub(crate) const EVICTED: usize = 136;
+    pub(crate) const MOVED: usize = 144;
+    pub(crate) const DISPLACED: usize = 152;
+
+    /// What `RETIRED` has.
+    pub(crate) const IN_USE: u64 = 0;
+    pub(crate) const COPYING: u64 = 1;
+    pub(crate) const REPLACED: u64 = 2;
 
     pub(crate) const HEADER_LEN: usize = 4096;
     /// Slots a table may have: 14 bits of a word.
     pub(crate) const SLOTS_MOST: u32 = 1 << 14;
-    /// Words of a set.
-    pub(crate) const WAYS: usize = 16;
-    pub(crate) const SET_LEN: usize = WAYS * 8;
+    /// Words of a set that lead to parts. One more counts those that lie in another set.
+    pub(crate) const WAYS: usize = 15;
+    pub(crate) const SET_LEN: usize = (WAYS + 1) * 8;
     /// Sets an index may have.
     pub(crate) const SETS_MOST: u64 = 1 << 28;
+    /// How often an index may be doubled: the tags lose one bit each time.
+    pub(crate) const GROWN_MOST: u32 = 11;
 }
 
 /// A slot of the table of segments, from its start.
@@ -61,18 +92,22 @@ pub(crate) mod slot {
     pub(crate) const SEALED: u64 = 2;
     /// Added to the state of a segment that holds what was moved because it is used.
     pub(crate) const KEPT: u64 = 16;
+    /// Added to the state of a segment whose parts are not all in the index as yet.
+    pub(crate) const UNREAD: u64 = 32;
 }
 
 /// The bits of a word of the index.
 pub(crate) mod word {
     pub(crate) const OFFSET_BITS: u32 = 28;
     pub(crate) const SLOT_BITS: u32 = 14;
-    pub(crate) const TAG_BITS: u32 = 20;
+    pub(crate) const TAG_BITS: u32 = 19;
+    pub(crate) const AWAY_BITS: u32 = 1;
     pub(crate) const USES_BITS: u32 = 2;
 
     pub(crate) const SLOT_SHIFT: u32 = OFFSET_BITS;
     pub(crate) const TAG_SHIFT: u32 = SLOT_SHIFT + SLOT_BITS;
-    pub(crate) const USES_SHIFT: u32 = TAG_SHIFT + TAG_BITS;
+    pub(crate) const AWAY_SHIFT: u32 = TAG_SHIFT + TAG_BITS;
+    pub(crate) const USES_SHIFT: u32 = AWAY_SHIFT + AWAY_BITS;
 }
 
 /// What the offsets of records are multiples of.

@@ -25,7 +25,7 @@ impl Found<'_> {
         let at = self.head.data_at;
         let in_file = at + range.start..at + range.end;
         // In this order: see `Lent`.
-        if self.index.table().number(self.place.slot) != self.segment.number {
+        if !self.is_there() {
             return Err(Unread::Gone);
         }
         // Once is enough: who cuts a file off later is found out by the guard.

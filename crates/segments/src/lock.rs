@@ -1,8 +1,9 @@
 //! Locks that the system takes back when their holder dies.
 //!
-//! One on the folder, for whoever changes the account. Two on bytes of a segment: its writer has
-//! the one as long as it may append, everybody who lends its bytes out shares the other. And those
-//! on bytes of a file that has none, which stand for whatever its users agree on.
+//! One on the folder, for whoever changes the account. Three on bytes of a segment: its writer has
+//! the first as long as it may append, everybody who lends its bytes out shares the second, and
+//! who goes through all of its records has the third. And those on bytes of a file that has none,
+//! which stand for whatever its users agree on.
 
 use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
@@ -18,6 +19,8 @@ pub(crate) enum Byte {
     Writer = 0,
     /// Whoever lends bytes out shares it; whoever frees the bytes has it alone.
     Lent = 1,
+    /// Whoever reclaims the segment, or enters its parts into the index, has it alone.
+    Work = 2,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +74,10 @@ impl FolderLock {
         let mut pause = Duration::from_micros(50);
         loop {
             match flock(folder.as_fd(), FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Some(Self(folder.clone()))),
+                Ok(()) => {
+                    crate::work::begin_hold();
+                    return Ok(Some(Self(folder.clone())));
+                }
                 Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -86,6 +92,7 @@ impl FolderLock {
 
 impl Drop for FolderLock {
     fn drop(&mut self) {
+        crate::work::end_hold();
         // A child that was forked meanwhile has a copy of the descriptor; so closing is not enough.
         let _ = flock(self.0.as_fd(), FlockOperation::Unlock);
     }

@@ -13,14 +13,25 @@ use std::sync::atomic::AtomicU64;
 pub(crate) struct Words {
     guard: Option<MapGuard>,
     map: MmapRaw,
+    writable: bool,
 }
 
 impl Words {
-    /// Maps the first `len` bytes of a file that is open for reading and writing.
-    pub(crate) fn map(file: &File, len: usize, guard: bool) -> io::Result<Self> {
-        let map = MmapOptions::new().len(len).map_raw(file)?;
+    /// Maps the first `len` bytes of a file that is open for reading, and for writing if it is to
+    /// be `writable`. Otherwise nothing may be stored: it would end the process.
+    pub(crate) fn map(file: &File, len: usize, guard: bool, writable: bool) -> io::Result<Self> {
+        let mut options = MmapOptions::new();
+        let options = options.len(len);
+        let map =
+            if writable { options.map_raw(file)? } else { options.map_raw_read_only(file)? };
         let guard = if guard { register(&map) } else { None };
-        Ok(Self { guard, map })
+        Ok(Self { guard, map, writable })
+    }
+
+    /// Whether words may be stored.
+    #[inline]
+    pub(crate) fn writable(&self) -> bool {
+        self.writable
     }
 
     /// Whether a page of the file vanished; what is read there since is no word of the file.

@@ -26,6 +26,7 @@ pub struct Options {
     pub(crate) least_free: Option<u64>,
     pub(crate) segment_len: Option<u64>,
     pub(crate) parts: Option<u64>,
+    pub(crate) shared: Option<bool>,
     pub(crate) check: Check,
     pub(crate) patience: Duration,
     pub(crate) open_files: usize,
@@ -50,6 +51,7 @@ impl Options {
             least_free: None,
             segment_len: None,
             parts: None,
+            shared: None,
             check: Check::Once,
             patience: Duration::from_secs(2),
             open_files: 256,
@@ -83,7 +85,17 @@ impl Options {
         self
     }
 
-    /// For how many parts a new index has room; by default one for each 16 KiB of the limit.
+    /// Whether the group of the folder may use it: then it has mode 2770, and its files 0660. By
+    /// default only its owner may: 0700 and 0600. Holds from then on for every process, whatever
+    /// its umask is. Where the folder is there already and this was never set, its mode stays.
+    #[must_use]
+    pub fn share_with_group(mut self, shared: bool) -> Self {
+        self.shared = Some(shared);
+        self
+    }
+
+    /// For how many parts the index has room at least; by default one for each 16 KiB of the limit.
+    /// It grows when there are more. Holds from then on for every process.
     #[must_use]
     pub fn parts(mut self, count: u64) -> Self {
         self.parts = Some(count);

@@ -168,9 +168,26 @@ impl Found<'_> {
         self.settle(read)
     }
 
+    /// Whether the segment was not evicted since the record was found.
+    ///
+    /// A segment is evicted in the index that is in use. One that was replaced has all its numbers
+    /// still, or none, since its pages are gone. It says that it was replaced before anything can
+    /// be evicted in the next one.
+    pub(crate) fn is_there(&self) -> bool {
+        let there = |index: &Index| index.table().number(self.place.slot) == self.segment.number;
+        if self.index.in_use() && there(self.index) {
+            return true;
+        }
+        if self.index.in_use() {
+            return false;
+        }
+        let now = self.segments.index().filter(|now| now.family == self.index.family);
+        now.is_some_and(there)
+    }
+
     /// Tells damage from eviction: what was read while the segment went is not what was written.
     pub(crate) fn settle(&self, read: Result<(), Unread>) -> Result<(), Unread> {
-        if self.index.table().number(self.place.slot) != self.segment.number {
+        if !self.is_there() {
             return Err(Unread::Gone);
         }
         if let Err(Unread::Damaged(number)) = read {

@@ -5,6 +5,10 @@
 //! is put once and never read again passes through without pushing out what is read. Of a segment
 //! that goes, records that were used are moved; one of which most was used stays as it is, for
 //! another round.
+//!
+//! A segment may have millions of records. Going through them needs no lock on the folder: it is
+//! given back meanwhile, and who reclaims a segment has a lock on it instead. With the lock of the
+//! folder only rows of the table are changed. So no other process waits for a segment's records.
 
 use crate::error::Result;
 use crate::folder::segment_name;
@@ -13,11 +17,11 @@ use crate::layout::index as at;
 use crate::lock::{Byte, Mode, on_byte};
 use crate::pins;
 use crate::record::{Head, Record};
-use crate::segment::Segment;
+use crate::segment::{Refusal, Segment};
 use crate::segments::Segments;
 use crate::sets::Place;
 use crate::table::{Row, State};
-use crate::turn::{Spare, Turn, read_all};
+use crate::turn::{Spare, Turn, counted, read_all};
 use rustix::fs::OFlags;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -38,11 +42,21 @@ struct Search {
     freed: u64,
 }
 
-/// A record of a segment that goes.
+/// A record that is to be saved.
+#[derive(Clone, Copy)]
 struct Live {
     offset: u64,
-    head: Head,
     pinned: bool,
+}
+
+/// What is in a segment that is to go.
+#[derive(Default)]
+struct Census {
+    /// Bytes of data, of what is to be saved, and of what of it is pinned.
+    all: u64,
+    saved: u64,
+    pinned: u64,
+    live: Vec<Live>,
 }
 
 impl Segments {
@@ -64,7 +78,7 @@ impl Turn<'_> {
 
     /// Bytes that are in use or reserved.
     pub(crate) fn used(&self) -> u64 {
-        let others = self.alone.others;
+        let others = self.alone.others + counted(self.index.geometry.file_len());
         let rows = self.index.table().rows();
         rows.fold(others, |sum, (_, row)| sum.saturating_add(row.counted))
     }
@@ -73,9 +87,9 @@ impl Turn<'_> {
     /// that there is always somewhere to move things to.
     pub(crate) fn room(&mut self, need: u64, kept: bool) -> Result<bool> {
         let slack = if kept { 0 } else { self.segment_len() + 8192 };
-        let most = self.settings.limit.saturating_sub(need.saturating_add(slack));
         let short = self.short_of_disk(need);
         let fits = |turn: &Self, freed: u64| {
+            let most = turn.settings.limit.saturating_sub(need.saturating_add(slack));
             turn.used() <= most && turn.index.table().free_slot().is_some() && freed >= short
         };
         if fits(self, 0) {
@@ -106,14 +120,18 @@ impl Turn<'_> {
     /// is itself the search for where to move things.
     fn evict_one(&mut self, search: &mut Search, nested: bool) -> Result<bool> {
         while let Some((slot, row)) = self.victim(search) {
-            let Some(segment) = self.of.segment(self.index, slot) else {
-                self.evict(slot, &row, search);
-                return Ok(true);
+            let number = self.index.table().number(slot);
+            let gone = match self.of.segment_of(self.index, slot, number) {
+                Ok(segment) => self.reclaim(slot, &row, &segment, search, nested)?,
+                Err(Refusal::Missing | Refusal::Damaged) => true,
+                // It may be whole.
+                Err(Refusal::System(_) | Refusal::Newer) => false,
             };
-            if self.reclaim(slot, &row, &segment, search, nested)? {
+            if gone {
                 self.evict(slot, &row, search);
                 return Ok(true);
             }
+            search.stay.insert(slot);
         }
         Ok(false)
     }
@@ -149,87 +167,107 @@ impl Turn<'_> {
     }
 
     /// Saves what is to be saved of a segment and takes the rest out of the index. False if the
-    /// segment stays.
+    /// segment stays. The lock of the folder is given back meanwhile.
     fn reclaim(
         &mut self,
         slot: u32,
         row: &Row,
         segment: &Segment,
-        search: &mut Search,
+        search: &Search,
         nested: bool,
     ) -> Result<bool> {
+        let Some(_work) = self.work_on(row) else { return Ok(false) };
+        self.release();
+        let census = self.census(slot, segment, search);
+        // In the midst of moving there is nowhere to move to: what is not pinned goes.
+        let stays = census.saved * 2 > census.all || nested && census.pinned > 0;
+        if stays && (!search.forced || census.pinned > 0) {
+            self.forget_uses(slot, segment, &census.live);
+            self.retake()?;
+            self.let_stay(slot, row);
+            return Ok(false);
+        }
+        self.moving = Some(slot).filter(|_| !nested).or(self.moving);
+        let saved = if nested { Ok(true) } else { self.save(slot, segment, &census.live) };
+        self.moving = self.moving.filter(|_| nested);
+        let saved = saved?;
+        if saved {
+            self.take_out(slot, segment);
+        }
+        self.retake()?;
+        Ok(saved && self.index.table().row(slot) == Some(*row))
+    }
+
+    /// Locks a segment whose records are to be gone through. `None` if another process does.
+    pub(crate) fn work_on(&self, row: &Row) -> Option<File> {
+        let file = self.of.folder.open_file(&segment_name(row.file), OFlags::RDWR).ok()?;
+        on_byte(&file, Byte::Work, Mode::Alone).unwrap_or(false).then_some(file)
+    }
+
+    /// Looks at all records of a segment.
+    fn census(&self, slot: u32, segment: &Segment, search: &Search) -> Census {
         let now = self.of.options.clock.now_ms();
         let sets = self.index.sets();
-        let (mut all, mut saved, mut pinned_bytes) = (0, 0, 0);
-        let mut live = Vec::new();
-        let mut dead = Vec::new();
+        let mut census = Census::default();
         segment.walk(|offset, head| {
             let place = Place { slot, offset };
             let mut hot = 0;
             let mut here = 0;
-            for part in 0..head.parts.len() {
-                let hash = Id::new(head.name, head.first + part as u64).hash();
+            for (part, hash) in hashes(&head).enumerate() {
                 let len = head.range(part).end - head.range(part).start;
                 let uses = sets.uses(hash, place);
                 here += if uses.is_some() { len } else { 0 };
                 hot += if uses.is_some_and(|uses| uses > 0) { len } else { 0 };
             }
-            all += head.data_len();
+            census.all += head.data_len();
             let there = here > 0 && !head.expired(now);
             let pinned = there && search.pins.contains(&head.name);
             let worth = there && !search.forced && hot * 4 >= head.data_len();
             if pinned || worth {
-                saved += head.data_len();
-                pinned_bytes += if pinned { head.data_len() } else { 0 };
-                live.push(Live { offset, head, pinned });
-            } else {
-                dead.push((offset, head));
+                census.saved += head.data_len();
+                census.pinned += if pinned { head.data_len() } else { 0 };
+                census.live.push(Live { offset, pinned });
             }
         });
-        // In the midst of moving there is nowhere to move to: what is not pinned goes.
-        let stays = saved * 2 > all || nested && pinned_bytes > 0;
-        if stays && (!search.forced || pinned_bytes > 0) {
-            self.let_stay(slot, row, &live);
-            search.stay.insert(slot);
-            return Ok(false);
-        }
-        self.moving = Some(slot).filter(|_| !nested).or(self.moving);
-        let saved = nested || self.save(slot, segment, &live)?;
-        self.moving = self.moving.filter(|_| nested);
-        if !saved {
-            search.stay.insert(slot);
-            return Ok(false);
-        }
-        let rest = live.into_iter().map(|live| (live.offset, live.head));
-        for (offset, head) in dead.into_iter().chain(rest) {
-            let place = Place { slot, offset };
-            for part in 0..head.parts.len() {
-                let hash = Id::new(head.name, head.first + part as u64).hash();
-                sets.remove(hash, place);
+        census
+    }
+
+    /// Takes what leads to a segment out of the index.
+    fn take_out(&self, slot: u32, segment: &Segment) {
+        let sets = self.index.sets();
+        segment.walk(|offset, head| {
+            for hash in hashes(&head) {
+                sets.remove(hash, Place { slot, offset });
+            }
+        });
+    }
+
+    /// Takes one from the uses of records that stay.
+    fn forget_uses(&self, slot: u32, segment: &Segment, live: &[Live]) {
+        let sets = self.index.sets();
+        for &Live { offset, .. } in live {
+            for hash in segment.read_head(offset).iter().flat_map(hashes) {
+                sets.forget_use(hash, Place { slot, offset });
             }
         }
-        Ok(true)
     }
 
     /// Another round for a segment, at the end of the queue of those that hold what was used.
-    fn let_stay(&mut self, slot: u32, row: &Row, live: &[Live]) {
-        let sets = self.index.sets();
-        for Live { offset, head, .. } in live {
-            for part in 0..head.parts.len() {
-                let hash = Id::new(head.name, head.first + part as u64).hash();
-                sets.forget_use(hash, Place { slot, offset: *offset });
-            }
-        }
-        let turn = self.next(at::TURN);
+    fn let_stay(&mut self, slot: u32, row: &Row) {
         let table = self.index.table();
-        self.changing(|| table.set_row(slot, &Row { kept: true, turn, ..*row }));
+        if table.row(slot) == Some(*row) {
+            let turn = self.next(at::TURN);
+            self.changing(|| table.set_row(slot, &Row { kept: true, turn, ..*row }));
+        }
     }
 
-    /// Moves records. False if one that is pinned could not be.
+    /// Moves records. False if one that is pinned could not be. Without the lock of the folder, but
+    /// where a segment has to be begun for them.
     fn save(&mut self, slot: u32, segment: &Segment, live: &[Live]) -> Result<bool> {
-        for Live { offset, head, pinned } in live {
-            let old = Place { slot, offset: *offset };
-            if !self.save_record(old, segment, head)? && *pinned {
+        for &Live { offset, pinned } in live {
+            // A record that cannot be read is none.
+            let Some(head) = segment.read_head(offset) else { continue };
+            if !self.save_record(Place { slot, offset }, segment, &head)? && pinned {
                 return Ok(false);
             }
         }
@@ -249,17 +287,18 @@ impl Turn<'_> {
         };
         let len = record.len();
         let process = std::process::id();
-        let generation = self.of.generation();
-        let own = |open: &crate::append::Appender| {
-            open.process == process && open.generation == generation
-        };
+        let family = self.index.family;
+        let own = |open: &crate::append::Appender| open.process == process && open.family == family;
         let mut open = self.alone.kept.take().filter(own);
         let mut space = open.as_mut().and_then(|open| open.take(len));
         if space.is_none() {
+            self.retake()?;
             if let Some(full) = open.take() {
                 self.seal(full);
             }
-            let Ok(mut begun) = self.begin(len, true)? else { return Ok(false) };
+            let begun = self.begin(len, true)?;
+            self.release();
+            let Ok(mut begun) = begun else { return Ok(false) };
             space = begun.take(len);
             open = Some(begun);
         }
@@ -271,8 +310,7 @@ impl Turn<'_> {
         let new = Place { slot: space.slot, offset: space.offset };
         let moved = self.index.word(at::MOVED);
         moved.fetch_add(len, Ordering::Relaxed);
-        for part in 0..head.parts.len() {
-            let hash = Id::new(head.name, head.first + part as u64).hash();
+        for hash in hashes(head) {
             self.index.sets().lead_on(hash, old, new);
         }
         Ok(true)
@@ -284,7 +322,8 @@ impl Turn<'_> {
         let table = self.index.table();
         let folder = &self.of.folder;
         let name = segment_name(row.file);
-        let dirty = self.index.word(at::DIRTY).swap(1, Ordering::AcqRel);
+        let dirty = self.index.word(at::DIRTY);
+        let before = dirty.swap(1, Ordering::AcqRel);
         table.set_number(slot, 0);
         let alone = |file: &File, byte| on_byte(file, byte, Mode::Alone).unwrap_or(false);
         let file = folder.open_file(&name, OFlags::RDWR).ok();
@@ -303,7 +342,8 @@ impl Turn<'_> {
         if removed {
             table.set_row(slot, &Row::FREE);
         }
-        self.index.word(at::DIRTY).store(dirty, Ordering::Release);
+        // A spare file is in no row: see `drop_spare`.
+        dirty.store(if self.spare.is_some() { 1 } else { before }, Ordering::Release);
         search.stay.insert(slot);
         search.freed += row.counted;
         self.index.word(at::EVICTED).fetch_add(1, Ordering::Relaxed);
@@ -329,7 +369,7 @@ impl Turn<'_> {
             // Moving what is pinned may have evicted it, or begun another one in its place.
             let there = self.index.table().row(slot) == Some(row);
             let old = there && segment.written_ms() < than_ms;
-            if old && self.reclaim(slot, &row, &segment, &mut search, false)? {
+            if old && self.reclaim(slot, &row, &segment, &search, false)? {
                 self.evict(slot, &row, &mut search);
             }
         }
@@ -337,23 +377,32 @@ impl Turn<'_> {
     }
 
     /// Evicts the segments that hold nothing which is there.
-    pub(crate) fn drop_dead(&mut self) {
+    pub(crate) fn drop_dead(&mut self) -> Result<()> {
         let now = self.of.options.clock.now_ms();
         let mut search = Search::default();
         let rows: Vec<_> = self.index.table().rows().collect();
         for (slot, row) in rows.into_iter().filter(|(_, row)| row.state == State::Sealed) {
             let Some(segment) = self.of.segment(self.index, slot) else { continue };
+            let Some(_work) = self.work_on(&row).filter(|_| !row.unread) else { continue };
+            self.release();
             let mut live = false;
             let sets = self.index.sets();
             segment.walk(|offset, head| {
-                let parts = 0..head.parts.len() as u64;
-                let mut hashes = parts.map(|part| Id::new(head.name, head.first + part).hash());
                 let place = Place { slot, offset };
-                live |= !head.expired(now) && hashes.any(|hash| sets.uses(hash, place).is_some());
+                live |= !head.expired(now)
+                    && hashes(&head).any(|hash| sets.uses(hash, place).is_some());
             });
-            if !live {
+            self.retake()?;
+            if !live && self.index.table().row(slot) == Some(row) {
                 self.evict(slot, &row, &mut search);
             }
         }
+        Ok(())
     }
+}
+
+/// The hashes of the parts of a record.
+fn hashes(head: &Head) -> impl Iterator<Item = u64> + use<> {
+    let (name, first) = (head.name, head.first);
+    (0..head.parts.len() as u64).map(move |part| Id::new(name, first + part).hash())
 }

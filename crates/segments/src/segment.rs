@@ -30,6 +30,8 @@ pub(crate) enum Refusal {
     Missing,
     /// It is no segment, or not the one that its name says.
     Damaged,
+    /// A newer version of this crate wrote it.
+    Newer,
     /// The system refused: nothing is known of it.
     System(Errno),
 }
@@ -57,15 +59,21 @@ pub(crate) fn header(number: u64, salt: u64, boot: u64) -> [u8; at::HEADER_LEN] 
     bytes
 }
 
-/// The salt and the boot of a segment, if these bytes are its header.
-fn read_header(bytes: &[u8; at::HEADER_LEN], number: u64) -> Option<(u64, u64)> {
-    let word = |at: usize| bytes[at..at + 8].try_into().ok().map(u64::from_le_bytes);
-    let version = u32::from_le_bytes(bytes[at::VERSION..at::VERSION + 4].try_into().ok()?);
+/// Returns the salt and the boot of a segment with a header.
+fn read_header(bytes: &[u8; at::HEADER_LEN], number: u64) -> Result<(u64, u64), Refusal> {
+    let word = |at: usize| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&bytes[at..at + 8]);
+        u64::from_le_bytes(word)
+    };
     let good = bytes[..at::VERSION] == *at::MAGIC
-        && version == at::VERSION_NOW
-        && word(at::NUMBER)? == number
-        && word(at::CHECK)? == xxh3_64(&bytes[..at::CHECK]);
-    if good { Some((word(at::SALT)?, word(at::BOOT)?)) } else { None }
+        && word(at::NUMBER) == number
+        && word(at::CHECK) == xxh3_64(&bytes[..at::CHECK]);
+    match word(at::VERSION) as u32 {
+        at::VERSION_NOW if good => Ok((word(at::SALT), word(at::BOOT))),
+        version if good && version > at::VERSION_NOW => Err(Refusal::Newer),
+        _ => Err(Refusal::Damaged),
+    }
 }
 
 /// What is the same for all segments that are opened.
@@ -112,7 +120,7 @@ impl Segment {
             }
             _ => Refusal::System(Errno::from_io_error(&e).unwrap_or(Errno::IO)),
         })?;
-        let (salt, wrote) = read_header(&bytes, number).ok_or(Refusal::Damaged)?;
+        let (salt, wrote) = read_header(&bytes, number)?;
         Ok(Self {
             number,
             salt,
@@ -189,6 +197,7 @@ impl Segment {
         let mut offset = at::HEADER_LEN as u64;
         let mut gaps = Gaps::default();
         while offset < end {
+            crate::work::count();
             if let Some(head) = self.read_head(offset) {
                 let next = head.end();
                 visit(offset, head);

@@ -1,35 +1,39 @@
 //! A folder of segments, as one process sees it.
 
 use crate::append::Appender;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::folder::Folder;
 use crate::id::Id;
 use crate::index::Index;
+use crate::indexes::Indexes;
 use crate::lock::FolderLock;
 use crate::options::{Options, USUAL_MOST, part_most};
 use crate::read::Found;
 use crate::segment::{Opening, Refusal, Segment};
+use crate::settings::Settings;
 use crate::stats::Counts;
+use crate::warnings::Warning;
+use rustix::io::Errno;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;
-
-/// Indexes that a process opens one after the other; then it keeps nothing and finds nothing.
-const INDEXES: usize = 64;
 
 /// A folder of segments. Shared by all threads of a process, as the folder is by processes.
 pub struct Segments {
     pub(crate) folder: Folder,
     pub(crate) options: Options,
     pub(crate) opening: Opening,
-    /// All indexes that were opened: one that was replaced may still be read by some thread, so
-    /// none goes before the end.
-    indexes: Box<[OnceLock<Index>]>,
-    current: AtomicUsize,
+    pub(crate) indexes: Indexes,
+    /// Why the folder can only be read, if that is so.
+    pub(crate) read_only: Option<Errno>,
+    warnings: Vec<Warning>,
+    /// Puts that are still to find no room in the index before it is asked again whether it can
+    /// grow.
+    pub(crate) growth_pause: AtomicU32,
     /// Where this process appends. Taken before `alone`.
     pub(crate) writer: Mutex<Option<Appender>>,
     /// What only the thread has that has the folder to itself.
@@ -52,6 +56,8 @@ pub(crate) struct Alone {
     lock: Option<(u32, Arc<File>)>,
     /// Whether this process has compared the table with the folder, and how many segments ago.
     pub(crate) settled: Option<u32>,
+    /// The settings that held last.
+    pub(crate) settings: Option<Settings>,
     /// What the folder counted then beside its segments.
     pub(crate) others: u64,
 }
@@ -79,17 +85,37 @@ impl Alone {
 impl Segments {
     /// Opens a folder; makes what is missing. Takes no longer for a big one than for a small one,
     /// unless its index is missing or damaged: then it is made from the segments.
+    ///
+    /// A folder in which this process may not write, of another user or on a read-only mount, is
+    /// opened for reading alone: what is there is found, and nothing is put. Limits among the
+    /// options change nothing then. See [`Segments::read_only`].
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the folder or its index cannot be opened at all, if a newer version
+    /// wrote them, or if an option is out of its range. Files are never removed or made again for
+    /// an error of the system.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
         options.validate()?;
-        let folder = Folder::open(path.as_ref())?;
+        let folder = Folder::open(path.as_ref(), options.shared == Some(true))?;
+        let mut read_only = folder.refuses_writing();
+        let index = match Index::open(&folder, options.guard, read_only.is_none()) {
+            Err(error) if read_only.is_none() && error.is_denied() => {
+                read_only = Some(Errno::ACCESS);
+                Index::open(&folder, options.guard, false)?
+            }
+            opened => opened?,
+        };
         // Another process may have other options, or set another limit.
         let growth = options.segment_len.unwrap_or(0).max(USUAL_MOST);
-        let segments = Self {
+        let mut segments = Self {
             folder,
             options: options.clone(),
             opening: Opening { boot: boot(), guard: options.guard, growth },
-            indexes: (0..INDEXES).map(|_| OnceLock::new()).collect(),
-            current: AtomicUsize::new(0),
+            indexes: Indexes::new(),
+            read_only,
+            warnings: Vec::new(),
+            growth_pause: AtomicU32::new(0),
             writer: Mutex::default(),
             alone: Mutex::default(),
             counts: Counts::default(),
@@ -97,11 +123,26 @@ impl Segments {
             open: AtomicUsize::new(0),
             hand: AtomicUsize::new(0),
         };
-        if let Some(index) = Index::open(&segments.folder, options.guard)? {
-            let _ = segments.indexes[0].set(index);
-        }
+        segments.indexes.adopt(|_| Ok::<_, Error>(index))?;
         segments.settle_options()?;
+        segments.warnings = segments.look_for_warnings();
         Ok(segments)
+    }
+
+    /// Whether this process can only read the folder.
+    pub fn read_only(&self) -> bool {
+        self.read_only.is_some()
+    }
+
+    /// What was not as it should be when the folder was opened. Each is worth one line of a log.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// An error if this process can only read the folder.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        let Some(errno) = self.read_only else { return Ok(()) };
+        Err(Error::ReadOnly { path: self.path().to_owned(), source: errno.into() })
     }
 
     /// The folder.
@@ -127,61 +168,64 @@ impl Segments {
         crate::options::segment_len(&self.options, limit)
     }
 
-    /// The index that is in use. `None` if it is damaged and somebody is making another one.
+    /// The index that is in use. `None` if it is damaged and another process or thread is making
+    /// another one.
     #[inline]
     pub(crate) fn index(&self) -> Option<&Index> {
-        let index = self.indexes[self.current.load(Ordering::Acquire)].get();
-        match index {
+        match self.indexes.last() {
             Some(index) if index.in_use() => Some(index),
             _ => self.index_again(),
         }
     }
 
-    /// How many indexes were opened before the one that is in use.
-    pub(crate) fn generation(&self) -> usize {
-        self.current.load(Ordering::Acquire)
-    }
-
     #[cold]
     fn index_again(&self) -> Option<&Index> {
-        // Nobody who reads waits: if another thread or process is at it, this read is a miss.
-        let alone = self.alone.try_lock().ok()?;
-        if let Some(index) = self.reopen() {
+        if let Ok(Some(index)) = self.reopen() {
             return Some(index);
         }
+        // No reader waits: if another thread or process is at it, this read is a miss.
+        let alone = self.alone.try_lock().ok()?;
         let turn = self.turn_with(alone, Duration::ZERO).ok().flatten()?;
         Some(turn.index)
     }
 
-    /// Opens the index that is there now, if it is another one and good.
-    pub(crate) fn reopen(&self) -> Option<&Index> {
-        let now = self.indexes[self.generation()].get();
-        if let Some(index) = now.filter(|index| index.is_current(&self.folder)) {
-            return Some(index);
+    /// Opens the index that is there now, if it is another one. `None` if there is none that is
+    /// whole and in use.
+    pub(crate) fn reopen(&self) -> Result<Option<&Index>> {
+        let last = self.indexes.last();
+        if let Some(index) = last.filter(|index| index.is_current(&self.folder)) {
+            return Ok(Some(index));
         }
-        let index = Index::open(&self.folder, self.options.guard).ok().flatten()?;
-        if !index.in_use() || index.settings().is_none() {
-            return None;
+        let writable = self.read_only.is_none();
+        let index = self.indexes.adopt(|last| {
+            if last.is_some_and(|last| last.is_current(&self.folder)) {
+                return Ok(None);
+            }
+            let opened = Index::open(&self.folder, self.options.guard, writable)?;
+            Ok::<_, Error>(opened.filter(Index::in_use))
+        })?;
+        self.leave(last, index);
+        Ok(index.filter(|index| index.is_current(&self.folder)))
+    }
+
+    /// Has all threads use an index from now on.
+    pub(crate) fn adopt_index(&self, index: Index) -> Result<&Index> {
+        let last = self.indexes.last();
+        let adopted = self.indexes.adopt(|_| Ok::<_, Error>(Some(index)))?;
+        self.leave(last, adopted);
+        adopted.ok_or_else(|| {
+            let many = std::io::Error::other("it was replaced too often");
+            Error::io("use the index of", self.path(), many)
+        })
+    }
+
+    /// Closes the segments of an index that is no longer used.
+    fn leave(&self, last: Option<&Index>, now: Option<&Index>) {
+        if let (Some(last), Some(now)) = (last, now)
+            && !std::ptr::eq(last, now)
+        {
+            self.open.fetch_sub(last.close_segments(), Ordering::Relaxed);
         }
-        self.adopt_index(index)
-    }
-
-    /// Has all threads use another index from now on. `None` if there were too many.
-    pub(crate) fn adopt_index(&self, index: Index) -> Option<&Index> {
-        let next = (self.generation()..INDEXES).find(|&next| self.indexes[next].get().is_none())?;
-        let _ = self.indexes[next].set(index);
-        self.current.store(next, Ordering::Release);
-        self.indexes[next].get()
-    }
-
-    /// An index that was opened.
-    pub(crate) fn index_of(&self, generation: usize) -> Option<&Index> {
-        self.indexes.get(generation)?.get()
-    }
-
-    /// The index that was in use last, whatever its state.
-    pub(crate) fn last_index(&self) -> Option<&Index> {
-        self.indexes[self.generation()].get()
     }
 
     pub(crate) fn lock_alone(&self) -> MutexGuard<'_, Alone> {
@@ -196,6 +240,15 @@ impl Segments {
     #[inline]
     pub fn find(&self, id: &Id, label: &[u8]) -> Option<Found<'_>> {
         let index = self.index()?;
+        match self.find_in(index, id, label) {
+            // It was replaced meanwhile, and its pages are gone.
+            None if !index.in_use() => self.find_in(self.index()?, id, label),
+            found => found,
+        }
+    }
+
+    #[inline]
+    fn find_in<'a>(&'a self, index: &'a Index, id: &Id, label: &[u8]) -> Option<Found<'a>> {
         let hash = id.hash();
         for (_, place) in index.sets().of(hash) {
             let Some(segment) = self.segment(index, place.slot) else { continue };
@@ -268,7 +321,7 @@ impl Segments {
     ) -> std::result::Result<Arc<Segment>, Refusal> {
         let opened = Segment::open(&self.folder, number, &self.opening);
         let opened = opened.inspect_err(|refusal| {
-            let known = !matches!(refusal, Refusal::System(_));
+            let known = matches!(refusal, Refusal::Missing | Refusal::Damaged);
             if known && index.table().number(slot) == number {
                 self.counts.damaged();
             }
@@ -299,9 +352,10 @@ impl Segments {
         }
     }
 
-    /// Takes a part out. Its bytes go when their segment does.
+    /// Takes a part out. Its bytes go when their segment does. Does nothing in a folder that can
+    /// only be read.
     pub fn remove(&self, id: &Id) {
-        if let Some(index) = self.index() {
+        while let Some(index) = self.index() {
             let hash = id.hash();
             for (_, place) in index.sets().of(hash) {
                 let segment = self.segment(index, place.slot);
@@ -310,12 +364,19 @@ impl Segments {
                     index.sets().remove(hash, place);
                 }
             }
+            // It may have been copied before: then the copy has it still.
+            if self.read_only() || !index.is_copied() || self.own_turn().is_err() {
+                return;
+            }
         }
     }
 }
 
 impl Drop for Segments {
     fn drop(&mut self) {
+        if self.read_only() {
+            return;
+        }
         let full = self.lock_writer().take();
         let Ok(Some(mut turn)) = self.turn() else { return };
         let kept = turn.alone.kept.take();

@@ -1,13 +1,22 @@
-//! The index: sets of words that tell where parts lie. Anybody reads and changes them at any time,
-//! each with one atomic instruction, and no word is believed: the head of the record it leads to
-//! says what is there.
+//! The index: sets of words that tell where parts lie. Any process reads and changes them at any
+//! time, each with one atomic instruction, and no word is believed: the head of the record it leads
+//! to says what is there.
+//!
+//! A part has two sets. Its word lies in the first, its home, as long as there is room, otherwise
+//! in the second, which is marked in the word: "away". The sixteenth word of a set counts the words
+//! that are away from it, so a lookup that finds nothing at home seldom needs the second set. If
+//! both are full, a word of the home moves to its own second set. The second set of a word follows
+//! from the first and the tag alone, and so the words can be moved, and the sets doubled, without
+//! reading a record. (Cuckoo filters place tags the same way: Fan et al., `CoNEXT` 2014.)
 
 use crate::layout::{GRAIN, index, word};
 use crate::map::Words;
+use crate::work;
+use std::slice::Iter;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where a record lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) slot: u32,
     pub(crate) offset: u64,
@@ -15,6 +24,10 @@ pub(crate) struct Place {
 
 /// How often a part was used, as far as it is counted.
 pub(crate) const USES_MOST: u64 = (1 << word::USES_BITS) - 1;
+const TAG_MASK: u64 = (1 << word::TAG_BITS) - 1;
+const AWAY: u64 = 1 << word::AWAY_SHIFT;
+/// How often an exchange of a word is tried while others change it.
+const TRIES: usize = 1000;
 
 fn encode(tag: u64, place: Place, uses: u64) -> u64 {
     uses << word::USES_SHIFT
@@ -30,73 +43,247 @@ fn place_of(found: u64) -> Place {
 }
 
 fn tag_of(found: u64) -> u64 {
-    (found >> word::TAG_SHIFT) & ((1 << word::TAG_BITS) - 1)
+    (found >> word::TAG_SHIFT) & TAG_MASK
 }
 
 fn uses_of(found: u64) -> u64 {
     found >> word::USES_SHIFT
 }
 
+/// Where the sets lie and how many there are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    /// Where the first begins.
+    from: usize,
+    /// The sets that the index was made with, as a power of two.
+    base: u32,
+    base_mask: u64,
+    /// The bits of a tag that choose a set since the index has grown.
+    grown_mask: u64,
+    mask: u64,
+}
+
+impl Shape {
+    pub(crate) fn new(from: usize, base: u32, grown: u32) -> Self {
+        let mask = |bits: u32| (1_u64 << bits) - 1;
+        let (base_mask, grown_mask) = (mask(base), mask(grown));
+        Self { from, base, base_mask, grown_mask, mask: mask(base + grown) }
+    }
+
+    /// The set in which a hash is looked for first.
+    #[inline]
+    fn home(self, hash: u64) -> u64 {
+        (hash >> word::TAG_BITS) & self.base_mask | (hash & self.grown_mask) << self.base
+    }
+
+    /// The other set of a word: from its home to the one for words that are away, and back.
+    #[inline]
+    fn other(self, set: u64, tag: u64) -> u64 {
+        let distance = (tag + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        set ^ (distance & self.mask | 1)
+    }
+}
+
+/// Whether a word was entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Inserted {
+    Done,
+    /// There is no room in its sets: the index has to grow, or another word to give way.
+    Full,
+}
+
 /// The sets of an index.
 #[derive(Clone, Copy)]
 pub(crate) struct Sets<'a> {
     words: &'a Words,
-    /// Where the first begins.
-    from: usize,
-    /// How many there are: a power of two.
-    count: u64,
+    shape: Shape,
+}
+
+/// The words of a hash and where they lead.
+pub(crate) struct Candidates<'a> {
+    sets: Sets<'a>,
+    words: Iter<'a, AtomicU64>,
+    home: u64,
+    tag: u64,
+    at_home: bool,
+}
+
+impl<'a> Iterator for Candidates<'a> {
+    type Item = (&'a AtomicU64, Place);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            for word in self.words.by_ref() {
+                let found = word.load(Ordering::Acquire);
+                if tag_of(found) == self.tag && found != 0 {
+                    return Some((word, place_of(found)));
+                }
+            }
+            if !self.at_home || !self.sets.has_away(self.home, self.tag) {
+                return None;
+            }
+            self.at_home = false;
+            self.words = self.sets.set(self.sets.shape.other(self.home, self.tag)).iter();
+        }
+    }
 }
 
 impl<'a> Sets<'a> {
-    pub(crate) fn new(words: &'a Words, from: usize, count: u64) -> Self {
-        Self { words, from, count }
+    #[inline]
+    pub(crate) fn new(words: &'a Words, shape: Shape) -> Self {
+        Self { words, shape }
     }
 
     #[inline]
-    fn set(&self, hash: u64) -> &'a [AtomicU64; index::WAYS] {
-        // The lower bits are the tag.
-        let number = (hash >> word::TAG_BITS) & (self.count - 1);
-        self.words.words(self.from + number as usize * index::SET_LEN)
+    fn all(&self, set: u64) -> &'a [AtomicU64; index::WAYS + 1] {
+        work::count();
+        self.words.words(self.shape.from + set as usize * index::SET_LEN)
     }
 
     #[inline]
-    fn tag(hash: u64) -> u64 {
-        hash & ((1 << word::TAG_BITS) - 1)
+    fn set(&self, set: u64) -> &'a [AtomicU64] {
+        &self.all(set)[..index::WAYS]
     }
 
-    /// The words of a hash and where they lead; there may be some that have only the same tag.
+    /// The word that counts what is away from a set, and the lowest bit of the count for a tag.
+    /// There are eight counts of eight bits; growing the index leaves their bits of the tag alone.
     #[inline]
-    pub(crate) fn of(&self, hash: u64) -> impl Iterator<Item = (&'a AtomicU64, Place)> + use<'a> {
-        let tag = Self::tag(hash);
-        self.set(hash).iter().filter_map(move |word| {
-            let found = word.load(Ordering::Acquire);
-            (found != 0 && tag_of(found) == tag).then(|| (word, place_of(found)))
+    fn away(&self, home: u64, tag: u64) -> (&'a AtomicU64, u64) {
+        (&self.all(home)[index::WAYS], 1 << (tag >> (word::TAG_BITS - 3) << 3))
+    }
+
+    #[inline]
+    fn has_away(&self, home: u64, tag: u64) -> bool {
+        let (counts, one) = self.away(home, tag);
+        counts.load(Ordering::Acquire) & (one * 0xFF) != 0
+    }
+
+    /// Looks the words of a hash up; there may be some that have only the same tag.
+    #[inline]
+    pub(crate) fn of(&self, hash: u64) -> Candidates<'a> {
+        let (home, tag) = (self.shape.home(hash), hash & TAG_MASK);
+        Candidates { sets: *self, words: self.set(home).iter(), home, tag, at_home: true }
+    }
+
+    /// Enters a place for a hash, unless it leads there already.
+    pub(crate) fn insert(
+        &self,
+        hash: u64,
+        place: Place,
+        uses: u64,
+        gone: impl Fn(Place) -> bool,
+    ) -> Inserted {
+        if !self.words.writable() || self.of(hash).any(|(_, found)| found == place) {
+            return Inserted::Done;
+        }
+        self.insert_at(self.shape.home(hash), encode(hash & TAG_MASK, place, uses), gone)
+    }
+
+    fn insert_at(&self, home: u64, new: u64, gone: impl Fn(Place) -> bool) -> Inserted {
+        if self.put_into(home, new, &gone) {
+            return Inserted::Done;
+        }
+        let tag = tag_of(new);
+        if self.put_away(home, self.shape.other(home, tag), new, &gone) {
+            return Inserted::Done;
+        }
+        if self.make_room(home, &gone) && self.put_into(home, new, &gone) {
+            return Inserted::Done;
+        }
+        Inserted::Full
+    }
+
+    /// Puts a word into a set in which one is free, or leads nowhere.
+    fn put_into(&self, set: u64, new: u64, gone: &impl Fn(Place) -> bool) -> bool {
+        self.set(set).iter().any(|word| {
+            let found = word.load(Ordering::Relaxed);
+            (found == 0 || gone(place_of(found))) && self.replace(set, word, found, new)
         })
     }
 
-    /// Enters a place for a hash. If the set is full, the word that is used least gives way, one
-    /// that leads nowhere first.
-    pub(crate) fn insert(&self, hash: u64, place: Place, uses: u64, gone: impl Fn(Place) -> bool) {
-        let new = encode(Self::tag(hash), place, uses);
-        let set = self.set(hash);
-        // Somebody else may take the word that was chosen; sooner or later one is got.
-        for _ in 0..1000 {
-            let rank = |found: u64| match found {
-                0 => 0,
-                _ if gone(place_of(found)) => 1,
-                _ => 2 + uses_of(found),
-            };
-            let found = set.iter().map(|word| (word.load(Ordering::Relaxed), word));
-            let Some((old, word)) = found.min_by_key(|(found, _)| rank(*found)) else { return };
-            if word.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-                return;
+    /// Puts a word into its second set.
+    fn put_away(&self, home: u64, set: u64, new: u64, gone: &impl Fn(Place) -> bool) -> bool {
+        // Counted before it is there: a reader must not miss it, one that looks in vain may.
+        self.count_away(home, tag_of(new), true);
+        let put = self.put_into(set, new | AWAY, gone);
+        if !put {
+            self.count_away(home, tag_of(new), false);
+        }
+        put
+    }
+
+    /// Counts one word more, or one less, that is away from its home. A damaged count stays within
+    /// its bits.
+    fn count_away(&self, home: u64, tag: u64, more: bool) {
+        let (counts, one) = self.away(home, tag);
+        let bound = if more { one * 0xFF } else { 0 };
+        let change = |found: u64| {
+            let next = if more { found.wrapping_add(one) } else { found.wrapping_sub(one) };
+            (found & (one * 0xFF) != bound).then_some(next)
+        };
+        let _ = counts.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
+    }
+
+    /// Moves a word that is at home to its second set. A reader who found the home without it finds
+    /// it there.
+    fn make_room(&self, home: u64, gone: &impl Fn(Place) -> bool) -> bool {
+        self.set(home).iter().any(|word| {
+            let found = word.load(Ordering::Acquire);
+            if found == 0 || found & AWAY != 0 {
+                return found == 0;
             }
+            let away = self.shape.other(home, tag_of(found));
+            self.put_away(home, away, found, gone) && {
+                let moved = self.replace(home, word, found, 0);
+                if !moved {
+                    // It was changed meanwhile; the copy is as it was before.
+                    self.take(away, found | AWAY);
+                }
+                moved
+            }
+        })
+    }
+
+    /// Takes a word out of a set.
+    fn take(&self, set: u64, old: u64) {
+        let found = self.set(set).iter().find(|word| word.load(Ordering::Relaxed) == old);
+        if let Some(word) = found {
+            self.replace(set, word, old, 0);
         }
     }
 
-    /// Takes a place of a hash out.
-    pub(crate) fn remove(&self, hash: u64, place: Place) {
-        self.change(hash, place, |_| 0);
+    /// Exchanges a word of a set for that of another part, or for none.
+    fn replace(&self, set: u64, word: &AtomicU64, old: u64, new: u64) -> bool {
+        // In one order with `Index::is_copied`.
+        let done = word.compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed).is_ok();
+        if done && old & AWAY != 0 {
+            self.count_away(self.shape.other(set, tag_of(old)), tag_of(old), false);
+        }
+        done
+    }
+
+    /// Enters a place for a hash in place of the part at home that was used least. Returns whether
+    /// there was one.
+    pub(crate) fn displace(&self, hash: u64, place: Place) -> bool {
+        let home = self.shape.home(hash);
+        let new = encode(hash & TAG_MASK, place, 0);
+        // Another process may take the word that was chosen; sooner or later one is got.
+        for _ in 0..TRIES {
+            let found = self.set(home).iter().map(|word| (word.load(Ordering::Relaxed), word));
+            let rank = |found: u64| if found == 0 { 0 } else { 1 + uses_of(found) };
+            let Some((old, word)) = found.min_by_key(|(found, _)| rank(*found)) else { break };
+            if self.replace(home, word, old, new) {
+                return old != 0;
+            }
+        }
+        false
+    }
+
+    /// Takes a place of a hash out. Returns whether it was there.
+    pub(crate) fn remove(&self, hash: u64, place: Place) -> bool {
+        self.change(hash, place, |_| 0)
     }
 
     /// Counts a use.
@@ -114,7 +301,7 @@ impl<'a> Sets<'a> {
     /// Has a hash lead to another place, if it led to one. Its uses become one less.
     pub(crate) fn lead_on(&self, hash: u64, old: Place, new: Place) -> bool {
         self.change(hash, old, |found| {
-            encode(Self::tag(hash), new, uses_of(found).saturating_sub(1))
+            encode(tag_of(found), new, uses_of(found).saturating_sub(1)) | found & AWAY
         })
     }
 
@@ -124,45 +311,204 @@ impl<'a> Sets<'a> {
         Some(uses_of(word.load(Ordering::Relaxed)))
     }
 
-    /// Changes the word of a hash that leads to a place. Whether there is one.
+    /// Changes the word of a hash that leads to a place. Returns whether there is one.
     fn change(&self, hash: u64, place: Place, to: impl Fn(u64) -> u64) -> bool {
-        for word in self.set(hash) {
-            let mut found = word.load(Ordering::Acquire);
-            while found != 0 && tag_of(found) == Self::tag(hash) && place_of(found) == place {
-                let new = to(found);
-                let order = (Ordering::AcqRel, Ordering::Acquire);
-                match word.compare_exchange(found, new, order.0, order.1) {
-                    Ok(_) => return true,
-                    Err(other) => found = other,
+        if !self.words.writable() {
+            return false;
+        }
+        let (home, tag) = (self.shape.home(hash), hash & TAG_MASK);
+        let mut changed = false;
+        // While it is moved, it is in both.
+        for set in [home, self.shape.other(home, tag)] {
+            for word in self.set(set) {
+                let mut found = word.load(Ordering::Acquire);
+                while found != 0 && tag_of(found) == tag && place_of(found) == place {
+                    let new = to(found);
+                    let done = match new {
+                        0 => self.replace(set, word, found, 0),
+                        _ => word
+                            .compare_exchange(found, new, Ordering::SeqCst, Ordering::Relaxed)
+                            .is_ok(),
+                    };
+                    if done {
+                        changed = true;
+                        break;
+                    }
+                    found = word.load(Ordering::Acquire);
                 }
             }
+            if changed || !self.has_away(home, tag) {
+                break;
+            }
         }
-        false
+        changed
     }
 
-    /// Takes out all words that lead to places which are gone. How many there were.
+    /// Takes out all words that lead to places which are gone. Returns how many there were.
     pub(crate) fn sweep(&self, is_gone: impl Fn(Place) -> bool) -> u64 {
         let mut taken = 0;
-        for number in 0..self.count as usize {
-            for word in self.words.words::<{ index::WAYS }>(self.from + number * index::SET_LEN) {
+        if !self.words.writable() {
+            return taken;
+        }
+        for set in 0..=self.shape.mask {
+            for word in self.set(set) {
                 let found = word.load(Ordering::Relaxed);
                 if found != 0 && is_gone(place_of(found)) {
-                    let order = Ordering::Relaxed;
-                    let done = word.compare_exchange(found, 0, order, order);
-                    taken += u64::from(done.is_ok());
+                    taken += u64::from(self.replace(set, word, found, 0));
                 }
             }
         }
         taken
     }
 
+    /// Copies all words into sets that are twice as many. Returns how many found no room there.
+    pub(crate) fn copy_into(&self, doubled: &Sets<'_>, gone: impl Fn(Place) -> bool) -> u64 {
+        let bits = self.shape.mask.count_ones();
+        let grown = self.shape.grown_mask.count_ones();
+        let mut left = 0;
+        for set in 0..=self.shape.mask {
+            for word in self.set(set) {
+                let found = word.load(Ordering::SeqCst);
+                if found == 0 || gone(place_of(found)) {
+                    continue;
+                }
+                let tag = tag_of(found);
+                let home = if found & AWAY == 0 { set } else { self.shape.other(set, tag) };
+                let home = home | (tag >> grown & 1) << bits;
+                let inserted = doubled.insert_at(home, found & !AWAY, |_| false);
+                left += u64::from(inserted == Inserted::Full);
+            }
+        }
+        left
+    }
+
+    /// The places that words lead to, each once.
+    pub(crate) fn places(&self) -> Vec<Place> {
+        let sets = (0..=self.shape.mask).flat_map(|set| self.set(set));
+        let words = sets.map(|word| word.load(Ordering::Acquire)).filter(|found| *found != 0);
+        let mut places: Vec<_> = words.map(place_of).collect();
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+
     /// How many words lead somewhere, and how many there are.
     pub(crate) fn fill(&self) -> (u64, u64) {
-        let sets = 0..self.count as usize;
-        let words = sets.flat_map(|number| {
-            self.words.words::<{ index::WAYS }>(self.from + number * index::SET_LEN)
-        });
+        let words = (0..=self.shape.mask).flat_map(|set| self.set(set));
         let used = words.filter(|word| word.load(Ordering::Relaxed) != 0).count();
-        (used as u64, self.count * index::WAYS as u64)
+        (used as u64, (self.shape.mask + 1) * index::WAYS as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+    use std::fs::File;
+
+    fn words(sets: usize) -> Words {
+        let file: File = tempfile::tempfile().expect("a file");
+        file.set_len((sets * index::SET_LEN) as u64).expect("a length");
+        Words::map(&file, sets * index::SET_LEN, false, true).expect("a map")
+    }
+
+    fn hash_of(number: u64) -> u64 {
+        crate::Id::new([7; 16], number).hash()
+    }
+
+    fn place(number: u64) -> Place {
+        Place { slot: number as u32 & 0xFF, offset: (number + 1) * GRAIN }
+    }
+
+    fn found(sets: &Sets<'_>, number: u64) -> bool {
+        sets.of(hash_of(number)).any(|(_, found)| found == place(number))
+    }
+
+    fn counted_away(sets: &Sets<'_>) -> u64 {
+        let counts = (0..=sets.shape.mask).map(|set| &sets.all(set)[index::WAYS]);
+        counts.flat_map(|count| count.load(Ordering::Relaxed).to_le_bytes()).map(u64::from).sum()
+    }
+
+    #[test]
+    fn five_words_of_six_are_used_before_one_finds_no_room() {
+        let words = words(1 << 12);
+        let sets = Sets::new(&words, Shape::new(0, 12, 0));
+        let full = |number: &u64| {
+            sets.insert(hash_of(*number), place(*number), 0, |_| false) == Inserted::Full
+        };
+        let first = (0..1 << 16).find(full).expect("one that is too many");
+        let (used, all) = sets.fill();
+        assert_eq!(used, first);
+        assert!(used * 6 >= all * 5, "{used} of {all}");
+        assert!((0..first).all(|number| found(&sets, number)));
+        for number in 0..first {
+            assert!(sets.remove(hash_of(number), place(number)), "{number}");
+        }
+        assert_eq!((sets.fill().0, counted_away(&sets)), (0, 0));
+    }
+
+    #[test]
+    fn words_are_found_again_after_each_doubling() {
+        let kept = 0..60 * 13;
+        let mut old = words(1 << 6);
+        for grown in 0..=index::GROWN_MOST {
+            let sets = Sets::new(&old, Shape::new(0, 6, grown));
+            if grown == 0 {
+                for number in kept.clone() {
+                    let inserted = sets.insert(hash_of(number), place(number), 2, |_| false);
+                    assert_eq!(inserted, Inserted::Done);
+                }
+                assert!(counted_away(&sets) > 0, "some are away");
+            }
+            for number in kept.clone() {
+                assert_eq!(sets.uses(hash_of(number), place(number)), Some(2), "{number}, {grown}");
+            }
+            let next = words(1 << (7 + grown));
+            let doubled = Sets::new(&next, Shape::new(0, 6, grown + 1));
+            assert_eq!(sets.copy_into(&doubled, |_| false), 0);
+            old = next;
+        }
+    }
+
+    #[test]
+    fn sets_do_what_a_map_does() {
+        let words = words(1 << 5);
+        let sets = Sets::new(&words, Shape::new(0, 5, 0));
+        let mut model: HashMap<u64, Place> = HashMap::new();
+        let mut state = 88_172_645_463_325_252_u64;
+        for step in 0..100_000 {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            let number = state >> 20 & 511;
+            let hash = hash_of(number);
+            match (state >> 40 & 7, model.get(&number).copied()) {
+                (0..4, None)
+                    if sets.insert(hash, place(number), 0, |_| false) == Inserted::Done =>
+                {
+                    model.insert(number, place(number));
+                }
+                (4, Some(old)) => {
+                    let new = Place { slot: 300, offset: (step + 1) * GRAIN };
+                    assert!(sets.lead_on(hash, old, new));
+                    model.insert(number, new);
+                }
+                (5, Some(old)) => sets.count_use(hash, old),
+                (6, Some(old)) => {
+                    assert!(sets.remove(hash, old));
+                    model.remove(&number);
+                }
+                _ => {}
+            }
+            assert_eq!(sets.uses(hash, place(number)).is_some(), {
+                model.get(&number) == Some(&place(number))
+            });
+        }
+        for (number, place) in &model {
+            assert!(sets.uses(hash_of(*number), *place).is_some(), "{number}");
+        }
+        assert_eq!(sets.fill().0, model.len() as u64);
+        assert_eq!(sets.sweep(|_| true), model.len() as u64);
+        assert_eq!(counted_away(&sets), 0, "no count has drifted");
     }
 }

@@ -2,13 +2,12 @@
 //! deleted, copied in or damaged, and everything when the index is new.
 
 use crate::error::Result;
-use crate::folder::{Entry, Folder, segment_name, segment_number};
+use crate::folder::{Entry, segment_name, segment_number};
 use crate::id::Id;
-use crate::index::Index;
-use crate::layout::{INDEX_NAME, INDEX_NEW, PINS_NEW, index as at};
+use crate::layout::{INDEX_NAME, INDEX_NEW, PINS_NEW, SETTINGS_NEW, index as at};
 use crate::lock::{Byte, Mode, on_byte};
 use crate::segment::{Refusal, Segment};
-use crate::sets::Place;
+use crate::sets::{Inserted, Place};
 use crate::table::{Row, State};
 use crate::turn::{Turn, counted};
 use rustix::fs::OFlags;
@@ -17,11 +16,6 @@ use std::sync::atomic::Ordering;
 
 /// How far the number of the next segment may be ahead of the last one: beyond that, it is damaged.
 pub(crate) const NEXT_AHEAD: u64 = 1 << 40;
-
-/// What the folder itself counts, with its index.
-pub(crate) fn own_bytes(folder: &Folder, index: &Index) -> u64 {
-    folder.own_bytes() + counted(index.geometry.file_len())
-}
 
 /// What a file counts that is no segment.
 pub(crate) fn other_bytes(entry: &Entry) -> u64 {
@@ -32,12 +26,21 @@ pub(crate) fn other_bytes(entry: &Entry) -> u64 {
 struct Unopened;
 
 impl Turn<'_> {
-    /// Puts the table right.
+    /// Puts the table right, enters the parts of segments that are not in the index, and evicts
+    /// what is too much.
     pub(crate) fn settle(&mut self) -> Result<()> {
+        self.settle_table()?;
+        self.enter_unread()?;
+        self.room(0, true)?;
+        Ok(())
+    }
+
+    /// Puts the table right.
+    pub(crate) fn settle_table(&mut self) -> Result<()> {
         let index = self.index;
         index.word(at::DIRTY).store(1, Ordering::Release);
         let entries = self.of.folder.list()?;
-        let mut others = own_bytes(&self.of.folder, index);
+        let mut others = self.of.folder.own_bytes();
         let mut files = BTreeMap::new();
         for entry in &entries {
             match segment_number(&entry.name).filter(|_| entry.is_file) {
@@ -64,13 +67,12 @@ impl Turn<'_> {
         }
         self.alone.settled = all.then_some(0);
         index.word(at::DIRTY).store(0, Ordering::Release);
-        self.room(0, true)?;
         Ok(())
     }
 
     /// What a file counts that is no segment; what nobody needs is removed.
     fn other(&self, entry: &Entry) -> u64 {
-        let left = [INDEX_NEW, PINS_NEW].contains(&entry.name.as_str());
+        let left = [INDEX_NEW, PINS_NEW, SETTINGS_NEW].contains(&entry.name.as_str());
         if left && self.of.folder.remove(&entry.name).is_ok() { 0 } else { other_bytes(entry) }
     }
 
@@ -120,21 +122,21 @@ impl Turn<'_> {
         }
     }
 
-    /// Enters a segment that the table does not know, with all its parts; removes it if it is none.
+    /// Enters a segment that the table does not know; removes it if it is none.
     fn adopt(&mut self, number: u64, len: u64) -> std::result::Result<(), Unopened> {
         let table = self.index.table();
         let remove = || self.of.folder.remove(&segment_name(number));
-        let Some(slot) = table.free_slot() else {
-            let _ = remove();
-            return Ok(());
-        };
-        let segment = match Segment::open(&self.of.folder, number, &self.of.opening) {
-            Ok(segment) => segment,
-            Err(Refusal::System(_)) => return Err(Unopened),
+        match Segment::open(&self.of.folder, number, &self.of.opening) {
+            Ok(_) => {}
+            Err(Refusal::System(_) | Refusal::Newer) => return Err(Unopened),
             Err(Refusal::Missing | Refusal::Damaged) => {
                 let _ = remove();
                 return Ok(());
             }
+        }
+        let Some(slot) = table.free_slot() else {
+            let _ = remove();
+            return Ok(());
         };
         let file = self.of.folder.open_file(&segment_name(number), OFlags::RDWR);
         let free =
@@ -143,17 +145,53 @@ impl Turn<'_> {
         let state = if free { State::Sealed } else { State::Writing };
         let reserved = if free { len } else { len.max(self.segment_len()) };
         let turn = self.next(at::TURN);
-        let row = Row { file: number, counted: counted(reserved), state, kept: false, turn };
+        let file = number;
+        let row = Row { file, counted: counted(reserved), state, kept: false, unread: true, turn };
         table.set_row(slot, &row);
         table.set_number(slot, number);
-        let sets = self.index.sets();
+        Ok(())
+    }
+
+    /// Enters the parts of all segments that are not in the index as yet, but for those that
+    /// another process is at. The lock of the folder is given back meanwhile.
+    fn enter_unread(&mut self) -> Result<()> {
+        let rows: Vec<_> = self.index.table().rows().filter(|(_, row)| row.unread).collect();
+        for (slot, row) in rows {
+            if self.index.table().row(slot) != Some(row) {
+                continue;
+            }
+            let Some(_work) = self.work_on(&row) else { continue };
+            let Some(segment) = self.of.segment(self.index, slot) else { continue };
+            let left = loop {
+                self.release();
+                let left = self.enter_all(slot, &segment);
+                self.retake()?;
+                if left == 0 || !self.grow(false)? {
+                    break left;
+                }
+            };
+            self.index.word(at::DISPLACED).fetch_add(left, Ordering::Relaxed);
+            if let Some(found) = self.index.table().row(slot).filter(|found| found.file == row.file)
+            {
+                let table = self.index.table();
+                self.changing(|| table.set_row(slot, &Row { unread: false, ..found }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Enters the parts of a segment. Returns how many found no room.
+    fn enter_all(&self, slot: u32, segment: &Segment) -> u64 {
+        let (table, sets) = (self.index.table(), self.index.sets());
+        let mut left = 0;
         segment.walk(|offset, head| {
             let place = Place { slot, offset };
             for part in 0..head.parts.len() {
-                let id = Id::new(head.name, head.first + part as u64);
-                sets.insert(id.hash(), place, 0, |place| table.number(place.slot) == 0);
+                let hash = Id::new(head.name, head.first + part as u64).hash();
+                let gone = |place: Place| table.number(place.slot) == 0;
+                left += u64::from(sets.insert(hash, place, 0, gone) == Inserted::Full);
             }
         });
-        Ok(())
+        left
     }
 }

@@ -58,6 +58,10 @@ pub struct Stat {
     pub evicted: u64,
     /// Bytes that were saved from eviction since the index was made.
     pub moved_bytes: u64,
+    /// Parts that another one displaced in the index, which could not grow, since it was made.
+    pub displaced: u64,
+    /// Whether this process can only read the folder.
+    pub read_only: bool,
     /// Parts, heads and files that this process found damaged.
     pub damaged: u64,
     /// Records that this process could not keep.

@@ -11,9 +11,11 @@ use crate::read::Found;
 use crate::segment::{Gaps, Refusal, Segment};
 use crate::segments::Segments;
 use crate::sets::Place;
-use crate::settle::{other_bytes, own_bytes};
+use crate::settings::Settings;
+use crate::settle::other_bytes;
 use crate::stats::Stat;
 use crate::table::State;
+use crate::turn::counted;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -49,7 +51,9 @@ impl Segments {
     /// How things stand.
     pub fn stat(&self) -> Stat {
         let [damaged, not_kept, written_bytes, rebuilt] = self.counts.load();
-        let mut stat = Stat { damaged, not_kept, written_bytes, rebuilt, ..Stat::default() };
+        let read_only = self.read_only();
+        let mut stat =
+            Stat { read_only, damaged, not_kept, written_bytes, rebuilt, ..Stat::default() };
         let Some(index) = self.index() else { return stat };
         if let Some(settings) = index.settings() {
             (stat.limit, stat.least_free) = (settings.limit, settings.least_free);
@@ -62,6 +66,7 @@ impl Segments {
         stat.used = stat.segment_bytes + self.others(index);
         stat.evicted = index.word(at::EVICTED).load(Ordering::Relaxed);
         stat.moved_bytes = index.word(at::MOVED).load(Ordering::Relaxed);
+        stat.displaced = index.word(at::DISPLACED).load(Ordering::Relaxed);
         (stat.parts, stat.parts_most) = index.sets().fill();
         stat
     }
@@ -70,7 +75,8 @@ impl Segments {
     fn others(&self, index: &Index) -> u64 {
         let entries = self.folder.list().unwrap_or_default();
         let others = entries.iter().filter(|entry| segment_number(&entry.name).is_none());
-        others.map(other_bytes).sum::<u64>() + own_bytes(&self.folder, index)
+        let own = self.folder.own_bytes() + counted(index.geometry.file_len());
+        others.map(other_bytes).sum::<u64>() + own
     }
 
     /// All records with the parts of them that are there.
@@ -141,7 +147,7 @@ impl Segments {
         self.end_writing();
         let mut turn = self.own_turn()?;
         turn.seal_orphans();
-        turn.drop_dead();
+        turn.drop_dead()?;
         if let Some(to) = to {
             turn.shrink(to.max(1))?;
         }
@@ -201,9 +207,6 @@ impl Segments {
         let options = self.options.clone().limit(bytes);
         options.validate()?;
         let mut turn = self.own_turn()?;
-        turn.settings.limit = bytes;
-        turn.index.set_settings(turn.settings);
-        turn.room(0, true)?;
-        Ok(())
+        turn.change_settings(Settings { limit: bytes, ..turn.settings })
     }
 }

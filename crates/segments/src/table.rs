@@ -16,6 +16,8 @@ pub(crate) struct Row {
     pub(crate) state: State,
     /// Holds what was moved or kept because it was used or is pinned.
     pub(crate) kept: bool,
+    /// Its parts are not all in the index as yet.
+    pub(crate) unread: bool,
     /// Lower numbers are evicted first.
     pub(crate) turn: u64,
 }
@@ -29,7 +31,7 @@ pub(crate) enum State {
 
 impl Row {
     pub(crate) const FREE: Self =
-        Self { file: 0, counted: 0, state: State::Free, kept: false, turn: 0 };
+        Self { file: 0, counted: 0, state: State::Free, kept: false, unread: false, turn: 0 };
 
     fn words(&self) -> [u64; 4] {
         let state = match self.state {
@@ -38,7 +40,8 @@ impl Row {
             State::Sealed => at::SEALED,
         };
         let kept = if self.kept { at::KEPT } else { 0 };
-        [self.file, self.counted, state | kept, self.turn]
+        let unread = if self.unread { at::UNREAD } else { 0 };
+        [self.file, self.counted, state | kept | unread, self.turn]
     }
 }
 
@@ -91,15 +94,16 @@ impl<'a> Table<'a> {
         if words == [0; 4] {
             return (load(at::CHECK) == 0).then_some(Row::FREE);
         }
-        let state = match words[2] & !at::KEPT {
+        let state = match words[2] & !(at::KEPT | at::UNREAD) {
             at::FREE => State::Free,
             at::WRITING => State::Writing,
             at::SEALED => State::Sealed,
             _ => return None,
         };
-        let kept = words[2] & at::KEPT != 0;
+        let (kept, unread) = (words[2] & at::KEPT != 0, words[2] & at::UNREAD != 0);
+        let [file, counted, _, turn] = words;
         let right = check(slot, &words) == load(at::CHECK);
-        right.then_some(Row { file: words[0], counted: words[1], state, kept, turn: words[3] })
+        right.then_some(Row { file, counted, state, kept, unread, turn })
     }
 
     pub(crate) fn set_row(&self, slot: u32, row: &Row) {

@@ -5,16 +5,19 @@
 use crate::append::{Appender, FIRST_OFFSET, Reason};
 use crate::error::{Error, Result};
 use crate::folder::segment_name;
-use crate::index::{Geometry, Index, Settings};
-use crate::layout::{INDEX_NAME, index as at};
+use crate::grow::free_pages;
+use crate::index::{Geometry, Index};
+use crate::layout::{INDEX_NAME, SETTINGS_NAME, index as at};
 use crate::lock::{Byte, FolderLock, Mode, on_byte};
-use crate::options::{LIMIT_DEFAULT, segment_len};
+use crate::options::segment_len;
 use crate::pages::Pages;
 use crate::segment::{Segment, header};
 use crate::segments::{Alone, Segments, random};
+use crate::settings::{self, Settings, Stored};
 use crate::settle::NEXT_AHEAD;
 use crate::table::{Row, State};
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
@@ -36,7 +39,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) beginning: bool,
     /// The file of a segment that went.
     pub(crate) spare: Option<Spare>,
-    _lock: FolderLock,
+    /// The lock of the folder, but for work that needs none: see [`Turn::release`].
+    lock: Option<FolderLock>,
 }
 
 /// The file of a segment that nobody reads or writes any more, under its old name. Writing over
@@ -68,14 +72,20 @@ impl Segments {
         mut alone: MutexGuard<'a, Alone>,
         patience: Duration,
     ) -> Result<Option<Turn<'a>>> {
+        self.check_writable()?;
         let taken = alone.lock(&self.folder, patience);
         let lock = taken.map_err(|e| Error::io("lock", self.path(), e))?;
         let Some(lock) = lock else { return Ok(None) };
-        let index = match self.reopen() {
+        let found = self.reopen()?;
+        let settings = self.settings_now(found, &mut alone)?;
+        let index = match found {
             Some(index) => index,
-            None => self.rebuild(&mut alone)?,
+            None => self.rebuild(&mut alone, settings)?,
         };
-        let Some(settings) = index.settings() else { return Ok(None) };
+        // Whoever copied it had the lock, and died.
+        if index.is_copied() {
+            index.retire(at::IN_USE);
+        }
         let dirty = index.word(at::DIRTY).load(Ordering::Acquire) != 0;
         let due = alone.settled.is_none_or(|since| since >= SETTLE_EVERY);
         let mut turn = Turn {
@@ -86,7 +96,7 @@ impl Segments {
             moving: None,
             beginning: false,
             spare: None,
-            _lock: lock,
+            lock: Some(lock),
         };
         if dirty || due || !index.table().whole() {
             turn.settle()?;
@@ -94,57 +104,142 @@ impl Segments {
         Ok(Some(turn))
     }
 
-    /// Has the options hold for the folder, and makes its index if there is none.
+    /// Has the options hold for the folder, and makes its index if there is none. Changes nothing
+    /// in a folder that can only be read.
     pub(crate) fn settle_options(&self) -> Result<()> {
-        let settings = self.index().and_then(Index::settings);
-        let same = settings.is_some_and(|found| self.wanted(Some(found)) == found);
-        if same {
+        if self.read_only() {
+            return Ok(());
+        }
+        let stored = settings::load(&self.folder);
+        let copy = self.index().and_then(Index::settings);
+        if let (Ok(Stored::Good(stored)), Some(copy)) = (&stored, copy)
+            && *stored == copy
+            && copy.with(&self.options) == copy
+        {
+            self.folder.set_shared(copy.shared);
             return Ok(());
         }
         let mut turn = self.own_turn()?;
-        turn.settings = self.wanted(Some(turn.settings));
-        turn.index.set_settings(turn.settings);
-        turn.room(0, true)?;
+        let wanted = turn.settings.with(&self.options);
+        if wanted != turn.settings {
+            turn.change_settings(wanted)?;
+        }
         Ok(())
     }
 
-    fn wanted(&self, found: Option<Settings>) -> Settings {
-        let found = found.unwrap_or(Settings { limit: LIMIT_DEFAULT, least_free: 0 });
-        Settings {
-            limit: self.options.limit.unwrap_or(found.limit),
-            least_free: self.options.least_free.unwrap_or(found.least_free),
+    /// The settings of the folder, for a thread that has it to itself. What is damaged of them, the
+    /// file or the copy in the index, is written again.
+    fn settings_now(&self, index: Option<&Index>, alone: &mut Alone) -> Result<Settings> {
+        let copy = index.and_then(Index::settings);
+        let known = copy.or(alone.settings);
+        let found = match settings::load(&self.folder) {
+            Ok(Stored::Good(settings)) => settings,
+            Ok(damaged) => {
+                let path = || self.path().join(SETTINGS_NAME);
+                let default = Settings::DEFAULT.with(&self.options);
+                let settings = match known {
+                    Some(known) => known,
+                    // The usual limit might be far more than what the user has room for.
+                    None if damaged == Stored::Damaged && self.options.limit.is_none() => {
+                        return Err(Error::Settings { path: path() });
+                    }
+                    None => default,
+                };
+                // A disk that is full must not keep anybody from making room.
+                let _ = settings::store(&self.folder, settings);
+                settings
+            }
+            Err(error @ Error::Version { .. }) => return Err(error),
+            Err(error) => known.ok_or(error)?,
+        };
+        if let Some(index) = index.filter(|_| copy != Some(found)) {
+            index.set_settings(found);
         }
+        self.folder.set_shared(found.shared);
+        alone.settings = Some(found);
+        Ok(found)
     }
 
-    /// Makes an index from the segments. The caller has the folder to himself.
-    pub(crate) fn rebuild(&self, alone: &mut Alone) -> Result<&Index> {
-        let last = self.last_index();
-        let settings = self.wanted(last.and_then(Index::settings));
+    /// Makes an index from the segments. The caller has the folder to himself, and has found that
+    /// there is no index, or one that is damaged.
+    fn rebuild(&self, alone: &mut Alone, settings: Settings) -> Result<&Index> {
+        let last = self.indexes.last();
         let usual = segment_len(&self.options, settings.limit);
-        let geometry = Geometry::suit(settings.limit, usual, self.options.parts);
+        let geometry = Geometry::suit(settings.limit, usual, settings.parts);
         // Others may have it mapped and not know. Then it goes before there is another one: both
         // would count.
-        if let Ok(file) = self.folder.open_file(INDEX_NAME, OFlags::RDWR) {
-            let _ = file.write_all_at(&1_u64.to_le_bytes(), at::RETIRED as u64);
+        match self.folder.open_file(INDEX_NAME, OFlags::RDWR) {
+            Ok(file) => {
+                let len = file.metadata().map_or(0, |found| found.len());
+                let _ = file.write_all_at(&at::REPLACED.to_le_bytes(), at::RETIRED as u64);
+                free_pages(&file, len);
+            }
+            Err(Errno::NOENT | Errno::LOOP | Errno::NXIO | Errno::ISDIR) => {}
+            Err(errno) => return Err(self.folder.error("open", INDEX_NAME, errno)),
         }
-        let _ = self.folder.remove(INDEX_NAME);
-        let index = Index::make(&self.folder, geometry, settings, self.options.guard)?;
+        let removed = self.folder.remove(INDEX_NAME);
+        removed.map_err(|errno| self.folder.error("remove", INDEX_NAME, errno))?;
+        let guard = self.options.guard;
+        let index = Index::make(&self.folder, geometry, random(), settings, guard)?;
         index.word(at::DIRTY).store(1, Ordering::Release);
         Index::publish(&self.folder)?;
         if let Some(last) = last {
-            last.retire();
+            last.retire(at::REPLACED);
             self.counts.rebuilt();
         }
         // The turn of whoever asked finds the mark and enters the segments that are there.
-        *alone = Alone::default();
-        self.adopt_index(index).ok_or_else(|| {
-            let many = std::io::Error::other("the index was replaced too often");
-            Error::io("use the index of", self.path(), many)
-        })
+        (alone.kept, alone.settled) = (None, None);
+        self.adopt_index(index)
     }
 }
 
 impl Turn<'_> {
+    /// Gives the lock back, for work that changes nothing of the table. Other processes may have
+    /// turns meanwhile; threads of this one may not.
+    pub(crate) fn release(&mut self) {
+        self.drop_spare();
+        self.lock = None;
+    }
+
+    /// Waits for the lock again. Other processes may have changed the table, replaced the index or
+    /// changed the settings.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is no such turn any more, `Error::Busy` for one if another process
+    /// has the lock for too long. Then nothing more may be changed.
+    pub(crate) fn retake(&mut self) -> Result<()> {
+        let of = self.of;
+        let busy = || Error::Busy { path: of.path().to_owned() };
+        let taken = self.alone.lock(&of.folder, of.options.patience);
+        let lock = taken.map_err(|e| Error::io("lock", of.path(), e))?;
+        self.lock = Some(lock.ok_or_else(busy)?);
+        self.index = of.reopen()?.ok_or_else(busy)?;
+        self.settings = of.settings_now(Some(self.index), &mut self.alone)?;
+        if self.index.is_copied() {
+            self.index.retire(at::IN_USE);
+        }
+        if self.index.word(at::DIRTY).load(Ordering::Acquire) != 0 {
+            self.settle_table()?;
+        }
+        Ok(())
+    }
+
+    /// Changes the settings for every process.
+    pub(crate) fn change_settings(&mut self, settings: Settings) -> Result<()> {
+        settings::store(&self.of.folder, settings)?;
+        let shared = self.settings.shared != settings.shared;
+        self.settings = settings;
+        self.alone.settings = Some(settings);
+        self.index.set_settings(settings);
+        self.of.folder.set_shared(settings.shared);
+        if shared {
+            self.of.folder.change_modes(crate::contents::is_own)?;
+        }
+        self.room(0, true)?;
+        self.fit_index()
+    }
+
     /// Does something that leaves the table wrong when it is not done to its end.
     pub(crate) fn changing<T>(&self, change: impl FnOnce() -> T) -> T {
         let dirty = self.index.word(at::DIRTY);
@@ -166,7 +261,7 @@ impl Turn<'_> {
     pub(crate) fn seal(&mut self, full: Appender) {
         let table = self.index.table();
         let row = table.row(full.slot).filter(|row| row.file == full.number);
-        if let Some(row) = row.filter(|_| full.generation == self.of.generation()) {
+        if let Some(row) = row.filter(|_| full.family == self.index.family) {
             // The file may be longer: it was another segment's before, or has pages to spare.
             if let Some(before) = full.file.metadata().ok().filter(|file| file.len() > full.tail) {
                 let _ = full.file.set_len(full.tail);
@@ -190,20 +285,27 @@ impl Turn<'_> {
         if !kept && let Some(open) = self.resume(len, whole)? {
             return Ok(Ok(open));
         }
-        // As long as there is a spare file, it is in no row.
-        let dirty = self.index.word(at::DIRTY).swap(1, Ordering::AcqRel);
         let outer = std::mem::replace(&mut self.beginning, true);
-        let begun = self.begin_new(whole, kept);
+        let room = self.room(counted(whole), kept);
         self.beginning = outer;
+        if !room? {
+            self.drop_spare();
+            return Ok(Err(Reason::NoRoom));
+        }
+        self.index.word(at::DIRTY).store(1, Ordering::Release);
+        let begun = self.begin_new(whole, kept);
         self.drop_spare();
-        self.index.word(at::DIRTY).store(dirty, Ordering::Release);
+        self.index.word(at::DIRTY).store(0, Ordering::Release);
         begun
     }
 
+    /// Removes the file of a segment that went, if no other segment got it. As long as there is
+    /// such a file, the table is marked as being changed: the file is in no row.
     pub(crate) fn drop_spare(&mut self) {
         if let Some(spare) = self.spare.take() {
             let _ = spare.file.set_len(0);
             let _ = self.of.folder.remove(&spare.name);
+            self.index.word(at::DIRTY).store(0, Ordering::Release);
         }
     }
 
@@ -212,9 +314,6 @@ impl Turn<'_> {
         whole: u64,
         kept: bool,
     ) -> Result<std::result::Result<Appender, Reason>> {
-        if !self.room(counted(whole), kept)? {
-            return Ok(Err(Reason::NoRoom));
-        }
         let Some(slot) = self.index.table().free_slot() else { return Ok(Err(Reason::NoRoom)) };
         self.alone.settled = self.alone.settled.map(|since| since + 1);
         let number = self.next(at::NEXT);
@@ -227,6 +326,7 @@ impl Turn<'_> {
             counted: counted(whole),
             state: State::Writing,
             kept,
+            unread: false,
             turn: self.next(at::TURN),
         };
         let table = self.index.table();
@@ -297,9 +397,9 @@ impl Turn<'_> {
         tail: u64,
         end: u64,
     ) -> Appender {
-        let (generation, process) = (self.of.generation(), std::process::id());
+        let (family, process) = (self.index.family, std::process::id());
         let file = Arc::new(file);
-        Appender { slot, number, file, salt, tail, end, generation, process, pages: None }
+        Appender { slot, number, file, salt, tail, end, family, process, pages: None }
     }
 
     /// Goes on with a segment that is sealed and mostly empty, so that many processes that write a
@@ -307,7 +407,8 @@ impl Turn<'_> {
     fn resume(&mut self, len: u64, whole: u64) -> Result<Option<Appender>> {
         let table = self.index.table();
         let small = |row: &Row| {
-            row.state == State::Sealed && !row.kept && row.counted + len + 8192 <= whole / 2
+            let sealed = row.state == State::Sealed && !row.kept && !row.unread;
+            sealed && row.counted + len + 8192 <= whole / 2
         };
         let Some((slot, row)) = table.rows().find(|(_, row)| small(row)) else { return Ok(None) };
         if !self.room(counted(whole) - row.counted.min(whole), false)?
@@ -318,7 +419,10 @@ impl Turn<'_> {
         let name = segment_name(row.file);
         let Ok(file) = self.of.folder.open_file(&name, OFlags::RDWR) else { return Ok(None) };
         let reading = Segment::open(&self.of.folder, row.file, &self.of.opening);
-        let free = on_byte(&file, Byte::Writer, Mode::Alone).unwrap_or(false);
+        // Whoever reclaims it may be about to evict it.
+        let free = on_byte(&file, Byte::Work, Mode::Alone).unwrap_or(false)
+            && on_byte(&file, Byte::Work, Mode::None).unwrap_or(false)
+            && on_byte(&file, Byte::Writer, Mode::Alone).unwrap_or(false);
         let Ok(reading) = reading else { return Ok(None) };
         let tail = reading.file_len().next_multiple_of(crate::layout::GRAIN);
         if !free || reading.doubtful || tail + len > whole {

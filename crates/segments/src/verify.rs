@@ -98,9 +98,13 @@ impl Segments {
                 verified.torn += u64::from(gaps.written || lost > 0);
                 verified.lost(lost, segment.number, &mut tell);
             }
-            Step::Unreadable(_, number, Refusal::System(errno)) => {
+            Step::Unreadable(_, number, refusal @ (Refusal::System(_) | Refusal::Newer)) => {
                 verified.unread += 1;
-                let (segment, reason) = (&segment_name(number), &errno.to_string());
+                let segment = &segment_name(number);
+                let reason = &match refusal {
+                    Refusal::System(errno) => errno.to_string(),
+                    _ => "a newer version wrote it".to_owned(),
+                };
                 tell(Looked::Unread { segment, reason });
             }
             Step::Unreadable(slot, number, Refusal::Missing | Refusal::Damaged) => {

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// How many kinds there are.
-pub(crate) const KINDS: usize = 7;
+pub(crate) const KINDS: usize = 9;
 
 #[derive(Clone, Copy)]
 pub(crate) enum Damage {
@@ -17,17 +17,21 @@ pub(crate) enum Damage {
     ScrambleIndex,
     CutIndex,
     DeleteIndex,
+    FlipSettings,
+    DeleteSettings,
 }
 
 impl Damage {
     pub(crate) fn any(random: &mut Random) -> Self {
-        match random.below(40) {
+        match random.below(41) {
             0..14 => Self::FlipSegment,
             14..20 => Self::CutSegment,
             20..26 => Self::DeleteSegment,
             26..36 => Self::FlipIndex,
             36 => Self::ScrambleIndex,
-            37 | 38 => Self::CutIndex,
+            37 => Self::CutIndex,
+            38 => Self::FlipSettings,
+            39 => Self::DeleteSettings,
             _ => Self::DeleteIndex,
         }
     }
@@ -37,6 +41,9 @@ impl Damage {
         match self {
             Self::FlipSegment | Self::CutSegment | Self::DeleteSegment => {
                 self.damage_segment(folder, random).is_some()
+            }
+            Self::FlipSettings | Self::DeleteSettings => {
+                self.damage_settings(&folder.join("settings"), random).is_some()
             }
             _ => self.damage_index(&folder.join("index"), random).is_some(),
         }
@@ -53,6 +60,13 @@ impl Damage {
         match self {
             Self::FlipSegment => flip(&file, random.below(len.max(1)), random),
             Self::CutSegment => file.set_len(random.below(len.max(1))).ok(),
+            _ => std::fs::remove_file(path).ok(),
+        }
+    }
+
+    fn damage_settings(self, path: &Path, random: &mut Random) -> Option<()> {
+        match self {
+            Self::FlipSettings => flip(&open(path)?, random.below(64), random),
             _ => std::fs::remove_file(path).ok(),
         }
     }

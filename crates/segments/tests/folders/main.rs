@@ -1,8 +1,12 @@
 //! Folders of segments: what is put is found, the limit holds, nothing wrong is read.
 
 mod claims;
+mod contract;
 mod damage;
 mod eviction;
+mod growth;
+mod other_user;
+mod permissions;
 mod puts;
 
 use nuthatch_segments::{Check, Id, Options, Outcome, Part, Record, Segments, Unread, checksum};

@@ -1,0 +1,62 @@
+//! All indexes that a process opened for a folder, one after the other.
+//!
+//! A thread may still read an index that was replaced, without any lock. So none is dropped before
+//! the folder is closed. What is left of one is an entry in a list and a range of addresses: the
+//! process that replaces an index frees its pages.
+
+use crate::index::Index;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Blocks of the list, each twice as long as the one before it: 2^32 indexes.
+const BLOCKS: usize = 32;
+
+/// A list that only grows, and whose entries never move.
+pub(crate) struct Indexes {
+    blocks: [OnceLock<Box<[OnceLock<Index>]>>; BLOCKS],
+    /// One more than the place of the index that is in use; zero before the first.
+    count: AtomicUsize,
+    adopting: Mutex<()>,
+}
+
+/// The block of the entry with a number from 1 on, and where in it the entry lies.
+#[inline]
+fn place(number: usize) -> (usize, usize) {
+    let block = number.ilog2() as usize;
+    (block, number - (1 << block))
+}
+
+impl Indexes {
+    pub(crate) fn new() -> Self {
+        let blocks = [const { OnceLock::new() }; BLOCKS];
+        Self { blocks, count: AtomicUsize::new(0), adopting: Mutex::default() }
+    }
+
+    /// The index that was opened last.
+    #[inline]
+    pub(crate) fn last(&self) -> Option<&Index> {
+        let number = self.count.load(Ordering::Acquire);
+        if number == 0 {
+            return None;
+        }
+        let (block, at) = place(number);
+        self.blocks.get(block)?.get()?.get(at)?.get()
+    }
+
+    /// Has all threads use an index from now on, unless `open` finds no other one. Only one thread
+    /// does this at a time.
+    pub(crate) fn adopt<E>(
+        &self,
+        open: impl FnOnce(Option<&Index>) -> Result<Option<Index>, E>,
+    ) -> Result<Option<&Index>, E> {
+        let _alone = self.adopting.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(index) = open(self.last())? else { return Ok(self.last()) };
+        let number = self.count.load(Ordering::Acquire) + 1;
+        let (block, at) = place(number);
+        let Some(block) = self.blocks.get(block) else { return Ok(None) };
+        let block = block.get_or_init(|| (0..number - at).map(|_| OnceLock::new()).collect());
+        let _ = block[at].set(index);
+        self.count.store(number, Ordering::Release);
+        Ok(block[at].get())
+    }
+}

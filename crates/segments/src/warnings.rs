@@ -1,0 +1,79 @@
+//! What a user of a folder should know though everything works.
+
+use crate::folder::folder_mode;
+use crate::segments::Segments;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Something about a folder that is not as it should be, though it can be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// This process can only read the folder: nothing is put.
+    ReadOnly {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// Other users may use the folder. Its mode was there before, and stays.
+    Mode {
+        /// The folder.
+        path: PathBuf,
+        /// Its mode.
+        found: u32,
+        /// The mode that it would be made with.
+        expected: u32,
+    },
+    /// The folder lies on a network filesystem. Processes of one machine may share it, those of
+    /// several may not.
+    Network {
+        /// The folder.
+        path: PathBuf,
+        /// The filesystem, such as `nfs`.
+        filesystem: &'static str,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ReadOnly { path, reason } => {
+                write!(f, "{}: read-only here, nothing is put: {reason}", path.display())
+            }
+            Self::Mode { path, found, expected } => write!(
+                f,
+                "{}: other users may use this folder: expected mode {expected:04o}, found \
+                 {found:04o}; change it with chmod, or share it with a group",
+                path.display()
+            ),
+            Self::Network { path, filesystem } => write!(
+                f,
+                "{}: on a network filesystem ({filesystem}): expected a local one; use it from one \
+                 machine at a time",
+                path.display()
+            ),
+        }
+    }
+}
+
+impl Segments {
+    pub(crate) fn look_for_warnings(&self) -> Vec<Warning> {
+        let path = || self.path().to_owned();
+        let mut warnings = Vec::new();
+        if let Some(errno) = self.read_only {
+            let reason = std::io::Error::from(errno).to_string();
+            warnings.push(Warning::ReadOnly { path: path(), reason });
+        }
+        let shared = self.index().and_then(crate::index::Index::settings);
+        let expected = folder_mode(shared.is_some_and(|settings| settings.shared));
+        // The bit that hands the group on to files lets nobody in.
+        if let Some(found) = self.folder.mode().filter(|found| found & 0o777 & !expected != 0) {
+            warnings.push(Warning::Mode { path: path(), found, expected });
+        }
+        if let Ok(Some(filesystem)) = nuthatch_filesystem::network_filesystem(self.path()) {
+            warnings.push(Warning::Network { path: path(), filesystem });
+        }
+        warnings
+    }
+}

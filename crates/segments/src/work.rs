@@ -1,0 +1,157 @@
+//! Counts steps of work, so that tests bound work instead of time. Outside of tests it is nothing.
+
+#[cfg(test)]
+mod counting {
+    use std::cell::Cell;
+
+    thread_local! {
+        static STEPS: Cell<u64> = const { Cell::new(0) };
+        static BEGAN: Cell<u64> = const { Cell::new(0) };
+        static LONGEST: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// Counts a step of this thread: a set or a record that is looked at.
+    pub(crate) fn count() {
+        STEPS.with(|steps| steps.set(steps.get() + 1));
+    }
+
+    /// Notes that this thread has the lock of a folder.
+    pub(crate) fn begin_hold() {
+        BEGAN.with(|began| began.set(steps()));
+    }
+
+    /// Notes that it gives the lock back.
+    pub(crate) fn end_hold() {
+        let held = steps() - BEGAN.with(Cell::get);
+        LONGEST.with(|longest| longest.set(longest.get().max(held)));
+    }
+
+    /// The steps of this thread so far.
+    pub(crate) fn steps() -> u64 {
+        STEPS.with(Cell::get)
+    }
+
+    /// The most steps that this thread took while it had the lock of a folder, since this was last
+    /// called.
+    pub(crate) fn take_longest_hold() -> u64 {
+        LONGEST.with(Cell::take)
+    }
+}
+
+#[cfg(not(test))]
+mod counting {
+    #[inline(always)]
+    pub(crate) fn count() {}
+
+    pub(crate) fn begin_hold() {}
+
+    pub(crate) fn end_hold() {}
+}
+
+pub(crate) use counting::{begin_hold, count, end_hold};
+#[cfg(test)]
+pub(crate) use counting::{steps, take_longest_hold};
+
+#[cfg(test)]
+mod tests {
+    use super::{steps, take_longest_hold};
+    use crate::{Id, Options, Part, Record, Segments, checksum};
+
+    const RECORDS: u64 = 8_000;
+    /// Steps that may be taken while others wait. A few sets are looked at for a part.
+    const MOST: u64 = 100;
+
+    fn put(segments: &Segments, number: u64) {
+        let data = number.to_le_bytes();
+        let parts = [Part { end: 8, sum: checksum(&data) }];
+        let (name, label) = ([3; 16], &b""[..]);
+        let record = Record { name, first: number, label, expiry: 0, parts: &parts, data: &data };
+        segments.put(&record).expect("a put");
+    }
+
+    /// Does something with a folder of full segments, each with thousands of records. Returns how
+    /// many steps it took.
+    fn work(what: &str, action: impl FnOnce(&Segments)) -> u64 {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options =
+            Options::new().limit(16 << 20).segment_len(1 << 20).parts(4 * RECORDS).least_free(0);
+        let segments = Segments::open(folder.path(), &options).expect("a folder");
+        for number in 0..RECORDS {
+            put(&segments, number);
+            // Some are used, and so they are moved.
+            if number % 3 == 0 {
+                let found = segments.find(&Id::new([3; 16], number), b"").expect("it is there");
+                found.count_use(number..number + 1);
+            }
+        }
+        let before = steps();
+        take_longest_hold();
+        action(&segments);
+        let longest = take_longest_hold();
+        assert!(longest <= MOST, "{what}: {longest} steps at once");
+        steps() - before
+    }
+
+    #[test]
+    fn the_lock_of_the_folder_is_held_for_few_records_at_a_time() {
+        let segment = (1 << 20) / 256;
+        let clear = work("clear", |segments| {
+            segments.clear().expect("room");
+            assert_eq!(segments.stat().segments, 0);
+        });
+        assert!(clear > RECORDS, "all were looked at: {clear}");
+        let prune = work("prune", |segments| {
+            segments.prune(Some(4 << 20)).expect("room");
+            assert!(segments.stat().used <= 4 << 20);
+        });
+        assert!(prune > RECORDS / 2, "{prune}");
+        work("prune_older", |segments| {
+            segments.prune_older(u64::MAX).expect("room");
+            assert_eq!(segments.stat().segments, 0);
+        });
+        let put = work("put", |segments| {
+            let before = segments.stat().evicted;
+            for number in RECORDS.. {
+                put(segments, number);
+                if number % 1000 == 0 && segments.stat().evicted > before + 2 {
+                    return;
+                }
+            }
+        });
+        assert!(put > segment, "segments were reclaimed: {put}");
+        work("set_limit", |segments| segments.set_limit(5 << 20).expect("a limit"));
+    }
+
+    #[test]
+    fn an_index_is_made_again_while_others_have_turns() {
+        let made = work("rebuild", |segments| {
+            std::fs::remove_file(segments.path().join("index")).expect("it is deleted");
+            segments.prune(None).expect("an index");
+            assert_eq!(segments.stat().parts, RECORDS);
+        });
+        assert!(made > RECORDS, "{made}");
+    }
+
+    #[test]
+    fn a_segment_whose_parts_were_not_all_entered_is_gone_through_by_the_next_process() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let open = || Segments::open(folder.path(), &Options::new().limit(4 << 20));
+        let segments = open().expect("a folder");
+        (0..100).for_each(|number| put(&segments, number));
+        drop(segments);
+        // As a process leaves it that dies after it entered the rows.
+        let segments = open().expect("a folder");
+        let turn = segments.own_turn().expect("a turn");
+        let (table, sets) = (turn.index.table(), turn.index.sets());
+        for (slot, row) in table.rows() {
+            table.set_row(slot, &crate::table::Row { unread: true, ..row });
+        }
+        sets.sweep(|_| true);
+        drop(turn);
+        drop(segments);
+        let next = open().expect("a folder");
+        next.prune(None).expect("a turn");
+        assert_eq!(next.stat().parts, 100);
+        assert!(next.find(&Id::new([3; 16], 99), b"").is_some());
+    }
+}

@@ -1,0 +1,101 @@
+//! Who may use a folder, and who is told.
+
+use crate::{Case, put, small};
+use nuthatch_segments::{Options, Outcome, Segments, Warning};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+const FOLDER: &str = "NUTHATCH_TEST_UMASK_FOLDER";
+const SHARED: &str = "NUTHATCH_TEST_UMASK_SHARED";
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("a file").permissions().mode() & 0o7777
+}
+
+/// The modes of all files, each once.
+fn modes(case: &Case) -> Vec<u32> {
+    let entries = fs::read_dir(case.path()).expect("the folder");
+    let mut modes: Vec<_> = entries.map(|entry| mode(&entry.expect("an entry").path())).collect();
+    modes.sort_unstable();
+    modes.dedup();
+    modes
+}
+
+/// Has a child use a folder under a umask.
+fn use_with_umask(case: &Case, umask: &str, shared: bool) {
+    let program = std::env::current_exe().expect("this program");
+    let script = format!("umask {umask} && exec \"$0\" --exact permissions::child_uses_a_folder");
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).arg(program).env(FOLDER, case.path());
+    if shared {
+        command.env(SHARED, "1");
+    }
+    assert!(command.output().expect("a child").status.success(), "umask {umask}");
+}
+
+#[test]
+fn child_uses_a_folder() {
+    let Some(folder) = std::env::var_os(FOLDER) else { return };
+    let shared = std::env::var_os(SHARED).is_some();
+    let options = if shared { small().share_with_group(true) } else { small() };
+    let segments = Segments::open(folder, &options).expect("a folder");
+    assert_eq!(put(&segments, 1, 1000), Outcome::Kept);
+    segments.pin([1; 16], true).expect("a pin");
+    drop(segments.claim(0..1).expect("a claim"));
+    assert!(segments.warnings().is_empty(), "{:?}", segments.warnings());
+}
+
+#[test]
+fn a_folder_and_its_files_are_private_whatever_the_umask_is() {
+    for umask in ["000", "022", "277"] {
+        let case = Case::new();
+        use_with_umask(&case, umask, false);
+        assert_eq!(mode(&case.path()), 0o700, "umask {umask}");
+        assert_eq!(modes(&case), [0o600], "umask {umask}");
+    }
+}
+
+#[test]
+fn a_group_that_is_asked_for_may_use_the_folder_whatever_the_umask_is() {
+    for umask in ["000", "077"] {
+        let case = Case::new();
+        use_with_umask(&case, umask, true);
+        assert_eq!(mode(&case.path()), 0o2770, "umask {umask}");
+        // Whoever comes later and asks for nothing does the same.
+        drop(case.small().claim(0..1));
+        let segments = case.small();
+        for number in 100..200 {
+            assert_eq!(put(&segments, number, 50_000), Outcome::Kept);
+        }
+        assert_eq!(modes(&case), [0o660], "umask {umask}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_there_can_be_shared_and_made_private_again() {
+    let case = Case::new();
+    put(&case.small(), 1, 1000);
+    let shared = case.open(&small().share_with_group(true));
+    assert_eq!((mode(&case.path()), modes(&case)), (0o2770, vec![0o660]));
+    drop(shared);
+    drop(case.open(&small().share_with_group(false)));
+    assert_eq!((mode(&case.path()), modes(&case)), (0o700, vec![0o600]));
+}
+
+#[test]
+fn a_folder_that_was_open_to_others_before_is_told_of_and_stays_so() {
+    let case = Case::new();
+    fs::create_dir(case.path()).expect("a folder");
+    fs::set_permissions(case.path(), Permissions::from_mode(0o755)).expect("a mode");
+    let segments = case.open(&Options::new().limit(4 << 20));
+    assert_eq!(put(&segments, 1, 1000), Outcome::Kept);
+    assert_eq!((mode(&case.path()), modes(&case)), (0o755, vec![0o600]));
+    let [warning @ Warning::Mode { found: 0o755, expected: 0o700, .. }] = segments.warnings()
+    else {
+        panic!("{:?}", segments.warnings());
+    };
+    let text = warning.to_string();
+    assert!(text.contains("0700") && text.contains("0755") && text.contains("chmod"), "{text}");
+}
