@@ -119,7 +119,19 @@ impl Chunks {
         let mut pieces = Vec::new();
         let mut missing = Vec::new();
         let mut chunk = range.start;
+        let candidates = self.segments.candidates(&key.name, &key.label, &range);
         while chunk < range.end {
+            if let Some(numbers) = &candidates {
+                let after = &numbers[numbers.partition_point(|number| *number < chunk)..];
+                let next = after.first().map_or(range.end, |next| *next);
+                if next > chunk {
+                    push(&mut missing, chunk..next);
+                    chunk = next;
+                    continue;
+                }
+            }
+            #[cfg(test)]
+            tests::count_lookup();
             let found = self.segments.find(&key.id(chunk), &key.label);
             let Some(found) = found.filter(|found| lengths.fit(found, chunk)) else {
                 push(&mut missing, chunk..chunk + 1);
@@ -156,5 +168,52 @@ impl Chunks {
             }
         }
         Lookup::Missing(vec![range.clone()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Chunks, Key, Lookup, Options};
+    use std::cell::Cell;
+
+    thread_local! {
+        static LOOKUPS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    pub(super) fn count_lookup() {
+        LOOKUPS.with(|lookups| lookups.set(lookups.get() + 1));
+    }
+
+    #[test]
+    fn a_range_of_2_to_the_40_chunks_is_looked_through_by_what_is_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = Options::new().limit(16 << 20);
+        let chunks = Chunks::open(folder.path(), &options).expect("a cache");
+        let key = Key::named("an object").expect("a key");
+        let far = 1 << 39;
+        chunks.put(&key, 3..5, &[0, 1, 2], b"ab").expect("a put");
+        chunks.put(&key, far..far + 1, &[0, 1], b"c").expect("a put");
+        let end = 1 << 40;
+        let missing = chunks.missing(&key, 0..end).expect("an answer");
+        assert_eq!(missing, [0..3, 5..far, far + 1..end]);
+        assert!(matches!(chunks.get(&key, 0..end), Ok(Lookup::Missing(_))));
+        assert!(matches!(chunks.view(&key, 0..end), Ok(Lookup::Missing(_))));
+        let absent = Key::named("another one").expect("a key");
+        let missing = chunks.missing(&absent, 0..end).expect("an answer");
+        assert_eq!(missing, std::slice::from_ref(&(0..end)));
+        let lookups = LOOKUPS.with(Cell::get);
+        assert!(lookups <= 3 * 3, "{lookups} lookups for three chunks in three calls");
+    }
+
+    #[test]
+    fn blocks_of_an_object_of_2_to_the_60_bytes_are_looked_through_by_what_is_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = Options::new().limit(16 << 20);
+        let chunks = Chunks::open(folder.path(), &options).expect("a cache");
+        let len = 1 << 60;
+        let blocks = chunks.blocks("http://host/a", "tag", len, 1024).expect("an object");
+        blocks.put(4096, &[7; 2048]).expect("a put");
+        assert_eq!(blocks.missing(0..len).expect("an answer"), [0..4096, 6144..len]);
+        assert!(matches!(blocks.get(0..len), Ok(Lookup::Missing(_))));
     }
 }
