@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import stat
 import subprocess
 import sys
 import threading
@@ -188,6 +189,35 @@ def test_bytes_that_cannot_be_kept_reach_those_who_wait(tmp_path: Path) -> None:
         (waiting,) = blocks.claim([(0, 1000)]).theirs
         assert mine.mine[0].finish(b"1" * 1000).not_kept is not None
         assert waiting.wait() == b"1" * 1000
+
+
+def test_a_folder_is_private_unless_it_is_shared_with_its_group(tmp_path: Path) -> None:
+    def modes(path: Path) -> set[int]:
+        return {stat.S_IMODE(entry.stat().st_mode) for entry in path.iterdir()}
+
+    path = tmp_path / "cache"
+    with Chunks(path, limit=LIMIT) as cache:
+        assert cache.warnings == []
+        assert not cache.stat().read_only
+    assert (stat.S_IMODE(path.stat().st_mode), modes(path)) == (0o700, {0o600})
+    with Chunks(path, share_with_group=True):
+        assert (stat.S_IMODE(path.stat().st_mode), modes(path)) == (0o2770, {0o660})
+
+
+def test_a_folder_that_others_may_use_is_told_of(tmp_path: Path) -> None:
+    path = tmp_path / "cache"
+    path.mkdir(mode=0o755)
+    path.chmod(0o755)
+    with Chunks(path, limit=LIMIT) as cache:
+        (warning,) = cache.warnings
+        assert "0755" in warning
+
+
+def test_a_range_of_2_to_the_40_chunks_is_answered_at_once(cache: Chunks) -> None:
+    cache.put("an object", 3, 4, [0, 1], b"a")
+    missing = cache.get("an object", 0, 1 << 40)
+    assert not missing
+    assert missing.ranges == [(0, 3), (4, 1 << 40)]
 
 
 def test_a_child_made_by_fork_shares_the_folder(cache: Chunks) -> None:

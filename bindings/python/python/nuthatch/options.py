@@ -151,7 +151,11 @@ class ChunksOptions(TypedDict, total=False):
     """What a process reserves, and what is evicted, at once, in bytes; by default between a
     sixteenth and a hundredth of the limit."""
     parts: int | None
-    """For how many chunks a new index has room; by default one for each 16 KiB of the limit."""
+    """For how many chunks the index has room at least; by default one for each 16 KiB of the limit.
+    It grows when there are more. Holds from then on for all processes."""
+    share_with_group: bool | None
+    """Whether the group of the folder may use it: modes 2770 and 0660 instead of 0700 and 0600.
+    Holds from then on for all processes."""
     open_files: int | None
     """How many files are held open for reading; 256 by default."""
     guard: bool | None

@@ -80,8 +80,8 @@ impl Chunks {
     #[pyo3(signature = (path, **options))]
     fn new(py: Python<'_>, path: PathBuf, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let kept = options.map_or_else(|| Ok(PyDict::new(py)), PyDictMethods::copy)?;
-        for limit in ["limit", "least_free"] {
-            kept.call_method1("pop", (limit, py.None()))?;
+        for setting in ["limit", "least_free", "share_with_group"] {
+            kept.call_method1("pop", (setting, py.None()))?;
         }
         Ok(Self { folder: Arc::new(opening::open(py, path, options)?), options: kept.unbind() })
     }
@@ -90,6 +90,14 @@ impl Chunks {
     #[getter]
     fn path(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// What was not as it should be when the folder was opened: it can only be read, other users
+    /// may use it, or it lies on a network filesystem.
+    #[getter]
+    fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let chunks = self.folder.chunks(py)?;
+        Ok(chunks.warnings().iter().map(ToString::to_string).collect())
     }
 
     /// How many bytes one put may have.

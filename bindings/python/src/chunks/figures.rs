@@ -56,14 +56,17 @@ pub(crate) struct Stored {
     stored: u64,
     /// Chunks that were there already.
     present: u64,
-    /// Why the others were not kept: `no-room`, `disk`, `busy`, `folder`; `None` if all are there.
+    /// Chunks of any object that gave way to them, since the index could grow no further.
+    displaced: u64,
+    /// Why the others were not kept: `no-room`, `disk`, `busy`, `read-only`, `folder`; `None` if
+    /// all are there.
     not_kept: Option<&'static str>,
 }
 
 impl From<nuthatch_chunks::Stored> for Stored {
     fn from(stored: nuthatch_chunks::Stored) -> Self {
-        let nuthatch_chunks::Stored { stored, present, not_kept, .. } = stored;
-        Self { stored, present, not_kept: not_kept.map(reason) }
+        let nuthatch_chunks::Stored { stored, present, displaced, not_kept, .. } = stored;
+        Self { stored, present, displaced, not_kept: not_kept.map(reason) }
     }
 }
 
@@ -72,6 +75,7 @@ fn reason(reason: Reason) -> &'static str {
         Reason::NoRoom => "no-room",
         Reason::Disk => "disk",
         Reason::Busy => "busy",
+        Reason::ReadOnly => "read-only",
         _ => "folder",
     }
 }
@@ -147,6 +151,10 @@ pub(crate) struct Stat {
     evicted: u64,
     /// Bytes that were saved from eviction since the index was made.
     moved_bytes: u64,
+    /// Chunks that gave way to others in the index, which could grow no further.
+    displaced: u64,
+    /// Whether this process can only read the folder.
+    read_only: bool,
     /// Chunks, heads and files that this process found damaged.
     damaged: u64,
     /// Puts that this process could not keep.
@@ -170,6 +178,8 @@ impl From<nuthatch_chunks::Stat> for Stat {
             parts_most: stat.parts_most,
             evicted: stat.evicted,
             moved_bytes: stat.moved_bytes,
+            displaced: stat.displaced,
+            read_only: stat.read_only,
             damaged: stat.damaged,
             not_kept: stat.not_kept,
             written_bytes: stat.written_bytes,
@@ -180,9 +190,9 @@ impl From<nuthatch_chunks::Stat> for Stat {
 
 shown! {
     Read: data offsets;
-    Stored: stored present not_kept;
+    Stored: stored present displaced not_kept;
     Object: key chunks bytes expires_at pinned;
     Verified: good good_bytes damaged torn unread;
     Stat: limit least_free used segment_bytes segments writing parts parts_most evicted moved_bytes
-        damaged not_kept written_bytes rebuilt;
+        displaced read_only damaged not_kept written_bytes rebuilt;
 }

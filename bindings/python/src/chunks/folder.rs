@@ -77,12 +77,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Limits that are set when a folder is opened, for all processes: not again in a child, which
+/// Settings that are set when a folder is opened, for all processes: not again in a child, which
 /// would undo what somebody changed meanwhile.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Limits {
     pub(crate) limit: Option<u64>,
     pub(crate) least_free: Option<u64>,
+    pub(crate) shared: Option<bool>,
 }
 
 impl Limits {
@@ -92,6 +93,9 @@ impl Limits {
         }
         if let Some(bytes) = self.least_free {
             options = options.least_free(bytes);
+        }
+        if let Some(shared) = self.shared {
+            options = options.share_with_group(shared);
         }
         options
     }

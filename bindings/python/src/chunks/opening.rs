@@ -16,7 +16,11 @@ pub(crate) fn open(
 ) -> PyResult<Folder> {
     let named = Named::new("Chunks", options);
     let mut wanted = Options::new();
-    let limits = Limits { limit: named.take("limit")?, least_free: named.take("least_free")? };
+    let limits = Limits {
+        limit: named.take("limit")?,
+        least_free: named.take("least_free")?,
+        shared: named.take("share_with_group")?,
+    };
     if let Some(bytes) = named.take("segment_len")? {
         wanted = wanted.segment_len(bytes);
     }

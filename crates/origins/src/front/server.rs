@@ -122,6 +122,11 @@ impl Figures {
             ("cache_limit_bytes", "Bytes that the folder may have.", stat.limit),
             ("cache_chunks", "Chunks in the folder, about.", stat.parts),
             ("cache_evicted_total", "Segments evicted by any process.", stat.evicted),
+            (
+                "cache_displaced_total",
+                "Chunks lost to others since the index could grow no further.",
+                stat.displaced,
+            ),
             ("cache_damaged_total", "Chunks that were found damaged.", stat.damaged),
         ] {
             one(&mut text, name, help, value);

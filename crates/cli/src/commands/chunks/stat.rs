@@ -5,6 +5,7 @@ use super::place::Place;
 use super::told::say;
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, grouped};
+use crate::streams::tell;
 use clap::Args;
 use nuthatch_chunks::Stat as ChunksStat;
 use std::path::Path;
@@ -14,8 +15,16 @@ Examples:
   nuthatch chunks stat
   nuthatch chunks stat --json | jq .used_bytes
 
-What is in use counts everything in the folder, and what processes have reserved for what they are
-about to put. The limit is that of --limit, or of whoever opened the folder with one.
+In use: everything in the folder, and what processes have reserved for what they are about to put.
+The limit is that of --limit, or of whoever opened the folder with one.
+
+Chunks: about how many there are, and for how many the index has room. The index grows when there
+are more. Displaced: chunks that were lost to others because the index could grow no further; it
+should be 0. A larger limit gives the index more room.
+
+Warnings on standard error: the folder can only be read here, so nothing is put; other users may
+use it (it is made with mode 0700); it lies on a network filesystem, where two machines must not use
+it at the same time.
 
 Exit status:
   0  all went well
@@ -37,6 +46,9 @@ impl Stat {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
         let chunks = self.place.open()?;
         let stat = chunks.stat();
+        for warning in chunks.warnings() {
+            tell(format_args!("warning: {warning}"));
+        }
         say(&if self.json { json(chunks.path(), &stat) } else { text(chunks.path(), &stat) })?;
         Ok(Answer::Whole)
     }
@@ -52,6 +64,7 @@ fn text(folder: &Path, stat: &ChunksStat) -> String {
          limit     {}{free}\n\
          in use    {}, {:.1} %\n\
          chunks    {} of at most {}\n\
+         displaced {}\n\
          segments  {}, of which {} are being written\n\
          evicted   {} segments; {} were saved, since they are used\n",
         folder.display(),
@@ -60,6 +73,7 @@ fn text(folder: &Path, stat: &ChunksStat) -> String {
         stat.used as f64 * 100.0 / stat.limit.max(1) as f64,
         grouped(stat.parts),
         grouped(stat.parts_most),
+        grouped(stat.displaced),
         grouped(stat.segments),
         grouped(stat.writing),
         grouped(stat.evicted),
@@ -76,6 +90,8 @@ fn json(folder: &Path, stat: &ChunksStat) -> String {
         .plain("segment_bytes", stat.segment_bytes)
         .plain("chunks", stat.parts)
         .plain("chunks_most", stat.parts_most)
+        .plain("chunks_displaced", stat.displaced)
+        .plain("read_only", u64::from(stat.read_only))
         .plain("segments", stat.segments)
         .plain("segments_writing", stat.writing)
         .plain("segments_evicted", stat.evicted)
