@@ -11,10 +11,13 @@ use crate::table::Table;
 use std::fmt;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// A transaction that a scan and its batches share.
 pub(crate) type SharedTxn = Arc<Mutex<ReadTxn<'static>>>;
+/// Transactions of one state of the store. A part of a scan reads each batch in one of them that no
+/// other part reads in.
+pub(crate) type SharedTxns = Arc<[SharedTxn]>;
 
 /// Between two looks at whether the scan was given up, rows that are read.
 const LOOK_EVERY: usize = 256;
@@ -120,18 +123,20 @@ pub struct Batches {
     table: Table,
     /// What is left of the scan.
     scan: Scan,
-    txn: Option<SharedTxn>,
+    txns: Option<SharedTxns>,
+    /// The transaction that the last batch was read in.
+    current: usize,
     done: bool,
 }
 
 impl Batches {
     pub(crate) fn new(shared: Arc<Shared>, table: Table, scan: Scan) -> Self {
-        Self { shared, table, scan, txn: None, done: false }
+        Self { shared, table, scan, txns: None, current: 0, done: false }
     }
 
-    /// A scan in a transaction that is there already.
-    pub(crate) fn within(txn: SharedTxn, shared: Arc<Shared>, table: Table, scan: Scan) -> Self {
-        Self { shared, table, scan, txn: Some(txn), done: false }
+    /// A scan in transactions that are open already, of which there is one at least.
+    pub(crate) fn within(txns: SharedTxns, shared: Arc<Shared>, table: Table, scan: Scan) -> Self {
+        Self { shared, table, scan, txns: Some(txns), current: 0, done: false }
     }
 
     /// The next rows; `None` after the last.
@@ -152,22 +157,23 @@ impl Batches {
         let filled = self.fill(given_up);
         if self.done || filled.is_err() {
             self.done = true;
-            self.txn = None;
+            self.txns = None;
         }
         filled
     }
 
     fn fill(&mut self, given_up: &AtomicBool) -> Result<Option<RowBatch>> {
         self.shared.environment.check()?;
-        if self.txn.is_none() {
-            self.txn = Some(Arc::new(Mutex::new(ReadTxn::owned(&self.shared)?)));
+        if self.txns.is_none() {
+            self.txns = Some(Arc::new([Arc::new(Mutex::new(ReadTxn::owned(&self.shared)?))]));
         }
-        let Some(txn) = self.txn.clone() else { return Ok(None) };
+        let Some(txns) = self.txns.clone() else { return Ok(None) };
+        let (current, reading) = lock_any(&txns, self.current);
+        self.current = current;
         let scan = &self.scan;
         let most = scan.batch_rows.min(usize::try_from(scan.limit).unwrap_or(usize::MAX));
         let mut rows: Vec<RawRow> = Vec::with_capacity(most.min(Scan::BATCH_ROWS));
         let (mut bytes, mut ended, mut last) = (0, true, None);
-        let reading = lock(&txn);
         reading.scan(&self.table, &scan.clone().limit(most as u64))?.visit(|key, value| {
             rows.push(raw(key, value));
             claim(rows.as_ptr().wrapping_add(rows.len() + CLAIMED_AHEAD));
@@ -187,6 +193,7 @@ impl Batches {
             let range: Range = scan.range.rest(&last, scan.reverse);
             self.scan = Scan { range, limit: left, ..scan.clone() };
         }
+        let txn = Arc::clone(&txns[current]);
         Ok((!rows.is_empty()).then_some(RowBatch { rows, txn }))
     }
 }
@@ -231,7 +238,52 @@ fn claim(row: *const RawRow) {
     let _ = row;
 }
 
+/// Locks the transaction of this number, or another one if a thread reads in that at the moment.
+fn lock_any(txns: &[SharedTxn], first: usize) -> (usize, MutexGuard<'_, ReadTxn<'static>>) {
+    for at in (first..txns.len()).chain(0..first) {
+        match txns[at].try_lock() {
+            Ok(reading) => return (at, reading),
+            Err(TryLockError::Poisoned(poisoned)) => return (at, poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => {}
+        }
+    }
+    (first, lock(&txns[first]))
+}
+
 fn lock(txn: &SharedTxn) -> MutexGuard<'_, ReadTxn<'static>> {
     // A transaction that reads is whole, whatever panics.
     txn.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, Parallel, Store};
+
+    #[test]
+    fn a_part_does_not_wait_for_a_transaction_that_another_part_reads_in() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::open(folder.path(), &Options::new()).expect("a store");
+        let table = store.table("birds").expect("a table");
+        store.put(&table, b"wren", b"1").expect("a put");
+        let ranges = vec![Range::all(); 4];
+        let parallel = Parallel::split(2).ranges(ranges);
+        let parts = store.parallel_batches(&table, &Scan::all(), &parallel).expect("parts");
+        let txns = parts[0].txns.clone().expect("transactions");
+        assert_eq!(txns.len(), 2);
+        // As long as a thread reads in the first, all parts read in the second, whichever it is.
+        for busy in 0..2 {
+            let reading = lock(&txns[busy]);
+            let (found, _free) = lock_any(&txns, busy);
+            assert_eq!(found, 1 - busy);
+            drop(reading);
+        }
+        let busy = lock(&txns[0]);
+        for mut part in parts {
+            assert_eq!(part.next_batch().expect("a batch").map(|batch| batch.len()), Some(1));
+        }
+        drop(busy);
+        drop(txns);
+        assert_eq!(store.stat().expect("a stat").open_transactions, 0);
+    }
 }

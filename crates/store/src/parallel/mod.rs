@@ -3,7 +3,7 @@
 mod queue;
 mod split;
 
-use crate::batch::Batches;
+use crate::batch::{Batches, SharedTxns};
 use crate::error::{Error, Result};
 use crate::range::Range;
 use crate::read::{Read, ReadTxn};
@@ -95,13 +95,17 @@ impl Store {
             let queue = Arc::clone(&rows.queue);
             let (parts, map) = (Arc::clone(&parts), Arc::clone(&map));
             let (shared, table) = (Arc::clone(&self.0), table.clone());
-            let txn = Arc::new(Mutex::new(txn));
+            let txns: SharedTxns = Arc::new([Arc::new(Mutex::new(txn))]);
             let work = move || {
                 let _left = queue.worker();
                 while let Some(part) = queue.take() {
                     let scan = parts[part].clone();
-                    let batches =
-                        Batches::within(Arc::clone(&txn), Arc::clone(&shared), table.clone(), scan);
+                    let batches = Batches::within(
+                        Arc::clone(&txns),
+                        Arc::clone(&shared),
+                        table.clone(),
+                        scan,
+                    );
                     if !read_part(&queue, part, batches, &*map) {
                         break;
                     }
@@ -163,8 +167,10 @@ impl Store {
     }
 
     /// The parts of a parallel scan, in the order of the whole, for threads of the caller: each
-    /// is read by one of them at a time. All see the same state of the store; they share as many
-    /// transactions as there are threads, each of which ends when the last of its parts is gone.
+    /// is read by one of them at a time. All see the same state of the store. They share as many
+    /// transactions as there are threads, and each batch is read in one that no other part is being
+    /// read in, so that many threads do not wait for one another. The transactions end when the
+    /// last part has been read or dropped.
     pub fn parallel_batches(
         &self,
         table: &Table,
@@ -176,13 +182,10 @@ impl Store {
             Some(txn) => parallel.parts(txn, table, scan)?,
             None => Vec::new(),
         };
-        let txns: Vec<_> = txns.into_iter().map(|txn| Arc::new(Mutex::new(txn))).collect();
-        let sharing = parts.into_iter().zip(txns.iter().cycle());
-        Ok(sharing
-            .map(|(scan, txn)| {
-                Batches::within(Arc::clone(txn), Arc::clone(&self.0), table.clone(), scan)
-            })
-            .collect())
+        let txns: SharedTxns = txns.into_iter().map(|txn| Arc::new(Mutex::new(txn))).collect();
+        let part =
+            |scan| Batches::within(Arc::clone(&txns), Arc::clone(&self.0), table.clone(), scan);
+        Ok(parts.into_iter().map(part).collect())
     }
 
     /// So many transactions that see the same state.

@@ -30,7 +30,10 @@ public record Parallel(int threads, List<Range> ranges, boolean isOrdered) {
     return new Parallel(Math.min(ranges.length, 256), List.of(ranges), false);
   }
 
-  /** Rows come in the order of the scan. */
+  /**
+   * Rows come in the order of the scan. This needs more memory: threads read up to 32 chunks of a
+   * part ahead, and not 8. A chunk has up to 1,024 rows, and about {@link Scan#batchBytes} at most.
+   */
   public Parallel ordered() {
     return new Parallel(threads, ranges, true);
   }

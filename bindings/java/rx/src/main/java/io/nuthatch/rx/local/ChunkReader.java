@@ -2,19 +2,21 @@ package io.nuthatch.rx.local;
 
 import io.nuthatch.rx.RowMapper;
 import java.util.Arrays;
-import java.util.List;
 
 /**
- * What a mapper makes of the rows of a scan, some at a time. The first chunk is small, so that who
- * wants one row pays for few; the others are of a size that stays in the processor's cache.
+ * What a mapper makes of the rows of a scan, some at a time. The first chunk is small, so that a
+ * subscriber that wants one row pays for few; later ones have up to {@code maxRows} rows.
  */
 final class ChunkReader<T> {
 
+  /** Rows of a chunk that stays in the processor's cache until it is emitted. */
+  static final int CACHED_ROWS = 256;
+
   private static final int FIRST = 16;
-  private static final int MOST = 256;
 
   private final NativeScan scan;
   private final RowMapper<? extends T> mapper;
+  private final int maxRows;
   private int size = FIRST;
   private long next;
   private Throwable failure;
@@ -25,9 +27,10 @@ final class ChunkReader<T> {
 
   int count;
 
-  ChunkReader(NativeScan scan, RowMapper<? extends T> mapper) {
+  ChunkReader(NativeScan scan, RowMapper<? extends T> mapper, int maxRows) {
     this.scan = scan;
     this.mapper = mapper;
+    this.maxRows = maxRows;
     this.items = newItems(FIRST);
   }
 
@@ -87,14 +90,14 @@ final class ChunkReader<T> {
 
   private void grow(int many) {
     if (items.length < many) {
-      items = Arrays.copyOf(items, MOST);
+      items = Arrays.copyOf(items, size);
     }
-    size = Math.min(MOST, size * 4);
+    size = Math.min(maxRows, size * 4);
   }
 
-  /** The chunk, as a list of its own. */
-  List<T> take() {
-    var taken = Arrays.asList(items).subList(0, count);
+  /** Hands the chunk over. The next one has an array of its own. */
+  Chunk<T> take() {
+    var taken = new Chunk<>(items, count);
     items = newItems(items.length);
     count = 0;
     return taken;

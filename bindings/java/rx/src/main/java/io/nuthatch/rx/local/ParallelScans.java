@@ -3,24 +3,28 @@ package io.nuthatch.rx.local;
 import io.nuthatch.rx.Parallel;
 import io.nuthatch.rx.RowMapper;
 import io.nuthatch.rx.Scan;
-import io.nuthatch.rx.StoreClosedException;
 import io.nuthatch.rx.StoreException;
-import io.reactivex.rxjava3.core.Completable;
 import io.reactivex.rxjava3.core.Flowable;
-import io.reactivex.rxjava3.schedulers.Schedulers;
-import java.util.Arrays;
-import java.util.List;
+import org.reactivestreams.Subscriber;
 
 /**
- * Scans by several threads: parts of the range, all of one state. Rows cross from thread to thread
- * by the chunk, and a few chunks of each thread wait at most.
+ * The rows of a scan that several threads read. Each subscription opens the parts of the scan anew,
+ * all on one state of the store.
  */
-final class ParallelScans {
+final class ParallelScans<T> extends Flowable<T> {
 
-  /** Chunks of a part that may wait. */
-  private static final int CHUNKS_AHEAD = 4;
+  private final OpenTable table;
+  private final Scan scan;
+  private final Parallel parallel;
+  private final RowMapper<? extends T> mapper;
 
-  private ParallelScans() {}
+  private ParallelScans(
+      OpenTable table, Scan scan, Parallel parallel, RowMapper<? extends T> mapper) {
+    this.table = table;
+    this.scan = scan;
+    this.parallel = parallel;
+    this.mapper = mapper;
+  }
 
   static <T> Flowable<T> of(
       OpenTable table, Scan scan, Parallel parallel, RowMapper<? extends T> mapper) {
@@ -28,70 +32,27 @@ final class ParallelScans {
       var text = "limit: expected no limit in a parallel scan, found " + scan.limit();
       return Flowable.error(StoreException.of("options", text));
     }
-    return Flowable.using(
-        () -> table.openParts(scan, parallel),
-        parts ->
-            ParallelScans.<T>chunks(table.store, parts, parallel, mapper)
-                .concatWith(failedIfClosed(table.store))
-                .concatMapIterable(list -> list, 2),
-        parts -> Arrays.asList(parts).forEach(NativeScan::close));
+    return new ParallelScans<>(table, scan, parallel, mapper);
   }
 
-  private static Completable failedIfClosed(OpenStore store) {
-    return Completable.fromAction(store::check);
-  }
-
-  private static <T> Flowable<List<T>> chunks(
-      OpenStore store, NativeScan[] parts, Parallel parallel, RowMapper<? extends T> mapper) {
-    var all = Flowable.fromArray(parts);
-    int threads = parallel.threads();
-    if (parallel.isOrdered()) {
-      return all.concatMapEager(
-          part -> ParallelScans.<T>chunks(store, part, mapper).subscribeOn(Schedulers.io()),
-          threads,
-          CHUNKS_AHEAD);
+  @Override
+  protected void subscribeActual(Subscriber<? super T> subscriber) {
+    NativeScan[] parts;
+    try {
+      parts = table.openParts(scan, parallel);
+    } catch (Throwable thrown) {
+      Flowable.<T>error(thrown).subscribe(subscriber);
+      return;
     }
-    return all.flatMap(
-        part -> ParallelScans.<T>chunks(store, part, mapper).subscribeOn(Schedulers.io()),
-        false,
-        threads,
-        CHUNKS_AHEAD);
+    var store = table.store;
+    var subscription =
+        new ParallelSubscription<T>(
+            subscriber, store, parts, parallel.threads(), parallel.isOrdered(), mapper);
+    // Known to the store first: one that is closed from here on fails it.
+    store.running.add(subscription);
+    subscriber.onSubscribe(subscription);
+    if (store.isClosed()) {
+      subscription.fail(Failures.closed());
+    }
   }
-
-  /** What the mapper makes of a part, by the chunk. */
-  private static <T> Flowable<List<T>> chunks(
-      OpenStore store, NativeScan part, RowMapper<? extends T> mapper) {
-    return Flowable.generate(
-        () -> {
-          var reader = new ChunkReader<T>(part, mapper);
-          Running running = failure -> part.close();
-          store.running.add(running);
-          return new Part<>(reader, running);
-        },
-        (reading, emitter) -> {
-          boolean isMore;
-          try {
-            isMore = reading.reader.read();
-          } catch (Error error) {
-            throw error;
-          } catch (StoreClosedException closed) {
-            // Told once, by the whole and not by each part.
-            isMore = false;
-          } catch (Throwable thrown) {
-            emitter.onError(thrown);
-            return;
-          }
-          if (isMore) {
-            emitter.onNext(reading.reader.take());
-          } else {
-            emitter.onComplete();
-          }
-        },
-        reading -> {
-          store.running.remove(reading.running);
-          reading.reader.close();
-        });
-  }
-
-  private record Part<T>(ChunkReader<T> reader, Running running) {}
 }

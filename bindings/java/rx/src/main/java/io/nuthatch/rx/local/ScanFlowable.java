@@ -20,7 +20,7 @@ final class ScanFlowable<T> extends Flowable<T> {
 
   @Override
   protected void subscribeActual(Subscriber<? super T> subscriber) {
-    var reader = new ChunkReader<T>(scans.get(), mapper);
+    var reader = new ChunkReader<T>(scans.get(), mapper, ChunkReader.CACHED_ROWS);
     var subscription = new ScanSubscription<>(subscriber, store, reader);
     // Known to the store first: one that is closed from here on fails it.
     store.running.add(subscription);
