@@ -17,6 +17,7 @@ use crate::epoch::Pin;
 use crate::error::{Error, Result};
 use crate::lease::Lease;
 use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
+use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 
 /// A line of the index: as many slots as a cache line holds.
@@ -68,6 +69,11 @@ impl Tail {
     #[inline]
     pub(crate) fn used(&self) -> u32 {
         self.used
+    }
+
+    /// Returns the addresses of the bytes written.
+    pub(crate) fn written(&self) -> Range<u64> {
+        self.start..self.place()
     }
 
     /// Bytes of an item, on average.

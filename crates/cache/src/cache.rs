@@ -18,6 +18,7 @@ use std::fmt;
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// A cache in memory, shared by all threads of a process. Each works through a [`Session`].
 pub struct Cache {
@@ -28,6 +29,7 @@ pub struct Cache {
     pub(crate) ghost: Ghost,
     pub(crate) eviction: Eviction,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) guard_wait: Duration,
     seed: u64,
     memory: u64,
     elsewhere: AtomicU64,
@@ -51,7 +53,7 @@ impl Cache {
     /// A cache with these options. Memory is taken from the system as it is needed.
     pub fn new(options: Options) -> Result<Self> {
         options.validate()?;
-        let Options { memory, eviction, clock, seed } = options;
+        let Options { memory, eviction, clock, seed, guard_wait } = options;
         let (arena, segments) = take_memory(memory)?;
         let cache = Self {
             arena,
@@ -61,6 +63,7 @@ impl Cache {
             ghost: Ghost::default(),
             eviction,
             clock,
+            guard_wait,
             seed: seed.unwrap_or_else(|| RandomState::new().hash_one(memory)),
             memory,
             elsewhere: AtomicU64::new(0),
@@ -158,7 +161,7 @@ impl Cache {
         all.0.retain(|one| !Arc::ptr_eq(one, counters));
     }
 
-    /// Number of items, expired ones among them that were not met yet.
+    /// Returns the number of items, with expired ones that were not removed yet.
     pub fn len(&self) -> u64 {
         self.tables.len()
     }
@@ -174,6 +177,8 @@ impl Cache {
         let mut stats = all.1;
         all.0.iter().for_each(|counters| stats.add(counters));
         stats.items = self.len();
+        // Segments whose last guard has ended are free.
+        self.segments.room(&self.epochs);
         let (index, items, large) = self.segments.bytes_in_use();
         stats.memory_index = index + self.tables.memory();
         stats.memory_items = items;

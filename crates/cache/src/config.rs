@@ -4,6 +4,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What happens when memory is used up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +24,7 @@ pub struct Options {
     pub(crate) eviction: Eviction,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) seed: Option<u64>,
+    pub(crate) guard_wait: Duration,
 }
 
 impl Options {
@@ -34,7 +36,9 @@ impl Options {
     /// 1 GiB, eviction, the system's clock.
     pub fn new() -> Self {
         let clock = Arc::new(SystemClock);
-        Self { memory: 1 << 30, eviction: Eviction::default(), clock, seed: None }
+        let eviction = Eviction::default();
+        let guard_wait = Duration::from_secs(1);
+        Self { memory: 1 << 30, eviction, clock, seed: None, guard_wait }
     }
 
     /// The budget in bytes, from 16 MiB to 1 TiB. Everything counts: keys, values, index, and what
@@ -65,6 +69,16 @@ impl Options {
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
+        self
+    }
+
+    /// Sets how long [`Turn::renew`](crate::Turn::renew), and the guard after a write that failed,
+    /// wait for guards of other sessions that keep memory: by default up to a second. A thread that
+    /// is descheduled holds its guard meanwhile. Only time in which the waiting thread sleeps
+    /// counts.
+    #[must_use]
+    pub fn guard_wait(mut self, wait: Duration) -> Self {
+        self.guard_wait = wait;
         self
     }
 

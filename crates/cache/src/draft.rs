@@ -166,7 +166,7 @@ impl Segments {
             return None;
         }
         meta.base.store(front - before as u64, Ordering::Relaxed);
-        meta.expires_ms.store(0, Ordering::Relaxed);
+        meta.first_expires_ms.store(u64::MAX, Ordering::Relaxed);
         Some(Segment { number, life: meta.life.load(Ordering::Relaxed) })
     }
 

@@ -137,12 +137,14 @@ impl Segments {
                 shared.garbage.pop_front();
             }
             shared.garbage_bytes -= slice.bytes;
+            shared.slices_in_flight += 1;
             return Some(slice);
         }
         if !self.is_over(&shared) {
             return None;
         }
         let number = shared.free.pop()?;
+        shared.slices_in_flight += 1;
         self.settle(&shared);
         // One segment of a huge page would bring back the whole page.
         Some(Slice { number, bytes: len, huge: if len < HUGE_PAGE as u64 { len } else { 0 } })
@@ -151,6 +153,7 @@ impl Segments {
     /// Its pages are back with the system.
     fn put_slice(&self, slice: &Slice) {
         let mut shared = self.lock();
+        shared.slices_in_flight -= 1;
         if self.is_large(slice.number) {
             shared.large -= slice.bytes;
             shared.runs.give_back(slice.number, 1);

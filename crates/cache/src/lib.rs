@@ -19,6 +19,9 @@
 //! whatever other threads write meanwhile. Short turns let memory come back sooner. What must stay
 //! longer is leased: [`Turn::lease`].
 //!
+//! Expired items are never returned. Writes that are short of memory remove them, and
+//! [`Turn::expire_step`] does so in bounded steps where there is a timer to call it.
+//!
 //! A cache has no threads of its own, but for an [`Ahead`] that somebody starts: it has memory
 //! ready before it is written, where no write shall wait for the system.
 //!
@@ -35,6 +38,7 @@ mod config;
 mod draft;
 mod epoch;
 mod error;
+mod expiry;
 mod ghost;
 mod gone;
 mod hash;

@@ -1,4 +1,4 @@
-//! In which order segments are reclaimed: two queues, and those whose items all expire.
+//! The order in which segments are reclaimed: two queues.
 //!
 //! What is in a queue may be over: whoever takes it out sees that by its life.
 
@@ -31,17 +31,6 @@ impl Segments {
         }
     }
 
-    /// A sealed segment all of whose items are past their time.
-    pub(crate) fn pop_expired(&self, now_ms: u64) -> Option<Segment> {
-        let mut shared = self.lock();
-        shared.expiring.retain(|segment| self.lives(*segment));
-        let expired = |segment: &Segment| {
-            self.metas[segment.number as usize].expires_ms.load(Ordering::Relaxed) <= now_ms
-        };
-        let at = shared.expiring.iter().position(expired)?;
-        Some(shared.expiring.swap_remove(at))
-    }
-
     /// The ordinary sealed segment with the fewest live bytes, if those are so few, and the queue
     /// it leaves.
     pub(crate) fn pop_emptiest(&self, most_live: u32) -> Option<(Segment, Queue)> {
@@ -66,11 +55,6 @@ impl Segments {
             Queue::Small => shared.small.push_back(segment),
             Queue::Main => shared.main.push_back(segment),
         }
-    }
-
-    /// The large item of a segment that [`pop_expired`](Self::pop_expired) answered is not over.
-    pub(crate) fn expires_later(&self, segment: Segment) {
-        self.lock().expiring.push(segment);
     }
 
     /// So many more items were evicted.

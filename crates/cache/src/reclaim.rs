@@ -2,7 +2,7 @@
 //! no write waits for a whole one.
 //!
 //! In this order:
-//! 1. segments whose items' time is over;
+//! 1. segments with expired items, and those of which little else is left: see `expiry.rs`;
 //! 2. segments with little in them that is still in the index: that is moved to others. This
 //!    happens also when room is not short but most of it is wasted;
 //! 3. with eviction, the oldest segment of the small queue while that has more than its part of
@@ -14,12 +14,11 @@
 
 use crate::cache::Cache;
 use crate::config::Eviction;
-use crate::gone::granule;
+use crate::expiry::Cursor;
 use crate::hash::KeyHash;
 use crate::item::Item;
 use crate::segments::{Queue, Segment};
 use crate::session::{Open, Turn};
-use std::ops::Range;
 
 /// Of how many segments one is kept free, at least so many, and so many for each session.
 const SPARE_PART: u32 = 32;
@@ -46,7 +45,7 @@ const STAYS_FROM: u32 = 1;
 /// Why a segment is reclaimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reason {
-    /// Its items' time is over.
+    /// Most of its items have expired, and the rest moves. The segment is still in its queue.
     Expired,
     /// Little in it is still in the index, which stays in this queue.
     Sparse(Queue),
@@ -59,32 +58,38 @@ enum Reason {
 pub(crate) struct Victim {
     segment: Segment,
     reason: Reason,
-    /// What is before this place was looked at.
-    at: u64,
-    end: u64,
-    /// The items before it that nothing was decided on yet, and their number: their lines of the
+    /// The items that were not looked at yet.
+    cursor: Cursor,
+    /// The items before those that nothing was decided on yet, and their number: their lines of the
     /// index were asked for, and are there by the time the next items are looked at.
     group: [(u64, KeyHash); GROUP],
     count: usize,
-    /// Where the last item began that was looked at.
-    granule: u64,
 }
 
 impl Victim {
     fn new(cache: &Cache, segment: Segment, reason: Reason) -> Self {
-        let Range { start: at, end } = cache.segments.items(segment);
-        let group = [(0, KeyHash(0)); GROUP];
-        Self { segment, reason, at, end, group, count: 0, granule: 0 }
+        let cursor = Cursor::new(cache.segments.items(segment));
+        Self { segment, reason, cursor, group: [(0, KeyHash(0)); GROUP], count: 0 }
+    }
+
+    /// Returns a segment of which little is left after its expired items were removed.
+    pub(crate) fn of_expired(cache: &Cache, segment: Segment) -> Self {
+        Self::new(cache, segment, Reason::Expired)
     }
 
     /// Whether all its items were decided on.
     fn is_done(&self) -> bool {
-        self.at >= self.end && self.count == 0
+        self.cursor.is_at_end() && self.count == 0
     }
 
-    /// Somebody else shall reclaim it, from the start.
+    /// Leaves the segment to others, which reclaim it from the start.
     pub(crate) fn put_back(self, cache: &Cache) {
-        cache.segments.push(self.segment, Queue::Small);
+        match self.reason {
+            Reason::Expired => {}
+            Reason::Sparse(queue) | Reason::Evicted(queue) => {
+                cache.segments.push(self.segment, queue);
+            }
+        }
     }
 }
 
@@ -165,18 +170,31 @@ impl Turn<'_> {
     /// Looks at items of segments to reclaim, until so many bytes were looked at; false if there is
     /// nothing to reclaim.
     pub(crate) fn reclaim(&self, open: &mut Open, bytes: usize) -> bool {
+        let segments = &self.cache().segments;
         let mut left = bytes as u64;
         while left > 0 {
             // One that is left from an earlier turn may be over, and somebody else's by now. From
             // here on it stays what it is until this turn ends.
-            let kept = open.victim.take().filter(|kept| self.cache().segments.lives(kept.segment));
+            let kept = open.victim.take().filter(|kept| segments.lives(kept.segment));
+            if kept.is_none()
+                && let Some(bytes) = self.scan_expired(open, PASSED)
+            {
+                left = left.saturating_sub(bytes.max(1));
+                if open.expiry.is_none() && open.victim.is_none() {
+                    open.pressed = self.cache().wants_reclaim(open.wanted);
+                    if !open.pressed {
+                        break;
+                    }
+                }
+                continue;
+            }
             let Some(mut victim) = kept.or_else(|| self.choose(open.wanted)) else {
                 open.pressed = false;
                 return false;
             };
-            let before = victim.at;
+            let before = victim.cursor.at();
             let moved = self.walk(open, &mut victim);
-            left = left.saturating_sub(victim.at - before);
+            left = left.saturating_sub(victim.cursor.at() - before);
             if !moved {
                 // No room for what would have to move.
                 victim.put_back(self.cache());
@@ -199,9 +217,6 @@ impl Turn<'_> {
         let cache = self.cache();
         let segments = &cache.segments;
         let new = |segment, reason| Victim::new(cache, segment, reason);
-        if let Some(segment) = segments.pop_expired(self.now_ms()) {
-            return Some(new(segment, Reason::Expired));
-        }
         let short = cache.is_short(wanted);
         let sparse = match cache.eviction {
             _ if !short => segments.len() / 2,
@@ -244,14 +259,11 @@ impl Turn<'_> {
         let marks = self.marks(victim.segment.number);
         victim.count = 0;
         for _ in 0..PASSED {
-            if victim.count == GROUP || victim.at >= victim.end {
+            if victim.count == GROUP {
                 break;
             }
-            let (place, item) = (victim.at, self.item(victim.at, 0));
-            victim.at += item.head.len() as u64;
-            let alone = granule(place) != victim.granule && granule(victim.at) != granule(place);
-            victim.granule = granule(place);
-            if alone && marks.is_some_and(|marks| marks.has(place)) {
+            let Some((place, item, is_gone)) = victim.cursor.next(self, marks) else { break };
+            if is_gone {
                 continue;
             }
             let hash = self.cache().hash(item.key());
@@ -292,7 +304,6 @@ impl Turn<'_> {
         let frequency = item.frequency();
         match reason {
             _ if self.is_over(item) => Fate::Expires,
-            // A clock that jumped back: what is not over stays.
             Reason::Expired => Fate::Moves(Queue::Small, frequency),
             Reason::Sparse(queue) => Fate::Moves(queue, frequency),
             Reason::Evicted(Queue::Small) if frequency >= STAYS_FROM => Fate::Moves(Queue::Main, 0),
@@ -304,7 +315,7 @@ impl Turn<'_> {
     }
 
     /// Removes an item from the index, unless that points elsewhere by now.
-    fn take_out(&self, hash: KeyHash, place: u64, item: Item<'_>) -> bool {
+    pub(crate) fn take_out(&self, hash: KeyHash, place: u64, item: Item<'_>) -> bool {
         let cache = self.cache();
         let mut table = cache.tables.lock(&cache.arena, hash);
         let Some(position) = table.find(|slot| slot.place() == place) else { return false };
@@ -328,7 +339,7 @@ impl Turn<'_> {
         drop(table);
         match victim.reason {
             // It is in its queue still.
-            Reason::Expired => segments.expires_later(victim.segment),
+            Reason::Expired => {}
             Reason::Sparse(_) | Reason::Evicted(_) => segments.requeue(victim.segment, queue),
         }
     }

@@ -14,6 +14,7 @@
 
 use crate::arena::{Arena, PAGE, Tail, prefetch_to_write};
 use crate::epoch::Epochs;
+use crate::expiry::ExpiryQueue;
 use crate::gone::marks_len;
 use crate::large::Garbage;
 use crate::metas::Metas;
@@ -44,7 +45,7 @@ const PURGE_LEAST: usize = 64;
 
 /// In [`Meta::live`]: the segment is sealed; it is a draft, of which nothing is in the index. No
 /// item is so long that the bits are part of its length.
-const SEALED: u32 = 1 << 31;
+pub(crate) const SEALED: u32 = 1 << 31;
 pub(crate) const DRAFT: u32 = 1 << 30;
 
 /// Which queue a segment stands in once it is sealed.
@@ -75,15 +76,17 @@ pub(crate) struct Meta {
     pub(crate) base: AtomicU64,
     /// Items that had been evicted when it was opened.
     pub(crate) born: AtomicU64,
-    /// No item expires after this; `u64::MAX` where one never does.
-    pub(crate) expires_ms: AtomicU64,
+    /// When the first of its items expires; `u64::MAX` where none does, and during a scan.
+    pub(crate) first_expires_ms: AtomicU64,
+    /// From when on a scan for expired items is worthwhile: see `expiry.rs`.
+    pub(crate) worthwhile_ms: AtomicU64,
 }
 
 // A line, and no more.
 const _: () = assert!(size_of::<Meta>() == 64);
 
 /// One life of a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Segment {
     pub(crate) number: u32,
     pub(crate) life: u32,
@@ -108,8 +111,8 @@ pub(crate) struct Shared {
     pub(crate) retired_large: u64,
     pub(crate) small: VecDeque<Segment>,
     pub(crate) main: VecDeque<Segment>,
-    /// Sealed segments with items that all expire.
-    pub(crate) expiring: Vec<Segment>,
+    /// Sealed segments with items that expire.
+    pub(crate) expiring: ExpiryQueue,
     /// Entries of the queues at which those that are over are taken out.
     purge_at: usize,
     /// Bytes of the budget that others have.
@@ -121,6 +124,8 @@ pub(crate) struct Shared {
     /// Memory of large items that nobody needs, which is to go back to the system.
     pub(crate) garbage: VecDeque<Garbage>,
     pub(crate) garbage_bytes: u64,
+    /// Slices that threads are giving back to the system.
+    pub(crate) slices_in_flight: u32,
 }
 
 #[cfg(test)]
@@ -157,6 +162,8 @@ pub(crate) struct Segments {
     of_index: AtomicU32,
     /// Whether memory is to go back to the system, or may be once turns are over.
     owing: AtomicBool,
+    /// Whether sealed segments have items that expire. Changes under the lock only.
+    pub(crate) has_expiring: AtomicBool,
     /// Bytes that an item takes, about.
     item_len: AtomicU32,
     /// Items evicted so far: the time by which the ages of segments are counted.
@@ -193,6 +200,7 @@ impl Segments {
             in_use: AtomicU32::new(0),
             of_index: AtomicU32::new(0),
             owing: AtomicBool::new(false),
+            has_expiring: AtomicBool::new(false),
             item_len: AtomicU32::new(64),
             evicted: AtomicU64::new(0),
             shared: Mutex::new(shared),
@@ -299,9 +307,11 @@ impl Segments {
         in_use * u64::from(self.len) > 2 * live + WASTE_LEAST * u64::from(self.len)
     }
 
-    /// Whether segments come back once the turns are over that are running.
-    pub(crate) fn has_retired(&self) -> bool {
-        !self.lock().retired.is_empty()
+    /// Returns whether other threads are about to free memory: guards keep some, or its pages are
+    /// being given back to the system.
+    pub(crate) fn awaits_others(&self) -> bool {
+        let shared = self.lock();
+        !shared.retired.is_empty() || shared.slices_in_flight > 0
     }
 
     /// Bytes of segments of the index.
@@ -412,7 +422,8 @@ impl Segments {
         meta.live.store(0, Ordering::Relaxed);
         meta.base.store(base, Ordering::Relaxed);
         meta.born.store(self.evicted.load(Ordering::Relaxed), Ordering::Relaxed);
-        meta.expires_ms.store(0, Ordering::Relaxed);
+        meta.first_expires_ms.store(u64::MAX, Ordering::Relaxed);
+        meta.worthwhile_ms.store(u64::MAX, Ordering::Relaxed);
         Segment { number, life }
     }
 
@@ -438,11 +449,18 @@ impl Segments {
     pub(crate) fn add_live(&self, number: u32, bytes: usize, expires_ms: Option<u64>) {
         let meta = &self.metas[number as usize];
         meta.live.fetch_add(bytes as u32, Ordering::Relaxed);
-        let expires_ms = expires_ms.unwrap_or(u64::MAX);
-        // Looked at first: what locks the line waits until all that was written before is.
-        if meta.expires_ms.load(Ordering::Relaxed) < expires_ms {
-            meta.expires_ms.fetch_max(expires_ms, Ordering::Relaxed);
+        // Loaded first: an instruction that locks the line waits for all earlier stores.
+        if let Some(expires_ms) = expires_ms
+            && meta.first_expires_ms.load(Ordering::Relaxed) > expires_ms
+        {
+            meta.first_expires_ms.fetch_min(expires_ms, Ordering::Relaxed);
         }
+    }
+
+    /// Returns when the first item of a segment expires, `u64::MAX` if none does.
+    #[inline]
+    pub(crate) fn first_expires_ms(&self, number: u32) -> u64 {
+        self.metas[number as usize].first_expires_ms.load(Ordering::Relaxed)
     }
 
     /// Asks for what [`remove_live`](Self::remove_live) writes.
@@ -487,15 +505,15 @@ impl Segments {
     pub(crate) fn enqueue(&self, epochs: &Epochs, segment: Segment, used: u32, queue: Queue) {
         let meta = &self.metas[segment.number as usize];
         meta.used.store(used, Ordering::Relaxed);
-        let expires = meta.expires_ms.load(Ordering::Relaxed) != u64::MAX;
+        meta.worthwhile_ms.store(self.first_expires_ms(segment.number), Ordering::Relaxed);
         {
             let mut shared = self.lock();
             match queue {
                 Queue::Small => shared.small.push_back(segment),
                 Queue::Main => shared.main.push_back(segment),
             }
-            if expires && used > 0 {
-                shared.expiring.push(segment);
+            if used > 0 {
+                self.schedule_scan(&mut shared, segment);
             }
             self.purge(&mut shared);
         }
@@ -511,7 +529,7 @@ impl Segments {
         if len(shared) > shared.purge_at.max(PURGE_LEAST) {
             shared.small.retain(|segment| self.lives(*segment));
             shared.main.retain(|segment| self.lives(*segment));
-            shared.expiring.retain(|segment| self.lives(*segment));
+            self.purge_expiring(shared);
             shared.purge_at = 2 * len(shared);
         }
     }

@@ -4,6 +4,7 @@ use crate::arena::Tail;
 use crate::cache::Cache;
 use crate::epoch::{Alone, Pin, Place};
 use crate::error::Result;
+use crate::expiry::ExpiryScan;
 use crate::hash::KeyHash;
 use crate::item::{Facts, Head, Item};
 use crate::put::EXPIRY_CLASSES;
@@ -18,9 +19,15 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-/// How often room is looked for before a write fails.
-const RELIEF_TRIES: usize = 10_000;
+/// How often a session looks for room, and yields to threads that hold guards, before it gives up.
+const MAX_RELIEF_TRIES: usize = 10_000;
+
+/// A write that found no room pauses between its looks after it has yielded so often. The pauses
+/// together are at most as long as [`Options::guard_wait`](crate::Options::guard_wait).
+const YIELDS_BEFORE_PAUSE: usize = 1000;
+const PAUSE: Duration = Duration::from_micros(200);
 
 /// A number that no session has.
 pub(crate) const NO_SESSION: u64 = u64::MAX;
@@ -43,6 +50,8 @@ pub(crate) struct Open {
     pub(crate) tails: [[Option<(Segment, Tail)>; EXPIRY_CLASSES]; 2],
     /// The segment that is being reclaimed.
     pub(crate) victim: Option<Victim>,
+    /// The scan for expired items that is under way.
+    pub(crate) expiry: Option<Box<ExpiryScan>>,
     /// Room is short: every write reclaims some.
     pub(crate) pressed: bool,
     /// Segments that should be free beyond those that always should.
@@ -86,9 +95,10 @@ impl<'c> Session<'c> {
         if self.cache.segments.is_owing() {
             self.cache.give_back();
         }
-        let is_short = self.cache.segments.available_at_once() < self.cache.least_at_hand();
-        if is_short || self.wanted.get() > 0 {
-            self.relieve();
+        if self.wanted.get() > 0 {
+            self.relieve(true);
+        } else if self.cache.segments.available_at_once() < self.cache.least_at_hand() {
+            self.relieve(false);
         }
         self.begin()
     }
@@ -109,36 +119,60 @@ impl<'c> Session<'c> {
         (self.number, self.turns.get())
     }
 
-    /// Makes room where there is none at all, or none for a large item; whether there is some then.
-    /// Between turns, since memory that is freed in one comes back after it.
-    fn relieve(&self) -> bool {
+    /// Makes room if there is none at all, or none for a large item, and returns whether there is
+    /// some. Called between guards, since memory that is freed under a guard is free after it. With
+    /// `waits`, waits for guards of other sessions that keep memory.
+    fn relieve(&self, waits: bool) -> bool {
         let wanted = self.wanted.take();
         let segments = wanted.div_ceil(self.cache.segments.len() as usize) as u32;
         self.open.borrow_mut().wanted = segments;
-        let relieved = self.relieve_for(wanted);
+        let relieved = self.relieve_for(wanted, waits);
         self.open.borrow_mut().wanted = 0;
         relieved
     }
 
-    fn relieve_for(&self, wanted: usize) -> bool {
+    fn relieve_for(&self, wanted: usize, waits: bool) -> bool {
         let Cache { segments, .. } = self.cache;
-        for _ in 0..RELIEF_TRIES {
-            let turn = self.begin();
-            if self.cache.has_room(wanted) {
-                return true;
-            }
-            let freed = self.cache.give_back()
-                || turn.reclaim(&mut self.open.borrow_mut(), segments.len() as usize);
-            drop(turn);
-            if !freed && !segments.has_retired() {
-                return false;
-            }
-            if !freed {
-                // Others are in turns, which end.
-                std::thread::yield_now();
+        let mut rounds = 0;
+        for _ in 0..MAX_RELIEF_TRIES {
+            loop {
+                let guard = self.begin();
+                if self.cache.has_room(wanted) {
+                    return true;
+                }
+                let freed = self.cache.give_back()
+                    || guard.reclaim(&mut self.open.borrow_mut(), segments.len() as usize);
+                drop(guard);
+                if freed {
+                    break;
+                }
+                if !segments.awaits_others() || !self.wait_for_guards(&mut rounds, waits) {
+                    return false;
+                }
             }
         }
         false
+    }
+
+    /// Waits a moment for other sessions to end their guards; false if that took too long. The
+    /// thread of such a session may be descheduled, for as long as the system likes.
+    fn wait_for_guards(&self, rounds: &mut usize, pauses: bool) -> bool {
+        *rounds += 1;
+        let yields = if pauses { YIELDS_BEFORE_PAUSE } else { MAX_RELIEF_TRIES };
+        if *rounds <= yields {
+            std::thread::yield_now();
+            return true;
+        }
+        if *rounds == yields + 1 && pauses {
+            self.counters.guard_waits.add(1);
+        }
+        let max_pauses = self.cache.guard_wait.as_micros() / PAUSE.as_micros();
+        let may_pause = pauses && ((*rounds - yields) as u128) <= max_pauses;
+        if may_pause {
+            // No event tells of the end of a guard: to signal it would slow down every reader.
+            std::thread::park_timeout(PAUSE);
+        }
+        may_pause
     }
 }
 
@@ -152,6 +186,9 @@ impl Drop for Session<'_> {
         }
         if let Some(victim) = open.victim.take() {
             victim.put_back(self.cache);
+        }
+        if let Some(scan) = open.expiry.take() {
+            scan.abandon(&self.cache.segments, self.now_ms.get());
         }
         self.cache.epochs.leave(self.place);
         self.cache.dismiss(&self.counters);
@@ -192,12 +229,16 @@ impl Turn<'_> {
         self.session.cache
     }
 
-    /// Ends this turn and begins the next one, for which room is made if there is none: whether
-    /// there is some. After a write failed with [`Full`](crate::Error::Full), it may succeed then.
+    /// Ends this guard and begins the next one. Makes room for the write that failed with
+    /// [`Full`](crate::Error::Full), and returns whether there is some: then the write may succeed.
+    ///
+    /// Memory that was freed is kept until the guards of other sessions end that began before. If
+    /// nothing else is left to free, waits for them: up to
+    /// [`Options::guard_wait`](crate::Options::guard_wait).
     pub fn renew(&mut self) -> bool {
         // Suspended, or the pin would keep what is waited for.
         self.pin.suspend();
-        let relieved = self.session.relieve();
+        let relieved = self.session.relieve(true);
         self.cache().epochs.renew(&self.pin);
         self.session.count_turn();
         relieved

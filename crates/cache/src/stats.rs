@@ -16,7 +16,7 @@ macro_rules! counters {
         #[non_exhaustive]
         pub struct Stats {
             $($(#[$doc])* pub $name: u64,)*
-            /// Items now, expired ones among them that were not met yet.
+            /// Items now, with expired ones that were not removed yet.
             pub items: u64,
             /// Bytes of memory in use: the sum of the next five.
             pub memory: u64,
@@ -58,12 +58,14 @@ counters! {
     stored,
     /// Items removed on demand.
     removed,
-    /// Items whose memory came back since their time was over.
+    /// Expired items that were removed.
     expired,
     /// Items evicted.
     evicted,
     /// Bytes copied within memory to make room.
     moved_bytes,
+    /// Writes that found no room and paused until guards of other sessions ended.
+    guard_waits,
 }
 
 /// A count that one thread adds to and others read.

@@ -5,8 +5,12 @@ use nuthatch_cache::{
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 const MEMORY: u64 = 16 << 20;
+
+/// Where a thread never ends its guard, a test fails and does not hang.
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Pseudo-random numbers (splitmix64).
 struct Random(u64);
@@ -114,7 +118,9 @@ fn large(key: u64, random: u64) -> Vec<u8> {
 #[test]
 fn large_values_are_whole_while_others_replace_and_evict_them() {
     let memory = 64 << 20;
-    let cache = Cache::new(Options::new().memory(memory)).expect("a cache");
+    // A writer waits for others however long they are descheduled.
+    let options = Options::new().memory(memory).guard_wait(PATIENCE);
+    let cache = Cache::new(options).expect("a cache");
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let writers: Vec<_> = (0..2)

@@ -14,6 +14,7 @@ const EVERY_S: u64 = 1;
 #[derive(Debug, Default)]
 pub(crate) struct Idle {
     now_s: u64,
+    now_ms: u64,
     looked_s: u64,
     due: bool,
     /// Some connections are [unsure](Connection::unsure).
@@ -86,7 +87,9 @@ impl Idle {
     /// Reads the time.
     pub(crate) fn look(&mut self) {
         // The coarse clock costs next to nothing, and no one can set it back.
-        self.now_s = clock_gettime(ClockId::MonotonicCoarse).tv_sec.unsigned_abs();
+        let now = clock_gettime(ClockId::MonotonicCoarse);
+        self.now_s = now.tv_sec.unsigned_abs();
+        self.now_ms = self.now_s * 1000 + now.tv_nsec.unsigned_abs() / 1_000_000;
         self.due = self.now_s >= self.looked_s + EVERY_S;
         if self.due {
             self.looked_s = self.now_s;
@@ -97,6 +100,12 @@ impl Idle {
     #[inline]
     pub(crate) fn now_s(&self) -> u64 {
         self.now_s
+    }
+
+    /// Returns the milliseconds of the same clock, exact to a few of them.
+    #[inline]
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.now_ms
     }
 
     /// Whether it is time to look for silent connections.

@@ -1,5 +1,6 @@
 //! One thread of the server: its connections, its reactor, and its session of the cache.
 
+mod expiring;
 mod pressure;
 #[cfg(test)]
 mod tests;
@@ -117,6 +118,8 @@ pub(crate) struct Worker<'c> {
     changes: (u64, u64),
     /// Ends those who send nothing.
     idle: Idle,
+    /// When expired items are to be removed next, in milliseconds of the worker's clock.
+    expires_at_ms: u64,
 }
 
 impl<'c> Worker<'c> {
@@ -144,6 +147,7 @@ impl<'c> Worker<'c> {
             metrics: common.server.thread(),
             changes: (0, 0),
             idle: Idle::default(),
+            expires_at_ms: 0,
         })
     }
 
@@ -160,7 +164,8 @@ impl<'c> Worker<'c> {
     fn turn(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
         let timeout_s = self.common.server.settings.timeout_s();
         let at_once = (!self.waiting.is_empty()).then_some(Duration::ZERO);
-        let waits = [at_once, self.listeners.timeout(), self.idle.wait(timeout_s)];
+        let (listens, idles) = (self.listeners.timeout(), self.idle.wait(timeout_s));
+        let waits = [at_once, listens, idles, self.expiry_wait()];
         self.reactor.wait(waits.into_iter().flatten().min(), events)?;
         self.metrics.begin_turn();
         self.idle.look();
@@ -170,6 +175,7 @@ impl<'c> Worker<'c> {
         }
         self.execute()?;
         self.metrics.settle(&self.common.server.settings);
+        self.expire();
         self.heed_changes();
         self.close_idle(timeout_s);
         self.close_discarding();

@@ -93,17 +93,19 @@ fn lookups(page: &mut Page, stats: &Stats) {
 }
 
 fn items(page: &mut Page, stats: &Stats) {
-    let help = "Items there are, expired ones among them that were not met yet.";
+    let help = "Items in the cache, with expired items that were not removed yet.";
     page.gauge("nuthatch_items", help).sample(&[], stats.items);
     page.counter("nuthatch_items_stored", "Items that were stored.").sample(&[], stats.stored);
     page.counter("nuthatch_items_removed", "Items that were removed on demand.")
         .sample(&[], stats.removed);
-    let help = "Items whose memory came back since their time was over.";
+    let help = "Expired items removed.";
     page.counter("nuthatch_items_expired", help).sample(&[], stats.expired);
     let help = "Items that were evicted to make room.";
     page.counter("nuthatch_items_evicted", help).sample(&[], stats.evicted);
     let help = "Bytes that were copied within memory to make room.";
     page.counter("nuthatch_moved_bytes", help).sample(&[], stats.moved_bytes);
+    let help = "Writes that found no memory and paused until other threads ended their batches.";
+    page.counter("nuthatch_guard_waits", help).sample(&[], stats.guard_waits);
 }
 
 fn memory(page: &mut Page, server: &Server, stats: &Stats) {

@@ -142,6 +142,34 @@ fn little_memory_serves_many_threads() {
     }
 }
 
+/// Nobody asks for anything: the event loops remove what has expired by themselves.
+#[test]
+fn expired_keys_and_their_memory_go_without_a_request() {
+    for threads in [1, 2] {
+        let subject = Subject::with(Options::LEAST_MEMORY, Eviction::None, threads);
+        let mut streams: Vec<_> = (0..4).map(|_| subject.connect(RESP)).collect();
+        for number in 0..2000 {
+            let key = number.to_string();
+            let px: &[u8] = if number % 500 == 0 { b"280000" } else { b"1500" };
+            let set = framed(&[b"SET", key.as_bytes(), &VALUE[..5000], b"PX", px]);
+            ask(&mut streams[number % 4], &set, b"+OK\r\n");
+        }
+        let full = subject.cache.stats();
+        assert_eq!(full.items, 2000);
+        subject.clock.set(1_700_000_004_000);
+        while subject.cache.len() > 4 {
+            std::thread::yield_now();
+        }
+        assert_eq!((subject.cache.len(), subject.cache.stats().expired), (4, 1996));
+        while subject.cache.stats().memory_items > full.memory_items / 2 {
+            std::thread::yield_now();
+        }
+        fill(&subject, "new");
+        ask(&mut streams[0], b"EXISTS 0 500 1000 1500\r\n", b":4\r\n");
+        subject.is_well();
+    }
+}
+
 /// A value that is appended to again and again is written again and again.
 #[test]
 fn without_eviction_a_growing_value_uses_the_memory_of_the_old_one() {
