@@ -18,12 +18,12 @@ use crate::cache::Cache;
 use crate::config::Eviction;
 use crate::epoch::Epochs;
 use crate::error::{Error, Result};
-use crate::hash::KeyHash;
 use crate::item::Head;
-use crate::large::{Garbage, pages};
+use crate::large::{Garbage, Home, pages};
 use crate::segments::{DRAFT, Queue, Segment, Segments};
-use crate::session::{Expect, Turn};
+use crate::session::Turn;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -265,16 +265,10 @@ impl Turn<'_> {
         fits
     }
 
-    /// Points the index at a draft whose value this is, if it is one's and the index holds what is
-    /// expected; nothing if it is none's.
-    pub(crate) fn put_draft(
-        &self,
-        (key, hash): (&[u8], KeyHash),
-        value: &[u8],
-        (head, queue): (Head, Queue),
-        expect: Expect,
-    ) -> Option<Result<bool>> {
-        let Cache { arena, segments, epochs, .. } = self.cache();
+    /// Writes head and key before a draft whose value this is, and returns the address of the item;
+    /// `None` if it is not the value of a draft.
+    pub(crate) fn claim_draft(&self, key: &[u8], value: &[u8], head: &Head) -> Option<(u64, Home)> {
+        let Cache { arena, segments, .. } = self.cache();
         let (at, before) = (arena.place_of(value)?, head.value().start);
         let segment = segments.claim((at, value.len()), before)?;
         let place = at - before as u64;
@@ -282,14 +276,23 @@ impl Turn<'_> {
         let mut tail = Arena::tail(place, before as u32);
         head.write(arena.room(&mut tail, before), key, 0);
         segments.add_live(segment.number, head.len(), head.facts.expires_ms);
-        let stored = self.publish((key, hash), place, expect);
-        if matches!(stored, Ok(true)) {
-            let used = (at + value.len() as u64 - segments.start(segment.number)) as u32;
-            segments.enqueue(epochs, segment, used, queue);
+        Some((place, Home::Draft(segment, at..at + value.len() as u64)))
+    }
+
+    /// Makes a segment in this queue of a draft that became an item, or a draft of it again.
+    pub(crate) fn finish_draft(
+        &self,
+        (place, len): (u64, usize),
+        (segment, value): (Segment, Range<u64>),
+        queue: Option<Queue>,
+    ) {
+        let Cache { segments, epochs, .. } = self.cache();
+        let start = segments.start(segment.number);
+        if let Some(queue) = queue {
+            segments.enqueue(epochs, segment, (value.end - start) as u32, queue);
         } else {
-            segments.remove_live(epochs, place, head.len());
-            segments.unclaim(segment.number, at - segments.start(segment.number));
+            segments.remove_live(epochs, place, len);
+            segments.unclaim(segment.number, value.start - start);
         }
-        Some(stored)
     }
 }

@@ -18,6 +18,7 @@ use crate::hash::KeyHash;
 use crate::item::{Facts, Head};
 use crate::segments::{Queue, Segment, Segments, Shared};
 use crate::session::{Expect, Turn};
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 /// The longest value.
@@ -48,6 +49,14 @@ struct Slice {
     bytes: u64,
     /// From here on, so many bytes are no longer for huge pages.
     huge: u64,
+}
+
+/// What a large item lies in, while the index does not point at it.
+pub(crate) enum Home {
+    /// A segment of its own.
+    Segment(Segment, Tail),
+    /// The segment of a draft, and the addresses of its value.
+    Draft(Segment, Range<u64>),
 }
 
 /// What a large item takes.
@@ -216,26 +225,60 @@ impl Turn<'_> {
         (facts, queue): (Facts, Queue),
         expect: Expect,
     ) -> Result<bool> {
-        let cache = self.cache();
-        let Cache { arena, segments, epochs, .. } = cache;
+        let (place, len, home) = match self.write_large(key, value, facts) {
+            Err(Error::Full) => {
+                self.want(Head::new(key.len(), value.len(), facts, 0).len());
+                return Err(Error::Full);
+            }
+            written => written?,
+        };
+        let stored = self.publish((key, hash), place, expect);
+        self.finish_large((place, len), (home, queue), matches!(stored, Ok(true)));
+        stored
+    }
+
+    /// Writes a large item, where its value lies if that is a draft's, and returns its address and
+    /// length. The index does not point at it.
+    pub(crate) fn write_large(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        facts: Facts,
+    ) -> Result<(u64, usize, Home)> {
         // Its expiry is never a short one: there is no time that those would count from.
         let head = Head::new(key.len(), value.len(), facts, 0);
-        if let Some(stored) = self.put_draft((key, hash), value, (head, queue), expect) {
-            return stored;
+        if let Some((place, home)) = self.claim_draft(key, value, &head) {
+            return Ok((place, head.len(), home));
         }
-        let Some((segment, mut tail)) = cache.open_large(head.len(), cache.floor()) else {
-            self.want(head.len());
-            return Err(Error::Full);
-        };
+        let Cache { arena, segments, .. } = self.cache();
+        let opened = self.cache().open_large(head.len(), self.cache().floor());
+        let (segment, mut tail) = opened.ok_or(Error::Full)?;
         let place = tail.place();
         head.write(arena.room(&mut tail, head.len()), key, 0).copy_from_slice(value);
         segments.add_live(segment.number, head.len(), facts.expires_ms);
-        let stored = self.publish((key, hash), place, expect);
-        if !matches!(stored, Ok(true)) {
-            self.note_gone(place, head.len());
+        Ok((place, head.len(), Home::Segment(segment, tail)))
+    }
+
+    /// Ends what [`write_large`](Self::write_large) began, once the index points at the item or
+    /// is not to.
+    pub(crate) fn finish_large(
+        &self,
+        (place, len): (u64, usize),
+        (home, queue): (Home, Queue),
+        is_published: bool,
+    ) {
+        let Cache { segments, epochs, .. } = self.cache();
+        match home {
+            Home::Segment(segment, tail) => {
+                if !is_published {
+                    self.note_gone(place, len);
+                }
+                segments.seal(epochs, segment, &tail, queue);
+            }
+            Home::Draft(segment, value) => {
+                self.finish_draft((place, len), (segment, value), is_published.then_some(queue));
+            }
         }
-        segments.seal(epochs, segment, &tail, queue);
-        stored
     }
 
     /// Room for so many bytes is to be made between this turn and the next, unless that would be in

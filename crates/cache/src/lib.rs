@@ -58,6 +58,7 @@ mod spot;
 mod stats;
 mod table;
 mod tables;
+mod together;
 mod write;
 
 pub use ahead::Ahead;

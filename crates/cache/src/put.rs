@@ -15,6 +15,9 @@ use crate::session::{Expect, Open, Turn};
 pub(crate) const EXPIRY_CLASSES: usize = 4;
 const CLASS_ENDS_MS: [u64; EXPIRY_CLASSES - 2] = [5 * 60_000, 4 * 3_600_000];
 
+/// The tail to replace, and where the segments go that are not to be sealed at once.
+type Tails<'o> = (&'o mut Option<(Segment, Tail)>, &'o mut Option<Vec<(Segment, Tail, Queue)>>);
+
 impl Turn<'_> {
     /// Writes an item and points the index at it, if that holds what is expected.
     pub(crate) fn put(
@@ -24,8 +27,7 @@ impl Turn<'_> {
         facts: Facts,
         expect: Expect,
     ) -> Result<bool> {
-        check_len("key", key, Cache::KEY_MOST)?;
-        check_len("value", value, self.cache().value_most())?;
+        check_item(self.cache(), key, value)?;
         let queue = if self.cache().ghost.is_back_soon(hash) { Queue::Main } else { Queue::Small };
         let mut open = self.session.open.borrow_mut();
         let is_ordinary = self.cache().segments.is_ordinary(key.len() + value.len());
@@ -86,10 +88,11 @@ impl Turn<'_> {
         (facts, keep): (Facts, u32),
     ) -> Option<(u64, usize)> {
         let Cache { arena, segments, .. } = self.cache();
-        let tail = &mut open.tails[queue as usize][self.class(facts.expires_ms)];
+        let Open { tails, deferred, pressed, .. } = open;
+        let tail = &mut tails[queue as usize][self.class(facts.expires_ms)];
         let len = key.len() + value.len() + Head::MOST;
         if tail.as_ref().is_none_or(|(_, tail)| tail.room() < len) {
-            open.pressed |= !self.open_tail(tail, queue, facts.expires_ms, keep);
+            *pressed |= !self.open_tail((tail, deferred), queue, facts.expires_ms, keep);
         }
         let (segment, tail) = tail.as_mut().filter(|(_, tail)| tail.room() >= len)?;
         let epoch_ms = segments.epoch_ms(segment.number);
@@ -138,7 +141,7 @@ impl Turn<'_> {
     /// Gives a tail a new segment; false if some should be reclaimed now.
     fn open_tail(
         &self,
-        tail: &mut Option<(Segment, Tail)>,
+        (tail, deferred): Tails<'_>,
         queue: Queue,
         expires_ms: Option<u64>,
         keep: u32,
@@ -159,10 +162,20 @@ impl Turn<'_> {
             marks.clear(segments.len());
         }
         if let Some((segment, tail)) = tail.replace(opened) {
-            segments.seal(epochs, segment, &tail, queue);
+            match deferred {
+                Some(deferred) => deferred.push((segment, tail, queue)),
+                None => segments.seal(epochs, segment, &tail, queue),
+            }
         }
         !self.cache().wants_reclaim(0)
     }
+}
+
+/// Returns an error if a key or a value is too long.
+#[inline]
+pub(crate) fn check_item(cache: &Cache, key: &[u8], value: &[u8]) -> Result<()> {
+    check_len("key", key, Cache::KEY_MOST)?;
+    check_len("value", value, cache.value_most())
 }
 
 #[inline]

@@ -52,6 +52,8 @@ pub(crate) struct Open {
     pub(crate) victim: Option<Victim>,
     /// The scan for expired items that is under way.
     pub(crate) expiry: Option<Box<ExpiryScan>>,
+    /// Segments to seal once all items of [`Turn::set_all`] are in the index, while that runs.
+    pub(crate) deferred: Option<Vec<(Segment, Tail, Queue)>>,
     /// Room is short: every write reclaims some.
     pub(crate) pressed: bool,
     /// Segments that should be free beyond those that always should.

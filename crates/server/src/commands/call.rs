@@ -86,7 +86,7 @@ impl<'a> Args<'a> {
     }
 
     /// The arguments from this place on.
-    pub fn from(&self, at: usize) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    pub fn from(&self, at: usize) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
         let args = *self;
         self.spans[at.min(self.spans.len())..].iter().map(move |span| args.of(*span))
     }

@@ -55,36 +55,29 @@ fn mget(call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// `MSET key value...`
+/// `MSET key value...`: all of them, or none if there is no memory for all.
 fn mset(call: &mut Call<'_>) -> Result {
     check_pairs(call, "mset")?;
-    for at in (1..call.args.len()).step_by(2) {
-        call.turn.set(call.args.get(at), call.args.get(at + 1), &Write::new()).map(drop)?;
-    }
+    set_all(call)?;
     call.reply().ok();
     Ok(())
 }
 
-/// `MSETNX key value...`
+/// `MSETNX key value...`: all of them, or none if a key exists or there is no memory for all.
 fn msetnx(call: &mut Call<'_>) -> Result {
     check_pairs(call, "msetnx")?;
-    let keys = || (1..call.args.len()).step_by(2);
-    if keys().any(|at| call.turn.peek(call.args.get(at)).is_some()) {
-        call.reply().integer(0);
-        return Ok(());
+    let mut keys = call.args.from(1).step_by(2);
+    let stored = !keys.any(|key| call.turn.peek(key).is_some());
+    if stored {
+        set_all(call)?;
     }
-    for at in keys() {
-        let stored = call.turn.set(call.args.get(at), call.args.get(at + 1), &Write::new());
-        if let Err(error) = stored {
-            // None of the keys was there. The next try must find it so again.
-            for at in (1..at).step_by(2) {
-                call.turn.remove(call.args.get(at));
-            }
-            return Err(error.into());
-        }
-    }
-    call.reply().integer(1);
+    call.reply().integer(i64::from(stored));
     Ok(())
+}
+
+fn set_all(call: &Call<'_>) -> Result {
+    let (keys, values) = (call.args.from(1).step_by(2), call.args.from(2).step_by(2));
+    Ok(call.turn.set_all(keys.zip(values), &Write::new())?)
 }
 
 /// Whether there is a value for every key, and each can be stored: all of them or none.

@@ -170,6 +170,63 @@ fn expired_keys_and_their_memory_go_without_a_request() {
     }
 }
 
+#[test]
+fn mset_stores_all_keys_or_none_when_memory_is_used_up() {
+    for command in [&b"MSET"[..], b"MSETNX"] {
+        let subject = Subject::with(Options::LEAST_MEMORY, Eviction::None, 2);
+        let mut stream = subject.connect(RESP);
+        ask(&mut stream, b"SET old v\r\n", b"+OK\r\n");
+        let stored = fill(&subject, "k");
+        // Room for some of the values.
+        for number in 0..stored / 4 {
+            ask(&mut stream, format!("DEL k:{number}\r\n").as_bytes(), b":1\r\n");
+        }
+        let first: &[u8] = if command == b"MSET" { b"old" } else { b"first" };
+        let keys: Vec<_> = (0..stored / 2).map(|number| format!("new:{number}")).collect();
+        let mut args = vec![command, first, b"w"];
+        args.extend(keys.iter().flat_map(|key| [key.as_bytes(), &VALUE]));
+        for _ in 0..2 {
+            ask(&mut stream, &framed(&args), NO_ROOM[RESP]);
+            ask(&mut stream, b"EXISTS new:0 new:1 new:2 new:99 first\r\n", b":0\r\n");
+            ask(&mut stream, b"GET old\r\n", b"$1\r\nv\r\n");
+            ask(&mut stream, b"DBSIZE\r\n", format!(":{}\r\n", stored + 1 - stored / 4).as_bytes());
+        }
+        subject.is_well();
+    }
+}
+
+/// What writes a value anew leaves the old one where there is no memory for it.
+#[test]
+fn a_command_without_memory_leaves_its_keys_as_they_were() {
+    let subject = Subject::with(Options::LEAST_MEMORY, Eviction::None, 1);
+    fill(&subject, "k");
+    let mut stream = subject.connect(RESP);
+    let (mut get, old) = get(RESP, "k:7", &VALUE);
+    get.extend(b"EXISTS other\r\n");
+    let old = [&old[..], b":0\r\n"].concat();
+    for args in [
+        &[&b"RENAME"[..], b"k:7", b"other"][..],
+        &[b"RENAMENX", b"k:7", b"other"],
+        &[b"COPY", b"k:7", b"other"],
+        &[b"APPEND", b"k:7", &VALUE],
+        &[b"SETRANGE", b"k:7", b"30000", b"x"],
+        &[b"GETSET", b"k:7", &VALUE],
+        &[b"SET", b"k:7", &VALUE, b"GET"],
+        &[b"EXPIRE", b"k:7", b"100"],
+        &[b"SETBIT", b"k:7", b"7", b"1"],
+    ] {
+        ask(&mut stream, &framed(args), NO_ROOM[RESP]);
+        ask(&mut stream, &get, &old);
+    }
+    // A transaction runs to its end, as in Redis: each command has its own answer.
+    let exec = [b"*3\r\n+OK\r\n", NO_ROOM[RESP], b"+OK\r\n"].concat();
+    ask(&mut stream, b"MULTI\r\n", b"+OK\r\n");
+    ask(&mut stream, b"SET s v\r\n", b"+QUEUED\r\n");
+    ask(&mut stream, &framed(&[b"APPEND", b"k:7", &VALUE]), b"+QUEUED\r\n");
+    ask(&mut stream, b"SET s w\r\nEXEC\r\n", &[b"+QUEUED\r\n", &exec[..]].concat());
+    ask(&mut stream, &get, &old);
+}
+
 /// A value that is appended to again and again is written again and again.
 #[test]
 fn without_eviction_a_growing_value_uses_the_memory_of_the_old_one() {
