@@ -59,8 +59,10 @@ pub(crate) struct Connection {
     pub(crate) draft: Drafting,
     /// Answers that were not handed to the kernel yet.
     pub(crate) out: Vec<u8>,
-    /// Bytes the kernel is sending.
+    /// Bytes the kernel is sending, and those of them that are in a buffer: an item's are counted
+    /// in the cache.
     pub(crate) sending: usize,
+    pub(crate) sending_buffer: usize,
     /// The kernel receives for us.
     pub(crate) receiving: bool,
     /// The client sends no more.
@@ -111,6 +113,7 @@ impl Connection {
             draft: Drafting::None,
             out: Vec::new(),
             sending: 0,
+            sending_buffer: 0,
             receiving: false,
             ended: false,
             unsure: false,
@@ -160,13 +163,14 @@ impl Connection {
     /// Bytes of answers that were not handed to the kernel.
     #[inline]
     pub(crate) fn answers_len(&self) -> usize {
-        self.out.len() + self.client.lent.len()
+        let plain = self.tls.as_ref().map_or(0, |tls| tls.plain_len());
+        self.out.len() + self.client.lent.len() + plain
     }
 
     /// Requests of it are to be executed: whether values may be shown meanwhile.
     #[inline]
     pub(crate) fn begin_turn(&mut self) {
-        self.client.lent.show(self.sending == 0 && !self.shut);
+        self.client.lent.show(self.sending == 0 && !self.shut && self.tls.is_none());
     }
 
     /// Sends the values that are shown, as far as the kernel takes them at once.
@@ -252,9 +256,20 @@ impl Connection {
         match &mut self.tls {
             None => Ok(self.client.lent.take_first(&mut self.out)),
             Some(tls) => {
-                let out = take(&mut self.out);
-                tls.send(&out, self.closing).map(Outgoing::Bytes)
+                let Self { client, out, closing, .. } = self;
+                let has_more =
+                    |client: &Client, out: &Vec<u8>| !out.is_empty() || !client.lent.is_empty();
+                let take = || has_more(client, out).then(|| client.lent.take_first(out));
+                tls.send(take, *closing).map(Outgoing::Bytes)
             }
+        }
+    }
+
+    /// Drops all answers that were not handed to the kernel.
+    pub(crate) fn drop_output(&mut self) {
+        self.client.lent.clear(&mut self.out);
+        if let Some(tls) = &mut self.tls {
+            tls.clear();
         }
     }
 
@@ -270,8 +285,8 @@ impl Connection {
 
     /// Bytes of memory it takes, and what was not counted of them before.
     pub(crate) fn count_memory(&mut self) -> isize {
-        let tls = if self.tls.is_some() { SESSION_LEN } else { 0 };
-        let buffers = self.inbox.capacity() + self.out.capacity() + self.sending;
+        let tls = self.tls.as_ref().map_or(0, |tls| SESSION_LEN + tls.buffered_len());
+        let buffers = self.inbox.capacity() + self.out.capacity() + self.sending_buffer;
         let buffers = buffers + self.client.queued_len();
         let held = size_of::<Self>() + tls + buffers;
         let more = held.cast_signed() - self.counted.cast_signed();
@@ -282,7 +297,7 @@ impl Connection {
     /// Whether its answers take much memory that was not counted.
     #[inline]
     pub(crate) fn takes_more(&self) -> bool {
-        self.out.capacity() + self.sending > self.counted + COUNTED_FROM
+        self.out.capacity() + self.sending_buffer > self.counted + COUNTED_FROM
     }
 
     /// Whether it takes more memory than there is for requests now.

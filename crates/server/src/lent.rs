@@ -40,6 +40,15 @@ impl Outgoing {
             Self::Value(lease) => lease.value(),
         }
     }
+
+    /// Returns the bytes of memory that are not an item's, which counts in the cache.
+    #[inline]
+    pub(crate) fn buffered_len(&self) -> usize {
+        match self {
+            Self::Bytes(buffer) => buffer.capacity(),
+            Self::Value(_) => 0,
+        }
+    }
 }
 
 /// The values of answers that are not in their buffer, and where they would be.

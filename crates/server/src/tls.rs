@@ -1,9 +1,11 @@
 //! TLS, with rustls: what listeners need to know, and one connection's session.
 
+use crate::lent::Outgoing;
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
 use rustls_pki_types::pem::{self, PemObject};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -77,7 +79,7 @@ impl Tls {
             ServerConnection::new(Arc::clone(&self.0)).map_err(io::Error::other)?;
         // What is written is taken at once, and how much may wait is the connection's business.
         connection.set_buffer_limit(None);
-        Ok(Session { tls: connection, told_end: false })
+        Ok(Session { tls: connection, told_end: false, plain: VecDeque::new(), encrypted: 0 })
     }
 }
 
@@ -106,11 +108,19 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
 /// Bytes that a session takes, about: keys, and records that are not whole.
 pub(crate) const SESSION_LEN: usize = 24 << 10;
 
+/// Bytes of answers that are encrypted at a time: they take some ten microseconds, and their
+/// encrypted bytes are sent before the next ones are made.
+const SLICE_LEN: usize = 128 << 10;
+
 /// The TLS of one connection.
 pub(crate) struct Session {
     tls: ServerConnection,
     /// The client knows that nothing more comes.
     told_end: bool,
+    /// Answers that are not encrypted to their end.
+    plain: VecDeque<Outgoing>,
+    /// Bytes of the first of them that are encrypted.
+    encrypted: usize,
 }
 
 impl Session {
@@ -135,23 +145,92 @@ impl Session {
         Ok(true)
     }
 
-    /// Whether there is something to send besides answers; in the end there is.
+    /// Returns whether there is something to send besides answers that were not taken yet: at the
+    /// end of the connection there is.
     pub(crate) fn has_pending(&self, ends: bool) -> bool {
-        self.tls.wants_write() || ends && !self.told_end
+        self.tls.wants_write() || !self.plain.is_empty() || ends && !self.told_end
     }
 
-    /// Answers as they go over the network, behind whatever TLS itself has to say. If they are the
-    /// last, the client is told so, to know that nothing is missing.
-    pub(crate) fn send(&mut self, plain: &[u8], ends: bool) -> io::Result<Vec<u8>> {
-        self.tls.writer().write_all(plain)?;
-        if ends && !self.told_end {
+    /// Returns the bytes of answers that were taken and are not encrypted yet.
+    pub(crate) fn plain_len(&self) -> usize {
+        self.plain.iter().map(|plain| plain.bytes().len()).sum::<usize>() - self.encrypted
+    }
+
+    /// Returns the bytes of memory of those answers, without items of the cache.
+    pub(crate) fn buffered_len(&self) -> usize {
+        self.plain.iter().map(Outgoing::buffered_len).sum()
+    }
+
+    /// Drops the answers that are not encrypted yet.
+    pub(crate) fn clear(&mut self) {
+        self.plain.clear();
+        self.encrypted = 0;
+    }
+
+    /// Takes answers with `take` until they fill a slice, and returns them encrypted, behind what
+    /// TLS itself has to say. The rest waits for the next call: however long an answer is, one call
+    /// encrypts [`SLICE_LEN`] bytes. `take` returns `None` once there are no more answers. If they
+    /// are the last, `ends` tells the client so, to know that nothing is missing.
+    pub(crate) fn send(
+        &mut self,
+        mut take: impl FnMut() -> Option<Outgoing>,
+        ends: bool,
+    ) -> io::Result<Vec<u8>> {
+        let mut room = SLICE_LEN;
+        while room > 0 {
+            if self.plain.is_empty() {
+                let Some(more) = take() else { break };
+                self.plain.push_back(more);
+            }
+            let Some(first) = self.plain.front() else { break };
+            let rest = &first.bytes()[self.encrypted..];
+            let slice = &rest[..rest.len().min(room)];
+            self.tls.writer().write_all(slice)?;
+            room -= slice.len();
+            self.encrypted += slice.len();
+            if self.encrypted == first.bytes().len() {
+                self.plain.pop_front();
+                self.encrypted = 0;
+            }
+        }
+        if ends && room > 0 && !self.told_end {
             self.tls.send_close_notify();
             self.told_end = true;
         }
-        let mut out = Vec::with_capacity(plain.len() + plain.len() / 256 + 64);
+        let len = SLICE_LEN - room;
+        let mut out = Vec::with_capacity(len + len / 256 + 64);
         while self.tls.wants_write() {
             self.tls.write_tls(&mut out)?;
         }
         Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A session that has shaken hands with nobody encrypts nothing, but takes as much.
+    #[test]
+    fn a_long_answer_is_taken_in_slices() {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(rustls::server::ResolvesServerCertUsingSni::new()));
+        let mut session = Tls(Arc::new(config)).session().expect("a session");
+        let mut answers = vec![vec![1; 10], vec![2; 5 * SLICE_LEN]];
+        let mut take = || answers.pop().map(Outgoing::Bytes);
+        for slice in 1..=5 {
+            let out = session.send(&mut take, true).expect("sent");
+            assert!(out.is_empty(), "there are no keys yet");
+            assert_eq!(session.plain_len(), (5 - slice) * SLICE_LEN);
+            assert!(session.has_pending(false) || slice == 5);
+            assert!(!session.told_end, "an answer is left");
+        }
+        session.send(&mut take, false).expect("sent");
+        assert_eq!((session.plain_len(), session.buffered_len()), (0, 0));
+        assert!(take().is_none());
     }
 }

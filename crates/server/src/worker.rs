@@ -216,12 +216,12 @@ impl<'c> Worker<'c> {
             Event::Sent { connection, outgoing, result } => {
                 self.touched.push(connection);
                 let Some(found) = self.connections.get(connection) else { return Ok(()) };
-                found.sending = 0;
+                (found.sending, found.sending_buffer) = (0, 0);
                 found.seen_s = self.idle.now_s();
                 self.metrics.add_sent(outgoing.bytes().len() as u64);
                 if result.is_err() {
                     (found.closing, found.shut) = (true, true);
-                    found.client.lent.clear(&mut found.out);
+                    found.drop_output();
                 } else if let Outgoing::Bytes(mut buffer) = outgoing {
                     buffer.clear();
                     if found.out.capacity() == 0 && buffer.capacity() <= KEPT {
@@ -253,8 +253,9 @@ impl<'c> Worker<'c> {
         match self.common.tls.as_ref().filter(|_| tls).map(Tls::session) {
             Some(Ok(session)) => connection.tls = Some(Box::new(session)),
             Some(Err(_)) => return,
-            None => connection.client.lent.allow(),
+            None => {}
         }
+        connection.client.lent.allow();
         if let Some(Failure::Answer(text)) = failure {
             connection.refuse(&text);
             // It would keep its descriptor, of which there are too few.
@@ -472,6 +473,7 @@ impl<'c> Worker<'c> {
         let Some(connection) = self.connections.get(number) else { return Ok(()) };
         if let Ok(outgoing) = connection.take_output() {
             connection.sending = outgoing.bytes().len();
+            connection.sending_buffer = outgoing.buffered_len();
             return self.reactor.send(&connection.socket, number, outgoing);
         }
         (connection.closing, connection.shut) = (true, true);

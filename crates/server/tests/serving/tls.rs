@@ -1,7 +1,7 @@
 //! TLS, with certificates made for each test.
 
 use crate::ask_last;
-use crate::served::{LOCAL, ask, connect_to, over_every_reactor, start};
+use crate::served::{LOCAL, ask, connect_to, info, over_every_reactor, start};
 use nuthatch_server::{Listener, Options, Protocol, Reactors, Running, Tls, TlsFiles};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::pem::PemObject;
@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 over_every_reactor! {
     requests_and_answers_of_all_sizes_go_through_tls
+    a_long_answer_is_encrypted_as_the_client_takes_it
     the_end_is_told_so_that_nobody_takes_a_part_for_all
     what_is_no_tls_ends_the_connection_and_nothing_else
     with_an_issuer_of_clients_they_need_a_certificate
@@ -83,11 +84,12 @@ impl House {
     }
 }
 
-/// A server that speaks RESP, then memcached's protocols, within TLS.
+/// A server that speaks RESP, then memcached's protocols, within TLS; then RESP without.
 fn serve_tls(reactors: Reactors, files: &TlsFiles) -> Running {
     let listener =
         |protocol| Listener::new(protocol, LOCAL.parse().expect("an address")).with_tls();
-    let listeners = vec![listener(Protocol::Resp), listener(Protocol::Memcache)];
+    let plain = Listener::new(Protocol::Resp, LOCAL.parse().expect("an address"));
+    let listeners = vec![listener(Protocol::Resp), listener(Protocol::Memcache), plain];
     let tls = Tls::open(files).expect("good files");
     start(&Options::new(listeners).tls(tls).reactors(reactors))
 }
@@ -120,6 +122,37 @@ fn requests_and_answers_of_all_sizes_go_through_tls(reactors: Reactors) {
         other.flush().expect("sent");
     }
     ask(&mut other, b"", b"HD s60000\r\n");
+}
+
+/// Encrypted at once, the answers would take as much memory as all values together.
+fn a_long_answer_is_encrypted_as_the_client_takes_it(reactors: Reactors) {
+    let house = House::new();
+    let server = serve_tls(reactors, &house.files());
+    let mut control = connect_to(&server, 2);
+    let value: Vec<u8> = (0..30_000_000_u32).map(|at| (at / 7) as u8).collect();
+    let set = format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${}\r\n", value.len());
+    ask(&mut control, &[set.as_bytes(), &value, b"\r\n"].concat(), b"+OK\r\n");
+    let mut streams: Vec<_> = (0..4).map(|_| house.client((&server, 0), None)).collect();
+    for stream in &mut streams {
+        ask(stream, b"PING\r\n", b"+PONG\r\n");
+    }
+    let held = |control: &mut TcpStream| -> usize {
+        info(control, "used_memory_connections").parse().expect("a number")
+    };
+    let before = held(&mut control);
+    for stream in &mut streams {
+        ask(stream, b"GET k\r\n", b"$30000000\r\n");
+        // The rest is not taken so far.
+        let most = before + (4 << 20);
+        let now = held(&mut control);
+        assert!(now < most, "{before} bytes, then {now}");
+    }
+    for stream in &mut streams {
+        let mut answer = vec![0; value.len()];
+        stream.read_exact(&mut answer).expect("the value");
+        assert!(answer == value);
+        ask(stream, b"PING\r\n", b"\r\n+PONG\r\n");
+    }
 }
 
 fn the_end_is_told_so_that_nobody_takes_a_part_for_all(reactors: Reactors) {
