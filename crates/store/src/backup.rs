@@ -1,16 +1,13 @@
 //! Copies of a store: made while others write, or in its place.
 
-use crate::environment::{Environment, is_open_here, open_alone};
+use crate::environment::{Environment, open_alone};
 use crate::error::{Error, Result};
 use crate::file::DATA;
+use crate::lock_file::StoreLock;
 use crate::store::Store;
-use rustix::fs::{FlockOperation, fcntl_lock};
-use rustix::io::Errno;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// The name of LMDB's locks within a store's folder.
-const LOCKS: &str = "lock.mdb";
 /// The name of a copy that is not whole yet.
 const PARTIAL: &str = "data.mdb.partial";
 
@@ -54,35 +51,20 @@ impl Store {
 /// Makes the store in a folder as small as it can be, in its place. No process may have it open,
 /// and none can open it for writing meanwhile. When this fails the store is as it was.
 pub fn compact(folder: impl AsRef<Path>) -> Result<Compacted> {
-    let folder = folder.as_ref();
+    let given = folder.as_ref();
+    let folder = fs::canonicalize(given);
+    let folder = folder.map_err(|e| Error::io(given, "open", e))?;
     let data = folder.join(DATA);
     let len =
         |act| fs::metadata(&data).map(|meta| meta.len()).map_err(|e| Error::io(&data, act, e));
     let before_bytes = len("open")?;
-    // To close a file of locks that this process has open would undo its locks: so this comes
-    // first.
-    if is_open_here(folder) {
-        return Err(Error::AlreadyOpen(folder.to_owned()));
-    }
-    let _lock = lock(folder)?;
-    let partial = Partial::create(folder)?;
-    let environment = open_alone(folder)?;
+    let (_registration, _lock) = StoreLock::exclusive(&folder)?;
+    let partial = Partial::create(&folder)?;
+    let environment = open_alone(&folder)?;
     Environment::copy_of(&environment, &data, &partial.file, true)?;
     drop(environment);
     partial.publish(&data)?;
     Ok(Compacted { before_bytes, after_bytes: len("compact")? })
-}
-
-/// Locks a store against everybody who opens it with locks: LMDB's own are on the same file.
-fn lock(folder: &Path) -> Result<File> {
-    let path = folder.join(LOCKS);
-    let open = File::options().read(true).write(true).create(true).truncate(false).open(&path);
-    let file = open.map_err(|e| Error::io(&path, "open", e))?;
-    match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
-        Err(Errno::AGAIN | Errno::ACCESS) => Err(Error::InUse(folder.to_owned())),
-        Err(e) => Err(Error::io(&path, "lock", e.into())),
-    }
 }
 
 /// A copy that is not whole yet. It goes when it is dropped.

@@ -3,8 +3,12 @@
 
 use crate::error::{Error, FullCause, Result};
 use crate::file::{DATA, meta};
+use crate::fork::{self, OfProcess, Owner};
 use crate::gate::{Gate, Place};
+use crate::links::Links;
+use crate::lock_file::StoreLock;
 use crate::options::{Durability, Options};
+use crate::registry::{self, Registration, Waiter};
 use crate::table::check_kind;
 use heed::types::Bytes;
 use heed::{
@@ -12,6 +16,8 @@ use heed::{
     RwTxn, WithoutTls,
 };
 use std::fs::File;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -33,7 +39,12 @@ const LESS_PATIENCE: Duration = Duration::from_millis(2);
 const LOOK_FOR_STALE_EVERY: u64 = 256;
 
 pub(crate) struct Environment {
-    env: Env<WithoutTls>,
+    // Closed before the lock ends, and both before the store can be opened again: fields are
+    // dropped in this order.
+    env: OpenEnv,
+    #[expect(dead_code, reason = "ends after the environment is closed")]
+    lock: Option<StoreLock>,
+    registration: Registration,
     path: PathBuf,
     gate: Gate,
     main: Bare,
@@ -52,6 +63,31 @@ pub(crate) struct Environment {
     closed: AtomicBool,
 }
 
+/// An environment of heed. Children made by `fork` forget it.
+pub(crate) struct OpenEnv {
+    owner: Owner,
+    env: ManuallyDrop<Env<WithoutTls>>,
+}
+
+impl Deref for OpenEnv {
+    type Target = Env<WithoutTls>;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        &self.env
+    }
+}
+
+impl Drop for OpenEnv {
+    fn drop(&mut self) {
+        if self.owner.is_this() {
+            let _registry = registry::lock();
+            // SAFETY: it is dropped here alone, once.
+            unsafe { ManuallyDrop::drop(&mut self.env) };
+        }
+    }
+}
+
 /// A transaction is open as long as this lives.
 pub(crate) struct Pass<'e> {
     gate: &'e Gate,
@@ -67,22 +103,29 @@ impl Drop for Pass<'_> {
 /// The right to write, among the threads of this process.
 pub(crate) struct Turn<'e> {
     set: MutexGuard<'e, Durability>,
-    writer: &'e Mutex<Option<ThreadId>>,
+    writer: OfProcess<&'e Mutex<Option<ThreadId>>>,
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        *lock(self.writer) = None;
+        // A child made by `fork` might find it locked by a thread that it does not have.
+        if self.writer.is_own() {
+            *lock(&self.writer) = None;
+        }
     }
 }
 
 impl Environment {
     pub(crate) fn open(path: &Path, options: &Options) -> Result<Self> {
         options.validate()?;
+        fork::watch().map_err(|e| Error::io(path, "open", e))?;
         make_folder(path, options)?;
-        let used = check_file(path, options)?;
-        let env = open_mapped(path, options, used)?;
-        let (env, path) = (env, path.to_owned());
+        let path = std::fs::canonicalize(path).map_err(|e| Error::io(path, "open", e))?;
+        // Once without the lock: where there is no store, none of its files is created.
+        check_file(&path, options)?;
+        let (registration, lock) = StoreLock::share(&path, options.read_only)?;
+        let used = check_file(&path, options)?;
+        let env = open_mapped(&path, options, used)?;
         let read = env.read_txn().map_err(|e| Error::of(&path, "begin", e))?;
         let main = env
             .open_databases_and_commit(read, |opener, read| {
@@ -106,6 +149,8 @@ impl Environment {
             broken: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             path,
+            registration,
+            lock,
             env,
         };
         environment.env.clear_stale_readers().map_err(|e| environment.error("readers", e))?;
@@ -154,7 +199,19 @@ impl Environment {
         self.closed.store(true, Ordering::SeqCst);
     }
 
+    /// Returns what waits until the environment is closed.
+    pub(crate) fn waiter(&self) -> Waiter {
+        self.registration.waiter()
+    }
+
+    /// Fails in a child made by `fork`, which must not use the environment of its parent.
+    #[inline]
+    pub(crate) fn check_process(&self) -> Result<()> {
+        self.env.owner.check()
+    }
+
     pub(crate) fn check(&self) -> Result<()> {
+        self.check_process()?;
         if self.closed.load(Ordering::Relaxed) {
             return Err(Error::Closed);
         }
@@ -213,7 +270,7 @@ impl Environment {
             let message = "this thread has a write transaction open already".to_owned();
             return Err(Error::Lmdb { act: "begin to write", message });
         }
-        let turn = Turn { set: lock(&self.writing), writer: &self.writer };
+        let turn = Turn { set: lock(&self.writing), writer: OfProcess::new(&self.writer) };
         *lock(&self.writer) = Some(me);
         if self.writes.fetch_add(1, Ordering::Relaxed).is_multiple_of(LOOK_FOR_STALE_EVERY) {
             self.env.clear_stale_readers().map_err(|e| self.error("readers", e))?;
@@ -421,7 +478,7 @@ fn check_file(folder: &Path, options: &Options) -> Result<u64> {
 }
 
 /// Opens with as many addresses as are asked for, or as many as the system gives.
-fn open_mapped(path: &Path, options: &Options, used: u64) -> Result<Env<WithoutTls>> {
+fn open_mapped(path: &Path, options: &Options, used: u64) -> Result<OpenEnv> {
     // A limit below what is there already keeps it from growing, and nothing else.
     let least = page_multiple(used + if options.limit.is_some() { 0 } else { LEAST_ROOM });
     let mut size = page_multiple(options.first_map()).max(page_multiple(used));
@@ -434,7 +491,7 @@ fn open_mapped(path: &Path, options: &Options, used: u64) -> Result<Env<WithoutT
         }
         // SAFETY: the two pages that LMDB reads when it opens were checked. Other processes change
         // the file through LMDB alone, as the documentation of `Store` asks for.
-        let opened = unsafe { open.open(path) };
+        let opened = unsafe { open_env(&open, path) };
         match opened {
             Ok(env) => return Ok(env),
             Err(heed::Error::Io(e)) if out_of_addresses(&e) && size / 2 >= least => {
@@ -445,20 +502,27 @@ fn open_mapped(path: &Path, options: &Options, used: u64) -> Result<Env<WithoutT
     }
 }
 
-/// Whether this process has the store in a folder open.
-pub(crate) fn is_open_here(folder: &Path) -> bool {
-    heed::env_closing_event(folder).is_some()
-}
-
-/// Waits until nothing of this process has the store in a folder open: no handle, no transaction
-/// and no thread of the store, which go soon after the last handle. Waits so long at most, and
-/// answers whether it is closed. Then it can be opened again.
-pub fn wait_closed(folder: &Path, patience: Duration) -> bool {
-    heed::env_closing_event(folder).is_none_or(|event| event.wait_timeout(patience))
+/// Opens an environment that this process does not have open.
+///
+/// # Safety
+/// As for [`EnvOpenOptions::open`].
+unsafe fn open_env(options: &EnvOpenOptions<WithoutTls>, folder: &Path) -> heed::Result<OpenEnv> {
+    let _registry = registry::lock();
+    let links;
+    let mut path = folder;
+    if heed::env_closing_event(folder).is_some() {
+        // heed has another environment open by this path: that of a parent, which a child made by
+        // `fork` has inherited, or one whose folder is gone. Through links the path is another.
+        links = Links::to(folder)?;
+        path = links.path();
+    }
+    // SAFETY: the caller's.
+    let env = unsafe { options.open(path) }?;
+    Ok(OpenEnv { owner: Owner::this(), env: ManuallyDrop::new(env) })
 }
 
 /// Opens a store for reading without any locks, for whoever has locked it against all others.
-pub(crate) fn open_alone(folder: &Path) -> Result<Env<WithoutTls>> {
+pub(crate) fn open_alone(folder: &Path) -> Result<OpenEnv> {
     let options = Options::new().read_only(true);
     let used = check_file(folder, &options)?;
     let mut open = EnvOpenOptions::new().read_txn_without_tls();
@@ -466,7 +530,7 @@ pub(crate) fn open_alone(folder: &Path) -> Result<Env<WithoutTls>> {
     // SAFETY: nobody writes: the caller holds the lock that every writer takes.
     unsafe { open.flags(EnvFlags::READ_ONLY | EnvFlags::NO_LOCK) };
     // SAFETY: as above, and the pages that LMDB reads when it opens were checked.
-    let opened = unsafe { open.open(folder) };
+    let opened = unsafe { open_env(&open, folder) };
     opened.map_err(|e| Error::of(folder, "open", e))
 }
 

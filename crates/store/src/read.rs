@@ -2,6 +2,7 @@
 
 use crate::environment::Pass;
 use crate::error::Result;
+use crate::fork::OfProcess;
 use crate::gate::Place;
 use crate::range::Range;
 use crate::rows::Rows;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 /// move to another thread, and is used by one at a time.
 pub struct ReadTxn<'s> {
     // Ends before the gate is left: fields go in this order.
-    txn: RoTxn<'s, WithoutTls>,
+    txn: OfProcess<RoTxn<'s, WithoutTls>>,
     shared: Held<'s>,
     now: Cell<Option<u64>>,
 }
@@ -45,12 +46,14 @@ impl Drop for OwnedPass {
 impl<'s> ReadTxn<'s> {
     pub(crate) fn borrowed(shared: &'s Shared) -> Result<Self> {
         let (txn, pass) = shared.environment.read()?;
+        let txn = OfProcess::new(txn);
         Ok(Self { txn, shared: Held::Borrowed(shared, pass), now: Cell::new(None) })
     }
 
     pub(crate) fn owned(shared: &Arc<Shared>) -> Result<ReadTxn<'static>> {
         let (txn, place) = shared.environment.read_owned()?;
         let pass = OwnedPass { shared: Arc::clone(shared), place };
+        let txn = OfProcess::new(txn);
         Ok(ReadTxn { txn, shared: Held::Owned(pass), now: Cell::new(None) })
     }
 
@@ -110,6 +113,7 @@ impl<'t> View<'t> {
     #[inline]
     pub(crate) fn raw(&self, table: &Table, key: &[u8]) -> Result<Option<&'t [u8]>> {
         let bare = table.bare(self.shared.id)?;
+        self.shared.environment.check_process()?;
         if key.is_empty() {
             // LMDB takes no empty keys, so there is none.
             return Ok(None);
@@ -138,6 +142,7 @@ impl<'t> View<'t> {
     }
 
     pub(crate) fn count(&self, table: &Table, range: &Range) -> Result<u64> {
+        self.shared.environment.check_process()?;
         if range.is_all() && !table.is_stamped() {
             let len = table.bare(self.shared.id)?.len(self.txn);
             return len.map_err(|e| self.shared.table_error(table, "count", e));
@@ -193,7 +198,9 @@ pub trait Read {
 
     /// The rows of a scan, one after the other, where they lie.
     fn scan(&self, table: &Table, scan: &Scan) -> Result<Rows<'_>> {
-        Rows::new(self.view(), table, scan)
+        let view = self.view();
+        view.shared.environment.check_process()?;
+        Rows::new(view, table, scan)
     }
 
     /// The number of the last change that this transaction sees: where a watch goes on after what

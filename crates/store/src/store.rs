@@ -2,9 +2,10 @@
 
 use crate::changes::{Follower, Journal};
 use crate::clock::Clock;
-use crate::environment::{Bare, Environment, wait_closed};
+use crate::environment::{Bare, Environment};
 use crate::error::{Error, Result};
 use crate::file::DATA;
+use crate::fork::OfProcess;
 use crate::options::{Durability, Options};
 use crate::own::{Own, layout};
 use crate::pool::Pool;
@@ -24,10 +25,12 @@ use std::time::Duration;
 /// An ordered store: tables of keys and values in one folder, used by any number of threads and
 /// processes at once.
 ///
-/// A handle can be cloned and shared by all threads; a process opens a folder once. The folder must
-/// be on a local disk, and its files must be changed by this crate, or by LMDB 0.9 while no process
-/// has them open here, and by nothing else. A child made by `fork` must not use its parent's
-/// handle.
+/// A handle can be cloned and shared by all threads. A process opens a folder once, whichever path
+/// it uses. The folder must be on a local disk, and its files must be changed by this crate, or by
+/// LMDB 0.9 while no process has them open here, and by nothing else.
+///
+/// In a child made by `fork`, the handles and transactions of the parent fail with
+/// [`Error::Forked`], and can be dropped; the child opens the folder itself.
 #[derive(Clone)]
 pub struct Store(pub(crate) Arc<Shared>);
 
@@ -39,7 +42,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) durability: Durability,
     pub(crate) read_ahead: bool,
-    pub(crate) pool: Pool,
+    pub(crate) pool: OfProcess<Pool>,
     /// The data, to be read as bytes.
     data: (File, PathBuf),
     own: OnceLock<Own>,
@@ -58,14 +61,16 @@ impl Store {
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
         let environment = Environment::open(path.as_ref(), options)?;
         let data = environment.path().join(DATA);
-        let file = File::open(&data).map_err(|e| Error::io(&data, "open", e))?;
+        // The file that is mapped, whichever is at its path by now.
+        let file = environment.heed().try_clone_inner_file();
+        let file = file.map_err(|e| environment.error("open", e))?;
         let shared = Shared {
             id: STORES.fetch_add(1, Ordering::Relaxed),
             environment,
             clock: Arc::clone(&options.clock),
             durability: options.durability,
             read_ahead: options.read_ahead,
-            pool: Pool::new(options.threads),
+            pool: OfProcess::new(Pool::new(options.threads)),
             data: (file, data),
             own: OnceLock::new(),
             tables: Mutex::new(HashMap::new()),
@@ -78,7 +83,7 @@ impl Store {
         Ok(Self(Arc::new(shared)))
     }
 
-    /// The folder it is in.
+    /// Returns the absolute path of the folder, without symbolic links.
     pub fn path(&self) -> &Path {
         self.0.environment.path()
     }
@@ -231,14 +236,14 @@ impl Store {
 }
 
 impl Store {
-    /// Closes the store, lets go of this handle, and waits until its files are closed: until
-    /// nobody has a handle, a transaction or a batch any more, so long at most. Whether they are.
-    /// Then this process can open the folder again.
+    /// Closes the store, drops this handle, and waits until the files are closed: until no handle,
+    /// transaction or batch of this process is left. Waits for `patience` at most, and returns
+    /// whether the files are closed. Then this process can open the folder again.
     pub fn close_within(self, patience: Duration) -> bool {
         self.close();
-        let folder = self.path().to_owned();
+        let waiter = self.0.environment.waiter();
         drop(self);
-        wait_closed(&folder, patience)
+        waiter.wait(patience)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::changes::Journal;
 use crate::environment::{Bare, Pass, Turn};
 use crate::error::{Error, Result};
+use crate::fork::OfProcess;
 use crate::range::Range;
 use crate::read::{Read, View};
 use crate::rows::Rows;
@@ -38,7 +39,7 @@ pub enum Condition<'c> {
 /// It belongs to the thread that began it.
 pub struct WriteTxn<'s> {
     // Ends before the gate is left and the turn given up: fields go in this order.
-    txn: RwTxn<'s>,
+    txn: OfProcess<RwTxn<'s>>,
     journal: Journal,
     /// The journal of the transaction that this one is nested in.
     parent: Option<&'s mut Journal>,
@@ -57,6 +58,7 @@ impl<'s> WriteTxn<'s> {
         turn: Turn<'s>,
     ) -> Self {
         let (now, right) = (Cell::new(None), Some((pass, turn)));
+        let txn = OfProcess::new(txn);
         Self { txn, journal, parent: None, shared, now, right }
     }
 
@@ -147,6 +149,7 @@ impl<'s> WriteTxn<'s> {
 
     /// Deletes all keys of a range, and answers how many there were.
     pub fn delete_range(&mut self, table: &Table, range: &Range) -> Result<u64> {
+        self.shared.environment.check_process()?;
         if range.is_all() && !table.is_stamped() && !self.journal.keeps() {
             let count = self.count(table, range)?;
             let bare = table.bare(self.shared.id)?;
@@ -195,12 +198,13 @@ impl<'s> WriteTxn<'s> {
     /// Begins a transaction within this one. What it wrote is part of this one once it is
     /// committed; dropped, it leaves nothing, and this one goes on.
     pub fn nested(&mut self) -> Result<WriteTxn<'_>> {
+        self.shared.environment.check_process()?;
         let heed = self.shared.environment.heed();
         let txn = heed.nested_write_txn(&mut self.txn);
         let txn =
             txn.map_err(|e| self.shared.environment.error("begin a nested transaction", e))?;
         Ok(WriteTxn {
-            txn,
+            txn: OfProcess::new(txn),
             journal: self.journal.clone(),
             parent: Some(&mut self.journal),
             shared: self.shared,
@@ -212,6 +216,7 @@ impl<'s> WriteTxn<'s> {
     /// Makes all that was written count. Answers the number of the last change; see
     /// [`Read::sequence`].
     pub fn commit(mut self) -> Result<u64> {
+        self.shared.environment.check_process()?;
         if self.parent.is_none() {
             let limit = crate::expiry::SWEEP_AT_COMMIT;
             crate::expiry::sweep(&mut self, limit)?;
@@ -223,7 +228,7 @@ impl<'s> WriteTxn<'s> {
         if parent.is_none() {
             journal.close(shared, &mut txn)?;
         }
-        txn.commit().map_err(|e| shared.environment.error("commit", e))?;
+        txn.into_inner().commit().map_err(|e| shared.environment.error("commit", e))?;
         if right.is_some() {
             shared.committed();
         }
@@ -250,6 +255,7 @@ impl<'s> WriteTxn<'s> {
         flags: PutFlags,
     ) -> Result<()> {
         let bare = table.bare(self.shared.id)?;
+        self.shared.environment.check_process()?;
         self.check_row(key, value)?;
         let shared = self.shared;
         let error = |e: heed::Error| match e {
@@ -289,6 +295,7 @@ impl<'s> WriteTxn<'s> {
     /// Takes a row out of its table alone.
     pub(crate) fn delete_row(&mut self, table: &Table, key: &[u8]) -> Result<bool> {
         let bare = table.bare(self.shared.id)?;
+        self.shared.environment.check_process()?;
         let deleted = bare.delete(&mut self.txn, key);
         deleted.map_err(|e| self.shared.table_error(table, "delete", e))
     }

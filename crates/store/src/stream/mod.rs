@@ -6,6 +6,7 @@
 
 use crate::batch::{Batches, RowBatch};
 use crate::error::Result;
+use crate::fork::Owner;
 use crate::rows::Row;
 use crate::scan::Scan;
 use crate::store::{Shared, Store};
@@ -64,6 +65,8 @@ trait Asked<B>: Send {
 }
 
 struct Asking<S: Source> {
+    /// The process whose threads read; `None` after another one has been refused.
+    owner: Option<Owner>,
     shared: Arc<Shared>,
     core: Arc<Core<S>>,
 }
@@ -93,7 +96,7 @@ impl<B: Send + 'static> BatchStream<B> {
         let state = Mutex::new(State { source, ready, waker: None, done: false });
         let ahead = if read_ahead { BATCHES_AHEAD } else { 0 };
         let core = Core { state, given_up: AtomicBool::new(false), ahead };
-        Self(Box::new(Asking { shared, core: Arc::new(core) }))
+        Self(Box::new(Asking { owner: Some(Owner::this()), shared, core: Arc::new(core) }))
     }
 }
 
@@ -113,6 +116,11 @@ impl<B> fmt::Debug for BatchStream<B> {
 
 impl<S: Source> Asked<S::Batch> for Asking<S> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<S::Batch>>> {
+        let Some(owner) = self.owner else { return Poll::Ready(None) };
+        if let Err(error) = owner.check() {
+            self.owner = None;
+            return Poll::Ready(Some(Err(error)));
+        }
         let mut state = self.core.lock();
         if let Some(ready) = state.ready.pop_front() {
             if state.ready.len() < self.core.ahead {
@@ -209,6 +217,10 @@ fn wake(waker: Option<Waker>) {
 
 impl<S: Source> Drop for Asking<S> {
     fn drop(&mut self) {
+        if !self.owner.is_some_and(Owner::is_this) {
+            // A child made by `fork`: the lock may be held by a thread that it does not have.
+            return;
+        }
         let mut state = self.core.lock();
         self.core.given_up.store(true, Ordering::Relaxed);
         let left = (state.source.take(), std::mem::take(&mut state.ready));

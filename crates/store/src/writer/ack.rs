@@ -1,6 +1,7 @@
 //! The acknowledgement of a batch.
 
 use crate::error::Result;
+use crate::fork::Owner;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -20,7 +21,11 @@ pub struct Written {
 
 /// The acknowledgement of a batch: a future, or something to wait for. It comes when the commit is
 /// as durable as the writer's options say. Dropping it changes nothing: the batch is written.
-pub struct Ack(Arc<Slot>);
+pub struct Ack {
+    /// The process whose thread answers.
+    owner: Owner,
+    slot: Arc<Slot>,
+}
 
 /// Where the answer is left.
 #[derive(Default)]
@@ -39,18 +44,19 @@ struct State {
 impl Ack {
     pub(super) fn new() -> (Self, Arc<Slot>) {
         let slot = Arc::new(Slot::default());
-        (Self(Arc::clone(&slot)), slot)
+        (Self { owner: Owner::this(), slot: Arc::clone(&slot) }, slot)
     }
 
     /// Waits for the answer.
     pub fn wait(self) -> Result<Written> {
-        let mut state = self.0.lock();
+        self.owner.check()?;
+        let mut state = self.slot.lock();
         state.waits = true;
         loop {
             if let Some(answer) = state.answer.take() {
                 return answer;
             }
-            state = self.0.answered.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.slot.answered.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -59,7 +65,10 @@ impl Future for Ack {
     type Output = Result<Written>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut state = self.0.lock();
+        if let Err(error) = self.owner.check() {
+            return Poll::Ready(Err(error));
+        }
+        let mut state = self.slot.lock();
         if let Some(answer) = state.answer.take() {
             return Poll::Ready(answer);
         }

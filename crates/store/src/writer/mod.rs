@@ -13,6 +13,7 @@ pub use ack::{Ack, Written};
 pub use batch::Batch;
 
 use crate::error::{Error, Result};
+use crate::fork::OfProcess;
 use crate::options::Durability;
 use crate::store::Store;
 use queue::{Group, Queue};
@@ -106,11 +107,14 @@ impl Default for BatchOptions {
 #[derive(Clone)]
 pub struct BatchWriter(Arc<Handle>);
 
-struct Handle(Arc<Queue>);
+struct Handle(OfProcess<Arc<Queue>>);
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.0.close();
+        // In a child made by `fork` no thread writes, and the queue may stay locked.
+        if self.0.is_own() {
+            self.0.close();
+        }
     }
 }
 
@@ -122,7 +126,7 @@ impl Store {
         let thread = std::thread::Builder::new().name("nuthatch-write".to_owned());
         let started = thread.spawn(move || worker.run());
         started.map_err(|e| Error::io(self.path(), "start a thread", e))?;
-        Ok(BatchWriter(Arc::new(Handle(queue))))
+        Ok(BatchWriter(Arc::new(Handle(OfProcess::new(queue)))))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::ack::{Ack, Slot};
 use super::batch::Batch;
 use crate::error::Error;
+use crate::fork::Owner;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -23,6 +24,8 @@ pub(super) struct Group {
 }
 
 pub(super) struct Queue {
+    /// The process whose thread writes what waits.
+    owner: Owner,
     state: Mutex<State>,
     /// There is something to write, or the end.
     work: Condvar,
@@ -48,16 +51,20 @@ struct State {
 impl Queue {
     pub(super) fn new(most_bytes: usize) -> Self {
         let (work, room) = (Condvar::new(), Condvar::new());
-        Self { state: Mutex::new(State::default()), work, room, most_bytes }
+        Self { owner: Owner::this(), state: Mutex::new(State::default()), work, room, most_bytes }
     }
 
     /// Takes a batch in, or gives it back.
     pub(super) fn offer(&self, batch: Batch) -> Result<Ack, (Batch, Error)> {
+        if let Err(error) = self.owner.check() {
+            return Err((batch, error));
+        }
         self.push(self.lock(), batch)
     }
 
     /// Takes a batch in when there is room.
     pub(super) fn push_when_room(&self, batch: Batch) -> Result<Ack, Error> {
+        self.owner.check()?;
         let mut state = self.lock();
         while !self.fits(&state, &batch) && !state.ended {
             state.waiting += 1;
@@ -69,6 +76,9 @@ impl Queue {
 
     /// Takes a batch in, or gives it back and wakes this task when there may be room.
     pub(super) fn offer_or_wake(&self, batch: Batch, waker: &Waker) -> Result<Ack, (Batch, Error)> {
+        if let Err(error) = self.owner.check() {
+            return Err((batch, error));
+        }
         let mut state = self.lock();
         if !self.fits(&state, &batch) && !state.ended {
             state.wakers.push(waker.clone());

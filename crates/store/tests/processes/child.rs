@@ -31,6 +31,23 @@ impl Other {
         Self::run(command, role, store)
     }
 
+    /// As `start`, in a mount namespace of its own where this process may make one. The role finds
+    /// out by itself.
+    pub(crate) fn start_with_own_mounts(role: &str, store: &Path) -> Self {
+        let program = std::env::current_exe().expect("this program");
+        let mut command = Command::new("sh");
+        let script = "for flags in --mount '--mount --user --map-root-user'; do \
+            unshare $flags true 2>/dev/null && exec unshare $flags \"$0\" \"$@\"; done; \
+            exec \"$0\" \"$@\"";
+        command.arg("-c").arg(script).arg(program);
+        Self::run(command, role, store)
+    }
+
+    /// The number of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     fn run(mut command: Command, role: &str, store: &Path) -> Self {
         command.args(["child::plays_its_role", "--exact", "--nocapture", "--test-threads=1"]);
         command.env(ROLE, role).env(STORE, store);
@@ -78,13 +95,13 @@ impl Other {
     }
 }
 
-fn say(what: impl std::fmt::Display) {
+pub(crate) fn say(what: impl std::fmt::Display) {
     let mut out = stdout().lock();
     // A parent that is gone hears nothing.
     let _ = writeln!(out, "> {what}").and_then(|()| out.flush());
 }
 
-fn pause() {
+pub(crate) fn pause() {
     let mut line = String::new();
     stdin().lock().read_line(&mut line).expect("a line or the end");
 }
@@ -105,6 +122,13 @@ fn plays_its_role() {
         "fill disk" => fill_disk(path),
         "hold a reader" => hold(path, false),
         "hold the writer" => hold(path, true),
+        "use many paths" => crate::paths::use_many_paths(path),
+        "mount the folder again" => crate::paths::mount_again(path),
+        "read from a read-only mount" => crate::paths::read_from_read_only_mount(path),
+        "read what is opened" => crate::replaced::read_what_is_opened(path),
+        "fork" => crate::forks::fork_while_reading(path),
+        "fork and close" => crate::forks::fork_and_close(path),
+        "fork beside threads" => crate::forks::fork_beside_threads(path),
         role => panic!("no role {role}"),
     }
 }

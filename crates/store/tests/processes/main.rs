@@ -4,7 +4,10 @@ mod child;
 mod copies;
 mod crashes;
 mod damage;
+mod forks;
 mod interop;
+mod paths;
+mod replaced;
 mod room;
 mod together;
 

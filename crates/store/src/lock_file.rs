@@ -1,0 +1,127 @@
+//! The lock that each process has on a store that it uses. This file holds unsafe code: the system
+//! locks one byte of a file through one call.
+//!
+//! LMDB locks byte 0 of `lock.mdb`, and the byte of its number for each process that reads. LMDB
+//! opens the data of a store that is read only before it has those locks; so a compaction could put
+//! another file in its place in between. Therefore this crate shares a lock on a byte of its own
+//! from before the data is opened until after it is closed. Compaction locks the whole file alone.
+//!
+//! The lock belongs to the open file and not to the process: it stays when another part of the
+//! process opens and closes the file, which drops the process's other locks on it.
+
+use crate::error::{Error, Result};
+use crate::fork::OfProcess;
+use crate::registry::{FileId, Registration};
+use rustix::fs::{FlockOperation, fcntl_lock};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// The name of the locks within a store's folder.
+pub(crate) const LOCKS: &str = "lock.mdb";
+/// The byte that users of a store share. Far from those of LMDB, which go up to the largest number
+/// of a process.
+const SHARED_BYTE: libc::off_t = 1 << 40;
+
+/// A lock on a store; it ends when it is dropped.
+pub(crate) struct StoreLock {
+    file: OfProcess<File>,
+}
+
+impl StoreLock {
+    /// Registers a store of this process and shares its lock with others that use it. Waits while
+    /// it is being compacted.
+    ///
+    /// Without a lock where the file system is read-only and has no file to lock: nobody can write
+    /// to the store there.
+    ///
+    /// # Errors
+    /// Returns `AlreadyOpen` if this process uses the store already.
+    pub(crate) fn share(folder: &Path, read_only: bool) -> Result<(Registration, Option<Self>)> {
+        let (registration, file) = open(folder, read_only)?;
+        let path = folder.join(LOCKS);
+        let Some(file) = file else { return Ok((registration, None)) };
+        loop {
+            match set_shared_byte(&file, libc::F_OFD_SETLKW, libc::F_RDLCK) {
+                Ok(()) => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(Error::io(&path, "lock", error)),
+            }
+        }
+        Ok((registration, Some(Self { file: OfProcess::new(file) })))
+    }
+
+    /// Registers a store of this process and locks it against all others that use it, without
+    /// waiting.
+    ///
+    /// # Errors
+    /// Returns `AlreadyOpen` if this process uses the store, `InUse` if another one does.
+    pub(crate) fn exclusive(folder: &Path) -> Result<(Registration, Self)> {
+        let (registration, file) = open(folder, false)?;
+        let path = folder.join(LOCKS);
+        let file = file.ok_or_else(|| Error::io(&path, "lock", ErrorKind::NotFound.into()))?;
+        match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok((registration, Self { file: OfProcess::new(file) })),
+            Err(Errno::AGAIN | Errno::ACCESS) => Err(Error::InUse(folder.to_owned())),
+            Err(e) => Err(Error::io(&path, "lock", e.into())),
+        }
+    }
+}
+
+impl Drop for StoreLock {
+    fn drop(&mut self) {
+        if self.file.is_own() {
+            // A child made by `fork` has a copy of the descriptor: closing ours is not enough.
+            let _ = set_shared_byte(&self.file, libc::F_OFD_SETLK, libc::F_UNLCK);
+        }
+    }
+}
+
+/// Registers a store and opens its file of locks, which is created if it is not there.
+fn open(folder: &Path, read_only: bool) -> Result<(Registration, Option<File>)> {
+    let path = folder.join(LOCKS);
+    let error = |e| Error::io(&path, "open", e);
+    let id = FileId::of(folder).map_err(|e| Error::io(folder, "open", e))?;
+    let existing = match FileId::of(&path) {
+        Ok(id) => Some(id),
+        Err(e) if e.kind() == ErrorKind::NotFound => None,
+        Err(e) => return Err(error(e)),
+    };
+    // Nothing is opened that this process has open: to close it again would drop its locks.
+    let registration = Registration::new(folder, id, existing)?;
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let file = match options.open(&path) {
+        Ok(file) => file,
+        Err(e) if read_only && e.kind() == ErrorKind::ReadOnlyFilesystem => {
+            match File::open(&path) {
+                Ok(file) => file,
+                Err(e) if e.kind() == ErrorKind::NotFound => return Ok((registration, None)),
+                Err(e) => return Err(error(e)),
+            }
+        }
+        Err(e) => return Err(error(e)),
+    };
+    if existing.is_none() {
+        let found = file.metadata().map_err(error)?;
+        registration.add_locks(FileId::of_metadata(&found));
+    }
+    Ok((registration, Some(file)))
+}
+
+/// Locks or unlocks [`SHARED_BYTE`] for this open file.
+fn set_shared_byte(file: &File, command: i32, kind: i32) -> io::Result<()> {
+    let lock = libc::flock {
+        l_type: kind as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: SHARED_BYTE,
+        l_len: 1,
+        l_pid: 0,
+    };
+    // SAFETY: the descriptor is open as long as `file` is borrowed, and the call only reads `lock`.
+    let status = unsafe { libc::fcntl(file.as_raw_fd(), command, &raw const lock) };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -1,0 +1,158 @@
+//! The stores that this process has open, identified by what they are and not by their paths.
+//!
+//! A process must open the locks of a store once: closing any descriptor of a file drops all locks
+//! that the process has on that file, and LMDB's with them. Two paths lead to the same store if
+//! their folders, or their files of locks, have the same device and inode: relative paths, symbolic
+//! links and bind mounts included.
+
+use crate::error::{Error, Result};
+use crate::fork::Owner;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Identifies a file or a folder as long as it is there, whatever path leads to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    /// Returns the identity of the file that a path leads to.
+    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+        std::fs::metadata(path).map(|found| Self::of_metadata(&found))
+    }
+
+    pub(crate) fn of_metadata(found: &std::fs::Metadata) -> Self {
+        Self { device: found.dev(), inode: found.ino() }
+    }
+}
+
+/// A store that this process has open, or is opening, closing or compacting.
+pub(crate) struct Entry {
+    /// Which process registered it: those of a parent do not count.
+    owner: Owner,
+    path: PathBuf,
+    folder: FileId,
+    locks: Option<FileId>,
+    closing: Arc<Closing>,
+}
+
+/// Notifies threads that wait until a store is closed.
+#[derive(Debug, Default)]
+struct Closing {
+    is_closed: Mutex<bool>,
+    changed: Condvar,
+}
+
+/// The registry, locked.
+pub(crate) type Guard = MutexGuard<'static, Vec<Entry>>;
+
+static OPEN: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+
+/// Locks the registry. Held for moments only; also while heed opens or closes an environment, since
+/// heed has such a table of its own, and `fork` must find neither locked.
+pub(crate) fn lock() -> Guard {
+    // The list is whole after each statement.
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The right of this process to use a store, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Registration {
+    owner: Owner,
+    closing: Arc<Closing>,
+}
+
+impl Registration {
+    /// Registers the store in a folder.
+    ///
+    /// # Errors
+    /// Returns `AlreadyOpen` if this process has it registered.
+    pub(crate) fn new(path: &Path, folder: FileId, locks: Option<FileId>) -> Result<Self> {
+        let mut open = lock();
+        // What a parent registered is forgotten with all that belongs to it.
+        open.retain(|entry| entry.owner.is_this());
+        let same = |entry: &Entry| entry.is(Some(folder), locks);
+        if open.iter().any(same) {
+            return Err(Error::AlreadyOpen(path.to_owned()));
+        }
+        let closing = Arc::new(Closing::default());
+        let registered = Arc::clone(&closing);
+        let path = path.to_owned();
+        open.push(Entry { owner: Owner::this(), path, folder, locks, closing: registered });
+        Ok(Self { owner: Owner::this(), closing })
+    }
+
+    /// Adds the identity of a file of locks that this process has just created.
+    pub(crate) fn add_locks(&self, locks: FileId) {
+        let mut open = lock();
+        let entry = open.iter_mut().find(|entry| Arc::ptr_eq(&entry.closing, &self.closing));
+        if let Some(entry) = entry {
+            entry.locks = Some(locks);
+        }
+    }
+
+    /// Returns what waits until the store is closed.
+    pub(crate) fn waiter(&self) -> Waiter {
+        Waiter { owner: self.owner, closing: Arc::clone(&self.closing) }
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        if !self.owner.is_this() {
+            return;
+        }
+        lock().retain(|entry| !Arc::ptr_eq(&entry.closing, &self.closing));
+        let mut is_closed = self.closing.is_closed.lock().unwrap_or_else(PoisonError::into_inner);
+        *is_closed = true;
+        self.closing.changed.notify_all();
+    }
+}
+
+/// Waits until a store is closed, without keeping it open.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    owner: Owner,
+    closing: Arc<Closing>,
+}
+
+impl Waiter {
+    /// Waits until the store is closed, but no longer than `patience`. Returns whether it is.
+    pub(crate) fn wait(&self, patience: Duration) -> bool {
+        // A parent's store is never open in its child.
+        if !self.owner.is_this() {
+            return true;
+        }
+        let is_closed = self.closing.is_closed.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = &self.closing.changed;
+        let waited = changed.wait_timeout_while(is_closed, patience, |is_closed| !*is_closed);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+/// Waits until this process has the store in a folder closed: until no handle, no transaction and no
+/// thread of the store is left, which end soon after the last handle. Waits for `patience` at most,
+/// and returns whether it is closed. Then this process can open it again.
+pub fn wait_closed(folder: &Path, patience: Duration) -> bool {
+    let id = FileId::of(folder).ok();
+    let path = std::fs::canonicalize(folder).or_else(|_| std::path::absolute(folder)).ok();
+    let found = {
+        let open = lock();
+        let same = |entry: &&Entry| entry.is(id, None) || path.as_ref() == Some(&entry.path);
+        let here = |entry: &&Entry| entry.owner.is_this();
+        let entry = open.iter().filter(here).find(same);
+        entry.map(|entry| Waiter { owner: entry.owner, closing: Arc::clone(&entry.closing) })
+    };
+    found.is_none_or(|waiter| waiter.wait(patience))
+}
+
+impl Entry {
+    fn is(&self, folder: Option<FileId>, locks: Option<FileId>) -> bool {
+        folder == Some(self.folder) || (locks.is_some() && locks == self.locks)
+    }
+}
