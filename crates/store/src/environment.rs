@@ -226,6 +226,12 @@ impl Environment {
         self.gate.inside()
     }
 
+    /// Returns whether a thread waits for transactions to end, to move the map.
+    #[cfg(test)]
+    pub(crate) fn waits_to_grow(&self) -> bool {
+        self.gate.is_awaited()
+    }
+
     /// What LMDB tells of the environment. The map stays where it is meanwhile.
     pub(crate) fn info(&self) -> Result<EnvInfo> {
         self.check()?;
@@ -301,8 +307,9 @@ impl Environment {
             match begin(&self.env) {
                 Ok(txn) => return Ok((txn, pass)),
                 Err(heed::Error::Mdb(MdbError::MapResized)) if !last => {
+                    let map = self.env.info().map_size;
                     drop(pass);
-                    self.follow()?;
+                    self.follow(map)?;
                 }
                 Err(heed::Error::Mdb(MdbError::ReadersFull)) if !last => {
                     let cleared = self.env.clear_stale_readers();
@@ -383,10 +390,7 @@ impl Environment {
         if wanted <= map {
             return Ok(());
         }
-        let in_vain = *lock(&self.grown_in_vain);
-        let recently = in_vain.is_some_and(|when| when.elapsed() < AFTER_GROWTH_IN_VAIN);
-        let patience = if recently { self.patience.min(LESS_PATIENCE) } else { self.patience };
-        self.move_map(patience, wanted)
+        self.move_map(map, wanted).map(drop)
     }
 
     /// After a transaction found the map full: whether it is larger now, so that another try pays.
@@ -397,13 +401,26 @@ impl Environment {
         Ok(self.info()?.map_size as u64 > before)
     }
 
-    /// Takes over the size that another process gave the map.
-    fn follow(&self) -> Result<()> {
-        self.move_map(self.patience, 0)
+    /// Takes over the size that another process gave the map, which had `map` bytes when a
+    /// transaction found that it is too small.
+    fn follow(&self, map: usize) -> Result<()> {
+        if self.move_map(map as u64, 0)? {
+            return Ok(());
+        }
+        let most = self.env.info().map_size as u64;
+        Err(Error::Full { most, cause: FullCause::Transactions })
     }
 
-    fn move_map(&self, patience: Duration, size: u64) -> Result<()> {
+    /// Moves the map, unless another thread has moved it from `before` bytes meanwhile. A size of
+    /// 0 is the one that the file says. Returns false if transactions stayed open for too long.
+    fn move_map(&self, before: u64, size: u64) -> Result<bool> {
+        let in_vain = *lock(&self.grown_in_vain);
+        let recently = in_vain.is_some_and(|when| when.elapsed() < AFTER_GROWTH_IN_VAIN);
+        let patience = if recently { self.patience.min(LESS_PATIENCE) } else { self.patience };
         let moved = self.gate.alone(patience, || {
+            if self.env.info().map_size as u64 != before {
+                return Ok(());
+            }
             // SAFETY: no transaction of this process is open: the gate is shut and all have left.
             let moved = unsafe { self.env.resize(size as usize) };
             if moved.is_err() {
@@ -412,19 +429,11 @@ impl Environment {
             }
             moved
         });
+        *lock(&self.grown_in_vain) = if moved.is_some() { None } else { Some(Instant::now()) };
         match moved {
-            Some(moved) => {
-                *lock(&self.grown_in_vain) = None;
-                moved.map_err(|e| self.error("move the map", e))
-            }
-            None if size == 0 => {
-                let most = self.env.info().map_size as u64;
-                Err(Error::Full { most, cause: FullCause::Transactions })
-            }
-            None => {
-                *lock(&self.grown_in_vain) = Some(Instant::now());
-                Ok(())
-            }
+            Some(Ok(())) => Ok(true),
+            Some(Err(e)) => Err(self.error("move the map", e)),
+            None => Ok(false),
         }
     }
 

@@ -55,6 +55,8 @@ mod fork;
 #[cfg(test)]
 mod format_page;
 mod gate;
+#[cfg(test)]
+mod growth;
 mod leaves;
 mod links;
 mod lock_file;

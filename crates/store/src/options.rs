@@ -100,8 +100,10 @@ impl Options {
         self
     }
 
-    /// How long a map that must move waits for transactions to end; 5 seconds by default. After
-    /// that writes fail with [`Error::Full`], and everything else goes on.
+    /// Sets how long a map that must move waits for transactions to end; 5 seconds by default.
+    /// Transactions that begin meanwhile do not wait, but for 64 ms at most when the older ones
+    /// have ended. After that time writes that do not fit fail with [`Error::Full`], and so do
+    /// transactions that see what another process wrote beyond this map.
     #[must_use]
     pub fn growth_patience(mut self, patience: Duration) -> Self {
         self.growth_patience = patience;

@@ -73,6 +73,29 @@ fn a_reader_that_never_ends_does_not_make_growth_hang() {
 }
 
 #[test]
+fn a_map_that_grew_elsewhere_under_a_reader_that_stays_is_reported_and_followed_later() {
+    let place = Place::new();
+    let patience = Duration::from_millis(5);
+    let store = place.open(&Options::new().reserve(1 << 20).growth_patience(patience));
+    let table = store.table("rows").expect("a table");
+    store.put(&table, b"first", b"value").expect("a put");
+    let reader = store.snapshot().expect("a transaction");
+    let mut other = Other::start("fill small map", &place.path());
+    assert_eq!(other.hear().as_deref(), Some("ready"));
+    other.nudge();
+    assert_eq!(other.hear().as_deref(), Some("done"));
+    for _ in 0..3 {
+        let error = store.get(&table, b"first").expect_err("the file is longer than the map");
+        assert!(matches!(error, Error::Full { cause: FullCause::Transactions, .. }), "{error}");
+    }
+    assert_eq!(reader.get(&table, b"first").expect("a get"), Some(&b"value"[..]));
+    drop(reader);
+    assert!(store.get(&table, b"first").expect("the map is followed").is_some());
+    other.nudge();
+    other.wait();
+}
+
+#[test]
 fn pages_come_back_when_a_long_reader_has_ended() {
     let place = Place::new();
     let store = place.open(&Options::new().durability(Durability::None));
