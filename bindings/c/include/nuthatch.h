@@ -21,8 +21,10 @@
  * the bytes of the system. Neither has a zero byte at its end.
  *
  * Threads. All functions can be called by any thread, and none has a state for a thread. Those that
- * wait say so; those that read the disk may wait for it. A process that has a store open must not
- * go on using it in a child made by fork.
+ * wait say so; those that read the disk may wait for it.
+ *
+ * Processes. In a child made by fork, what its parent opened fails with `closed`; the child opens
+ * the store itself. No other thread may be in a call of the library while the process forks.
  */
 
 

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static nuthatch_error error;
 
@@ -260,6 +262,29 @@ static void closing(nuthatch_store store, nuthatch_store_table table) {
     OK(nuthatch_store_close_scan(scan, &error));
 }
 
+/* A child made by fork opens the store of its parent itself. */
+static void forking(const char *path) {
+    nuthatch_store store = open_store(path);
+    nuthatch_store_table table = open_table(store, "forks", NUTHATCH_STORE_PLAIN);
+    pid_t child = fork();
+    if (child == 0) {
+        uint64_t count;
+        FAILS("closed", nuthatch_store_put(table, TEXT("a"), TEXT("b"), &error));
+        FAILS("closed", nuthatch_store_count(table, NULL, &count, &error));
+        OK(nuthatch_store_close(store, &error));
+        store = open_store(path);
+        put(open_table(store, "forks", NUTHATCH_STORE_PLAIN), "child", "wrote");
+        OK(nuthatch_store_close(store, &error));
+        _exit(0);
+    }
+    int status;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    uint64_t count;
+    OK(nuthatch_store_count(table, NULL, &count, &error));
+    CHECK(count == 1);
+    OK(nuthatch_store_close(store, &error));
+}
+
 int main(int argc, char **argv) {
     char path[4096];
     CHECK(argc == 2);
@@ -278,5 +303,6 @@ int main(int argc, char **argv) {
     closing(store, table);
     store = open_store(path);
     OK(nuthatch_store_close(store, &error));
+    forking(path);
     return 0;
 }

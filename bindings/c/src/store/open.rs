@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use store_engine::{Kind, Options, Store, Table, wait_closed};
+use store_engine::{Kind, Options, Store, Table};
 
 /// How long closing waits for what is about to end by itself.
 const LAST_CALLS: Duration = Duration::from_secs(5);
@@ -75,7 +75,7 @@ fn options_of(options: &nuthatch_store_options) -> Result<Options> {
 }
 
 /// Opens the store in a folder. `options` may be null: a store is made where there is none then.
-/// Answers its handle through `store`. A process opens a folder once.
+/// Answers its handle through `store`. A process opens a folder once, by whichever path.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_open(
     path: *const u8,
@@ -113,11 +113,11 @@ pub unsafe extern "C" fn nuthatch_store_close(
         handles::close_tables(store);
         closed.store.close();
         let is_alone = Arc::strong_count(&closed.guests) == 1;
-        let folder = closed.store.path().to_owned();
+        let store = closed.store.clone();
         drop(closed);
         if is_alone {
-            // Threads of the store are about to go, and calls of others about to return.
-            wait_closed(&folder, LAST_CALLS);
+            // Threads of the store are about to end, and calls of other threads about to return.
+            store.close_within(LAST_CALLS);
         }
         Ok(())
     };
