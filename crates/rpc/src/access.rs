@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use subtle::{Choice, ConstantTimeEq};
 
-type Hash = [u8; 32];
+pub(crate) type Hash = [u8; 32];
 
 /// What a caller may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,11 +39,16 @@ pub struct TokensError {
     pub problem: &'static str,
 }
 
+/// The whole rule, which each error repeats.
+const RULE: &str = "a line is `token NAME read|write SECRET`, where SECRET is >TEXT, or # and the \
+                    64 hexadecimal digits of the SHA-256 of TEXT; empty lines and those that begin \
+                    with # are comments";
+
 impl fmt::Display for TokensError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
-            0 => write!(f, "{}", self.problem),
-            line => write!(f, "line {line} of the tokens: {}", self.problem),
+            0 => write!(f, "{}; {RULE}", self.problem),
+            line => write!(f, "line {line} of the tokens: {}; {RULE}", self.problem),
         }
     }
 }
@@ -77,7 +82,7 @@ impl Tokens {
     fn line(line: &str) -> Result<Token, &'static str> {
         let words: Vec<_> = line.split_ascii_whitespace().collect();
         let ["token", name, right, secret] = words[..] else {
-            return Err("expected `token NAME read|write SECRET`");
+            return Err("expected four words, of which the first is `token`");
         };
         let right = match right {
             "read" => Right::Read,
@@ -85,7 +90,7 @@ impl Tokens {
             _ => return Err("expected `read` or `write` as the third word"),
         };
         let hash = match secret.split_at_checked(1) {
-            Some((">", text)) if !text.is_empty() => Sha256::digest(text.as_bytes()).into(),
+            Some((">", text)) if !text.is_empty() => hash(text.as_bytes()),
             Some(("#", digits)) => {
                 parse_hash(digits).ok_or("expected 64 hexadecimal digits after #")?
             }
@@ -97,16 +102,15 @@ impl Tokens {
     /// Whether somebody who shows this token may read.
     #[must_use]
     pub fn admits(&self, token: &[u8]) -> bool {
-        self.right(token).is_some()
+        self.right(&hash(token)).is_some()
     }
 
-    /// What somebody may do who shows this token; `None` when it is unknown.
-    pub(crate) fn right(&self, token: &[u8]) -> Option<Right> {
-        let hash: Hash = Sha256::digest(token).into();
+    /// What a client may do that shows the token with this hash; `None` when it is unknown.
+    pub(crate) fn right(&self, hash: &Hash) -> Option<Right> {
         // All are compared, each in the same time, so that the time tells nothing.
         let mut found = (Choice::from(0), Choice::from(0));
         for token in self.0.iter() {
-            let equal = token.hash.ct_eq(&hash);
+            let equal = token.hash.ct_eq(hash);
             found.0 |= equal;
             found.1 |= equal & Choice::from(u8::from(token.right == Right::Write));
         }
@@ -116,6 +120,11 @@ impl Tokens {
             (false, false) => None,
         }
     }
+}
+
+/// The hash of a token.
+pub(crate) fn hash(token: &[u8]) -> Hash {
+    Sha256::digest(token).into()
 }
 
 fn parse_hash(digits: &str) -> Option<Hash> {
@@ -140,11 +149,11 @@ mod tests {
         let hash = hash.concat();
         let text = format!("# two\n\ntoken app write >robin\n token page read #{hash}\n");
         let tokens = Tokens::parse(&text).expect("tokens");
-        assert_eq!(tokens.right(b"robin"), Some(Right::Write));
-        assert_eq!(tokens.right(b"wren"), Some(Right::Read));
+        assert_eq!(tokens.right(&super::hash(b"robin")), Some(Right::Write));
+        assert_eq!(tokens.right(&super::hash(b"wren")), Some(Right::Read));
         assert!(tokens.admits(b"robin") && tokens.admits(b"wren") && !tokens.admits(b"lark"));
         for unknown in [&b""[..], b"robi", b"robin ", hash.as_bytes()] {
-            assert_eq!(tokens.right(unknown), None);
+            assert_eq!(tokens.right(&super::hash(unknown)), None);
         }
         assert_eq!(format!("{tokens:?}"), r#"["app", "page"]"#);
     }
@@ -154,9 +163,9 @@ mod tests {
         for (text, line, problem) in [
             ("", 0, "expected a token, found none"),
             ("# nothing\n", 0, "expected a token, found none"),
-            ("token a write", 1, "expected `token NAME read|write SECRET`"),
-            ("\nuser a write >s", 2, "expected `token NAME read|write SECRET`"),
-            ("token a write >s more", 1, "expected `token NAME read|write SECRET`"),
+            ("token a write", 1, "expected four words, of which the first is `token`"),
+            ("\nuser a write >s", 2, "expected four words, of which the first is `token`"),
+            ("token a write >s more", 1, "expected four words, of which the first is `token`"),
             ("token a all >s", 1, "expected `read` or `write` as the third word"),
             ("token a read secret", 1, "expected a secret that begins with > or #"),
             ("token a read >", 1, "expected a secret that begins with > or #"),
@@ -164,7 +173,11 @@ mod tests {
         ] {
             let error = Tokens::parse(text).expect_err(text);
             assert_eq!((error.line, error.problem), (line, problem), "{text}");
-            assert!(!error.to_string().contains("secret,"), "{error}");
+            let message = error.to_string();
+            assert!(!message.contains("secret,"), "{message}");
+            for rule in ["token NAME read|write SECRET", ">TEXT", "SHA-256 of TEXT"] {
+                assert!(message.contains(rule), "{message}");
+            }
         }
     }
 }

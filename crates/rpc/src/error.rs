@@ -1,5 +1,6 @@
 //! What can go wrong, the same on both sides: a status of gRPC, and a short name that stays.
 
+use crate::transport::reason;
 use nuthatch_store::Error as StoreError;
 use std::borrow::Cow;
 use std::fmt;
@@ -72,8 +73,8 @@ impl Error {
     }
 
     /// A server could not be reached, or what it said was no answer.
-    pub(crate) fn transport(error: &dyn std::error::Error) -> Self {
-        Self::new(Code::Unavailable, "transport", with_causes(error))
+    pub(crate) fn transport(error: &(dyn std::error::Error + 'static)) -> Self {
+        Self::new(Code::Unavailable, "transport", reason(error))
     }
 
     /// A failure that an answer tells of.
@@ -117,19 +118,6 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
-
-/// An error with those that caused it.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let (mut text, mut cause) = (error.to_string(), error.source());
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = error.source();
-    }
-    text
-}
 
 /// The status for an error of the store; `testdata/store/statuses.csv` has the same.
 fn status_of(error: &StoreError) -> Code {
@@ -202,12 +190,7 @@ impl From<Status> for Error {
             // The time was up here before the server had said so.
             (None, Some(cause)) if is_timeout(cause) => Self::deadline(),
             // The connection was lost, or never there.
-            (None, Some(cause)) => {
-                let cause = with_causes(cause);
-                let known = message.contains(&cause);
-                let message = if known { message } else { format!("{message}: {cause}") };
-                Self::new(Code::Unavailable, "transport", message)
-            }
+            (None, Some(cause)) => Self::transport(cause),
             (None, None) => Self::told(status.code() as i32, "status".to_owned(), message, write),
         }
     }

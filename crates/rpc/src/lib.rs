@@ -17,11 +17,13 @@ mod figures;
 mod gate;
 mod options;
 mod proto;
+mod reload;
 mod rows;
 mod server;
 mod service;
 mod tables;
 mod tls;
+mod transport;
 
 pub use access::{Tokens, TokensError};
 pub use client::{
@@ -30,6 +32,7 @@ pub use client::{
 };
 pub use error::{Error, Result};
 pub use options::Options;
+pub use reload::{ReloadError, Reloaded, Reloader};
 pub use rows::RowBatch;
 pub use server::{Counts, Server, Stopper};
 pub use tls::{ClientTls, ServerTls, TlsError};

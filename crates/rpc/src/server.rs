@@ -7,6 +7,7 @@ use crate::figures::Figures;
 use crate::gate::{Gate, Rules};
 use crate::options::Options;
 use crate::proto::store_server::StoreServer;
+use crate::reload::{LiveTls, Reloader};
 use crate::service::{Limits, Service, Shared};
 use crate::tables::Tables;
 use nuthatch_store::{BatchOptions, Store};
@@ -40,6 +41,7 @@ pub struct Server {
     phase: Arc<watch::Sender<Phase>>,
     figures: Arc<Figures>,
     budget: Arc<Budget>,
+    reloader: Reloader,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
@@ -99,16 +101,18 @@ impl Counts {
 
 impl Server {
     /// Starts to serve a store. Fails where it cannot listen, and with
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) where anybody could do anything, or the
-    /// certificate and the key do not belong together.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) where anybody could do anything.
     pub fn start(store: Store, options: &Options) -> io::Result<Self> {
         if let Some(problem) = options.problem() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }
         let (phase, drain) = drain::channel();
         let (figures, budget) = (Figures::new(), Budget::new(options.memory));
+        let (sender, tokens) = tokio::sync::watch::channel(options.tokens.clone());
+        let tls = options.tls.clone().map(|tls| Arc::new(LiveTls::new(tls)));
+        let reloader = Reloader { tokens: sender, tls: tls.clone() };
         let rules = Rules {
-            tokens: options.tokens.clone(),
+            tokens,
             budget: Arc::clone(&budget),
             message_bytes: options.message_bytes,
             figures: Arc::clone(&figures),
@@ -119,7 +123,7 @@ impl Server {
         let tables = Tables::new(store.clone());
         let limits = Limits::of(options);
         let shared = Shared { store, tables, writer, budget: Arc::clone(&budget), limits };
-        let transport = transport(options)?.layer(Gate::new(rules));
+        let transport = transport(options).layer(Gate::new(rules));
         let bound = options.addresses.iter().map(|address| listen(*address));
         let bound = bound.collect::<io::Result<Vec<_>>>()?;
         let (listeners, addresses): (Vec<_>, Vec<_>) = bound.into_iter().unzip();
@@ -137,11 +141,12 @@ impl Server {
             patience: options.drain,
             phase: Arc::clone(&phase),
             drain,
+            tls,
         };
         let thread = thread::Builder::new().name("nuthatch-serve".to_owned());
         let thread = thread.spawn(move || serving.run(runtime, transport, service, listeners))?;
         info!(target: "nuthatch::rpc", ?addresses, "started");
-        Ok(Self { addresses, phase, figures, budget, thread: Some(thread) })
+        Ok(Self { addresses, phase, figures, budget, reloader, thread: Some(thread) })
     }
 
     /// Where it listens, with the ports that were free.
@@ -152,6 +157,11 @@ impl Server {
     /// What stops this server, from any thread.
     pub fn stopper(&self) -> Stopper {
         Stopper(Arc::clone(&self.phase))
+    }
+
+    /// What replaces the certificate and the tokens of this server, from any thread.
+    pub fn reloader(&self) -> Reloader {
+        self.reloader.clone()
     }
 
     /// What it counts, for whoever tells it.
@@ -191,22 +201,14 @@ impl fmt::Debug for Server {
 }
 
 /// HTTP/2 with its limits.
-fn transport(options: &Options) -> io::Result<Transport> {
-    let transport = Transport::builder()
+fn transport(options: &Options) -> Transport {
+    Transport::builder()
         .max_concurrent_streams(options.streams)
         .initial_stream_window_size(CALL_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .http2_keepalive_interval(Some(SIGN_OF_LIFE))
         .http2_keepalive_timeout(Some(SIGN_OF_LIFE))
-        .http2_max_header_list_size(HEADERS_MOST);
-    let Some(tls) = &options.tls else { return Ok(transport) };
-    transport.tls_config(tls.config()).map_err(|error| {
-        let mut text = error.to_string();
-        if let Some(cause) = std::error::Error::source(&error) {
-            text = format!("{text}: {cause}");
-        }
-        io::Error::new(io::ErrorKind::InvalidInput, format!("certificate and key: {text}"))
-    })
+        .http2_max_header_list_size(HEADERS_MOST)
 }
 
 /// What the thread that serves needs.
@@ -215,6 +217,7 @@ struct Serving {
     patience: Duration,
     phase: Arc<watch::Sender<Phase>>,
     drain: Drain,
+    tls: Option<Arc<LiveTls>>,
 }
 
 type Layered = Transport<tower_layer::Stack<Gate, tower_layer::Identity>>;
@@ -240,7 +243,8 @@ impl Serving {
     ) -> io::Result<()> {
         let listeners = listeners.into_iter().map(tokio::net::TcpListener::from_std);
         let listeners = listeners.collect::<io::Result<Vec<_>>>()?;
-        let connections = ReceiverStream::new(accept(listeners, self.connections));
+        let connections =
+            ReceiverStream::new(accept(listeners, self.connections, self.tls.as_ref()));
         let (reporter, health) = tonic_health::server::health_reporter();
         reporter.set_serving::<StoreServer<Service>>().await;
         let reflection = tonic_reflection::server::Builder::configure()

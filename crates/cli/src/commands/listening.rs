@@ -9,7 +9,7 @@ use clap::Args;
 use nuthatch_rpc::Tokens;
 use nuthatch_server::Address;
 use nuthatch_server::admin::{Admin, Format, Told};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -95,7 +95,7 @@ pub(crate) fn greet(
 }
 
 /// The files of TLS.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Access")]
 pub(crate) struct TlsArguments {
     /// The server's certificate in PEM, with those that lead to one that clients trust
@@ -114,21 +114,43 @@ pub(crate) struct TlsArguments {
     pub(crate) client_ca: Option<PathBuf>,
 }
 
-/// Signals that ask a server to stop; to be asked for before anybody can connect, so that none
-/// finds it unprepared.
+/// Signals that ask a server to stop or to reload. Registered before a client can connect, so that
+/// no signal finds the server unprepared.
 pub(crate) struct Stopping(Signals);
 
 impl Stopping {
+    /// Registers SIGINT and SIGTERM.
     pub(crate) fn new() -> Result<Self, Failure> {
-        let signals = Signals::new([SIGINT, SIGTERM]);
+        Self::of(&[SIGINT, SIGTERM])
+    }
+
+    /// Registers SIGINT, SIGTERM and SIGHUP.
+    pub(crate) fn with_reload() -> Result<Self, Failure> {
+        Self::of(&[SIGINT, SIGTERM, SIGHUP])
+    }
+
+    fn of(signals: &[i32]) -> Result<Self, Failure> {
+        let signals = Signals::new(signals);
         signals.map(Self).map_err(|error| Failure::Error(error.to_string()))
     }
 
     /// Stops the server when a signal comes.
-    pub(crate) fn then(mut self, stop: impl FnOnce() + Send + 'static) {
+    pub(crate) fn then(self, stop: impl FnOnce() + Send + 'static) {
+        self.then_or_reload(stop, || ());
+    }
+
+    /// Stops the server when SIGINT or SIGTERM comes, and reloads for each SIGHUP before.
+    pub(crate) fn then_or_reload(
+        mut self,
+        stop: impl FnOnce() + Send + 'static,
+        reload: impl Fn() + Send + 'static,
+    ) {
         thread::spawn(move || {
-            if self.0.forever().next().is_some() {
-                stop();
+            for signal in self.0.forever() {
+                if signal != SIGHUP {
+                    return stop();
+                }
+                reload();
             }
         });
     }

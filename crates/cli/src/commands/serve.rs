@@ -22,6 +22,7 @@ mod show;
 mod stored;
 mod table;
 
+use super::listening::Stopping;
 use super::{Answer, Failure};
 use crate::figures::bytes;
 use crate::logs;
@@ -40,11 +41,9 @@ use nuthatch_server::commands::{Debugging, Server};
 use nuthatch_server::protocol::mrcache::Framing;
 use nuthatch_server::{Address, Listener, Options, Protocol, Reactors, Running};
 pub(crate) use reading::{open_to_all, read_text};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use std::fmt::Write;
 use std::sync::Arc;
-use std::thread::{self, available_parallelism};
+use std::thread::available_parallelism;
 use stored::{Joined, Stored};
 pub(crate) use table::ADMIN;
 use table::{Told, settings};
@@ -110,7 +109,7 @@ fn serve(loaded: &Loaded) -> Result<Answer, Failure> {
     tell_settings(loaded, &mut server)?;
     server.rewrite = rewrite::rewrite(loaded);
     // Before anybody can connect, so that no signal finds us unprepared.
-    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failure)?;
+    let signals = Stopping::with_reload()?;
     let admin = configuration.admin.iter().map(|place| place.address.clone()).collect();
     let options = Options::new(listeners).admin(admin).threads(threads);
     let mut options = options.reactors(reactors(configuration));
@@ -120,11 +119,13 @@ fn serve(loaded: &Loaded) -> Result<Answer, Failure> {
     let running = Running::serve(server, &options).map_err(not_started)?;
     greet(&running, stored.as_ref(), configuration.memory, threads)?;
     let stopper = running.stopper();
-    thread::spawn(move || {
-        if signals.forever().next().is_some() {
-            stopper.stop();
+    let reload_store = stored.as_ref().map(|stored| stored.reload(loaded));
+    let reload = move || {
+        if let Some(reload) = &reload_store {
+            reload();
         }
-    });
+    };
+    signals.then_or_reload(move || stopper.stop(), reload);
     // One that ends takes the other along: half a server is none.
     let stored = stored.map(|stored| stored.join(running.stopper()));
     let ended = running.wait().map_err(failure);

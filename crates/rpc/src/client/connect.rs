@@ -1,15 +1,17 @@
 //! From an address to a connection.
 
+use super::resume::Patience;
 use crate::error::{Error, Result};
 use crate::proto::store_client::StoreClient;
 use crate::tls::ClientTls;
+use crate::transport::{is_unconnected, tls_failure};
 use std::fmt;
 use std::time::Duration;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Code, ConnectError, Request, Status};
+use tonic::{Code, Request, Status};
 
 /// The port of addresses without one.
 pub const DEFAULT_PORT: u16 = 7380;
@@ -21,6 +23,10 @@ const CONNECTION_WINDOW: u32 = 8 << 20;
 const FRAME: u32 = 256 << 10;
 /// A server that does not answer to a sign of life for so long is gone.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(20);
+
+/// What a token is.
+const TOKEN_RULE: &str = "expected printable ASCII without spaces, which is the text that the \
+                          server's file of tokens has after `>`";
 
 /// The calls of a server, with a token where there is one.
 pub(super) type Calls = StoreClient<InterceptedService<Channel, Bearer>>;
@@ -36,6 +42,7 @@ pub struct ClientOptions {
     message_bytes: usize,
     pub(super) timeout: Option<Duration>,
     pub(super) retries: u32,
+    pub(super) reconnect: Duration,
 }
 
 impl ClientOptions {
@@ -50,10 +57,12 @@ impl ClientOptions {
             message_bytes: 64 << 20,
             timeout: None,
             retries: 3,
+            reconnect: Duration::from_secs(30),
         }
     }
 
-    /// What `grpcs://` needs.
+    /// Certificates for `grpcs://`. Without this, the server's must lead to one that the system
+    /// trusts.
     #[must_use]
     pub fn tls(mut self, tls: ClientTls) -> Self {
         self.tls = Some(tls);
@@ -81,18 +90,32 @@ impl ClientOptions {
         self
     }
 
-    /// How long a call may take that has one answer; without a limit by default.
+    /// How long a call may take that has one answer, with its retries; without a limit by default.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);
         self
     }
 
-    /// How often a call is tried again that may be; 3 times by default.
+    /// Maximum number of retries of a call that may be made again; 3 by default. With 0, watches
+    /// and writers do not reconnect either.
     #[must_use]
     pub fn retries(mut self, most: u32) -> Self {
         self.retries = most;
         self
+    }
+
+    /// How long a watch, a scan across snapshots or a writer tries to reach the server again after
+    /// it was lost; 30 seconds by default. The time begins anew with each loss.
+    #[must_use]
+    pub fn reconnect(mut self, limit: Duration) -> Self {
+        self.reconnect = limit;
+        self
+    }
+
+    /// How long streams may go on trying.
+    pub(super) fn patience(&self) -> Patience {
+        if self.retries == 0 { Patience::Retries(0) } else { Patience::Time(self.reconnect) }
     }
 
     /// How long an answer may be, in bytes; 64 MiB by default.
@@ -137,9 +160,12 @@ impl Interceptor for Bearer {
 
 pub(super) async fn connect(address: &str, options: &ClientOptions) -> Result<Calls> {
     let endpoint = endpoint(address, options)?;
+    if options.token.as_deref().is_some_and(|token| !is_token(token)) {
+        return Err(Error::argument(format!("token: {TOKEN_RULE}")));
+    }
     let token = options.token.as_ref().map(|token| format!("Bearer {token}").parse()).transpose();
     let mut token: Option<MetadataValue<Ascii>> =
-        token.map_err(|_| Error::argument("token: expected printable ASCII"))?;
+        token.map_err(|_| Error::argument(format!("token: {TOKEN_RULE}")))?;
     if let Some(token) = &mut token {
         token.set_sensitive(true);
     }
@@ -152,14 +178,21 @@ pub(super) async fn connect(address: &str, options: &ClientOptions) -> Result<Ca
                 tokio::time::sleep(super::pause(failures)).await;
             }
             Err(error) => {
-                let error = Error::transport(&error);
-                let message = format!("{address}: {}", error.message());
+                let mut message = format!("{address}: {}", Error::transport(&error).message());
+                if let Some(remedy) = tls_failure(&error).and_then(|tls| remedy(options, tls)) {
+                    message = format!("{message}; {remedy}");
+                }
                 return Err(Error::new(Code::Unavailable, "transport", message));
             }
         }
     };
     let calls = StoreClient::with_interceptor(channel, Bearer(token));
     Ok(calls.max_decoding_message_size(options.message_bytes))
+}
+
+/// Whether a text can be a token.
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 fn endpoint(address: &str, options: &ClientOptions) -> Result<Endpoint> {
@@ -191,27 +224,40 @@ fn endpoint(address: &str, options: &ClientOptions) -> Result<Endpoint> {
         .max_frame_size(FRAME)
         .http2_keep_alive_interval(SIGN_OF_LIFE)
         .keep_alive_timeout(SIGN_OF_LIFE);
+    let with = |tls: &ClientTls| {
+        let configured = endpoint.clone().tls_config(tls.config());
+        configured.map_err(|error| wrong(Error::transport(&error).message()))
+    };
     match (&options.tls, tls) {
-        (Some(tls), true) => {
-            let endpoint = endpoint.tls_config(tls.0.clone());
-            endpoint.map_err(|error| wrong(Error::transport(&error).message()))
-        }
-        (None, true) => Err(wrong("expected certificates that the server's leads to, found none")),
+        (Some(tls), true) => with(tls),
+        (None, true) => with(&ClientTls::system().map_err(|error| wrong(&error.to_string()))?),
         (Some(_), false) => Err(wrong("expected grpcs:// where there are certificates")),
         (None, false) => Ok(endpoint),
     }
 }
 
+/// Returns what to do about a certificate that was refused, with the file that decided.
+fn remedy(options: &ClientOptions, error: &rustls::Error) -> Option<String> {
+    use rustls::CertificateError as Certificate;
+    let rustls::Error::InvalidCertificate(problem) = error else { return None };
+    match problem {
+        Certificate::UnknownIssuer | Certificate::BadSignature => {
+            let ca = options.tls.as_ref().and_then(ClientTls::ca);
+            let trusted = ca.map_or("the system's certificates were used".to_owned(), |ca| {
+                format!("those of {} were used", ca.display())
+            });
+            Some(format!("{trusted}; name a PEM file with the issuer's (--tls-ca, `ca`)"))
+        }
+        Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => {
+            Some("use a name that the certificate has, or give it as `server_name`".to_owned())
+        }
+        _ => None,
+    }
+}
+
 /// Whether a call failed before any of it was sent.
 pub(super) fn never_sent(status: &Status) -> bool {
-    let mut cause = std::error::Error::source(status);
-    while let Some(error) = cause {
-        if error.is::<ConnectError>() {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
+    std::error::Error::source(status).is_some_and(is_unconnected)
 }
 
 #[cfg(test)]
@@ -233,7 +279,6 @@ mod tests {
             ("grpc://a b", "expected a host and a port"),
             ("grpc://db/more", "expected a host and a port"),
             ("grpc://me@db", "nothing before them"),
-            ("grpcs://db", "expected certificates"),
         ] {
             let error = uri(wrong).expect_err(wrong);
             assert!(error.message().contains(problem) && error.code() == "argument", "{error}");

@@ -27,14 +27,16 @@ use connect::{Calls, never_sent};
 use nuthatch_store::{Condition, Kind, Range, Start, Written};
 use resume::pause;
 use std::fmt;
+use std::time::Instant;
 use tonic::{Request, Response, Status};
 
 /// A store on another machine. Can be cloned: all clones share a connection, which is made when it
 /// is needed and made again when it is lost.
 ///
-/// Reads are tried again while the server cannot be reached, as often as the options say. A write
-/// is only where it was never sent: whether another one happened is not known when the connection
-/// is lost.
+/// A read is made again while the server cannot be reached, as often as
+/// [`ClientOptions::retries`] says. A write is only where it was never sent: whether another one
+/// happened is not known when the connection is lost. Watches and writers reconnect for as long as
+/// [`ClientOptions::reconnect`] says.
 ///
 /// Tables are named with each call; the empty name is the main table.
 #[derive(Clone)]
@@ -86,9 +88,20 @@ impl Client {
         table: &str,
         keys: &[K],
     ) -> Result<Vec<Option<Bytes>>> {
+        let found = self.entries(table, keys).await?;
+        Ok(found.into_iter().map(|found| Some(found?.value)).collect())
+    }
+
+    /// The values of many keys, each with its version and the time it expires, in the order of the
+    /// keys, all from one state of the store.
+    pub async fn entries<K: AsRef<[u8]>>(
+        &self,
+        table: &str,
+        keys: &[K],
+    ) -> Result<Vec<Option<Found>>> {
         let request = get_many_request(table, keys);
         let answer = self.read(request, async |calls, request| calls.get_many(request).await);
-        Ok(answer.await?.lookups.into_iter().map(|found| Some(found.entry?.value)).collect())
+        Ok(answer.await?.lookups.into_iter().map(|found| found.entry.map(Found::from)).collect())
     }
 
     /// How many keys of a range are there.
@@ -251,10 +264,16 @@ impl Client {
         F: AsyncFn(&mut Calls, Request<Q>) -> Result<Response<A>, Status>,
     {
         let mut failures = 0;
+        let begun = Instant::now();
         loop {
             let mut asked = Request::new(request.clone());
             if let Some(timeout) = self.options.timeout {
-                asked.set_timeout(timeout);
+                // The tries share the time.
+                let left = timeout.saturating_sub(begun.elapsed());
+                if left.is_zero() && failures > 0 {
+                    return Err(Error::deadline());
+                }
+                asked.set_timeout(left);
             }
             match call(&mut self.calls.clone(), asked).await {
                 Ok(answer) => return Ok(answer.into_inner()),

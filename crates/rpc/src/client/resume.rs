@@ -5,7 +5,7 @@ use futures_core::Stream;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tonic::Streaming;
 
 /// A stream that is about to begin.
@@ -21,12 +21,52 @@ pub(super) fn pause(failures: u32) -> Duration {
     }
 }
 
+/// How long a stream that fails is opened again.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Patience {
+    /// Until it has failed so often in a row.
+    Retries(u32),
+    /// Until it has failed for so long.
+    Time(Duration),
+}
+
+/// Failures in a row.
+pub(super) struct Failures {
+    patience: Patience,
+    count: u32,
+    since: Option<Instant>,
+}
+
+impl Failures {
+    pub(super) fn new(patience: Patience) -> Self {
+        Self { patience, count: 0, since: None }
+    }
+
+    /// Notes that it went well.
+    pub(super) fn clear(&mut self) {
+        (self.count, self.since) = (0, None);
+    }
+
+    /// Notes a failure. Returns how long to wait before the next try; `None` for no more tries.
+    pub(super) fn next_pause(&mut self) -> Option<Duration> {
+        self.count = self.count.saturating_add(1);
+        let since = *self.since.get_or_insert_with(Instant::now);
+        match self.patience {
+            Patience::Retries(most) => (self.count <= most).then(|| pause(self.count)),
+            Patience::Time(limit) => {
+                let left = limit.saturating_sub(since.elapsed());
+                // The last try is at the end of the time.
+                (left > Duration::ZERO).then(|| pause(self.count).min(left))
+            }
+        }
+    }
+}
+
 /// Where a stream is.
 pub(super) struct Resuming<M> {
     state: State<M>,
-    /// How often it may fail in a row.
-    retries: u32,
-    failures: u32,
+    failures: Failures,
+    pause: Duration,
 }
 
 enum State<M> {
@@ -37,13 +77,13 @@ enum State<M> {
 }
 
 impl<M> Resuming<M> {
-    pub(super) fn new(retries: u32) -> Self {
-        Self { state: State::Closed, retries, failures: 0 }
+    pub(super) fn new(patience: Patience) -> Self {
+        Self { state: State::Closed, failures: Failures::new(patience), pause: Duration::ZERO }
     }
 
     /// A stream that has begun already.
-    pub(super) fn begun(stream: Streaming<M>, retries: u32) -> Self {
-        Self { state: State::Open(Box::new(stream)), retries, failures: 0 }
+    pub(super) fn begun(stream: Streaming<M>, patience: Patience) -> Self {
+        Self { state: State::Open(Box::new(stream)), ..Self::new(patience) }
     }
 
     /// The next message. `open` begins the stream where it is by now, after a pause; `resumes`
@@ -58,7 +98,7 @@ impl<M> Resuming<M> {
             let failed = match &mut self.state {
                 State::Done => return Poll::Ready(None),
                 State::Closed => {
-                    self.state = State::Opening(open(pause(self.failures)));
+                    self.state = State::Opening(open(self.pause));
                     continue;
                 }
                 State::Opening(opening) => match ready!(opening.as_mut().poll(context)) {
@@ -70,7 +110,7 @@ impl<M> Resuming<M> {
                 },
                 State::Open(stream) => match ready!(Pin::new(&mut **stream).poll_next(context)) {
                     Some(Ok(message)) => {
-                        self.failures = 0;
+                        self.failures.clear();
                         return Poll::Ready(Some(Ok(message)));
                     }
                     Some(Err(status)) => Error::from(status),
@@ -80,12 +120,31 @@ impl<M> Resuming<M> {
                     }
                 },
             };
-            if !(resumes && failed.is_passing() && self.failures < self.retries) {
+            let again = resumes && failed.is_passing();
+            let Some(pause) = again.then(|| self.failures.next_pause()).flatten() else {
                 self.state = State::Done;
                 return Poll::Ready(Some(Err(failed)));
-            }
-            self.failures += 1;
+            };
+            self.pause = pause;
             self.state = State::Closed;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_counted_or_timed() {
+        let mut counted = Failures::new(Patience::Retries(2));
+        assert_eq!(counted.next_pause(), Some(Duration::from_millis(50)));
+        assert_eq!(counted.next_pause(), Some(Duration::from_millis(100)));
+        assert_eq!(counted.next_pause(), None);
+        counted.clear();
+        assert!(counted.next_pause().is_some());
+        let mut timed = Failures::new(Patience::Time(Duration::from_hours(1)));
+        assert!((0..1000).all(|_| timed.next_pause().is_some()));
+        assert_eq!(Failures::new(Patience::Time(Duration::ZERO)).next_pause(), None);
     }
 }

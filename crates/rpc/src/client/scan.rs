@@ -1,7 +1,7 @@
 //! Scans.
 
 use super::Client;
-use super::resume::{Opening, Resuming};
+use super::resume::{Opening, Patience, Resuming};
 use crate::convert;
 use crate::error::Result;
 use crate::proto;
@@ -137,7 +137,12 @@ pub struct RowStream {
 
 impl RowStream {
     pub(super) fn new(client: Client, table: &str, scan: Scan) -> Self {
-        let stream = Resuming::new(client.options.retries);
+        let patience = if scan.across_snapshots {
+            client.options.patience()
+        } else {
+            Patience::Retries(client.options.retries)
+        };
+        let stream = Resuming::new(patience);
         Self { client, table: table.to_owned(), scan, came: false, stream }
     }
 

@@ -15,7 +15,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 /// Committed changes, in order: a [`Stream`] of batches without an end but an error. When the
-/// connection is lost it goes on after the last change that came.
+/// connection is lost it goes on after the last change that came; see
+/// [`ClientOptions::reconnect`](crate::ClientOptions::reconnect).
 pub struct WatchStream {
     client: Client,
     request: proto::WatchRequest,
@@ -39,7 +40,7 @@ impl WatchStream {
         let request = proto::WatchRequest { table, range, start };
         let mut stream = client.calls.clone().watch(request.clone()).await?.into_inner();
         let sequence = told(stream.message().await?)?.sequence;
-        let stream = Resuming::begun(stream, client.options.retries);
+        let stream = Resuming::begun(stream, client.options.patience());
         Ok(Self { client, request, sequence, stream })
     }
 

@@ -1,5 +1,6 @@
 //! Batches in flight, each acknowledged by itself.
 
+use super::resume::Failures;
 use super::{Batch, Client};
 use crate::convert::{self, told};
 use crate::error::{Error, Result};
@@ -57,18 +58,28 @@ impl Default for BatchWriterOptions {
 /// Sends batches in one stream. Can be cloned. What was submitted is sent, and written, also when
 /// the last of them is dropped.
 ///
-/// When the connection is lost, all that wait for an acknowledgement fail, and so does the writer
-/// from then on: whether those batches were written is not known.
+/// When the connection is lost, all batches that wait for an acknowledgement fail: whether they
+/// were written is not known. Batches that are submitted later go over a new connection, for which
+/// [`submit`](Self::submit) waits as long as
+/// [`ClientOptions::reconnect`](crate::ClientOptions::reconnect) says.
 #[derive(Clone)]
 pub struct BatchWriter(Arc<Shared>);
 
 struct Shared {
-    sender: mpsc::Sender<proto::BatchRequest>,
-    waiting: Arc<Mutex<Waiting>>,
+    client: Client,
+    link: Mutex<Arc<Link>>,
+    /// Held by the one who opens a stream in place of one that was lost.
+    opening: tokio::sync::Mutex<()>,
     /// Room for batches and for bytes.
     batches: Arc<Semaphore>,
     bytes: Arc<Semaphore>,
     options: BatchWriterOptions,
+}
+
+/// One stream to the server.
+struct Link {
+    sender: mpsc::Sender<proto::BatchRequest>,
+    waiting: Arc<Mutex<Waiting>>,
 }
 
 /// Who waits for an acknowledgement.
@@ -80,9 +91,12 @@ struct Waiting {
     failed: Option<Error>,
 }
 
+/// Room for a batch, as long as it has no answer.
+type Room = (OwnedSemaphorePermit, OwnedSemaphorePermit);
+
 struct Answer {
     sender: oneshot::Sender<Result<Written>>,
-    _room: (OwnedSemaphorePermit, OwnedSemaphorePermit),
+    _room: Room,
 }
 
 /// The acknowledgement of a batch: a future. Dropping it changes nothing: the batch is written.
@@ -90,19 +104,17 @@ pub struct Ack(oneshot::Receiver<Result<Written>>);
 
 impl BatchWriter {
     pub(super) async fn start(client: Client, options: BatchWriterOptions) -> Result<Self> {
-        let (sender, receiver) = mpsc::channel(options.batches);
-        let mut calls = client.calls.clone();
-        let answers = calls.batch(ReceiverStream::new(receiver)).await?.into_inner();
-        let waiting = Arc::new(Mutex::new(Waiting::default()));
-        tokio::spawn(listen(answers, Arc::clone(&waiting)));
+        let link = Mutex::new(Arc::new(Link::open(&client, &options).await?));
         let batches = Arc::new(Semaphore::new(options.batches));
         let bytes = Arc::new(Semaphore::new(options.bytes));
-        Ok(Self(Arc::new(Shared { sender, waiting, batches, bytes, options })))
+        let opening = tokio::sync::Mutex::new(());
+        Ok(Self(Arc::new(Shared { client, link, opening, batches, bytes, options })))
     }
 
-    /// Submits a batch; waits while as much is in flight as may be.
+    /// Submits a batch; waits while as much is in flight as may be, and while the connection is
+    /// made again.
     pub async fn submit(&self, batch: Batch) -> Result<Ack> {
-        let Shared { sender, waiting, batches, bytes, options } = &*self.0;
+        let Shared { batches, bytes, options, .. } = &*self.0;
         let mut request = proto::BatchRequest { id: 0, writes: batch.0 };
         let len = (request.encoded_len() + BATCH_LEN).min(options.bytes);
         // Nobody closes the semaphores. Bytes first: a batch waits for them in its turn.
@@ -110,25 +122,85 @@ impl BatchWriter {
         let room = Arc::clone(bytes).acquire_many_owned(len as u32).await.map_err(closed)?;
         let one = Arc::clone(batches).acquire_owned().await.map_err(closed)?;
         let (answer, ack) = oneshot::channel();
-        {
-            let mut waiting = lock(waiting);
-            if let Some(error) = &waiting.failed {
-                return Err(error.clone());
+        let mut answer = Answer { sender: answer, _room: (room, one) };
+        let link = loop {
+            let link = self.0.link();
+            match lock(&link.waiting).admit(answer) {
+                Ok(id) => {
+                    request.id = id;
+                    break Arc::clone(&link);
+                }
+                Err(returned) => answer = returned,
             }
-            waiting.next += 1;
-            request.id = waiting.next;
-            waiting.answers.insert(request.id, Answer { sender: answer, _room: (room, one) });
-        }
+            self.0.open_again(&link).await?;
+        };
         // Where the stream has ended, the answer tells why.
-        let _ = sender.send(request).await;
+        let _ = link.sender.send(request).await;
         Ok(Ack(ack))
     }
 
-    /// Waits until everything that was submitted before has its answer.
+    /// Waits until everything that was submitted before has its answer. Fails where the connection
+    /// is lost, and was not made again.
     pub async fn flush(&self) -> Result<()> {
         let all = self.0.options.batches as u32;
         let _all = self.0.batches.acquire_many(all).await;
-        lock(&self.0.waiting).failed.clone().map_or(Ok(()), Err)
+        lock(&self.0.link().waiting).failed.clone().map_or(Ok(()), Err)
+    }
+}
+
+impl Shared {
+    fn link(&self) -> Arc<Link> {
+        Arc::clone(&lock(&self.link))
+    }
+
+    /// Opens a stream in place of one that failed, unless another caller has done so.
+    async fn open_again(&self, lost: &Arc<Link>) -> Result<()> {
+        let Some(failed) = lock(&lost.waiting).failed.clone() else { return Ok(()) };
+        if !failed.is_passing() {
+            return Err(failed);
+        }
+        let _opening = self.opening.lock().await;
+        if !Arc::ptr_eq(lost, &self.link()) {
+            return Ok(());
+        }
+        let mut failures = Failures::new(self.client.options.patience());
+        let mut error = failed;
+        while let Some(pause) = failures.next_pause() {
+            tokio::time::sleep(pause).await;
+            match Link::open(&self.client, &self.options).await {
+                Ok(link) => {
+                    *lock(&self.link) = Arc::new(link);
+                    return Ok(());
+                }
+                Err(again) if again.is_passing() => error = again,
+                Err(other) => return Err(other),
+            }
+        }
+        Err(error)
+    }
+}
+
+impl Link {
+    async fn open(client: &Client, options: &BatchWriterOptions) -> Result<Self> {
+        let (sender, receiver) = mpsc::channel(options.batches);
+        let mut calls = client.calls.clone();
+        let answers = calls.batch(ReceiverStream::new(receiver)).await?.into_inner();
+        let waiting = Arc::new(Mutex::new(Waiting::default()));
+        tokio::spawn(listen(answers, Arc::clone(&waiting)));
+        Ok(Self { sender, waiting })
+    }
+}
+
+impl Waiting {
+    /// Notes one who waits, and returns the number of its batch; gives it back where no answers
+    /// come any more.
+    fn admit(&mut self, answer: Answer) -> std::result::Result<u64, Answer> {
+        if self.failed.is_some() {
+            return Err(answer);
+        }
+        self.next += 1;
+        self.answers.insert(self.next, answer);
+        Ok(self.next)
     }
 }
 
@@ -160,9 +232,9 @@ async fn listen(mut answers: Streaming<proto::BatchResponse>, waiting: Arc<Mutex
     }
 }
 
-fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
-    // What is behind the lock is whole after each statement.
-    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is behind these locks is whole after each statement.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Future for Ack {

@@ -5,7 +5,7 @@ mod deadline;
 mod incoming;
 mod outgoing;
 
-use crate::access::{Right, Tokens};
+use crate::access::{self, Hash, Right, Tokens};
 use crate::budget::Budget;
 use crate::drain::Drain;
 use crate::error::{Error, Result};
@@ -18,6 +18,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use tonic::body::Body;
 use tonic::{Code, Status};
@@ -26,7 +27,7 @@ use tower_service::Service;
 
 /// What all calls share.
 pub(crate) struct Rules {
-    pub(crate) tokens: Option<Tokens>,
+    pub(crate) tokens: watch::Receiver<Option<Tokens>>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) message_bytes: usize,
     pub(crate) figures: Arc<Figures>,
@@ -38,23 +39,50 @@ pub(crate) struct Rules {
 pub(crate) struct Call {
     pub(crate) deadline: Option<Instant>,
     pub(crate) drain: Drain,
-    /// What the caller may do.
+    permit: Permit,
+}
+
+/// What a caller may do, as long as its token says so.
+#[derive(Clone)]
+struct Permit {
     right: Right,
+    /// The token that was shown, where one is needed.
+    token: Option<(Hash, watch::Receiver<Option<Tokens>>)>,
+}
+
+impl Permit {
+    /// Waits until the token is gone, or allows less than it did.
+    async fn revoked(self) -> Error {
+        let Some((hash, mut tokens)) = self.token else { return std::future::pending().await };
+        loop {
+            let right = tokens.borrow_and_update().as_ref().and_then(|all| all.right(&hash));
+            match right {
+                None => return unknown(),
+                Some(right) if right < self.right => return forbidden(),
+                Some(_) => {}
+            }
+            if tokens.changed().await.is_err() {
+                // Nothing can change any more.
+                return std::future::pending().await;
+            }
+        }
+    }
 }
 
 impl Call {
     /// Whether the caller may write.
     pub(crate) fn check_write(&self) -> Result<()> {
-        if self.right == Right::Write { Ok(()) } else { Err(forbidden()) }
+        if self.permit.right == Right::Write { Ok(()) } else { Err(forbidden()) }
     }
 
-    /// Waits until the call must end: its deadline has passed, or the server has waited for long
-    /// enough.
+    /// Waits until the call must end: its deadline has passed, its token was revoked, or the server
+    /// has waited for long enough.
     pub(crate) async fn over(self) -> Error {
-        let Self { deadline, drain, .. } = self;
+        let Self { deadline, drain, permit } = self;
         tokio::select! {
             () = until(deadline) => Error::deadline(),
             () = drain.ended() => Error::draining(),
+            error = permit.revoked() => error,
         }
     }
 }
@@ -109,15 +137,15 @@ where
         let rules = Arc::clone(&self.rules);
         let method = Method::of(request.uri().path());
         let mut counted = rules.figures.begin(method);
-        let right = match rules.admit(method, request.headers()) {
-            Ok(right) => right,
+        let permit = match rules.admit(method, request.headers()) {
+            Ok(permit) => permit,
             Err(error) => {
                 counted.ended(Code::from_i32(error.status()));
                 return Box::pin(std::future::ready(Ok(refusal(error))));
             }
         };
         let deadline = deadline::of(request.headers()).map(|time| Instant::now() + time);
-        request.extensions_mut().insert(Call { deadline, drain: rules.drain.clone(), right });
+        request.extensions_mut().insert(Call { deadline, drain: rules.drain.clone(), permit });
         let incoming =
             |body| Body::new(Incoming::new(body, Arc::clone(&rules.budget), rules.message_bytes));
         let answer = self.inner.call(request.map(incoming));
@@ -140,22 +168,33 @@ where
 
 impl Rules {
     /// What the caller may do, if that is enough for the call.
-    fn admit(&self, method: Method, headers: &HeaderMap) -> Result<Right> {
-        let (Some(tokens), Some(needed)) = (&self.tokens, method.right()) else {
-            return Ok(Right::Write);
+    fn admit(&self, method: Method, headers: &HeaderMap) -> Result<Permit> {
+        let tokens = self.tokens.borrow();
+        let (Some(tokens), Some(needed)) = (&*tokens, method.right()) else {
+            return Ok(Permit { right: Right::Write, token: None });
         };
         let given = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
         let token = given.and_then(|value| value.split_at_checked("Bearer ".len()));
         let token = token.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "));
-        let right = token.and_then(|(_, token)| tokens.right(token));
-        let message = match (right, given) {
-            (Some(right), _) if right >= needed => return Ok(right),
-            (Some(_), _) => return Err(forbidden()),
-            (None, Some(_)) => "expected a token that the server knows, found another one",
-            (None, None) => "expected a token, as `authorization: Bearer TOKEN`, found none",
-        };
-        Err(Error::new(Code::Unauthenticated, "unauthenticated", message))
+        let hash = token.map(|(_, token)| access::hash(token));
+        let known = hash.and_then(|hash| Some((hash, tokens.right(&hash)?)));
+        match (known, given) {
+            (Some((hash, right)), _) if right >= needed => {
+                Ok(Permit { right, token: Some((hash, self.tokens.clone())) })
+            }
+            (Some(_), _) => Err(forbidden()),
+            (None, Some(_)) => Err(unknown()),
+            (None, None) => {
+                let message = "expected a token, as `authorization: Bearer TOKEN`, found none";
+                Err(Error::new(Code::Unauthenticated, "unauthenticated", message))
+            }
+        }
     }
+}
+
+fn unknown() -> Error {
+    let message = "expected a token that the server knows, found another one";
+    Error::new(Code::Unauthenticated, "unauthenticated", message)
 }
 
 fn forbidden() -> Error {

@@ -5,6 +5,8 @@ mod calls;
 mod deadlines;
 mod draining;
 mod held;
+mod losses;
+mod reloads;
 mod scans;
 mod security;
 mod served;

@@ -17,30 +17,30 @@ use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
 use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
 use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 
-type Issuer = CertifiedIssuer<'static, KeyPair>;
+pub(crate) type Issuer = CertifiedIssuer<'static, KeyPair>;
 
-fn issuer() -> Issuer {
+pub(crate) fn issuer() -> Issuer {
     let mut params = CertificateParams::new(Vec::new()).expect("a name");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("an issuer")
 }
 
 /// A folder with files in PEM.
-struct Files(TempDir);
+pub(crate) struct Files(TempDir);
 
 impl Files {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().expect("a folder"))
     }
 
-    fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.0.path().join(name);
         std::fs::write(&path, text).expect("a file");
         path
     }
 
     /// A certificate for this machine and its key.
-    fn identity(&self, name: &str, issuer: &Issuer) -> (PathBuf, PathBuf) {
+    pub(crate) fn identity(&self, name: &str, issuer: &Issuer) -> (PathBuf, PathBuf) {
         let key = KeyPair::generate().expect("a key");
         let params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
         let cert = params.signed_by(&key, issuer).expect("a certificate");
@@ -49,31 +49,36 @@ impl Files {
     }
 }
 
-struct Secured {
-    server: Server,
-    runtime: Runtime,
+pub(crate) struct Secured {
+    pub(crate) server: Server,
+    pub(crate) runtime: Runtime,
+    pub(crate) store: Store,
     folder: TempDir,
 }
 
-fn secured(options: &Options) -> Secured {
+pub(crate) fn secured(options: &Options) -> Secured {
     let folder = tempfile::tempdir().expect("a folder");
     let store = Store::open(folder.path().join("store"), &StoreOptions::new()).expect("a store");
     store.table(TABLE).expect("a table");
-    let server = Server::start(store, options).expect("a server");
+    let server = Server::start(store.clone(), options).expect("a server");
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.expect("a runtime");
-    Secured { server, runtime, folder }
+    Secured { server, runtime, store, folder }
 }
 
 impl Secured {
-    fn connect(&self, scheme: &str, options: &ClientOptions) -> nuthatch_rpc::Result<Client> {
+    pub(crate) fn connect(
+        &self,
+        scheme: &str,
+        options: &ClientOptions,
+    ) -> nuthatch_rpc::Result<Client> {
         let port = self.server.addresses()[0].port();
         let address = format!("{scheme}://localhost:{port}");
         let options = options.clone().retries(0);
         self.runtime.block_on(Client::connect_with(&address, &options))
     }
 
-    fn put(&self, client: &Client) -> nuthatch_rpc::Result<()> {
+    pub(crate) fn put(&self, client: &Client) -> nuthatch_rpc::Result<()> {
         self.runtime.block_on(client.put(TABLE, b"a", b"1")).map(|_| ())
     }
 }
@@ -92,6 +97,9 @@ fn tls_protects_those_who_expect_it() {
     secured.put(&client).expect("written");
     let error = secured.connect("grpcs", &ca(&stranger)).expect_err("another issuer");
     assert_eq!(error.code(), "transport");
+    for part in ["its issuer is not trusted", "ca.pem were used", "--tls-ca"] {
+        assert!(error.message().contains(part), "{error}");
+    }
     // One that speaks no TLS may connect, and gets no further.
     let plain = secured.connect("grpc", &ClientOptions::new());
     let refused = plain.and_then(|client| secured.put(&client)).expect_err("no TLS");
@@ -129,19 +137,24 @@ fn files_that_are_wrong_are_named() {
     let (_, other) = files.identity("other", &issuer);
     let empty = files.write("empty.pem", "nothing");
     let missing = empty.with_file_name("missing.pem");
+    let encrypted =
+        "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
+    let encrypted = files.write("encrypted.key", encrypted);
     for (cert, key, problem) in [
-        (&missing, &key, "missing.pem: No such file"),
+        (&missing, &key, "missing.pem: expected certificates in PEM, found: No such file"),
+        (&cert, &missing, "missing.pem: expected a private key in PEM, found: No such file"),
         (&empty, &key, "empty.pem: expected certificates in PEM, found none"),
         (&cert, &empty, "empty.pem: expected a private key in PEM, found none"),
+        (&key, &key, "server.key: expected certificates in PEM, found a private key; were"),
+        (&cert, &cert, "server.pem: expected a private key in PEM, found certificates; were"),
+        (&cert, &encrypted, "encrypted.key: expected a private key in PEM, found an encrypted key"),
+        (&cert, &other, "other.key: expected the private key of "),
     ] {
         let error = ServerTls::open(cert, key).expect_err(problem).to_string();
         assert!(error.contains(problem), "{error}");
     }
-    let tls = ServerTls::open(&cert, &other).expect("files that do not belong together");
-    let folder = tempfile::tempdir().expect("a folder");
-    let store = Store::open(folder.path().join("store"), &StoreOptions::new()).expect("a store");
-    let error = Server::start(store, &options().tls(tls)).expect_err("a key of another");
-    assert!(error.to_string().starts_with("certificate and key: "), "{error}");
+    let mixed = ClientTls::open(&cert).expect("a file").identity(&cert, &other);
+    assert!(mixed.expect_err("a key of another").to_string().contains("other.key: expected"));
 }
 
 #[test]

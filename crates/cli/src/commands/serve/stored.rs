@@ -4,8 +4,7 @@ use super::configuration::Configuration;
 use super::layers::Loaded;
 use super::place::Place;
 use crate::commands::Failure;
-use crate::commands::listening::read_tokens;
-use crate::commands::store::{keep_changes, server_tls};
+use crate::commands::store::{Secrets, keep_changes};
 use nuthatch_rpc::{Options, Server, Stopper};
 use nuthatch_server::commands::Exposition;
 use nuthatch_server::{Address, Stopper as CacheStopper};
@@ -54,6 +53,14 @@ impl Stored {
     pub(crate) fn exposition(&self) -> Exposition {
         let counts = self.server.counts();
         Exposition::new(move || counts.exposition())
+    }
+
+    /// Returns what reads the certificate and the tokens again and has the server use them, and
+    /// says what came of it. On an error it keeps what it had. Streams and transactions whose token
+    /// was removed or allows less than before are ended.
+    pub(crate) fn reload(&self, loaded: &Loaded) -> impl Fn() + Send + use<> {
+        let (secrets, reloader) = (secrets(&loaded.configuration), self.server.reloader());
+        move || secrets.reload_or_tell(&reloader)
     }
 
     /// Stops the cache when this one ends by itself.
@@ -115,7 +122,7 @@ fn durability(configuration: &Configuration) -> Durability {
 }
 
 fn options(loaded: &Loaded) -> Result<Options, Failure> {
-    let Configuration { grpc, insecure, store_memory, store_tokens, .. } = &loaded.configuration;
+    let Configuration { grpc, insecure, store_memory, .. } = &loaded.configuration;
     if grpc.is_empty() {
         let at = loaded.source("grpc").named();
         let text = format!("{at}: expected an address to listen at, found none");
@@ -127,25 +134,39 @@ fn options(loaded: &Loaded) -> Result<Options, Failure> {
         .memory(*store_memory)
         .durability(durability(&loaded.configuration));
     if grpc.iter().any(|place| place.tls) {
-        options = options.tls(tls(loaded, grpc)?);
+        check_tls(loaded, grpc)?;
     }
-    if let Some(file) = store_tokens {
-        options = options.tokens(read_tokens(&file.to_string_lossy())?);
+    let (tls, tokens) = secrets(&loaded.configuration).read()?;
+    if let Some(tls) = tls {
+        options = options.tls(tls);
+    }
+    if let Some(tokens) = tokens {
+        options = options.tokens(tokens);
     }
     Ok(options)
 }
 
-fn tls(loaded: &Loaded, grpc: &[Place]) -> Result<nuthatch_rpc::ServerTls, Failure> {
-    let Configuration { tls_cert, tls_key, tls_client_ca, .. } = &loaded.configuration;
+/// The files of the server of the store.
+fn secrets(configuration: &Configuration) -> Secrets {
+    let Configuration { tls_cert, tls_key, tls_client_ca, .. } = configuration;
+    let has_tls = configuration.grpc.iter().any(|place| place.tls);
+    let pair = tls_cert.clone().zip(tls_key.clone()).filter(|_| has_tls);
+    let tls = pair.map(|(cert, key)| (cert, key, tls_client_ca.clone()));
+    let tokens = configuration.store_tokens.as_ref();
+    Secrets { tls, tokens: tokens.map(|file| file.to_string_lossy().into_owned()) }
+}
+
+fn check_tls(loaded: &Loaded, grpc: &[Place]) -> Result<(), Failure> {
+    let Configuration { tls_cert, tls_key, .. } = &loaded.configuration;
     let at = loaded.source("grpc").named();
     if let Some(place) = grpc.iter().find(|place| !place.tls) {
         let text = format!("{at} {place}: expected `tls:` before all addresses or none");
         return Err(Failure::Usage(text));
     }
-    match (tls_cert, tls_key) {
-        (Some(cert), Some(key)) => server_tls(cert, key, tls_client_ca.as_deref()),
-        _ => Err(Failure::Usage(format!("{at}: expected tls-cert and tls-key, too"))),
+    if tls_cert.is_none() || tls_key.is_none() {
+        return Err(Failure::Usage(format!("{at}: expected tls-cert and tls-key, too")));
     }
+    Ok(())
 }
 
 fn address(loaded: &Loaded, place: &Place) -> Result<SocketAddr, Failure> {

@@ -14,7 +14,7 @@ mod watch;
 
 use super::{Answer, Failure};
 use clap::{Args, Subcommand};
-pub(crate) use serve::{keep_changes, server_tls};
+pub(crate) use serve::{Secrets, keep_changes};
 
 const ABOUT: [&str; 2] = [
     "Read, write and look after an ordered store",

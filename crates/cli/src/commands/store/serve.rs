@@ -5,8 +5,9 @@ use crate::commands::listening::{
 };
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, parse_size};
+use crate::streams::tell;
 use clap::{Args, ValueEnum};
-use nuthatch_rpc::{Counts, Options, Server, ServerTls};
+use nuthatch_rpc::{Counts, Options, Reloader, Server, ServerTls, Tokens};
 use nuthatch_store::{Durability, Options as StoreOptions, Store};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,12 @@ commands of \"nuthatch store\" work with grpc://HOST:PORT in place of a folder.
 Addresses that other machines reach are refused without TLS, and without tokens or certificates of
 clients. A file of tokens has lines \"token NAME read|write SECRET\"; the secret is >TEXT, which
 clients send as \"authorization: Bearer TEXT\", or # and the hexadecimal SHA-256 of TEXT.
+
+SIGTERM: no new connections and calls, those in progress have --drain-ms to end. SIGHUP: reads the
+files of --tls-cert, --tls-key, --tls-client-ca and --tokens again and uses them from then on; if
+one is wrong, says so and goes on with what it had. Connections stay open, except those of clients
+whose certificate is not accepted any more. Streams and transactions whose token was removed or
+allows less than before are ended.
 
 Examples:
   nuthatch store serve db                          at 127.0.0.1:7380
@@ -115,7 +122,7 @@ struct Limits {
     /// Milliseconds that a transaction stays open at most
     #[arg(long, value_name = "N", default_value_t = 600_000)]
     longest_ms: u64,
-    /// Milliseconds that calls may go on after the server was asked to stop
+    /// Milliseconds that calls in progress have to end after SIGTERM or SIGINT
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     drain_ms: u64,
 }
@@ -129,22 +136,22 @@ impl Serve {
         if let Some(keep) = self.keep_changes {
             keep_changes(&store, keep)?;
         }
-        let stopping = Stopping::new()?;
+        let stopping = Stopping::with_reload()?;
         let server = Server::start(store, &options).map_err(not_started)?;
         let (_admin, admin) =
             self.watched.tell(server.counts(), Counts::exposition, Counts::is_stopping)?;
         let line = format!("{}: {} of memory", self.path.display(), bytes(self.limits.memory));
         let scheme = if self.access.tls.cert.is_some() { "grpcs" } else { "grpc" };
         greet(scheme, server.addresses(), &admin, &line)?;
-        let stopper = server.stopper();
-        stopping.then(move || stopper.stop());
+        let (stopper, reloader) = (server.stopper(), server.reloader());
+        let secrets = self.access.secrets();
+        stopping.then_or_reload(move || stopper.stop(), move || secrets.reload_or_tell(&reloader));
         server.wait().map_err(not_started)?;
         Ok(Answer::Whole)
     }
 
     fn options(&self) -> Result<Options, Failure> {
-        let Access { listen, tls, tokens, insecure } = &self.access;
-        let TlsArguments { cert, key, client_ca } = tls;
+        let Access { listen, insecure, .. } = &self.access;
         let Limits { memory, message, connections, streams, threads, .. } = &self.limits;
         let Limits { idle_ms, longest_ms, drain_ms, .. } = &self.limits;
         let mut options = Options::new(listen.clone())
@@ -160,13 +167,57 @@ impl Serve {
         if let Some(threads) = threads {
             options = options.threads(usize::from(*threads));
         }
-        if let (Some(cert), Some(key)) = (cert, key) {
-            options = options.tls(server_tls(cert, key, client_ca.as_deref())?);
+        let (tls, tokens) = self.access.secrets().read()?;
+        if let Some(tls) = tls {
+            options = options.tls(tls);
         }
-        if let Some(file) = tokens {
-            options = options.tokens(read_tokens(file)?);
+        if let Some(tokens) = tokens {
+            options = options.tokens(tokens);
         }
         Ok(options)
+    }
+}
+
+impl Access {
+    fn secrets(&self) -> Secrets {
+        let TlsArguments { cert, key, client_ca } = self.tls.clone();
+        let tls = cert.zip(key).map(|(cert, key)| (cert, key, client_ca));
+        Secrets { tls, tokens: self.tokens.clone() }
+    }
+}
+
+/// The files that say who a server is and who may call, which are read again for SIGHUP.
+#[derive(Clone, Debug)]
+pub(crate) struct Secrets {
+    /// The certificate, its key, and certificates that those of clients lead to.
+    pub(crate) tls: Option<(PathBuf, PathBuf, Option<PathBuf>)>,
+    pub(crate) tokens: Option<String>,
+}
+
+impl Secrets {
+    pub(crate) fn read(&self) -> Result<(Option<ServerTls>, Option<Tokens>), Failure> {
+        let tls = self.tls.as_ref();
+        let tls = tls.map(|(cert, key, ca)| server_tls(cert, key, ca.as_deref())).transpose()?;
+        let tokens = self.tokens.as_deref().map(read_tokens).transpose()?;
+        Ok((tls, tokens))
+    }
+
+    /// Reads the files again, and has the server use them.
+    fn reload(&self, reloader: &Reloader) -> Result<(), Failure> {
+        let (tls, tokens) = self.read()?;
+        let reloaded = reloader.reload(tls, tokens);
+        reloaded.map(drop).map_err(|error| Failure::Error(error.to_string()))
+    }
+
+    /// Reloads, and says what came of it: the server goes on whatever happens.
+    pub(crate) fn reload_or_tell(&self, reloader: &Reloader) {
+        match self.reload(reloader) {
+            Ok(()) => tell("the store: reloaded the certificate and the tokens"),
+            Err(Failure::Error(message) | Failure::Usage(message)) => {
+                tell(format_args!("the store: nothing was reloaded: {message}"));
+            }
+            Err(Failure::ClosedPipe) => {}
+        }
     }
 }
 

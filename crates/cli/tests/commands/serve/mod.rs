@@ -5,4 +5,4 @@ mod configuration;
 mod files;
 mod life;
 mod messages;
-mod stored;
+pub(crate) mod stored;

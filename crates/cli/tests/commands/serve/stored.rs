@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 /// What is told at an admin port, in OpenMetrics.
-fn metrics(address: &str) -> String {
+pub(crate) fn metrics(address: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("a connection");
     let head = "GET /metrics HTTP/1.1\r\nhost: x\r\naccept: application/openmetrics-text\r\n";
     write!(stream, "{head}connection: close\r\n\r\n").expect("sent");
@@ -38,6 +38,28 @@ fn one_server_has_a_cache_and_a_store() {
     server.signal(Signal::TERM);
     assert_eq!(server.wait(), Some(0));
     assert_eq!(folder.run(&["store", "get", "db", "in"]).stdout, "store\n");
+}
+
+#[test]
+fn tokens_of_the_store_are_reloaded() {
+    let folder = Folder::new();
+    folder.file("tokens", "token app write >robin\n").file("old", "robin").file("new", "wren");
+    let arguments = ["--store=db", "--store-create", "--grpc=127.0.0.1:0", "--store-tokens=tokens"];
+    let mut server = folder.serve(&arguments, &[]);
+    let address = server.addresses.iter().find(|address| address.starts_with("grpc://"));
+    let address = address.expect("where the store is").clone();
+    let put = |token: &str| {
+        folder.run(&["store", "put", &address, "a", "1", "--token-file", token]).status
+    };
+    assert_eq!((put("old"), put("new")), (Some(0), Some(3)));
+    folder.file("tokens", "token app write >wren\n");
+    server.signal(Signal::HUP);
+    // The signal is handled by a thread of the server.
+    while put("new") != Some(0) {}
+    assert_eq!(put("old"), Some(3));
+    assert_eq!(server.ask("SET in cache"), "+OK\r\n");
+    server.signal(Signal::TERM);
+    assert_eq!(server.wait(), Some(0));
 }
 
 #[test]
@@ -90,5 +112,5 @@ fn what_does_not_fit_together_is_refused() {
     fails(&["--store=db", "--grpc=off"], 2, "--grpc: expected an address to listen at, found none");
     let run = folder.run_serve(&["--store=none", "--resp=127.0.0.1:0", "--memory=16MiB"], &[]);
     assert_eq!(run.status, Some(3), "{}", run.stderr);
-    assert!(run.stderr.contains("none") && run.stderr.contains("No such file"), "{}", run.stderr);
+    assert!(run.stderr.contains("none: expected the folder of a store"), "{}", run.stderr);
 }

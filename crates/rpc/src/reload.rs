@@ -1,0 +1,140 @@
+//! Certificates and tokens that change while a server runs.
+
+use crate::access::Tokens;
+use crate::tls::ServerTls;
+use rustls::ServerConfig;
+use rustls_pki_types::CertificateDer;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{oneshot, watch};
+use tracing::info;
+
+/// Replaces the certificate and the tokens of a running server. Can be cloned.
+#[derive(Clone)]
+pub struct Reloader {
+    pub(crate) tokens: watch::Sender<Option<Tokens>>,
+    pub(crate) tls: Option<Arc<LiveTls>>,
+}
+
+/// What a reload did besides what it was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reloaded {
+    /// Connections that were closed, since their client's certificate is no longer accepted.
+    pub closed_connections: usize,
+}
+
+/// Why nothing was reloaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReloadError(&'static str);
+
+impl fmt::Display for ReloadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} cannot be switched on or off while the server runs: restart it", self.0)
+    }
+}
+
+impl std::error::Error for ReloadError {}
+
+impl Reloader {
+    /// Uses this certificate and these tokens from now on.
+    ///
+    /// Connections stay open, except those of clients whose certificate is no longer accepted.
+    /// Streams and transactions end with `unauthenticated` if their token was removed and with
+    /// `forbidden` if it allows less than before. All other calls go on.
+    ///
+    /// # Errors
+    ///
+    /// If TLS, certificates of clients or tokens would be switched on or off. Nothing changes then.
+    pub fn reload(
+        &self,
+        tls: Option<ServerTls>,
+        tokens: Option<Tokens>,
+    ) -> Result<Reloaded, ReloadError> {
+        if tls.is_some() != self.tls.is_some() {
+            return Err(ReloadError("TLS"));
+        }
+        if tokens.is_some() != self.tokens.borrow().is_some() {
+            return Err(ReloadError("tokens"));
+        }
+        let closed_connections = match (&self.tls, tls) {
+            (Some(live), Some(tls)) => live.replace(tls)?,
+            _ => 0,
+        };
+        self.tokens.send_replace(tokens);
+        info!(target: "nuthatch::rpc", closed_connections, "certificate and tokens reloaded");
+        Ok(Reloaded { closed_connections })
+    }
+}
+
+impl fmt::Debug for Reloader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reloader").finish_non_exhaustive()
+    }
+}
+
+/// The TLS of a running server, and its connections with a certificate of the client.
+pub(crate) struct LiveTls(Mutex<State>);
+
+struct State {
+    tls: ServerTls,
+    clients: Vec<Client>,
+}
+
+struct Client {
+    certificates: Vec<CertificateDer<'static>>,
+    /// Closes the connection.
+    close: oneshot::Sender<()>,
+}
+
+impl LiveTls {
+    pub(crate) fn new(tls: ServerTls) -> Self {
+        Self(Mutex::new(State { tls, clients: Vec::new() }))
+    }
+
+    /// What new connections begin with.
+    pub(crate) fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.lock().tls.config)
+    }
+
+    /// Notes a connection with a client's certificates. Returns what becomes ready when it must
+    /// close; `None` if it must not begin, since the certificate is not accepted any more.
+    pub(crate) fn admit(
+        &self,
+        certificates: &[CertificateDer<'static>],
+    ) -> Option<oneshot::Receiver<()>> {
+        let mut state = self.lock();
+        if !state.tls.accepts(certificates) {
+            return None;
+        }
+        state.clients.retain(|client| !client.close.is_closed());
+        let (close, closing) = oneshot::channel();
+        state.clients.push(Client { certificates: certificates.to_vec(), close });
+        Some(closing)
+    }
+
+    /// Returns how many connections were closed.
+    fn replace(&self, tls: ServerTls) -> Result<usize, ReloadError> {
+        let mut state = self.lock();
+        if tls.asks_for_certificate() != state.tls.asks_for_certificate() {
+            return Err(ReloadError("certificates of clients"));
+        }
+        state.tls = tls;
+        let (kept, closed) = std::mem::take(&mut state.clients)
+            .into_iter()
+            .filter(|client| !client.close.is_closed())
+            .partition(|client| state.tls.accepts(&client.certificates));
+        state.clients = kept;
+        let closed: Vec<Client> = closed;
+        let count = closed.len();
+        for client in closed {
+            // One that has just closed by itself does not hear of it.
+            let _ = client.close.send(());
+        }
+        Ok(count)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // What is behind the lock is whole after each statement.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

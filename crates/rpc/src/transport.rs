@@ -1,0 +1,117 @@
+//! Why a server was not reached, in one line.
+
+use rustls::{AlertDescription, CertificateError, Error as TlsFailure};
+use std::error::Error as StdError;
+use std::io::{self, ErrorKind};
+use tonic::ConnectError;
+
+/// The chain of an error and its causes. An error within an [`io::Error`] is part of it.
+fn causes<'e>(
+    error: &'e (dyn StdError + 'static),
+) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |error| next(*error))
+}
+
+fn next<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e (dyn StdError + 'static)> {
+    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        Some(within) => Some(within),
+        None => error.source(),
+    }
+}
+
+/// Returns what TLS refused, if it was TLS.
+pub(crate) fn tls_failure<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e TlsFailure> {
+    causes(error).find_map(|error| error.downcast_ref())
+}
+
+/// Whether an error occurred before there was a connection.
+pub(crate) fn is_unconnected(error: &(dyn StdError + 'static)) -> bool {
+    causes(error).any(|error| error.is::<ConnectError>())
+}
+
+/// Returns what went wrong, and what to do about it where that is known.
+pub(crate) fn reason(error: &(dyn StdError + 'static)) -> String {
+    if let Some(tls) = tls_failure(error) {
+        return tls_reason(tls);
+    }
+    let kind = causes(error).find_map(|error| error.downcast_ref().map(io::Error::kind));
+    if kind == Some(ErrorKind::ConnectionRefused) {
+        return "could not connect: connection refused; is the server running?".to_owned();
+    }
+    let lost = "the connection was lost";
+    match kind {
+        Some(
+            ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted
+            | ErrorKind::BrokenPipe
+            | ErrorKind::NotConnected
+            | ErrorKind::UnexpectedEof,
+        ) => format!("{lost}; was the server stopped?"),
+        _ => {
+            let act = if is_unconnected(error) { "could not connect" } else { lost };
+            let cause = causes(error).last().map(ToString::to_string).unwrap_or_default();
+            format!("{act}: {}", cause.replace(['\r', '\n'], " "))
+        }
+    }
+}
+
+fn tls_reason(error: &TlsFailure) -> String {
+    use CertificateError as Certificate;
+    let refused = "the server's certificate was refused";
+    match error {
+        TlsFailure::InvalidCertificate(problem) => match problem {
+            // A signature by another issuer of the same name is a bad one.
+            Certificate::UnknownIssuer | Certificate::BadSignature => {
+                format!("{refused}: its issuer is not trusted")
+            }
+            Certificate::Expired | Certificate::ExpiredContext { .. } => {
+                format!("{refused}: it has expired; renew it at the server, or set the clock")
+            }
+            Certificate::NotValidYet | Certificate::NotValidYetContext { .. } => {
+                format!("{refused}: it is not valid yet; is the clock right?")
+            }
+            Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => {
+                format!("{refused}: it is for another name than that of the address")
+            }
+            problem => format!("{refused}: {problem}"),
+        },
+        TlsFailure::AlertReceived(AlertDescription::CertificateRequired) => {
+            "the server requires a certificate of the client, with its key".to_owned()
+        }
+        TlsFailure::AlertReceived(
+            AlertDescription::UnknownCA
+            | AlertDescription::BadCertificate
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::CertificateExpired
+            | AlertDescription::DecryptError,
+        ) => {
+            "the server refused the client's certificate: it must be signed by an issuer that the \
+              server trusts, and be valid"
+                .to_owned()
+        }
+        TlsFailure::InvalidMessage(_) => {
+            "the server does not speak TLS; expected grpc:// as the address".to_owned()
+        }
+        error => format!("TLS failed: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_one_line_that_says_what_to_do() {
+        let within = |kind, error: TlsFailure| io::Error::new(kind, error);
+        let issuer = TlsFailure::InvalidCertificate(CertificateError::UnknownIssuer);
+        for (error, expected) in [
+            (ErrorKind::ConnectionRefused.into(), "is the server running?"),
+            (ErrorKind::ConnectionReset.into(), "the connection was lost; was the server stopped?"),
+            (io::Error::other("a\nb"), "the connection was lost: a b"),
+            (within(ErrorKind::InvalidData, issuer), "its issuer is not trusted"),
+        ] {
+            let reason = reason(&error);
+            assert!(reason.contains(expected) && !reason.contains('\n'), "{reason}");
+        }
+    }
+}
