@@ -103,6 +103,34 @@ def test_addresses_are_checked_and_servers_that_are_gone_are_told() -> None:
     with pytest.raises(nuthatch.UnavailableError) as error:
         nuthatch.connect("grpc://127.0.0.1:1", retries=0)
     assert error.value.code == "transport"
+    reason = "could not connect: connection refused; is the server running?"
+    assert str(error.value) == f"grpc://127.0.0.1:1: {reason}"
+
+
+def test_a_path_without_a_store_is_told_with_what_makes_one(tmp_path: Path) -> None:
+    with pytest.raises(nuthatch.Error, match='found nothing; "nuthatch store put"') as error:
+        nuthatch.open(tmp_path / "none", create=False)
+    assert error.value.code == "io"
+
+
+def test_a_watch_without_kept_changes_names_the_setting(tmp_path: Path) -> None:
+    with nuthatch.open(tmp_path / "store") as store:
+        with pytest.raises(nuthatch.WatchError, match="`keep_changes`") as error:
+            store.watch()
+        assert error.value.code == "no-changes-kept"
+
+
+def test_certificates_come_from_the_system_or_from_files_that_are_named(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.pem"
+    with pytest.raises(nuthatch.ArgumentError, match="missing.pem: expected certificates in PEM"):
+        nuthatch.connect("grpcs://127.0.0.1:1", ca=missing)
+    with pytest.raises(nuthatch.ArgumentError, match="expected cert and key together"):
+        nuthatch.connect("grpcs://127.0.0.1:1", cert=missing)
+    with pytest.raises((nuthatch.UnavailableError, nuthatch.ArgumentError)) as error:
+        nuthatch.connect("grpcs://127.0.0.1:1", retries=0)
+    told = str(error.value)
+    # Machines without certificates are told so.
+    assert "could not connect" in told or "install `ca-certificates`" in told, told
 
 
 def test_tables_that_are_missing_are_told(here: nuthatch.Store, server: Server) -> None:

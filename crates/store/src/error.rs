@@ -1,5 +1,6 @@
 //! What can go wrong, told with the place, what was expected and what was found.
 
+use crate::file::DATA;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -262,7 +263,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io(e) => write!(f, "{}: {}: {}", e.path.display(), e.act, e.source),
+            Self::Io(e) => e.fmt(f),
             Self::NotAStore(d) => write!(f, "not a store: {d}"),
             Self::Corrupt(d) => write!(f, "damaged store: {d}"),
             Self::AlreadyOpen(path) => {
@@ -324,7 +325,11 @@ impl Error {
                 "expected a change of this store to go on after, found {after}; the newest is \
                  {newest}"
             ),
-            Self::NoChangesKept => f.write_str("the store keeps no changes to watch"),
+            Self::NoChangesKept => f.write_str(
+                "the store keeps no changes to watch: turn that on with `keep_changes`, or with \
+                 --keep N of \"nuthatch store watch\" or --keep-changes N of \"nuthatch store \
+                 serve\"",
+            ),
             Self::ConditionUnmet { write } => {
                 write!(f, "the condition of write {write} of the batch does not hold")
             }
@@ -332,6 +337,37 @@ impl Error {
             // The others are told by `fmt`.
             _ => f.write_str(self.code()),
         }
+    }
+}
+
+impl IoError {
+    /// The folder in which a store was expected and none is, if that is what failed.
+    fn folder_without_store(&self) -> Option<&Path> {
+        use std::io::ErrorKind::{NotADirectory, NotFound};
+        let is_data = self.path.file_name().is_some_and(|name| name == DATA);
+        let is_absent = matches!(self.source.kind(), NotFound | NotADirectory);
+        self.path.parent().filter(|_| is_data && is_absent && self.act == "open")
+    }
+}
+
+impl fmt::Display for IoError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(folder) = self.folder_without_store() else {
+            return write!(f, "{}: {}: {}", self.path.display(), self.act, self.source);
+        };
+        let found = if folder.is_dir() {
+            "a folder without it"
+        } else if folder.exists() {
+            "a file"
+        } else {
+            "nothing"
+        };
+        write!(
+            f,
+            "{}: expected the folder of a store, with the file {DATA}, found {found}; \"nuthatch \
+             store put\" and \"nuthatch store load\" make one, as opening it with `create` does",
+            folder.display()
+        )
     }
 }
 
@@ -416,6 +452,29 @@ mod tests {
         for (code, rest) in rows {
             let (meaning, action) = rest.split_once("\",\"").expect("three columns");
             assert!(!meaning.is_empty() && action.len() > 1, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_path_without_a_store_is_told_with_what_makes_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("file");
+        std::fs::write(&file, "no store").expect("a file");
+        for (path, found) in [
+            (folder.path().join("none"), "found nothing;"),
+            (folder.path().to_owned(), "found a folder without it;"),
+            (file, "found a file;"),
+        ] {
+            for read_only in [false, true] {
+                let options = crate::Options::new().create(false).read_only(read_only);
+                let error = crate::Store::open(&path, &options).expect_err("no store");
+                let text = error.to_string();
+                assert_eq!(error.code(), "io");
+                assert!(text.starts_with(&format!("{}: expected", path.display())), "{text}");
+                for part in [found, "\"nuthatch store put\"", "\"nuthatch store load\""] {
+                    assert!(text.contains(part), "{text}");
+                }
+            }
         }
     }
 

@@ -51,7 +51,8 @@ class ConnectOptions(TypedDict, total=False):
     token: str
     """A token to show with each call."""
     ca: str | os.PathLike[str]
-    """Certificates in PEM that the server's must lead to, for ``grpcs://``."""
+    """Certificates in PEM that the server's must lead to, for ``grpcs://``; without them,
+    those that the system trusts."""
     cert: str | os.PathLike[str]
     """A certificate to show, in PEM."""
     key: str | os.PathLike[str]
@@ -63,9 +64,13 @@ class ConnectOptions(TypedDict, total=False):
     connect_timeout: float
     """How long a connection may take, in seconds; 10 by default."""
     timeout: float
-    """How long a call with one answer may take, in seconds; no limit by default."""
+    """How long a call with one answer may take, with retries, in seconds; no limit by default."""
     retries: int
-    """How often a call is tried again that may be; 3 by default."""
+    """How often a call is tried again that may be; 3 by default. With 0, watches and writers do not
+    reconnect either."""
+    reconnect: float
+    """How long a watch or a writer tries to reach the server again after it was lost, in seconds;
+    30 by default."""
     message_bytes: int
     """How long an answer may be, in bytes; 64 MiB by default."""
 

@@ -109,6 +109,9 @@ fn _connect_store<'py>(
     if let Some(most) = named.take("retries")? {
         wanted = wanted.retries(most);
     }
+    if let Some(limit) = named.seconds("reconnect")? {
+        wanted = wanted.reconnect(limit);
+    }
     if let Some(most) = named.take("message_bytes")? {
         wanted = wanted.message_bytes(most);
     }
@@ -129,18 +132,20 @@ fn tls(named: &Named<'_>) -> PyResult<Outcome<Option<ClientTls>>> {
     let (ca, cert) = (named.take::<PathBuf>("ca")?, named.take::<PathBuf>("cert")?);
     let (key, name) = (named.take::<PathBuf>("key")?, named.take::<String>("server_name")?);
     let wrong = |error: nuthatch_rpc::TlsError| Failure::argument(error.to_string());
-    let made = match (ca, cert, key) {
-        (None, None, None) => Ok(None),
-        (Some(ca), None, None) => ClientTls::open(&ca).map(Some).map_err(wrong),
-        (Some(ca), Some(cert), Some(key)) => {
-            ClientTls::open(&ca).and_then(|tls| tls.identity(&cert, &key)).map(Some).map_err(wrong)
-        }
-        _ => Err(Failure::argument("expected ca, with cert and key together or not at all")),
-    };
-    Ok(made.map(|tls| match (tls, name) {
-        (Some(tls), Some(name)) => Some(tls.name(&name)),
-        (tls, _) => tls,
-    }))
+    if cert.is_some() != key.is_some() {
+        return Ok(Err(Failure::argument("expected cert and key together or not at all")));
+    }
+    if ca.is_none() && cert.is_none() && name.is_none() {
+        // Those of the system, where the address wants some.
+        return Ok(Ok(None));
+    }
+    let tls = ca.map_or_else(ClientTls::system, |ca| ClientTls::open(&ca));
+    let tls = tls.and_then(|tls| match (cert, key) {
+        (Some(cert), Some(key)) => tls.identity(&cert, &key),
+        _ => Ok(tls),
+    });
+    let tls = tls.map(|tls| name.map_or(tls.clone(), |name| tls.name(&name)));
+    Ok(tls.map(Some).map_err(wrong))
 }
 
 /// Makes the store in a folder as small as it can be, in its place.

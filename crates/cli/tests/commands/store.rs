@@ -185,3 +185,54 @@ fn what_is_not_there_is_told() {
     assert_eq!(status, 3);
     assert!(stderr.contains("key: expected 1 to 511 bytes, found 0"), "{stderr}");
 }
+
+#[test]
+fn a_path_without_a_store_is_told_with_what_makes_one() {
+    let folder = Folder::new();
+    folder.file("file", "no store");
+    for (path, found) in [("none", "found nothing;"), ("file", "found a file;")] {
+        for arguments in [
+            &["get", path, "a"][..],
+            &["scan", path],
+            &["count", path],
+            &["stat", path],
+            &["del", path, "a"],
+            &["watch", path],
+            &["compact", path],
+            &["serve", path, "--listen", "127.0.0.1:0"],
+        ] {
+            let (status, stdout, stderr) = run(&folder, arguments);
+            assert_eq!((status, &stdout[..]), (3, ""), "{arguments:?}: {stderr}");
+            let parts = [found, "\"nuthatch store put\"", "\"nuthatch store load\""];
+            let told = parts.iter().all(|part| stderr.contains(part));
+            assert!(told && stderr.lines().count() == 1, "{arguments:?}: {stderr}");
+        }
+    }
+    let (status, _, stderr) = run(&folder, &["verify", "none"]);
+    assert!(status == 3 && stderr.contains("found nothing;"), "{stderr}");
+    assert!(!folder.path("none").exists());
+}
+
+#[test]
+fn a_watch_of_a_store_that_keeps_no_changes_names_the_setting() {
+    let folder = users();
+    let (status, _, stderr) = run(&folder, &["watch", "db"]);
+    assert_eq!(status, 3);
+    for setting in ["--keep N", "--keep-changes N"] {
+        assert!(stderr.contains(setting) && stderr.lines().count() == 1, "{stderr}");
+    }
+}
+
+#[test]
+fn the_version_that_a_condition_needs_is_shown() {
+    let folder = Folder::new();
+    let session = ["put", "db", "s", "one", "--table", "sessions", "--expires-in-ms", "3600000"];
+    prints(&folder, &session, "");
+    let (_, shown, _) = run(&folder, &["get", "db", "s", "--table", "sessions", "--json"]);
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("a JSON object");
+    assert!(shown["expires_at_ms"].as_u64().is_some(), "{shown}");
+    let version = shown["version"].as_u64().expect("a version").to_string();
+    let put = ["put", "db", "s", "two", "--table", "sessions", "--if-version", &version];
+    prints(&folder, &put, "");
+    assert_eq!(run(&folder, &put).0, 1, "it has another version by now");
+}

@@ -1,31 +1,40 @@
 //! `nuthatch store serve`, and the other commands of a store over it.
 
 use crate::folder::{Folder, row};
+use crate::serve::stored::metrics;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustix::process::{Pid, Signal, kill_process};
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStderr, ChildStdout, Stdio};
 
 /// A store that is served. The server is killed when this is dropped.
 struct Served {
     folder: Folder,
     child: Child,
     address: String,
+    /// What it says on standard error, and what follows the first line on standard output.
+    said: BufReader<ChildStderr>,
+    lines: BufReader<ChildStdout>,
 }
 
 fn served(arguments: &[&str]) -> Served {
-    let folder = Folder::new();
-    let serve = ["store", "serve", "db", "--create", "--listen", "127.0.0.1:0", "--threads", "1"];
+    served_at(Folder::new(), "127.0.0.1:0", arguments)
+}
+
+fn served_at(folder: Folder, listen: &str, arguments: &[&str]) -> Served {
+    let serve = ["store", "serve", "db", "--create", "--listen", listen, "--threads", "1"];
     let mut child = folder
         .command(&[&serve, arguments].concat())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .expect("the command to start");
     let mut line = String::new();
     let mut lines = BufReader::new(child.stdout.take().expect("its output"));
     lines.read_line(&mut line).expect("a line");
     let address = line.trim_end().strip_prefix("listening at ").expect("an address").to_owned();
-    Served { folder, child, address }
+    let said = BufReader::new(child.stderr.take().expect("its errors"));
+    Served { folder, child, address, said, lines }
 }
 
 impl Drop for Served {
@@ -40,6 +49,14 @@ impl Served {
     fn run(&self, command: &str, arguments: &[&str]) -> (i32, String, String) {
         let run = self.folder.run(&[&["store", command, &self.address], arguments].concat());
         (run.status.expect("an exit status"), run.stdout, run.stderr)
+    }
+
+    /// Has the server reload its files. Returns the line that it says then.
+    fn reload(&mut self) -> String {
+        kill_process(Pid::from_child(&self.child), Signal::HUP).expect("a signal");
+        let mut line = String::new();
+        self.said.read_line(&mut line).expect("a line");
+        line
     }
 
     #[track_caller]
@@ -147,6 +164,9 @@ fn a_server_that_anybody_could_use_does_not_start() {
     let wrong = folder.run(&["store", "serve", "db", "--tokens", "tokens"]);
     assert_eq!(wrong.status, Some(3));
     assert!(wrong.stderr.contains("tokens: line 1 of the tokens: expected"), "{wrong:?}");
+    for rule in ["`token NAME read|write SECRET`", ">TEXT", "# and the 64 hexadecimal digits"] {
+        assert!(wrong.stderr.contains(rule), "{wrong:?}");
+    }
 }
 
 #[test]
@@ -157,4 +177,159 @@ fn a_server_stops_when_it_is_asked_to() {
     assert!(served.child.wait().expect("it ends").success());
     let got = served.folder.run(&["store", "get", "db", "a"]);
     assert_eq!((got.status, &got.stdout[..]), (Some(0), "1\n"));
+}
+
+#[test]
+fn a_file_that_is_no_token_is_told_the_whole_rule() {
+    let folder = Folder::new();
+    for (text, found) in [
+        ("", "found nothing"),
+        ("one\ntwo\n", "found several lines"),
+        ("to ken\n", "found a space or another character"),
+    ] {
+        folder.file("token", text);
+        let run = folder.run(&["store", "get", "grpc://127.0.0.1:1", "a", "--token-file", "token"]);
+        let rule = "token: expected one line with a token of printable ASCII without spaces";
+        assert!(run.stderr.contains(rule) && run.stderr.contains(found), "{run:?}");
+        assert_eq!(run.status, Some(3));
+    }
+}
+
+#[test]
+fn a_remote_watch_without_kept_changes_names_the_setting() {
+    let served = served(&[]);
+    served.prints("put", &["a", "1"], "");
+    let (status, _, stderr) = served.run("watch", &[]);
+    assert!(status == 3 && stderr.contains("--keep-changes N"), "{status} {stderr}");
+}
+
+#[test]
+fn the_version_of_a_remote_row_is_shown() {
+    let served = served(&[]);
+    served.prints("put", &["s", "one", "--table", "t", "--stamped"], "");
+    let (_, shown, _) = served.run("get", &["s", "--table", "t", "--json"]);
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("a JSON object");
+    let version = shown["version"].as_u64().expect("a version").to_string();
+    served.prints("put", &["s", "two", "--table", "t", "--if-version", &version], "");
+    assert_eq!(served.run("put", &["s", "three", "--table", "t", "--if-version", &version]).0, 1);
+}
+
+#[test]
+fn a_killed_server_is_told_in_one_line() {
+    let mut served = served(&["--keep-changes", "10"]);
+    served.prints("put", &["a", "1"], "");
+    let mut watch = served
+        .folder
+        .command(&["store", "watch", &served.address, "--oldest", "--reconnect-ms", "0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command to start");
+    let mut line = String::new();
+    let mut changes = BufReader::new(watch.stdout.take().expect("its output"));
+    changes.read_line(&mut line).expect("a change");
+    served.child.kill().expect("killed");
+    served.child.wait().expect("it ends");
+    let ended = watch.wait_with_output().expect("it ends");
+    let told = String::from_utf8(ended.stderr).expect("text");
+    assert_eq!((ended.status.code(), told.lines().count()), (Some(3), 1), "{told}");
+    let lost = format!("nuthatch: {}: the connection was lost", served.address);
+    assert!(told.starts_with(&lost), "{told}");
+    let reason = "could not connect: connection refused; is the server running?";
+    let expected = (3, String::new(), format!("nuthatch: {}: {reason}\n", served.address));
+    assert_eq!(served.run("get", &["a"]), expected);
+}
+
+#[test]
+fn a_load_goes_on_when_its_server_is_started_again() {
+    let mut served = served(&["--admin", "127.0.0.1:0"]);
+    let mut line = String::new();
+    served.lines.read_line(&mut line).expect("a line");
+    let admin = line.strip_prefix("metrics at http://").and_then(|at| at.split('/').next());
+    let admin = admin.expect("where metrics are").to_owned();
+    let mut load = served
+        .folder
+        .command(&["store", "load", &served.address, "-", "--format", "jsonl", "--quiet"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command to start");
+    while !metrics(&admin).contains("nuthatch_rpc_calls_total{method=\"Batch\"} 1\n") {}
+    served.child.kill().expect("killed");
+    served.child.wait().expect("it ends");
+    let listen = served.address.strip_prefix("grpc://").expect("an address").to_owned();
+    let folder = std::mem::replace(&mut served.folder, Folder::new());
+    let rows: Vec<String> = (0..30_000).map(|n| row(&format!("{n:06}"), "\"v\"")).collect();
+    let again = served_at(folder, &listen, &[]);
+    load.stdin.take().expect("a pipe").write_all(rows.join("\n").as_bytes()).expect("rows");
+    let ended = load.wait_with_output().expect("it ends");
+    assert_eq!(String::from_utf8_lossy(&ended.stderr), "");
+    assert_eq!(ended.status.code(), Some(0));
+    again.prints("count", &[], "30000\n");
+}
+
+#[test]
+fn tokens_are_reloaded_and_bad_ones_are_not_used() {
+    let folder = Folder::new();
+    folder.file("tokens", "token app write >robin\n").file("old", "robin").file("new", "wren");
+    let path = |name: &str| folder.text(name);
+    let mut served = served(&["--tokens", &path("tokens")]);
+    let (old, new) = (path("old"), path("new"));
+    served.prints("put", &["a", "1", "--token-file", &old], "");
+    folder.file("tokens", "token app\n");
+    let told = served.reload();
+    assert!(told.starts_with("nuthatch: the store: nothing was reloaded: "), "{told}");
+    served.prints("get", &["a", "--token-file", &old], "1\n");
+    folder.file("tokens", "token app write >wren\n");
+    assert_eq!(served.reload(), "nuthatch: the store: reloaded the certificate and the tokens\n");
+    served.prints("get", &["a", "--token-file", &new], "1\n");
+    let (status, _, stderr) = served.run("get", &["a", "--token-file", &old]);
+    assert!(status == 3 && stderr.contains("expected a token that the server knows"), "{stderr}");
+}
+
+/// A certificate authority with a certificate for this machine, in files of a folder.
+fn certificates(folder: &Folder, name: &str) {
+    let mut params = CertificateParams::new(Vec::new()).expect("a name");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key"));
+    let issuer = issuer.expect("an issuer");
+    let key = KeyPair::generate().expect("a key");
+    let params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+    let cert = params.signed_by(&key, &issuer).expect("a certificate");
+    folder.file(&format!("{name}.ca"), issuer.pem());
+    folder.file("key.pem", key.serialize_pem()).file("cert.pem", cert.pem());
+}
+
+#[test]
+fn certificates_are_reloaded_and_those_that_the_system_trusts_are_accepted() {
+    let folder = Folder::new();
+    certificates(&folder, "one");
+    let (cert, key) = (folder.text("cert.pem"), folder.text("key.pem"));
+    let mut served = served(&["--tls-cert", &cert, "--tls-key", &key]);
+    let port = served.address.rsplit(':').next().expect("a port");
+    let address = format!("grpcs://localhost:{port}");
+    let put = |system: &str, arguments: &[&str]| {
+        let put = [&["store", "put", &address, "a", "1"], arguments].concat();
+        let mut put = folder.command(&put);
+        let put = put.env("SSL_CERT_FILE", folder.path(system)).env("SSL_CERT_DIR", "").output();
+        let put = put.expect("a command");
+        (put.status.code(), String::from_utf8(put.stderr).expect("text"))
+    };
+    assert_eq!(put("one.ca", &[]), (Some(0), String::new()));
+    folder.file("cert.pem", "no certificate");
+    let told = served.reload();
+    let file = format!("{cert}: expected certificates in PEM, found none");
+    assert!(told.contains("nothing was reloaded") && told.contains(&file), "{told}");
+    assert_eq!(put("one.ca", &[]), (Some(0), String::new()));
+    certificates(&folder, "two");
+    assert_eq!(served.reload(), "nuthatch: the store: reloaded the certificate and the tokens\n");
+    assert_eq!(put("two.ca", &[]), (Some(0), String::new()));
+    let (status, told) = put("one.ca", &[]);
+    let why = "its issuer is not trusted; the system's certificates were used";
+    assert!(status == Some(3) && told.contains(why), "{told}");
+    let one = folder.text("one.ca");
+    let (status, told) = put("two.ca", &["--tls-ca", &one]);
+    assert!(status == Some(3) && told.contains(&format!("those of {one} were used")), "{told}");
+    let (status, told) = put("none.ca", &[]);
+    assert!(status != Some(0) && told.contains("none.ca: expected certificates"), "{told}");
 }

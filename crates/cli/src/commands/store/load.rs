@@ -134,7 +134,7 @@ impl Load {
                 })
             })?,
             Target::Remote(remote, writer) => {
-                remote.ask(send(writer, self.table.name(), rows))?;
+                send_whole(remote, writer, self.table.name(), rows)?;
             }
         }
         let count = rows.ends.len() as u64;
@@ -157,6 +157,24 @@ impl Target {
             Self::Remote(remote, _) => remote.address.clone(),
         }
     }
+}
+
+/// Sends rows until all are durable. When the connection is lost, all are sent again, for as long
+/// as it may be lost: a row that is written twice is the same.
+fn send_whole(
+    remote: &Remote,
+    writer: &BatchWriter,
+    table: &str,
+    rows: &Pending,
+) -> Result<(), Failure> {
+    let mut lost = None;
+    while let Err(error) = remote.wait(send(writer, table, rows)) {
+        let since = lost.get_or_insert_with(Instant::now);
+        if !error.is_passing() || since.elapsed() >= remote.reconnect {
+            return Err(remote.failure(&error));
+        }
+    }
+    Ok(())
 }
 
 /// Sends rows in batches, and waits until all are durable.

@@ -9,21 +9,24 @@ use crate::progress::Display;
 use crate::streams::{Stdout, tell};
 use clap::Args;
 use nuthatch_cli::output::tsv_escape;
-use nuthatch_rpc::Scan as RemoteScan;
-use nuthatch_store::{Range, Read, Scan as Scanned};
+use nuthatch_rpc::{Found, Scan as RemoteScan};
+use nuthatch_store::{Entry, Range, Read, Scan as Scanned};
 use std::ffi::OsString;
 
 const GET_NOTES: &str = "\
 Output:
   One key: its value on a line, as it is; on a terminal with control characters escaped.
   Several keys: a line \"key<TAB>value\" for each key that is there, in the order given, as TSV.
-  --json: a line {\"key\":...,\"value\":...} for each key, as \"nuthatch store load\" reads it.
+  --json: a line {\"key\":...,\"value\":...} for each key, as \"nuthatch store load\" reads it. In a
+    stamped table each line has \"version\", for put --if-version, too, and, if the row expires,
+    \"expires_at_ms\", in milliseconds since 1970; \"load\" takes neither.
   --raw: the bytes of the values and nothing else.
   Keys that are missing are named on stderr.
 
 Examples:
   nuthatch store get db user:1
   nuthatch store get db user:1 user:2 --json
+  nuthatch store get db session:1 --table sessions --json | jq .version
   nuthatch store get db page:/ --raw > index.html
 
 Exit status:
@@ -55,28 +58,35 @@ impl Get {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
         if let Some(remote) = self.place.remote()? {
             let keys: Vec<_> = self.keys.iter().map(|key| key.as_encoded_bytes()).collect();
-            let found = remote.ask(remote.client.get_many(self.table.name(), &keys))?;
-            return self.print(&remote.address, found.iter().map(|value| Ok(value.as_deref())));
+            let found = remote.ask(remote.client.entries(self.table.name(), &keys))?;
+            let found = found.iter().map(|found| {
+                Ok(found.as_ref().map(|Found { value, version, expires_at_ms }| Entry {
+                    value,
+                    version: *version,
+                    expires_at_ms: *expires_at_ms,
+                }))
+            });
+            return self.print(&remote.address, found);
         }
         let store = self.place.read()?;
         let table = self.table.find(&store)?;
         let txn = store.read()?;
-        let values = self.keys.iter().map(|key| Ok(txn.get(&table, key.as_encoded_bytes())?));
-        self.print(&store.path().display().to_string(), values)
+        let entries = self.keys.iter().map(|key| Ok(txn.entry(&table, key.as_encoded_bytes())?));
+        self.print(&store.path().display().to_string(), entries)
     }
 
     /// Prints the values of the keys, in their order.
     fn print<'v>(
         &self,
         place: &str,
-        values: impl Iterator<Item = Result<Option<&'v [u8]>, Failure>>,
+        entries: impl Iterator<Item = Result<Option<Entry<'v>>, Failure>>,
     ) -> Result<Answer, Failure> {
         let mut answer = Answer::Whole;
         let rows = self.json || (self.keys.len() > 1 && !self.raw);
         let mut lines = rows.then(|| Lines::new(if self.json { Form::Json } else { Form::Tsv }));
-        for (key, value) in self.keys.iter().zip(values) {
+        for (key, entry) in self.keys.iter().zip(entries) {
             let key = key.as_encoded_bytes();
-            let Some(value) = value? else {
+            let Some(entry) = entry? else {
                 // What was found before should stand before.
                 lines.as_mut().map_or(Ok(()), Lines::flush)?;
                 tell(format_args!("{place}: no key {}", shown(key)));
@@ -84,8 +94,8 @@ impl Get {
                 continue;
             };
             match &mut lines {
-                Some(lines) => lines.put((key, value))?,
-                None => self.value(value)?,
+                Some(lines) => lines.put_entry(key, &entry)?,
+                None => self.value(entry.value)?,
             }
         }
         lines.as_mut().map_or(Ok(()), Lines::flush)?;

@@ -7,6 +7,7 @@ use nuthatch_rpc::{Client, ClientOptions, ClientTls, Scan};
 use nuthatch_store::Row;
 use std::future::Future;
 use std::path::PathBuf;
+use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
 /// Bytes that a file with a token may have.
@@ -16,24 +17,30 @@ const TOKEN_LONGEST: u64 = 64 << 10;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Stores at grpc://HOST:PORT")]
 pub(super) struct Reach {
-    /// A file whose one line is the token to show
+    /// A file with the token to show: one line of printable ASCII without spaces
     #[arg(long, value_name = "FILE")]
     token_file: Option<String>,
-    /// Certificates in PEM that the server's must lead to, for grpcs://HOST:PORT
+    /// Certificates in PEM that the server's must lead to, for grpcs://HOST:PORT; those that the
+    /// system trusts without it
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<PathBuf>,
     /// A certificate to show, in PEM
-    #[arg(long, value_name = "FILE", requires_all = ["tls_ca", "tls_key"])]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// Its private key, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
+    /// How long watch and load try to reach a server again that was lost, in milliseconds
+    #[arg(long, value_name = "N", default_value_t = 30_000)]
+    reconnect_ms: u64,
 }
 
 /// A connection, and what runs it.
 pub(super) struct Remote {
     pub(super) address: String,
     pub(super) client: Client,
+    /// How long a lost connection may be lost.
+    pub(super) reconnect: Duration,
     runtime: Runtime,
 }
 
@@ -43,7 +50,8 @@ impl Remote {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| Failure::Error(error.to_string()))?;
         let client = runtime.block_on(Client::connect_with(address, &options));
-        Ok(Self { address: address.to_owned(), client: client.map_err(Failure::from)?, runtime })
+        let (address, client) = (address.to_owned(), client.map_err(Failure::from)?);
+        Ok(Self { address, client, reconnect: reach.reconnect(), runtime })
     }
 
     /// Waits for an answer.
@@ -83,21 +91,22 @@ impl Remote {
 }
 
 impl Reach {
+    fn reconnect(&self) -> Duration {
+        Duration::from_millis(self.reconnect_ms)
+    }
+
     fn options(&self) -> Result<ClientOptions, Failure> {
         let failed = |error: nuthatch_rpc::TlsError| Failure::Error(error.to_string());
-        let mut options = ClientOptions::new();
+        let mut options = ClientOptions::new().reconnect(self.reconnect());
         if let Some(file) = &self.token_file {
-            let text = read_text(file, TOKEN_LONGEST)?;
-            let token = text.trim_end_matches(['\n', '\r']);
-            if token.is_empty() || token.contains('\n') {
-                let found = if token.is_empty() { "nothing" } else { "several lines" };
-                let message = format!("{file}: expected one line with a token, found {found}");
-                return Err(Failure::Error(message));
-            }
-            options = options.token(token);
+            options = options.token(token(file)?);
         }
-        if let Some(ca) = &self.tls_ca {
-            let mut tls = ClientTls::open(ca).map_err(failed)?;
+        if self.tls_ca.is_some() || self.tls_cert.is_some() {
+            let mut tls = match &self.tls_ca {
+                Some(ca) => ClientTls::open(ca),
+                None => ClientTls::system(),
+            }
+            .map_err(failed)?;
             if let (Some(cert), Some(key)) = (&self.tls_cert, &self.tls_key) {
                 tls = tls.identity(cert, key).map_err(failed)?;
             }
@@ -105,6 +114,24 @@ impl Reach {
         }
         Ok(options)
     }
+}
+
+/// The token of a file.
+fn token(file: &str) -> Result<String, Failure> {
+    let text = read_text(file, TOKEN_LONGEST)?;
+    let token = text.trim_end_matches(['\n', '\r']);
+    let found = if token.is_empty() {
+        "nothing"
+    } else if token.contains('\n') {
+        "several lines"
+    } else if token.contains(|c: char| !c.is_ascii_graphic()) {
+        "a space or another character"
+    } else {
+        return Ok(token.to_owned());
+    };
+    let rule = "expected one line with a token of printable ASCII without spaces, which is the \
+                text that the server's file of tokens has after >";
+    Err(Failure::Error(format!("{file}: {rule}; found {found}")))
 }
 
 impl From<nuthatch_rpc::Error> for Failure {

@@ -176,6 +176,7 @@ impl Verify {
         // What cannot be opened can still be looked at.
         let verified = match self.place.read() {
             Ok(store) => store.verify(progress),
+            Err(failure) if !self.place.path()?.exists() => return Err(failure),
             Err(_) => verify_closed(self.place.path()?, progress),
         };
         display.finish();

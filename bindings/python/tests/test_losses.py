@@ -1,0 +1,67 @@
+"""Servers that go away and come back."""
+
+import socket
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import nuthatch
+from conftest import PROGRAM
+
+
+class Restartable:
+    """A server of a store that keeps changes, at a port that stays."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = 0
+        self.start()
+
+    def start(self) -> None:
+        listen = f"127.0.0.1:{self.port}"
+        command = [PROGRAM, "store", "serve", str(self.folder), "--create", "--listen", listen]
+        command += ["--keep-changes", "1000", "--durability", "none"]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line.startswith("listening at grpc://"), line
+        self.address = line.split()[-1]
+        self.port = int(self.address.rsplit(":", 1)[1])
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def refuse(self, count: int) -> None:
+        """Take the server's place, and close so many connections before they say anything."""
+        with socket.create_server(("127.0.0.1", self.port)) as nobody:
+            nobody.settimeout(60)
+            for _ in range(count):
+                nobody.accept()[0].close()
+
+
+@pytest.fixture
+def restartable(tmp_path: Path) -> Iterator[Restartable]:
+    server = Restartable(tmp_path / "store")
+    yield server
+    server.kill()
+
+
+def test_a_watch_reconnects_for_a_time_and_not_a_few_times(restartable: Restartable) -> None:
+    with (
+        nuthatch.connect(restartable.address, retries=1, reconnect=3600) as store,
+        store.watch() as watch,
+        ThreadPoolExecutor(1) as threads,
+    ):
+        store.put(b"a", b"1")
+        assert [change.key for change in next(watch)] == [b"a"]
+        later = threads.submit(next, watch)
+        restartable.kill()
+        restartable.refuse(6)
+        restartable.start()
+        with nuthatch.connect(restartable.address) as other:
+            other.put(b"b", b"2")
+        assert [change.key for change in later.result(60)] == [b"b"]
