@@ -97,9 +97,10 @@ impl<'a> Commits<'a> {
         let in_turn = !image.sources.is_empty() || !image.references.is_empty();
         if in_turn {
             for source in &image.sources {
-                turn.values.set(source.number, Place::of(source, partition, base))?;
+                let place = Place::of(source, base, self.target.buffers.is_some());
+                turn.values.set(source.number, place)?;
             }
-            let differ = self.resolve(partition, &turn.values, image, rows)?;
+            let differ = self.resolve(base, &turn.values, image, rows)?;
             if !differ.is_empty() {
                 return Ok(Outcome::Differ(differ));
             }
@@ -134,10 +135,11 @@ impl<'a> Commits<'a> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fills in the offsets of shared values, unless a value turns out to be another.
+    /// Fills in the offsets of shared values in a partition whose data begins at `base`. Returns the
+    /// rows whose value turns out to be another.
     fn resolve(
         &self,
-        partition: u64,
+        base: u64,
         values: &Places,
         image: &mut Image,
         rows: Buffers<'_>,
@@ -145,8 +147,8 @@ impl<'a> Commits<'a> {
         let mut differ = HashSet::new();
         for reference in &image.references {
             match values.get(reference.number)? {
-                Some(source) if self.same_value(partition, reference, rows, source)? => {
-                    let bytes = &source.offset.to_le_bytes()[..record::REFERENCE_LEN];
+                Some(source) if self.same_value((image, base), reference, rows, source)? => {
+                    let bytes = &source.offset().to_le_bytes()[..record::REFERENCE_LEN];
                     let at = reference.at;
                     image.data[at..at + record::REFERENCE_LEN].copy_from_slice(bytes);
                 }
@@ -160,26 +162,28 @@ impl<'a> Commits<'a> {
 
     fn same_value(
         &self,
-        partition: u64,
+        (image, base): (&Image, u64),
         reference: &Reference,
         rows: Buffers<'_>,
         source: Place,
     ) -> Result<bool> {
         let row = rows.row(reference.row);
-        let in_memory = self.target.buffers.or((source.partition == partition).then_some(rows));
-        if let Some(buffers) = in_memory {
-            return compare::same_value(&row, &buffers.row(source.row), self.target.blobs);
+        let in_memory = match self.target.buffers {
+            Some(buffers) => Some(buffers.row(source.row())),
+            None => image.source_at(source.offset().checked_sub(base)).map(|at| rows.row(at)),
+        };
+        if let Some(source) = in_memory {
+            return compare::same_value(&row, &source, self.target.blobs);
         }
         let (stored, len) = match &reference.frame {
             Some(frame) => (frame.bytes(self.target.blobs), frame.len()),
             None => (compare::bytes_of(&row, self.target.blobs), row.value_len),
         };
-        let kind = (row.value_type, reference.frame.is_some(), len);
-        if kind != (source.value_type, source.compressed, source.stored_len) {
+        if !source.is_stored_as(row.value_type, reference.frame.is_some(), len) {
             return Ok(false);
         }
         let target = (self.target.file, self.target.path);
-        let offset = self.target.data_start + source.offset;
+        let offset = self.target.data_start + source.offset();
         compare::same_bytes((&stored, len), &compare::Bytes::Target(target, offset))
     }
 

@@ -33,10 +33,13 @@ pub(crate) fn same_value(one: &Row<'_>, other: &Row<'_>, blobs: &SpillFile) -> R
 }
 
 impl Bytes<'_> {
-    /// The part of the value that begins at `at`, read into `buffer` unless it is in memory.
-    fn part<'b>(&'b self, at: u64, buffer: &'b mut [u8]) -> Result<&'b [u8]> {
+    /// Returns `len` bytes of the value from `at` on, read into `buffer` unless they are in memory.
+    fn part<'b>(&'b self, at: u64, len: usize, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
+        if !matches!(self, Self::Memory(_)) {
+            buffer.resize(len, 0);
+        }
         match self {
-            Self::Memory(bytes) => return Ok(&bytes[at as usize..at as usize + buffer.len()]),
+            Self::Memory(bytes) => return Ok(&bytes[at as usize..at as usize + len]),
             Self::Spilled(file, offset) => file.read_at(buffer, offset + at)?,
             Self::Target((file, path), offset) => file
                 .read_exact_at(buffer, offset + at)
@@ -55,9 +58,7 @@ pub(crate) fn same_bytes((one, len): (&Bytes<'_>, u64), other: &Bytes<'_>) -> Re
     let mut at = 0;
     while at < len {
         let piece = (len - at).min(PIECE) as usize;
-        one_part.resize(piece, 0);
-        other_part.resize(piece, 0);
-        if one.part(at, &mut one_part)? != other.part(at, &mut other_part)? {
+        if one.part(at, piece, &mut one_part)? != other.part(at, piece, &mut other_part)? {
             return Ok(false);
         }
         at += piece as u64;

@@ -122,6 +122,13 @@ impl Image {
         self.data.len() as u64 + self.blob_bytes
     }
 
+    /// Returns the row whose value is stored at this offset of the partition and is shared.
+    pub(crate) fn source_at(&self, offset: Option<u64>) -> Option<RowRef> {
+        // Values were written in order.
+        let found = self.sources.binary_search_by_key(&offset?, |source| source.offset).ok()?;
+        Some(self.sources[found].row)
+    }
+
     /// Empties the image and keeps its memory: fresh memory for each partition costs more than
     /// filling it.
     fn clear(&mut self) {

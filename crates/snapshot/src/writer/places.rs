@@ -8,58 +8,66 @@ use crate::value::ValueType;
 use std::path::Path;
 
 /// Where a value lies that other entries refer to.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Place {
-    pub(crate) partition: u64,
-    pub(crate) row: RowRef,
-    pub(crate) value_type: ValueType,
-    pub(crate) compressed: bool,
-    pub(crate) offset: u64,
-    pub(crate) stored_len: u64,
+    /// The offset in the data section in the lower 48 bits, then the type code, then flags. Zero for
+    /// a value without a place.
+    head: u64,
+    /// The row that stores the value if all rows are in memory, otherwise the stored length.
+    detail: u64,
 }
 
-/// Length of a place in a file: six words.
-const PLACE_LEN: usize = 48;
+const OFFSET_BITS: u32 = 48;
+const COMPRESSED: u64 = 1 << 62;
+const IS_SET: u64 = 1 << 63;
 
-/// Flag beside the type code of a place in a file.
-const COMPRESSED: u64 = 1 << 8;
+/// Length of a place in a file: two words.
+const PLACE_LEN: usize = 16;
 
 impl Place {
     /// Returns the place of a value in a partition whose data begins at `base`.
-    pub(crate) fn of(source: &Source, partition: u64, base: u64) -> Self {
-        let Source { row, value_type, compressed, offset, stored_len, .. } = *source;
-        Self { partition, row, value_type, compressed, offset: base + offset, stored_len }
+    pub(crate) fn of(source: &Source, base: u64, rows_in_memory: bool) -> Self {
+        let code = u64::from(source.value_type.code()) << OFFSET_BITS;
+        let flags = IS_SET | u64::from(source.compressed) * COMPRESSED;
+        let detail = if rows_in_memory { source.row.to_place() } else { source.stored_len };
+        Self { head: flags | code | (base + source.offset), detail }
+    }
+
+    /// Returns the offset of the value in the data section.
+    pub(crate) fn offset(self) -> u64 {
+        self.head & ((1 << OFFSET_BITS) - 1)
+    }
+
+    /// Returns the row that stores the value. Only for builds with all rows in memory.
+    pub(crate) fn row(self) -> RowRef {
+        RowRef::from_place(self.detail)
+    }
+
+    /// Returns whether the value is stored with this type, compression and length. Only for builds
+    /// with rows in files.
+    pub(crate) fn is_stored_as(self, value_type: ValueType, compressed: bool, len: u64) -> bool {
+        let code = self.head >> OFFSET_BITS & 0xff;
+        let is_compressed = self.head & COMPRESSED != 0;
+        (code, is_compressed, self.detail) == (u64::from(value_type.code()), compressed, len)
     }
 
     fn to_bytes(self) -> [u8; PLACE_LEN] {
-        let kind = u64::from(self.value_type.code()) | u64::from(self.compressed) * COMPRESSED;
-        let [hash, at] = self.row.to_words();
-        let words = [kind, self.partition, hash, at, self.offset, self.stored_len];
         let mut bytes = [0; PLACE_LEN];
-        for (bytes, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
-            *bytes = word.to_le_bytes();
-        }
+        bytes[..8].copy_from_slice(&self.head.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.detail.to_le_bytes());
         bytes
     }
 
-    fn from_bytes(bytes: [u8; PLACE_LEN]) -> Option<Self> {
-        let words = bytes.as_chunks::<8>().0;
-        let [kind, partition, hash, at, offset, stored_len] =
-            std::array::from_fn(|word| words.get(word).map_or(0, |word| u64::from_le_bytes(*word)));
-        Some(Self {
-            partition,
-            row: RowRef::from_words([hash, at]),
-            value_type: ValueType::from_code(kind as u8)?,
-            compressed: kind & COMPRESSED != 0,
-            offset,
-            stored_len,
-        })
+    fn from_bytes(bytes: [u8; PLACE_LEN]) -> Self {
+        let [head, detail] =
+            [0, 8].map(|at| bytes[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word)));
+        Self { head, detail }
     }
 }
 
 /// The places of all shared values that have one yet.
 pub(crate) enum Places {
-    Memory(Vec<Option<Place>>),
+    Memory(Vec<Place>),
     File(SpillFile),
 }
 
@@ -67,8 +75,8 @@ impl Places {
     /// Makes room for so many values: in memory if that takes no more than `budget` bytes.
     pub(crate) fn new(values: u64, budget: usize, directory: &Path) -> Result<Self> {
         let len = usize::try_from(values).unwrap_or(usize::MAX);
-        if len <= budget / size_of::<Option<Place>>() {
-            return Ok(Self::Memory(vec![None; len]));
+        if len <= budget / size_of::<Place>() {
+            return Ok(Self::Memory(vec![Place::default(); len]));
         }
         let file = SpillFile::create(directory)?;
         if let Some(last) = values.checked_sub(1) {
@@ -80,7 +88,7 @@ impl Places {
 
     pub(crate) fn set(&mut self, value: u64, place: Place) -> Result<()> {
         match self {
-            Self::Memory(places) => places[value as usize] = Some(place),
+            Self::Memory(places) => places[value as usize] = place,
             Self::File(file) => file.write_at(&place.to_bytes(), value * PLACE_LEN as u64)?,
         }
         Ok(())
@@ -88,14 +96,15 @@ impl Places {
 
     /// Returns the place of a value; `None` if it has none yet.
     pub(crate) fn get(&self, value: u64) -> Result<Option<Place>> {
-        match self {
-            Self::Memory(places) => Ok(places[value as usize]),
+        let place = match self {
+            Self::Memory(places) => places[value as usize],
             Self::File(file) => {
                 let mut bytes = [0; PLACE_LEN];
                 file.read_at(&mut bytes, value * PLACE_LEN as u64)?;
-                Ok(Place::from_bytes(bytes))
+                Place::from_bytes(bytes)
             }
-        }
+        };
+        Ok((place.head != 0).then_some(place))
     }
 }
 
@@ -107,19 +116,21 @@ mod tests {
     fn places_in_a_file_read_as_they_were_written() -> Result<()> {
         let mut places = Places::new(100, 0, &std::env::temp_dir())?;
         assert!(matches!(places, Places::File(_)));
-        let place = Place {
-            partition: 7,
-            row: RowRef::from_words([u64::MAX, 1 << 40 | 1]),
+        let source = Source {
+            number: 99,
+            row: RowRef::default(),
             value_type: ValueType::F32List,
             compressed: true,
-            offset: 1 << 47,
+            offset: 5,
             stored_len: 1 << 32,
         };
-        places.set(99, place)?;
+        places.set(99, Place::of(&source, 1 << 47, false))?;
         assert!(places.get(98)?.is_none());
         let found = places.get(99)?.expect("a place");
-        assert_eq!(found.to_bytes(), place.to_bytes());
-        assert_eq!((found.row, found.partition), (place.row, place.partition));
+        assert_eq!(found.offset(), (1 << 47) + 5);
+        assert!(found.is_stored_as(ValueType::F32List, true, 1 << 32));
+        assert!(!found.is_stored_as(ValueType::F32List, false, 1 << 32));
+        assert!(!found.is_stored_as(ValueType::F32List, true, 1));
         Ok(())
     }
 }

@@ -202,12 +202,14 @@ pub(crate) struct RowRef {
 }
 
 impl RowRef {
-    pub(crate) fn to_words(self) -> [u64; 2] {
-        [self.hash, self.at]
+    /// Returns where the row lies, without its hash.
+    pub(crate) fn to_place(self) -> u64 {
+        self.at
     }
 
-    pub(crate) fn from_words([hash, at]: [u64; 2]) -> Self {
-        Self { hash, at }
+    /// Returns a reference to the row that lies there, with a hash of zero.
+    pub(crate) fn from_place(at: u64) -> Self {
+        Self { hash: 0, at }
     }
 
     #[inline]
