@@ -25,13 +25,14 @@ struct Workload {
     copies: usize,
     /// Each key is given as many times.
     times: usize,
+    threads: usize,
     compression: Compression,
 }
 
 impl Workload {
     const fn new(name: &'static str, value_len: usize) -> Self {
         let compression = Compression::None;
-        Self { name, key_len: 16, value_len, copies: 1, times: 1, compression }
+        Self { name, key_len: 16, value_len, copies: 1, times: 1, threads: 4, compression }
     }
 
     const fn copies(self, copies: usize) -> Self {
@@ -49,6 +50,7 @@ impl Workload {
 
 const PLAIN: &[Workload] = &[
     Workload::new("small", 84),
+    Workload { threads: 64, ..Workload::new("many threads", 84) },
     Workload { key_len: 60_000, ..Workload::new("long keys", 10) },
     Workload { times: 100, ..Workload::new("duplicates", 84) },
     Workload { times: 1 << 20, ..Workload::new("hot keys", 84) },
@@ -93,7 +95,7 @@ fn for_each_row(workload: Workload, mut put: impl FnMut(&[u8], &[u8])) {
 fn build(workload: Workload, path: &Path) -> nuthatch_snapshot::Result<()> {
     let options = WriterOptions::new()
         .memory(BUDGET)
-        .threads(4)
+        .threads(workload.threads)
         .on_duplicate(OnDuplicate::Last)
         .compression(workload.compression);
     let mut writer = options.create(path)?;

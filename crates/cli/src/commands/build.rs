@@ -198,6 +198,7 @@ impl Build {
     ) -> Result<(Summary, Option<File>), input::Error> {
         let threads = self.threads.map_or_else(cores, usize::from);
         let memory = usize::try_from(self.memory).unwrap_or(usize::MAX);
+        let readers = reading_threads(threads, memory);
         let shown = Arc::clone(display);
         let options = WriterOptions::new()
             .on_duplicate(match self.on_duplicate {
@@ -206,7 +207,7 @@ impl Build {
                 Choice::Last => OnDuplicate::Last,
             })
             .compression(self.compress)
-            .memory(memory.saturating_sub(Inputs::memory(threads)))
+            .memory(memory.saturating_sub(Inputs::memory(readers)))
             .threads(threads)
             .seed(self.seed)
             .progress(move |progress| shown.making(progress));
@@ -215,7 +216,7 @@ impl Build {
         } else {
             options.create(&self.output)?
         };
-        inputs.feed(&mut writer, threads, |step| display.reading(step))?;
+        inputs.feed(&mut writer, readers, |step| display.reading(step))?;
         if self.to_stdout() {
             let (summary, file) = writer.finish_file()?;
             return Ok((summary, Some(file)));
@@ -263,6 +264,11 @@ impl Build {
     }
 }
 
+/// Returns the number of threads that parse inputs: reading takes at most half of the memory.
+fn reading_threads(threads: usize, memory: usize) -> usize {
+    threads.min(memory / 2 / Inputs::memory(1)).max(1)
+}
+
 fn cores() -> usize {
     available_parallelism().map_or(1, usize::from)
 }
@@ -278,5 +284,23 @@ fn failure(inputs: &Inputs, error: input::Error) -> Failure {
             ))
         }
         error => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_leaves_half_of_the_memory_to_the_writer() {
+        let least = usize::try_from(LEAST_MEMORY).expect("a size");
+        for memory in [least, 100 << 20, 1 << 30] {
+            for threads in [1, 2, 4, 64, 1024] {
+                let readers = reading_threads(threads, memory);
+                assert!((1..=threads).contains(&readers));
+                assert!(Inputs::memory(readers) <= memory / 2, "{threads} threads, {memory}");
+            }
+        }
+        assert_eq!(reading_threads(8, 1 << 30), 8);
     }
 }

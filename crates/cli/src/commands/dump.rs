@@ -22,7 +22,7 @@ Examples:
 Exit status:
   0  all went well, or the reader of the output had enough
   2  the command line is wrong
-  3  the file is missing, damaged, or no snapshot, or TSV cannot hold it";
+  3  the file is missing, damaged, no snapshot, or truncated meanwhile, or TSV cannot hold it";
 
 /// Print all entries as text that "nuthatch build" reads back
 #[derive(Debug, Args)]

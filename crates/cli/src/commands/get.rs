@@ -29,7 +29,7 @@ Exit status:
   0  all keys are there
   1  a key is missing, the others are printed
   2  the command line is wrong
-  3  anything else: the file is missing, damaged, or no snapshot";
+  3  anything else: the file is missing, damaged, no snapshot, or truncated meanwhile";
 
 /// Look keys up and print their values
 #[derive(Debug, Args)]

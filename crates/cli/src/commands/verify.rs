@@ -18,7 +18,8 @@ Examples:
 Exit status:
   0  the file is whole
   2  the command line is wrong
-  3  the file is missing, damaged, or no snapshot; the error names the place";
+  3  the file is missing, damaged, or no snapshot, and the error names the place; or it was
+     truncated, or could not be read, meanwhile";
 
 /// Check every byte of a snapshot
 ///

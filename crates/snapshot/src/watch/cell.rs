@@ -164,8 +164,8 @@ mod loom_tests {
     #[test]
     fn loom_reclaiming_drops_the_old_value_and_readers_never_do() {
         model(|| {
-            let cell = Arc::new(Cell::new(Arc::new(())));
-            let old = Arc::clone(&cell.current());
+            let old = Arc::new(());
+            let cell = Arc::new(Cell::new(Arc::clone(&old)));
             let mut handle = Handle::new(&cell);
             let reader = thread::spawn(move || {
                 handle.get();

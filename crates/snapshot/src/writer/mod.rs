@@ -57,6 +57,9 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
+/// A build uses no more threads than have this much memory each.
+const MIN_MEMORY_PER_THREAD: usize = 4 << 20;
+
 /// How to make a snapshot.
 #[derive(Clone, Debug)]
 pub struct WriterOptions {
@@ -111,7 +114,8 @@ impl WriterOptions {
         self
     }
 
-    /// Threads to use. The file is the same for any number, and for any memory.
+    /// Sets the maximum number of threads; each needs 4 MiB of the memory. The file is the same for
+    /// any number, and for any memory.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads.max(1);
@@ -153,12 +157,14 @@ impl WriterOptions {
     }
 
     fn start(&self, file: NewFile) -> Result<Writer> {
+        let threads = self.threads.min(self.memory / MIN_MEMORY_PER_THREAD).max(1);
+        let options = Self { threads, ..self.clone() };
         let blobs = Arc::new(SpillFile::create(file.directory())?);
         // Rows get half of the memory: sorting them, and making the file, needs the rest.
         let (budget, blobs_of_rows) = (self.memory / 2, Arc::clone(&blobs));
-        let rows = Rows::new(file.directory(), budget, self.threads, blobs_of_rows);
+        let rows = Rows::new(file.directory(), budget, threads, blobs_of_rows);
         let encoder = Encoder::new(self.seed, Arc::clone(&blobs));
-        Ok(Writer { options: self.clone(), file, blobs, rows, encoder })
+        Ok(Writer { options, file, blobs, rows, encoder })
     }
 }
 
@@ -324,7 +330,7 @@ impl Build<'_> {
                 blobs: self.blobs,
                 buffers: self.sorted.buffers(),
             },
-            Places::new(self.shared.len(), self.options.memory / 8, file.directory())?,
+            Places::new(self.shared.len(), self.options.memory / 4, file.directory())?,
         );
         let steps = self.options.reporter.start(Stage::Writing, entries);
         // A unit is the smallest range of hashes that is whole partitions and whole slices.
