@@ -1,10 +1,10 @@
 //! Growing the index: its words are copied into twice as many sets, while readers go on.
 
 use crate::error::Result;
-use crate::index::{Geometry, Index};
+use crate::index::{GROWN_SHARE, Geometry, Index};
 use crate::layout::{INDEX_NAME, INDEX_NEW, index as at};
 use crate::segments::Segments;
-use crate::settings;
+use crate::settings::{self, Settings};
 use crate::turn::{Turn, counted};
 use rustix::fs::{FallocateFlags, OFlags, fallocate};
 use std::fs::File;
@@ -42,9 +42,19 @@ impl Turn<'_> {
         self.double(within_limit)
     }
 
-    /// Has the index be as big as the settings ask for.
+    /// Has the index be as big as the settings ask for. One that is too big for a limit that was
+    /// lowered is made again.
     pub(crate) fn fit_index(&mut self) -> Result<()> {
         let usual = self.segment_len();
+        let small = Geometry::suit(self.settings.limit, usual, 0).file_len();
+        let len = self.index.geometry.file_len();
+        if len > small && len > self.settings.limit / GROWN_SHARE {
+            let settings = Settings { parts: 0, ..self.settings };
+            settings::store(&self.of.folder, settings)?;
+            (self.settings, self.alone.settings) = (settings, Some(settings));
+            self.index = self.of.rebuild(&mut self.alone, settings)?;
+            return self.settle();
+        }
         let wanted = Geometry::suit(self.settings.limit, usual, self.settings.parts).sets();
         while self.index.geometry.sets() < wanted && self.double(true)? {}
         Ok(())
@@ -80,7 +90,7 @@ impl Turn<'_> {
             free_pages(&file, old.geometry.file_len());
         }
         // If it is ever made from the segments, it begins as big.
-        self.settings.parts = self.settings.parts.max(geometry.words() / 2);
+        self.settings.parts = self.settings.parts.max(geometry.parts());
         if settings::store(&of.folder, self.settings).is_ok() {
             self.index.set_settings(self.settings);
         } else {

@@ -20,8 +20,10 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Bytes of the header that never change.
 const FIXED_LEN: usize = at::CHECK + 8;
+/// Parts for which a set is made, of the 15 that it has room for.
+const PARTS_OF_SET: u64 = 8;
 /// The share of the limit that the sets may take when they grow: one in so many.
-const GROWN_SHARE: u64 = 4;
+pub(crate) const GROWN_SHARE: u64 = 4;
 
 /// How big an index is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +40,7 @@ impl Geometry {
     pub(crate) fn suit(limit: u64, segment_len: u64, parts: u64) -> Self {
         let parts = if parts == 0 { limit >> 14 } else { parts }.max(1024);
         // Sets are about half full then, and grow when there are more.
-        let sets = (parts * 2).div_ceil(at::WAYS as u64).next_power_of_two().min(at::SETS_MOST);
+        let sets = parts.div_ceil(PARTS_OF_SET).next_power_of_two().min(at::SETS_MOST);
         let segments = (limit / segment_len.max(1) * 4).clamp(256, u64::from(at::SLOTS_MOST));
         let slots = segments.next_multiple_of(64) as u32;
         Self { slots, base: sets.trailing_zeros(), grown: 0 }
@@ -51,6 +53,11 @@ impl Geometry {
             && next.sets() <= at::SETS_MOST
             && next.file_len() <= limit / GROWN_SHARE;
         fits.then_some(next)
+    }
+
+    /// For how many parts an index of this size is made.
+    pub(crate) fn parts(self) -> u64 {
+        self.sets() * PARTS_OF_SET
     }
 
     pub(crate) fn sets(self) -> u64 {
@@ -249,7 +256,7 @@ impl Index {
 
     #[inline]
     pub(crate) fn sets(&self) -> Sets<'_> {
-        Sets::new(&self.words, self.shape)
+        Sets::new(&self.words, &self.shape)
     }
 
     /// The copy of the settings. `None` if it is damaged.

@@ -13,6 +13,7 @@ const BLOCKS: usize = 32;
 
 /// A list that only grows, and whose entries never move.
 pub(crate) struct Indexes {
+    first: OnceLock<Index>,
     blocks: [OnceLock<Box<[OnceLock<Index>]>>; BLOCKS],
     /// One more than the place of the index that is in use; zero before the first.
     count: AtomicUsize,
@@ -29,16 +30,26 @@ fn place(number: usize) -> (usize, usize) {
 impl Indexes {
     pub(crate) fn new() -> Self {
         let blocks = [const { OnceLock::new() }; BLOCKS];
-        Self { blocks, count: AtomicUsize::new(0), adopting: Mutex::default() }
+        Self {
+            first: OnceLock::new(),
+            blocks,
+            count: AtomicUsize::new(0),
+            adopting: Mutex::default(),
+        }
     }
 
     /// The index that was opened last.
     #[inline]
     pub(crate) fn last(&self) -> Option<&Index> {
         let number = self.count.load(Ordering::Acquire);
-        if number == 0 {
-            return None;
+        if number <= 1 {
+            // As long as no index was replaced, which is the usual case.
+            return self.first.get();
         }
+        self.later(number)
+    }
+
+    fn later(&self, number: usize) -> Option<&Index> {
         let (block, at) = place(number);
         self.blocks.get(block)?.get()?.get(at)?.get()
     }
@@ -54,9 +65,13 @@ impl Indexes {
         let number = self.count.load(Ordering::Acquire) + 1;
         let (block, at) = place(number);
         let Some(block) = self.blocks.get(block) else { return Ok(None) };
-        let block = block.get_or_init(|| (0..number - at).map(|_| OnceLock::new()).collect());
-        let _ = block[at].set(index);
+        let place = if number == 1 {
+            &self.first
+        } else {
+            &block.get_or_init(|| (0..number - at).map(|_| OnceLock::new()).collect())[at]
+        };
+        let _ = place.set(index);
         self.count.store(number, Ordering::Release);
-        Ok(block[at].get())
+        Ok(place.get())
     }
 }

@@ -14,7 +14,19 @@ impl Segments {
     /// Returns numbers of a range, in order, such that no other part of the name is there in it; or
     /// `None` where it is as quick to look for each of them. So the parts of any range are found in
     /// a time that depends on what is in the folder, and not on how long the range is.
+    #[inline]
     pub fn candidates(
+        &self,
+        name: &[u8; 16],
+        label: &[u8],
+        range: &Range<u64>,
+    ) -> Option<Vec<u64>> {
+        let short = range.end.saturating_sub(range.start) <= SHORT;
+        if short { None } else { self.candidates_of_long(name, label, range) }
+    }
+
+    #[cold]
+    fn candidates_of_long(
         &self,
         name: &[u8; 16],
         label: &[u8],
@@ -22,7 +34,7 @@ impl Segments {
     ) -> Option<Vec<u64>> {
         let len = range.end.saturating_sub(range.start);
         let Some(index) = self.index() else { return Some(Vec::new()) };
-        if len <= SHORT || len <= index.geometry.words() / WORDS_PER_LOOKUP {
+        if len <= index.geometry.words() / WORDS_PER_LOOKUP {
             return None;
         }
         let sets = index.sets();

@@ -242,12 +242,17 @@ impl Segments {
         let index = self.index()?;
         match self.find_in(index, id, label) {
             // It was replaced meanwhile, and its pages are gone.
-            None if !index.in_use() => self.find_in(self.index()?, id, label),
+            None if !index.in_use() => self.find_again(id, label),
             found => found,
         }
     }
 
-    #[inline]
+    #[cold]
+    fn find_again(&self, id: &Id, label: &[u8]) -> Option<Found<'_>> {
+        self.find_in(self.index()?, id, label)
+    }
+
+    #[inline(always)]
     fn find_in<'a>(&'a self, index: &'a Index, id: &Id, label: &[u8]) -> Option<Found<'a>> {
         let hash = id.hash();
         for (_, place) in index.sets().of(hash) {

@@ -12,7 +12,6 @@
 use crate::layout::{GRAIN, index, word};
 use crate::map::Words;
 use crate::work;
-use std::slice::Iter;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where a record lies.
@@ -25,6 +24,7 @@ pub(crate) struct Place {
 /// How often a part was used, as far as it is counted.
 pub(crate) const USES_MOST: u64 = (1 << word::USES_BITS) - 1;
 const TAG_MASK: u64 = (1 << word::TAG_BITS) - 1;
+const TAG_IN_WORD: u64 = TAG_MASK << word::TAG_SHIFT;
 const AWAY: u64 = 1 << word::AWAY_SHIFT;
 /// How often an exchange of a word is tried while others change it.
 const TRIES: usize = 1000;
@@ -72,13 +72,13 @@ impl Shape {
 
     /// The set in which a hash is looked for first.
     #[inline]
-    fn home(self, hash: u64) -> u64 {
+    fn home(&self, hash: u64) -> u64 {
         (hash >> word::TAG_BITS) & self.base_mask | (hash & self.grown_mask) << self.base
     }
 
     /// The other set of a word: from its home to the one for words that are away, and back.
     #[inline]
-    fn other(self, set: u64, tag: u64) -> u64 {
+    fn other(&self, set: u64, tag: u64) -> u64 {
         let distance = (tag + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         set ^ (distance & self.mask | 1)
     }
@@ -97,16 +97,31 @@ pub(crate) enum Inserted {
 #[derive(Clone, Copy)]
 pub(crate) struct Sets<'a> {
     words: &'a Words,
-    shape: Shape,
+    shape: &'a Shape,
 }
+
+/// A set: words that lead to parts, and one that counts.
+type Set = [AtomicU64; index::WAYS + 1];
 
 /// The words of a hash and where they lead.
 pub(crate) struct Candidates<'a> {
-    sets: Sets<'a>,
-    words: Iter<'a, AtomicU64>,
-    home: u64,
-    tag: u64,
+    set: &'a Set,
+    /// A bit for each word of the set that had the tag and was not looked at as yet.
+    left: u32,
     at_home: bool,
+    sets: Sets<'a>,
+    hash: u64,
+}
+
+/// Returns a bit for each word of a set that has a tag, without a branch.
+#[inline]
+fn with_tag(set: &Set, tag: u64) -> u32 {
+    let mut found = 0;
+    for (bit, word) in set[..index::WAYS].iter().enumerate() {
+        let other = (word.load(Ordering::Acquire) ^ tag << word::TAG_SHIFT) & TAG_IN_WORD;
+        found |= u32::from(other == 0) << bit;
+    }
+    found
 }
 
 impl<'a> Iterator for Candidates<'a> {
@@ -114,30 +129,42 @@ impl<'a> Iterator for Candidates<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
+        let tag = self.hash & TAG_MASK;
         loop {
-            for word in self.words.by_ref() {
+            while self.left != 0 {
+                let word = &self.set[self.left.trailing_zeros() as usize];
+                self.left &= self.left - 1;
                 let found = word.load(Ordering::Acquire);
-                if tag_of(found) == self.tag && found != 0 {
+                if tag_of(found) == tag && found != 0 {
                     return Some((word, place_of(found)));
                 }
             }
-            if !self.at_home || !self.sets.has_away(self.home, self.tag) {
+            let counts = self.set[index::WAYS].load(Ordering::Acquire);
+            if !self.at_home || counts & (0xFF << count_shift(tag)) == 0 {
                 return None;
             }
             self.at_home = false;
-            self.words = self.sets.set(self.sets.shape.other(self.home, self.tag)).iter();
+            self.set = self.sets.away_of(self.hash);
+            self.left = with_tag(self.set, tag);
         }
     }
 }
 
+/// Where the count of a tag lies in the word that counts. There are eight counts of eight bits;
+/// growing the index leaves their bits of the tag alone.
+#[inline]
+fn count_shift(tag: u64) -> u32 {
+    (tag >> (word::TAG_BITS - 3) << 3) as u32
+}
+
 impl<'a> Sets<'a> {
     #[inline]
-    pub(crate) fn new(words: &'a Words, shape: Shape) -> Self {
+    pub(crate) fn new(words: &'a Words, shape: &'a Shape) -> Self {
         Self { words, shape }
     }
 
     #[inline]
-    fn all(&self, set: u64) -> &'a [AtomicU64; index::WAYS + 1] {
+    fn all(&self, set: u64) -> &'a Set {
         work::count();
         self.words.words(self.shape.from + set as usize * index::SET_LEN)
     }
@@ -147,24 +174,23 @@ impl<'a> Sets<'a> {
         &self.all(set)[..index::WAYS]
     }
 
-    /// The word that counts what is away from a set, and the lowest bit of the count for a tag.
-    /// There are eight counts of eight bits; growing the index leaves their bits of the tag alone.
-    #[inline]
-    fn away(&self, home: u64, tag: u64) -> (&'a AtomicU64, u64) {
-        (&self.all(home)[index::WAYS], 1 << (tag >> (word::TAG_BITS - 3) << 3))
+    /// The second set of a hash.
+    #[cold]
+    fn away_of(&self, hash: u64) -> &'a Set {
+        self.all(self.shape.other(self.shape.home(hash), hash & TAG_MASK))
     }
 
-    #[inline]
     fn has_away(&self, home: u64, tag: u64) -> bool {
-        let (counts, one) = self.away(home, tag);
-        counts.load(Ordering::Acquire) & (one * 0xFF) != 0
+        let counts = self.all(home)[index::WAYS].load(Ordering::Acquire);
+        counts & (0xFF << count_shift(tag)) != 0
     }
 
     /// Looks the words of a hash up; there may be some that have only the same tag.
     #[inline]
     pub(crate) fn of(&self, hash: u64) -> Candidates<'a> {
-        let (home, tag) = (self.shape.home(hash), hash & TAG_MASK);
-        Candidates { sets: *self, words: self.set(home).iter(), home, tag, at_home: true }
+        let set = self.all(self.shape.home(hash));
+        let left = with_tag(set, hash & TAG_MASK);
+        Candidates { set, left, at_home: true, sets: *self, hash }
     }
 
     /// Enters a place for a hash, unless it leads there already.
@@ -217,7 +243,7 @@ impl<'a> Sets<'a> {
     /// Counts one word more, or one less, that is away from its home. A damaged count stays within
     /// its bits.
     fn count_away(&self, home: u64, tag: u64, more: bool) {
-        let (counts, one) = self.away(home, tag);
+        let (counts, one) = (&self.all(home)[index::WAYS], 1_u64 << count_shift(tag));
         let bound = if more { one * 0xFF } else { 0 };
         let change = |found: u64| {
             let next = if more { found.wrapping_add(one) } else { found.wrapping_sub(one) };
@@ -432,7 +458,8 @@ mod tests {
     #[test]
     fn five_words_of_six_are_used_before_one_finds_no_room() {
         let words = words(1 << 12);
-        let sets = Sets::new(&words, Shape::new(0, 12, 0));
+        let shape = Shape::new(0, 12, 0);
+        let sets = Sets::new(&words, &shape);
         let full = |number: &u64| {
             sets.insert(hash_of(*number), place(*number), 0, |_| false) == Inserted::Full
         };
@@ -452,7 +479,8 @@ mod tests {
         let kept = 0..60 * 13;
         let mut old = words(1 << 6);
         for grown in 0..=index::GROWN_MOST {
-            let sets = Sets::new(&old, Shape::new(0, 6, grown));
+            let shapes = [grown, grown + 1].map(|grown| Shape::new(0, 6, grown));
+            let sets = Sets::new(&old, &shapes[0]);
             if grown == 0 {
                 for number in kept.clone() {
                     let inserted = sets.insert(hash_of(number), place(number), 2, |_| false);
@@ -464,7 +492,7 @@ mod tests {
                 assert_eq!(sets.uses(hash_of(number), place(number)), Some(2), "{number}, {grown}");
             }
             let next = words(1 << (7 + grown));
-            let doubled = Sets::new(&next, Shape::new(0, 6, grown + 1));
+            let doubled = Sets::new(&next, &shapes[1]);
             assert_eq!(sets.copy_into(&doubled, |_| false), 0);
             old = next;
         }
@@ -473,7 +501,8 @@ mod tests {
     #[test]
     fn sets_do_what_a_map_does() {
         let words = words(1 << 5);
-        let sets = Sets::new(&words, Shape::new(0, 5, 0));
+        let shape = Shape::new(0, 5, 0);
+        let sets = Sets::new(&words, &shape);
         let mut model: HashMap<u64, Place> = HashMap::new();
         let mut state = 88_172_645_463_325_252_u64;
         for step in 0..100_000 {

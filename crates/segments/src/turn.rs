@@ -161,8 +161,8 @@ impl Segments {
     }
 
     /// Makes an index from the segments. The caller has the folder to himself, and has found that
-    /// there is no index, or one that is damaged.
-    fn rebuild(&self, alone: &mut Alone, settings: Settings) -> Result<&Index> {
+    /// there is no index, or one that is damaged or too big.
+    pub(crate) fn rebuild(&self, alone: &mut Alone, settings: Settings) -> Result<&Index> {
         let last = self.indexes.last();
         let usual = segment_len(&self.options, settings.limit);
         let geometry = Geometry::suit(settings.limit, usual, settings.parts);
@@ -236,8 +236,9 @@ impl Turn<'_> {
         if shared {
             self.of.folder.change_modes(crate::contents::is_own)?;
         }
+        self.fit_index()?;
         self.room(0, true)?;
-        self.fit_index()
+        Ok(())
     }
 
     /// Does something that leaves the table wrong when it is not done to its end.

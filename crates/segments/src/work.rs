@@ -74,7 +74,7 @@ mod tests {
     fn work(what: &str, action: impl FnOnce(&Segments)) -> u64 {
         let folder = tempfile::tempdir().expect("a folder");
         let options =
-            Options::new().limit(16 << 20).segment_len(1 << 20).parts(4 * RECORDS).least_free(0);
+            Options::new().limit(16 << 20).segment_len(1 << 20).parts(10 * RECORDS).least_free(0);
         let segments = Segments::open(folder.path(), &options).expect("a folder");
         for number in 0..RECORDS {
             put(&segments, number);

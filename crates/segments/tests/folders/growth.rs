@@ -104,6 +104,23 @@ fn a_limit_that_is_raised_makes_the_index_bigger() {
 }
 
 #[test]
+fn a_limit_that_is_lowered_leaves_room_for_more_than_the_index() {
+    let case = Case::new();
+    let segments = case.open(&Options::new().limit(16 << 30));
+    for number in 0..20 {
+        put(&segments, number, 100_000);
+    }
+    drop(segments);
+    let segments = case.open(&Options::new().limit(4 << 20));
+    assert!(case.taken() <= 4 << 20, "{} bytes", case.taken());
+    for number in 100..200 {
+        assert_eq!(put(&segments, number, 50_000), Outcome::Kept, "{number}");
+        assert!(case.taken() <= 4 << 20, "{} bytes", case.taken());
+    }
+    assert_eq!(get(&segments, 199), Some(50_000));
+}
+
+#[test]
 fn what_gives_way_in_an_index_that_cannot_grow_is_counted() {
     let case = Case::new();
     let segments = case.small();

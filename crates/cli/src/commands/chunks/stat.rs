@@ -91,7 +91,7 @@ fn json(folder: &Path, stat: &ChunksStat) -> String {
         .plain("chunks", stat.parts)
         .plain("chunks_most", stat.parts_most)
         .plain("chunks_displaced", stat.displaced)
-        .plain("read_only", u64::from(stat.read_only))
+        .plain("read_only", stat.read_only)
         .plain("segments", stat.segments)
         .plain("segments_writing", stat.writing)
         .plain("segments_evicted", stat.evicted)

@@ -6,4 +6,5 @@ mod get;
 #[path = "../../../../origins/tests/reading/server.rs"]
 mod origin;
 mod serve;
+mod stat;
 mod upkeep;
