@@ -68,6 +68,16 @@ impl Chunks {
         self.segments.warnings()
     }
 
+    /// Whether the folder was removed since it was opened. A new handle makes it again.
+    pub fn is_removed(&self) -> bool {
+        self.segments.is_removed()
+    }
+
+    /// The options that it was opened with.
+    pub fn options(&self) -> &Options {
+        self.segments.options()
+    }
+
     /// How many bytes one put may have: half the limit.
     pub fn put_most(&self) -> u64 {
         self.segments.part_most() * 4

@@ -27,7 +27,7 @@ impl Chunks {
         let found = self.get(&key, 0..1)?.found().map(|read| read.data);
         let right = found.as_ref().is_none_or(|data| blake3::hash(data) == *hash);
         if !right {
-            self.remove(&key);
+            self.discard(&key);
             return Ok(None);
         }
         Ok(found)

@@ -1,6 +1,6 @@
 //! `docs/formats/chunks.md` and the code, compared.
 
-use crate::layout::{BLOCKS, CONTENT, KIND, NAMED, blocks};
+use crate::layout::{BLOCKS, CONTENT, KIND, METADATA, NAMED, blocks, metadata};
 
 const PAGE: &str = include_str!("../../../docs/formats/chunks.md");
 
@@ -15,7 +15,7 @@ fn rows(heading: &str) -> Vec<Vec<&str>> {
 #[test]
 fn labels_are_those_of_the_page() {
     let kinds: Vec<_> = rows("Kinds").iter().map(|row| row[0].to_owned()).collect();
-    assert_eq!(kinds, [NAMED, BLOCKS, CONTENT].map(|kind| kind.to_string()));
+    assert_eq!(kinds, [NAMED, BLOCKS, CONTENT, METADATA].map(|kind| kind.to_string()));
     let fields: Vec<_> = rows("The label of blocks")
         .iter()
         .map(|row| (row[2], row[0].parse::<usize>().expect("an offset")))
@@ -28,4 +28,23 @@ fn labels_are_those_of_the_page() {
         ("address, validator", blocks::ADDRESS),
     ];
     assert_eq!(fields, expected);
+}
+
+#[test]
+fn fields_of_metadata_are_those_of_the_page() {
+    let fields: Vec<_> = rows("Metadata")
+        .iter()
+        .map(|row| (row[1].to_owned(), row[0].parse::<u8>().expect("a tag")))
+        .collect();
+    let expected = [
+        ("key", metadata::KEY),
+        ("checked", metadata::CHECKED),
+        ("ranges", metadata::RANGES),
+        ("etag", metadata::ETAG),
+        ("last_modified", metadata::LAST_MODIFIED),
+        ("content_type", metadata::CONTENT_TYPE),
+        ("modified", metadata::MODIFIED),
+        ("stale_if_error", metadata::STALE_IF_ERROR),
+    ];
+    assert_eq!(fields, expected.map(|(name, tag)| (name.to_owned(), tag)));
 }

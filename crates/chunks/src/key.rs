@@ -1,7 +1,9 @@
 //! What objects are called.
 
 use crate::error::{Error, Result};
-use crate::layout::{BLOCKS, CONTENT, HASH, HASH_LEN, KIND, LABEL_MOST, NAME, NAMED, blocks as at};
+use crate::layout::{
+    ADDRESS, BLOCKS, CONTENT, HASH, HASH_LEN, KIND, LABEL_MOST, METADATA, NAME, NAMED, blocks as at,
+};
 use nuthatch_segments::Id;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -32,6 +34,11 @@ pub enum Described {
     },
     /// One chunk, named by the BLAKE3 hash of its bytes.
     Content([u8; 32]),
+    /// What an origin last said about the object at an address.
+    Metadata {
+        /// The URL or path.
+        address: String,
+    },
     /// A kind that this version does not know.
     Unknown,
 }
@@ -74,6 +81,26 @@ impl Key {
         Self { name: xxh3_128(&label).to_le_bytes(), label: label.into() }
     }
 
+    /// Returns the key of what an origin last said about the object at an address. Its name is also
+    /// the group of a pin of the address.
+    pub(crate) fn metadata(address: &str) -> Result<Self> {
+        Self::from_label([&[METADATA], address.as_bytes()].concat())
+    }
+
+    /// Returns the address of an object of blocks.
+    #[must_use]
+    pub fn address(&self) -> Option<String> {
+        match self.describe() {
+            Described::Blocks { address, .. } => Some(address),
+            _ => None,
+        }
+    }
+
+    /// Whether it is one of metadata, and so of no object.
+    pub(crate) fn is_metadata(&self) -> bool {
+        self.label.first() == Some(&METADATA)
+    }
+
     /// The key of a label that was found.
     pub(crate) fn found(label: &[u8]) -> Self {
         Self { name: xxh3_128(label).to_le_bytes(), label: label.into() }
@@ -94,6 +121,10 @@ impl Key {
             Some(&CONTENT) => {
                 let hash = label.get(HASH..HASH + HASH_LEN).and_then(|hash| hash.try_into().ok());
                 hash.map_or(Described::Unknown, Described::Content)
+            }
+            Some(&METADATA) => {
+                let address = String::from_utf8(label[ADDRESS..].to_vec());
+                address.map_or(Described::Unknown, |address| Described::Metadata { address })
             }
             _ => Described::Unknown,
         }

@@ -8,6 +8,8 @@ pub(crate) const NAMED: u8 = 1;
 pub(crate) const BLOCKS: u8 = 2;
 /// One chunk that is named by the BLAKE3 hash of its bytes.
 pub(crate) const CONTENT: u8 = 3;
+/// What an origin last said about the object at an address.
+pub(crate) const METADATA: u8 = 4;
 
 /// After the kind, for `NAMED`.
 pub(crate) const NAME: usize = 1;
@@ -23,6 +25,21 @@ pub(crate) mod blocks {
 /// After the kind, for `CONTENT`.
 pub(crate) const HASH: usize = 1;
 pub(crate) const HASH_LEN: usize = 32;
+
+/// After the kind, for `METADATA`: the address.
+pub(crate) const ADDRESS: usize = 1;
+
+/// The tags of the fields of metadata. A field is a tag, its length in four bytes, and its value.
+pub(crate) mod metadata {
+    pub(crate) const KEY: u8 = 1;
+    pub(crate) const CHECKED: u8 = 2;
+    pub(crate) const RANGES: u8 = 3;
+    pub(crate) const ETAG: u8 = 4;
+    pub(crate) const LAST_MODIFIED: u8 = 5;
+    pub(crate) const CONTENT_TYPE: u8 = 6;
+    pub(crate) const MODIFIED: u8 = 7;
+    pub(crate) const STALE_IF_ERROR: u8 = 8;
+}
 
 /// Bytes of a label at most.
 pub(crate) const LABEL_MOST: usize = 1 << 14;

@@ -46,6 +46,7 @@ mod fill;
 mod format_page;
 mod key;
 mod layout;
+mod metadata;
 mod plan;
 mod survey;
 #[cfg(feature = "async")]
@@ -57,6 +58,7 @@ pub use chunks::{Chunks, Read, Stored};
 pub use error::{Error, Result};
 pub use fill::{Claim, Fetched, Ticket, Waiting};
 pub use key::{Described, Key};
+pub use metadata::Metadata;
 /// What can go wrong with the folder.
 pub use nuthatch_segments::Error as FolderError;
 pub use nuthatch_segments::{

@@ -94,7 +94,8 @@ impl Chunks {
 
     /// The objects of which chunks are there, in the order of their keys.
     pub fn list(&self) -> Vec<Object> {
-        let pinned = self.segments.pinned();
+        // The list is none of what is listed: what it says is left out where it cannot be read.
+        let pinned = self.segments.pinned().unwrap_or_default();
         let mut objects: BTreeMap<Key, Gathered> = BTreeMap::new();
         self.segments.list(|listed| {
             objects.entry(Key::found(&listed.label)).or_default().add(listed);
@@ -108,7 +109,7 @@ impl Chunks {
             put_ms: found.put_ms,
             key,
         };
-        objects.into_iter().map(object).collect()
+        objects.into_iter().filter(|(key, _)| !key.is_metadata()).map(object).collect()
     }
 
     /// Looks at every byte. What is damaged is missing afterwards.
@@ -155,9 +156,24 @@ impl Chunks {
         Ok(self.segments.clear()?)
     }
 
-    /// Removes the chunks of an object; others with the same address and another validator stay.
-    /// Answers how many there were.
-    pub fn remove(&self, key: &Key) -> u64 {
+    /// Removes the chunks of an object, and ends its pin; other versions at the same address stay.
+    /// Returns how many chunks there were.
+    ///
+    /// # Errors
+    /// [`Error::Folder`](crate::Error::Folder) if the object is pinned and the list of pins cannot
+    /// be changed. Its chunks are removed then.
+    pub fn remove(&self, key: &Key) -> Result<u64> {
+        let removed = self.discard(key);
+        if self.segments.pinned()?.contains(&key.name) {
+            self.unpin(key)?;
+        }
+        self.remove_metadata_of(key);
+        Ok(removed)
+    }
+
+    /// Removes the chunks of an object that turned out to be wrong. A pin of it stays. Returns how
+    /// many chunks there were.
+    pub fn discard(&self, key: &Key) -> u64 {
         let mut numbers = BTreeSet::new();
         self.segments.list(|listed| {
             if *listed.label == *key.label {
@@ -170,14 +186,42 @@ impl Chunks {
         numbers.len() as u64
     }
 
-    /// Has the chunks of an object stay when others are evicted, those that come later too, or no
-    /// longer.
+    /// Pins an object or unpins it. The chunks of a pinned object are not evicted, those that are
+    /// put later included.
+    ///
+    /// The pin of an object of blocks belongs to its address: when [`Chunks::put_metadata`] records
+    /// another version, that version is pinned and the one before is not any more.
     pub fn pin(&self, key: &Key, pinned: bool) -> Result<()> {
-        Ok(self.segments.pin(key.name, pinned)?)
+        if pinned { self.pin_versions(std::slice::from_ref(key)) } else { self.unpin(key) }
+    }
+
+    /// Pins several objects at one address, in place of those that are pinned there.
+    pub fn pin_versions(&self, keys: &[Key]) -> Result<()> {
+        let Some(first) = keys.first() else { return Ok(()) };
+        let group = pin_group(first);
+        // Metadata are small, and without them nothing can be read while the origin is away.
+        let mut names = vec![group];
+        names.extend(keys.iter().map(|key| key.name));
+        Ok(self.segments.pin_group(group, &names)?)
+    }
+
+    fn unpin(&self, key: &Key) -> Result<()> {
+        self.segments.unpin_group(pin_group(key))?;
+        // A pin that was made before pins belonged to addresses.
+        if self.segments.pinned()?.contains(&key.name) {
+            self.segments.unpin_group(key.name)?;
+        }
+        Ok(())
     }
 
     /// Changes the limit for all processes.
     pub fn set_limit(&self, bytes: u64) -> Result<()> {
         Ok(self.segments.set_limit(bytes)?)
     }
+}
+
+/// Returns the group that a pin of an object belongs to: its address, or the object itself.
+fn pin_group(key: &Key) -> [u8; 16] {
+    let metadata = key.address().and_then(|address| Key::metadata(&address).ok());
+    metadata.map_or(key.name, |metadata| metadata.name)
 }

@@ -117,6 +117,14 @@ impl Folder {
         &self.file
     }
 
+    /// Whether the folder was removed since it was opened.
+    pub(crate) fn is_removed(&self) -> bool {
+        match rustix::fs::fstat(self.file.as_fd()) {
+            Ok(stat) => stat.st_nlink == 0,
+            Err(error) => error == Errno::STALE,
+        }
+    }
+
     /// The folder, opened once more: for a lock of its own.
     pub(crate) fn open_again(&self) -> std::io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -153,10 +153,14 @@ pub(crate) mod record {
 
 /// The list of pins.
 pub(crate) mod pins {
-    pub(crate) const MAGIC: &[u8; 8] = b"NUTPINS1";
+    pub(crate) const MAGIC: &[u8; 8] = b"NUTPINS2";
+    /// The magic of the first version, whose entries are names alone.
+    pub(crate) const MAGIC_1: &[u8; 8] = b"NUTPINS1";
     pub(crate) const CHECK: usize = 8;
     pub(crate) const NAMES: usize = 16;
-    pub(crate) const NAME_LEN: usize = 16;
+    /// Where the group begins in an entry.
+    pub(crate) const GROUP: usize = 16;
+    pub(crate) const ENTRY_LEN: usize = 32;
     pub(crate) const MOST: usize = 1 << 20;
 }
 

@@ -1,40 +1,176 @@
-//! Names whose parts are not evicted: a small file, replaced whole.
+//! The list of pins: names whose parts are not evicted. A small file, replaced whole.
+//!
+//! Every pin belongs to a group, which the user of the folder chooses. An object with versions has
+//! a name for each version and one group for all of them, so that a pin can follow a new version.
 
 use crate::error::Result;
 use crate::folder::Folder;
 use crate::layout::{PINS_NAME, PINS_NEW, pins as at};
+use crate::segments::Segments;
 use rustix::fs::OFlags;
-use std::collections::BTreeSet;
+use rustix::io::Errno;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The names that are pinned. None if the list is damaged or missing: pins are a wish, not data.
-pub(crate) fn load(folder: &Folder) -> BTreeSet<[u8; 16]> {
-    let Ok(file) = folder.open_file(PINS_NAME, OFlags::RDONLY) else { return BTreeSet::new() };
+/// A name of parts, or of a group.
+type Name = [u8; 16];
+
+/// The group of each pinned name.
+pub(crate) type Pins = BTreeMap<Name, Name>;
+
+impl Segments {
+    /// Pins a name, or unpins it. Its group is the name itself.
+    pub fn pin(&self, name: Name, pinned: bool) -> Result<()> {
+        if pinned { self.pin_group(name, &[name]) } else { self.unpin_group(name) }
+    }
+
+    /// Pins names for a group, in place of those that were pinned for it before.
+    pub fn pin_group(&self, group: Name, names: &[Name]) -> Result<()> {
+        self.change_pins(|pins| {
+            pins.retain(|_, of| *of != group);
+            pins.extend(names.iter().map(|name| (*name, group)));
+        })
+    }
+
+    /// Unpins all names of a group, and the name that is that of the group.
+    pub fn unpin_group(&self, group: Name) -> Result<()> {
+        self.change_pins(|pins| pins.retain(|name, of| *of != group && *name != group))
+    }
+
+    /// Replaces the names of a group if it has a pin. Returns whether it has one.
+    pub fn move_pin(&self, group: Name, names: &[Name]) -> Result<bool> {
+        // Most groups have none, and then no lock is taken.
+        if !load(&self.folder)?.values().any(|of| *of == group) {
+            return Ok(false);
+        }
+        self.pin_group(group, names)?;
+        Ok(true)
+    }
+
+    /// Returns the names that are pinned.
+    pub fn pinned(&self) -> Result<BTreeSet<Name>> {
+        Ok(load(&self.folder)?.into_keys().collect())
+    }
+
+    fn change_pins(&self, change: impl FnOnce(&mut Pins)) -> Result<()> {
+        let mut turn = self.own_turn()?;
+        let before = load(&self.folder)?;
+        let mut pins = before.clone();
+        change(&mut pins);
+        if pins == before {
+            return Ok(());
+        }
+        if pins.len() > at::MOST {
+            let (len, range) = (pins.len() as u64, (0, at::MOST as u64));
+            return Err(crate::Error::Length { what: "pins", len, range });
+        }
+        store(&self.folder, &pins)?;
+        turn.settle()
+    }
+}
+
+/// Reads the list. A missing or damaged one is empty; one that the system refuses is an error, so
+/// that nothing is evicted that it pins, and it is not replaced.
+pub(crate) fn load(folder: &Folder) -> Result<Pins> {
+    let file = match folder.open_file(PINS_NAME, OFlags::RDONLY) {
+        Ok(file) => file,
+        Err(Errno::NOENT) => return Ok(Pins::new()),
+        Err(errno) => return Err(folder.error("open", PINS_NAME, errno)),
+    };
     let mut bytes = Vec::new();
-    let most = at::NAMES + at::MOST * at::NAME_LEN;
-    if file.take(most as u64).read_to_end(&mut bytes).is_err() || bytes.len() < at::NAMES {
-        return BTreeSet::new();
+    let max = at::NAMES + at::MOST * at::ENTRY_LEN;
+    let read = file.take(max as u64).read_to_end(&mut bytes);
+    read.map_err(|error| crate::Error::io("read", folder.path().join(PINS_NAME), error))?;
+    Ok(decode(&bytes).unwrap_or_default())
+}
+
+fn decode(bytes: &[u8]) -> Option<Pins> {
+    let (head, entries) = bytes.split_at_checked(at::NAMES)?;
+    if head[at::CHECK..] != xxh3_64(entries).to_le_bytes() {
+        return None;
     }
-    let names = &bytes[at::NAMES..];
-    let right = bytes[..at::CHECK] == *at::MAGIC
-        && bytes[at::CHECK..at::NAMES] == xxh3_64(names).to_le_bytes();
-    if !right {
-        return BTreeSet::new();
+    let name = |bytes: &[u8]| bytes.try_into().ok();
+    match &head[..at::CHECK] {
+        magic if magic == at::MAGIC => {
+            let entries = entries.chunks_exact(at::ENTRY_LEN);
+            entries
+                .map(|entry| Some((name(&entry[..at::GROUP])?, name(&entry[at::GROUP..])?)))
+                .collect()
+        }
+        // The first version has names alone.
+        magic if magic == at::MAGIC_1 => entries
+            .chunks_exact(at::GROUP)
+            .map(|entry| Some((name(entry)?, name(entry)?)))
+            .collect(),
+        _ => None,
     }
-    names.chunks_exact(at::NAME_LEN).filter_map(|name| name.try_into().ok()).collect()
 }
 
 /// Replaces the list.
-pub(crate) fn store(folder: &Folder, names: &BTreeSet<[u8; 16]>) -> Result<()> {
+fn store(folder: &Folder, pins: &Pins) -> Result<()> {
     let fail = |errno| folder.error("write", PINS_NEW, errno);
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
     let mut file = folder.open_file(PINS_NEW, flags).map_err(fail)?;
-    let names = names.iter().copied().collect::<Vec<_>>().concat();
+    let entries = pins.iter().flat_map(|(name, group)| [*name, *group]);
+    let entries = entries.collect::<Vec<_>>().concat();
     let mut bytes = at::MAGIC.to_vec();
-    bytes.extend(xxh3_64(&names).to_le_bytes());
-    bytes.extend(names);
+    bytes.extend(xxh3_64(&entries).to_le_bytes());
+    bytes.extend(entries);
     let written = file.write_all(&bytes);
     written.map_err(|e| crate::Error::io("write", folder.path().join(PINS_NEW), e))?;
     folder.rename(PINS_NEW, PINS_NAME).map_err(fail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use std::fs;
+    use tempfile::TempDir;
+
+    const GROUP: Name = [9; 16];
+
+    fn segments(folder: &TempDir) -> Segments {
+        Segments::open(folder.path(), &Options::new().limit(4 << 20)).expect("a folder")
+    }
+
+    #[test]
+    fn a_pin_moves_to_the_names_of_a_new_version() {
+        let folder = TempDir::new().expect("a folder");
+        let segments = segments(&folder);
+        assert!(!segments.move_pin(GROUP, &[[2; 16]]).expect("a list"), "nothing was pinned");
+        segments.pin_group(GROUP, &[[1; 16]]).expect("a pin");
+        segments.pin([5; 16], true).expect("a pin");
+        assert!(segments.move_pin(GROUP, &[[2; 16], [3; 16]]).expect("a pin"));
+        assert_eq!(segments.pinned().expect("a list"), [[2; 16], [3; 16], [5; 16]].into());
+        segments.unpin_group(GROUP).expect("no pin");
+        assert_eq!(segments.pinned().expect("a list"), [[5; 16]].into());
+    }
+
+    #[test]
+    fn a_list_of_the_first_version_is_read() {
+        let folder = TempDir::new().expect("a folder");
+        let segments = segments(&folder);
+        let names = [[1; 16], [2; 16]].concat();
+        let bytes = [&at::MAGIC_1[..], &xxh3_64(&names).to_le_bytes(), &names].concat();
+        fs::write(folder.path().join(PINS_NAME), bytes).expect("a file");
+        assert_eq!(segments.pinned().expect("a list"), [[1; 16], [2; 16]].into());
+        segments.pin([1; 16], false).expect("no pin");
+        assert_eq!(segments.pinned().expect("a list"), [[2; 16]].into());
+    }
+
+    #[test]
+    fn a_list_that_cannot_be_read_is_not_replaced_and_nothing_is_evicted() {
+        let folder = TempDir::new().expect("a folder");
+        let segments = segments(&folder);
+        segments.pin([1; 16], true).expect("a pin");
+        // A link is not followed, whoever runs this test.
+        let path = folder.path().join(PINS_NAME);
+        fs::rename(&path, folder.path().join("elsewhere")).expect("a file");
+        std::os::unix::fs::symlink("elsewhere", &path).expect("a link");
+        segments.pin([2; 16], true).expect_err("it cannot be read");
+        segments.clear().expect_err("what is pinned is not known");
+        assert!(path.is_symlink());
+    }
 }

@@ -15,7 +15,7 @@ use crate::folder::segment_name;
 use crate::id::Id;
 use crate::layout::index as at;
 use crate::lock::{Byte, Mode, on_byte};
-use crate::pins;
+use crate::pins::{self, Pins};
 use crate::record::{Head, Record};
 use crate::segment::{Refusal, Segment};
 use crate::segments::Segments;
@@ -34,7 +34,7 @@ const NEW_SHARE: u64 = 10;
 /// What a search for room has found out.
 #[derive(Default)]
 struct Search {
-    pins: BTreeSet<[u8; 16]>,
+    pins: Pins,
     /// Slots that stay: looked at already, or full of what is pinned.
     stay: BTreeSet<u32>,
     /// Nothing is left that was not used: what was used goes now too.
@@ -64,7 +64,7 @@ impl Segments {
     pub(crate) fn free_disk(&self, bytes: u64) -> Result<bool> {
         let Some(mut turn) = self.turn()? else { return Ok(false) };
         turn.seal_orphans();
-        let mut search = turn.search();
+        let mut search = turn.search()?;
         let wanted = bytes.max(turn.segment_len());
         while search.freed < wanted && turn.evict_one(&mut search, false)? {}
         Ok(search.freed > 0)
@@ -72,8 +72,8 @@ impl Segments {
 }
 
 impl Turn<'_> {
-    fn search(&self) -> Search {
-        Search { pins: pins::load(&self.of.folder), ..Search::default() }
+    fn search(&self) -> Result<Search> {
+        Ok(Search { pins: pins::load(&self.of.folder)?, ..Search::default() })
     }
 
     /// Bytes that are in use or reserved.
@@ -96,7 +96,7 @@ impl Turn<'_> {
             return Ok(true);
         }
         self.seal_orphans();
-        let mut search = self.search();
+        let mut search = self.search()?;
         // The last way out of the account: those who write the last segments are alive.
         while !fits(self, search.freed) {
             if !self.evict_one(&mut search, kept && need > 0)? {
@@ -221,7 +221,7 @@ impl Turn<'_> {
             }
             census.all += head.data_len();
             let there = here > 0 && !head.expired(now);
-            let pinned = there && search.pins.contains(&head.name);
+            let pinned = there && search.pins.contains_key(&head.name);
             let worth = there && !search.forced && hot * 4 >= head.data_len();
             if pinned || worth {
                 census.saved += head.data_len();
@@ -353,7 +353,7 @@ impl Turn<'_> {
     /// than so many bytes are used.
     pub(crate) fn shrink(&mut self, to: u64) -> Result<()> {
         self.seal_orphans();
-        let mut search = self.search();
+        let mut search = self.search()?;
         search.forced = to == 0;
         while self.used() > to && self.evict_one(&mut search, false)? {}
         Ok(())
@@ -362,7 +362,7 @@ impl Turn<'_> {
     /// Evicts segments that nothing was written to since a time, in milliseconds since 1970. What
     /// is pinned is moved or stays.
     pub(crate) fn drop_older(&mut self, than_ms: u64) -> Result<()> {
-        let mut search = Search { forced: true, ..self.search() };
+        let mut search = Search { forced: true, ..self.search()? };
         let rows: Vec<_> = self.index.table().rows().collect();
         for (slot, row) in rows.into_iter().filter(|(_, row)| row.state == State::Sealed) {
             let Some(segment) = self.of.segment(self.index, slot) else { continue };

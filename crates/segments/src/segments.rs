@@ -150,6 +150,12 @@ impl Segments {
         self.folder.path()
     }
 
+    /// Whether the folder was removed since it was opened. Segments that this process has open can
+    /// still be read; no other process finds them.
+    pub fn is_removed(&self) -> bool {
+        self.folder.is_removed()
+    }
+
     /// The options that it was opened with.
     pub fn options(&self) -> &Options {
         &self.options

@@ -6,7 +6,6 @@ use crate::folder::segment_number;
 use crate::id::Id;
 use crate::index::Index;
 use crate::layout::index as at;
-use crate::pins;
 use crate::read::Found;
 use crate::segment::{Gaps, Refusal, Segment};
 use crate::segments::Segments;
@@ -16,7 +15,6 @@ use crate::settle::other_bytes;
 use crate::stats::Stat;
 use crate::table::State;
 use crate::turn::counted;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -178,28 +176,6 @@ impl Segments {
     fn end_writing(&self) {
         drop(self.lock_writer().take());
         drop(self.lock_alone().kept.take());
-    }
-
-    /// Has the parts of a name stay when others are evicted, or no longer.
-    pub fn pin(&self, name: [u8; 16], pinned: bool) -> Result<()> {
-        let mut turn = self.own_turn()?;
-        let mut names = pins::load(&self.folder);
-        let changed = if pinned { names.insert(name) } else { names.remove(&name) };
-        if !changed {
-            return Ok(());
-        }
-        let most = crate::layout::pins::MOST;
-        if names.len() > most {
-            let (len, range) = (names.len() as u64, (0, most as u64));
-            return Err(crate::Error::Length { what: "pins", len, range });
-        }
-        pins::store(&self.folder, &names)?;
-        turn.settle()
-    }
-
-    /// The names that are pinned.
-    pub fn pinned(&self) -> BTreeSet<[u8; 16]> {
-        pins::load(&self.folder)
     }
 
     /// Changes the limit for all processes.

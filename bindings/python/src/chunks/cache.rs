@@ -10,7 +10,7 @@ use crate::buffer::write_into;
 use crate::failure::Failure;
 use crate::octets::Octets;
 use crate::times::expiry;
-use nuthatch_chunks::{BLOCK_LEN, Key, Lookup};
+use nuthatch_chunks::{BLOCK_LEN, Clock, Described, Key, Lookup, Metadata, SystemClock};
 use pyo3::IntoPyObjectExt;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
@@ -233,16 +233,54 @@ impl Chunks {
         self.run(py, nuthatch_chunks::Chunks::clear)
     }
 
-    /// Removes the chunks of an object. Answers how many there were.
+    /// Removes the chunks of an object, and ends its pin. Returns how many chunks there were.
     fn remove(&self, py: Python<'_>, key: Name<'_>) -> PyResult<u64> {
-        self.run_on(py, &key, |chunks, key| Ok(chunks.remove(key)))
+        self.run_on(py, &key, nuthatch_chunks::Chunks::remove)
     }
 
-    /// Has the chunks of an object stay when others are evicted, those that come later too, or no
-    /// longer.
+    /// Removes the chunks of an object that turned out to be wrong. A pin of it stays.
+    fn _discard(&self, py: Python<'_>, key: Name<'_>) -> PyResult<u64> {
+        self.run_on(py, &key, |chunks, key| Ok(chunks.discard(key)))
+    }
+
+    /// Pins an object or unpins it. The chunks of a pinned object are not evicted, those that are
+    /// put later included. The pin of an object of blocks belongs to its address: when another
+    /// version is recorded there, that version is pinned and the one before is not any more.
     #[pyo3(signature = (key, pinned=true))]
     fn pin(&self, py: Python<'_>, key: Name<'_>, pinned: bool) -> PyResult<()> {
         self.run_on(py, &key, |chunks, key| chunks.pin(key, pinned))
+    }
+
+    /// Returns what an origin last said about the object at an address: its validator, its length,
+    /// and when it was asked, in seconds since 1970.
+    fn _metadata(&self, py: Python<'_>, address: &str) -> PyResult<Option<(String, u64, f64)>> {
+        let found = self.run(py, |chunks| Ok(chunks.metadata(address)))?;
+        Ok(found.and_then(|found| match found.key.describe() {
+            Described::Blocks { validator, object_len, .. } => {
+                Some((validator, object_len, found.checked_ms as f64 / 1e3))
+            }
+            _ => None,
+        }))
+    }
+
+    /// Records that an origin has the version of a key now.
+    #[pyo3(signature = (key, etag=None, last_modified=None))]
+    fn _record(
+        &self,
+        py: Python<'_>,
+        key: Name<'_>,
+        etag: Option<String>,
+        last_modified: Option<String>,
+    ) -> PyResult<()> {
+        self.run_on(py, &key, |chunks, key| {
+            let now = SystemClock.now_ms();
+            chunks.put_metadata(&Metadata {
+                etag,
+                last_modified,
+                ..Metadata::new(key.clone(), now)
+            })
+        })?;
+        Ok(())
     }
 
     /// Changes the limit for all processes, in bytes.

@@ -4,6 +4,7 @@
 mod errors;
 mod fills;
 mod model;
+mod pins;
 mod puts;
 mod ranges;
 mod survey;

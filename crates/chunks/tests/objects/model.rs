@@ -76,7 +76,7 @@ impl Pair {
             Step::Put { object, range, other } => self.put(object, range, other)?,
             Step::Get { object, range } => self.get(object, &range)?,
             Step::Remove { object } => {
-                self.chunks.remove(&Self::key(object));
+                self.chunks.remove(&Self::key(object)).expect("a list of pins");
                 self.put.retain(|(put, _)| *put != object);
             }
             Step::Pin { object, pinned } => {
@@ -109,7 +109,7 @@ impl Pair {
                     // The wrong bytes were new, so they are the right ones now; take them out
                     // again.
                     prop_assert!(!self.whole || !self.put.contains(&(object, range.start)));
-                    self.chunks.remove(&Self::key(object));
+                    self.chunks.remove(&Self::key(object)).expect("a list of pins");
                     self.put.retain(|(put, _)| *put != object);
                 } else {
                     self.put.extend(range.map(|chunk| (object, chunk)));

@@ -139,7 +139,7 @@ fn objects_are_listed_pinned_verified_and_removed() {
     assert_eq!((&address[..], &validator[..]), ("https://host/a b", "\"x\""));
     let verified = chunks.verify();
     assert_eq!((verified.good, verified.good_bytes, verified.damaged), (3, 1503, 0));
-    assert_eq!(chunks.remove(object.key()), 2);
+    assert_eq!(chunks.remove(object.key()).expect("a list of pins"), 2);
     assert_eq!(object.missing(0..2500).expect("a look"), [0..2500]);
     assert_eq!(chunks.list().len(), 1);
     chunks.clear().expect("room");

@@ -2,7 +2,7 @@
 
 use super::json::Json;
 use super::place::Place;
-use super::told::{escaped, name_of, say, shown_name};
+use super::told::{ago, escaped, name_of, say, shown_name};
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, grouped};
 use clap::{Args, ValueEnum};
@@ -102,16 +102,6 @@ fn text(objects: &[Object]) -> String {
 /// A share that is whole only where nothing is missing.
 fn percent(part: u64, whole: u64) -> u64 {
     if whole == 0 { 100 } else { (u128::from(part) * 100 / u128::from(whole)) as u64 }
-}
-
-/// `45 s`, `12 min`, `3 h`, `20 d`.
-fn ago(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ 0..120 => format!("{seconds} s"),
-        seconds @ 120..7200 => format!("{} min", seconds / 60),
-        seconds @ 7200..172_800 => format!("{} h", seconds / 3600),
-        seconds => format!("{} d", seconds / 86_400),
-    }
 }
 
 fn json(object: &Object) -> String {

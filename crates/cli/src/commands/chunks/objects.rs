@@ -12,8 +12,9 @@ use nuthatch_origins::plain_address;
 use std::collections::BTreeSet;
 
 const PIN_NOTES: &str = "\
-What is pinned stays when others are evicted, and so do chunks of it that come later. Pins count to
-the limit: where everything is pinned, nothing else is kept.
+What is pinned is not evicted, and neither are chunks of it that come later. A pin belongs to the
+address: when the origin has a new version, that is pinned and the old one is not any more. Removing
+the object ends it. Pins count to the limit: where everything is pinned, nothing else is kept.
 
 Examples:
   nuthatch chunks pin https://host/model.bin
@@ -53,8 +54,9 @@ pub(super) struct Unpin {
 }
 
 const REMOVE_NOTES: &str = "\
-All versions of an object go, whether they are pinned or not. Their disk space comes back when the
-segments that they lie in go: \"nuthatch chunks prune\" evicts those in which nothing else is.
+All versions of an object go, whether they are pinned or not, and so does the pin. Their disk space
+comes back when the segments that they lie in go: \"nuthatch chunks prune\" evicts those in which
+nothing else is.
 
 Examples:
   nuthatch chunks remove https://host/old.parquet
@@ -92,7 +94,12 @@ struct Chosen {
 
 impl Pin {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
-        self.chosen.each("pinned", |chunks, object| pin(chunks, object, true))
+        self.chosen.each("pinned", |chunks, object| {
+            if !is_latest(chunks, object) {
+                return Ok(None);
+            }
+            pin(chunks, object, true)
+        })
     }
 }
 
@@ -104,22 +111,35 @@ impl Unpin {
 
 impl Remove {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
-        self.chosen.each("removed", |chunks, object| Ok(chunks.remove(&object.key)))
+        self.chosen.each("removed", |chunks, object| Ok(Some(chunks.remove(&object.key)?)))
     }
 }
 
-fn pin(chunks: &Chunks, object: &Object, pinned: bool) -> Result<u64, Failure> {
+fn pin(chunks: &Chunks, object: &Object, pinned: bool) -> Result<Option<u64>, Failure> {
     chunks.pin(&object.key, pinned)?;
-    Ok(object.chunks)
+    Ok(Some(object.chunks))
+}
+
+/// Whether it is the latest version at its address: what the origin confirmed last, or else what was
+/// put last.
+fn is_latest(chunks: &Chunks, object: &Object) -> bool {
+    let Some(address) = object.key.address() else { return true };
+    if let Some(known) = chunks.metadata(&address) {
+        return known.key == object.key;
+    }
+    let versions = chunks.list().into_iter();
+    let versions = versions.filter(|other| other.key.address().as_ref() == Some(&address));
+    let last = versions.map(|other| (other.put_ms, other.key)).max();
+    last.is_none_or(|(_, last)| last == object.key)
 }
 
 impl Chosen {
-    /// Does something with each object that was chosen; what it answers is how many chunks that
-    /// concerned.
+    /// Does something with each object that was chosen, and returns how many chunks that concerned;
+    /// `None` if it does not count.
     fn each(
         &self,
         done: &str,
-        act: impl Fn(&Chunks, &Object) -> Result<u64, Failure>,
+        act: impl Fn(&Chunks, &Object) -> Result<Option<u64>, Failure>,
     ) -> Result<Answer, Failure> {
         let cache = self.place.open()?;
         // Names may be given as addresses are given to "get", secrets and all.
@@ -134,8 +154,10 @@ impl Chosen {
             let below = self.prefix.as_ref().is_some_and(|prefix| name.starts_with(prefix));
             if below || !found.is_empty() {
                 missing.retain(|at| !found.contains(at));
-                chunks += act(&cache, &object)?;
-                objects += 1;
+                if let Some(concerned) = act(&cache, &object)? {
+                    chunks += concerned;
+                    objects += 1;
+                }
             }
         }
         say(&if self.json {

@@ -4,6 +4,7 @@ use crate::commands::Failure;
 use crate::streams::Stdout;
 use nuthatch_chunks::{Described, Key};
 use nuthatch_cli::output::tsv_escape;
+use std::time::Duration;
 
 /// What an object is called, and found by on the command line: its address, the name that was
 /// made up for it, or the hash of its bytes.
@@ -11,6 +12,7 @@ pub(super) fn name_of(key: &Key) -> String {
     match key.describe() {
         Described::Named(name) => String::from_utf8_lossy(&name).into_owned(),
         Described::Blocks { address, .. } => address,
+        Described::Metadata { address } => format!("metadata of {address}"),
         Described::Content(hash) => format!("blake3:{}", hexadecimal(&hash)),
         _ => "(of a newer version)".to_owned(),
     }
@@ -39,4 +41,14 @@ pub(super) fn say(text: &str) -> Result<(), Failure> {
     let mut stdout = Stdout::new();
     stdout.put(text.as_bytes())?;
     stdout.flush()
+}
+
+/// `45 s`, `12 min`, `3 h`, `20 d`.
+pub(super) fn ago(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", seconds / 60),
+        seconds @ 7200..172_800 => format!("{} h", seconds / 3600),
+        seconds => format!("{} d", seconds / 86_400),
+    }
 }
