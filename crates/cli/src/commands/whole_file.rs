@@ -5,6 +5,11 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
+/// What stands between the name of a file and the number of the process that writes it.
+const PARTIAL: &str = ".partial-";
+/// Maximum number of names that are tried for a file.
+const NAMES_MAX: u32 = 100;
+
 /// A file that is being written. Dropping it removes it, and leaves what has its name.
 #[derive(Debug)]
 pub(crate) struct WholeFile {
@@ -20,18 +25,34 @@ const MAX_LINKS: usize = 40;
 
 impl WholeFile {
     /// Begins a file under a name that begins with its own. Where `target` is a symbolic link, the
-    /// file it leads to is replaced.
+    /// file it leads to is replaced. Removes what killed processes left of the same file.
     pub(crate) fn begin(target: PathBuf) -> io::Result<Self> {
         let target = behind_links(target)?;
-        let mut name = target.as_os_str().to_owned();
-        name.push(format!(".partial-{}", std::process::id()));
-        Self::begin_as(name.into(), target)
+        remove_leftovers(&target);
+        let process = std::process::id();
+        for number in 0..NAMES_MAX {
+            // A process in another container may have the same number.
+            let more = if number == 0 { String::new() } else { format!("-{number}") };
+            let mut name = target.as_os_str().to_owned();
+            name.push(format!("{PARTIAL}{process}{more}"));
+            match Self::begin_new(name.into(), target.clone()) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                begun => return begun,
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
     }
 
     /// Begins a file under another name in the same folder. It has the mode of the file that it is
     /// to replace, if there is one, before it has any bytes: they may be secret. It has its owner,
     /// too, if the process may set it. Fails if there is something else than a file.
     pub(crate) fn begin_as(path: PathBuf, target: PathBuf) -> io::Result<Self> {
+        // One that is there was left by a process that was killed.
+        let _ = fs::remove_file(&path);
+        Self::begin_new(path, target)
+    }
+
+    fn begin_new(path: PathBuf, target: PathBuf) -> io::Result<Self> {
         let replaced = match fs::metadata(&target) {
             Ok(found) if found.is_file() => Some(found),
             Ok(_) => {
@@ -40,14 +61,19 @@ impl WholeFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        // One that is there was left by a process that was killed; numbers of processes come again.
-        let _ = fs::remove_file(&path);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         if let Some(replaced) = &replaced {
             options.mode(replaced.mode() & 0o700);
         }
         let file = options.open(&path)?;
+        // Held until the file is closed: it tells that this is no leftover. Where there are no
+        // locks, nothing is taken for a leftover either.
+        let _ = file.lock();
+        if !is_at(&file, &path) {
+            // Another process took it for a leftover before it was locked.
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
         let sync_folder = File::sync_all;
         let begun = Self { target, path, file, published: false, sync_folder };
         if let Some(replaced) = replaced {
@@ -109,6 +135,33 @@ impl Drop for WholeFile {
     }
 }
 
+/// Removes files that killed processes left of a target. One that still runs has its file locked.
+fn remove_leftovers(target: &Path) {
+    let Some(name) = target.file_name().and_then(|name| name.to_str()) else { return };
+    let Ok(entries) = folder_of(target).read_dir() else { return };
+    for entry in entries.flatten() {
+        let found = entry.file_name();
+        let rest = found.to_str().and_then(|found| found.strip_prefix(name)?.strip_prefix(PARTIAL));
+        let is_number = |rest: &str| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if is_file && rest.is_some_and(is_number) {
+            let path = entry.path();
+            let file = File::open(&path);
+            if file.is_ok_and(|file| file.try_lock().is_ok() && is_at(&file, &path)) {
+                // One that cannot be removed is there for the next one to try.
+                let _ = fs::remove_file(&path);
+            }
+        }
+    }
+}
+
+/// Whether a path leads to an open file.
+fn is_at(file: &File, path: &Path) -> bool {
+    let number = |found: fs::Metadata| (found.dev(), found.ino());
+    let (open, named) = (file.metadata().map(number), fs::symlink_metadata(path).map(number));
+    matches!((open, named), (Ok(open), Ok(named)) if open == named)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,6 +181,29 @@ mod tests {
         write(&target).expect("room");
         assert_eq!(fs::read(&target).expect("the file"), b"new");
         assert!(!left.exists());
+    }
+
+    #[test]
+    fn leftovers_are_removed_and_files_that_are_being_written_are_not() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join("file");
+        let leftover = folder.path().join("file.partial-999999999");
+        fs::write(&leftover, b"left over").expect("a file");
+        let others = ["file.partial-", "file.partial-1x", "other.partial-1", "file"];
+        let others = others.map(|name| folder.path().join(name));
+        for other in &others[1..] {
+            fs::write(other, b"of somebody else").expect("a file");
+        }
+        let mut first = WholeFile::begin(target.clone()).expect("a file");
+        assert!(!leftover.exists());
+        let mut second = WholeFile::begin(target.clone()).expect("a second file");
+        assert_ne!(first.path, second.path);
+        first.write_all(b"first").expect("room");
+        second.write_all(b"second").expect("room");
+        second.publish().expect("room");
+        first.publish().expect("it was not removed");
+        assert_eq!(fs::read(&target).expect("the file"), b"first");
+        assert!(others[1..].iter().all(|other| other.exists()));
     }
 
     #[test]
