@@ -13,6 +13,17 @@ pub(crate) enum Place {
     File(PathBuf),
 }
 
+impl Place {
+    /// Returns what can be reached or not reached as a whole: a server, a bucket, the file system.
+    pub(crate) fn site(&self) -> String {
+        match self {
+            Self::Http(place) => place.url.origin().ascii_serialization(),
+            Self::Store(place) => place.bucket.clone(),
+            Self::File(_) => "file".to_owned(),
+        }
+    }
+}
+
 /// An object of a server that speaks HTTP.
 #[derive(Clone)]
 pub(crate) struct HttpPlace {

@@ -23,9 +23,34 @@ pub(crate) enum Why {
     Broken(String),
 }
 
+/// Whether a status says that the origin cannot answer now: those of RFC 5861, and 429, which asks
+/// to be left alone.
+pub(crate) fn is_unavailable(status: u16) -> bool {
+    matches!(status, 429 | 500 | 502..=504)
+}
+
 impl Fault {
     pub(crate) fn broken(reason: impl Into<String>) -> Self {
         Self::Passing { why: Why::Broken(reason.into()), after: None }
+    }
+}
+
+impl Fault {
+    /// Whether the origin could not be asked, so that a stale version may be used.
+    pub(crate) fn is_origin_unavailable(&self) -> bool {
+        match self {
+            Self::Passing { why: Why::Status(status), .. } => is_unavailable(*status),
+            Self::Passing { why: Why::Broken(_), .. } => true,
+            Self::Final(error) => error.is_origin_unavailable(),
+        }
+    }
+
+    /// Whether nothing was heard from the origin at all.
+    pub(crate) fn is_silence(&self) -> bool {
+        match self {
+            Self::Passing { why, .. } => matches!(why, Why::Broken(_)),
+            Self::Final(error) => matches!(error, Error::Unreachable { .. }),
+        }
     }
 }
 

@@ -44,7 +44,7 @@ impl BlockingObject {
         let range = version.within(offset, out.len());
         let len = (range.end - range.start) as usize;
         if let Some(kept) = version.kept().filter(|_| len > 0)
-            && let Some(blocks) = version.blocks(version.engine.tasks.chunks(), kept)
+            && let Some(blocks) = version.blocks(kept.tasks.chunks(), kept)
             && found(blocks.get_into(range.clone(), &mut out[..len])).is_some()
         {
             let count = version.source(kept, &range, Count::FromCache);

@@ -6,13 +6,15 @@ use crate::blocking::{BlockingObject, wait};
 use crate::counts::Counts;
 use crate::engine::{Engine, lock};
 use crate::error::{Error, Result};
+use crate::folder::CacheFolder;
 use crate::object::ChunkedObject;
 use crate::opening::open;
 use crate::origin::plain;
-use crate::settings::Settings;
+use crate::settings::{Freshness, Settings};
 use nuthatch_chunks::{Chunks, Options};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// A cache that objects are read through: a folder of chunks, the clients of origins, and the
 /// threads that serve both. Cheap to clone. A child that was made by a fork has none of the
@@ -20,20 +22,38 @@ use std::sync::{Arc, Mutex};
 #[derive(Clone, Debug)]
 pub struct ObjectCache {
     engine: Arc<Engine>,
+    freshness: Freshness,
 }
 
 /// The cache of [`ObjectCache::shared`].
 static SHARED: Mutex<Option<ObjectCache>> = Mutex::new(None);
 
 impl ObjectCache {
-    /// Opens a folder, which is made if there is none.
+    /// Opens a folder, which is made if there is none, and made again if it is removed while it is
+    /// in use. While it cannot be opened, reads pass through to the origin with one warning in the
+    /// log, and opening it is tried again at most once a second; see
+    /// [`ObjectCache::folder_problem`].
+    ///
+    /// # Errors
+    /// Options that are out of their range, and threads that cannot be made.
     pub fn open(folder: impl AsRef<Path>, options: &Options, settings: Settings) -> Result<Self> {
-        Self::over(Arc::new(Chunks::open(folder, options)?), settings)
+        let folder = CacheFolder::open(folder.as_ref(), options, settings.threads)?;
+        Self::with(folder, settings)
     }
 
     /// Reads through a folder that is open already.
     pub fn over(chunks: Arc<Chunks>, settings: Settings) -> Result<Self> {
-        Ok(Self { engine: Arc::new(Engine::new(chunks, settings)?) })
+        Self::with(CacheFolder::over(chunks, settings.threads)?, settings)
+    }
+
+    /// Reads through no folder: all bytes pass through from their origins.
+    pub fn without_folder(settings: Settings) -> Result<Self> {
+        Self::with(CacheFolder::none(), settings)
+    }
+
+    fn with(folder: CacheFolder, settings: Settings) -> Result<Self> {
+        let freshness = settings.freshness;
+        Ok(Self { engine: Arc::new(Engine::new(folder, settings)?), freshness })
     }
 
     /// The cache in [`default_folder`], which the whole process shares; opened when it is first
@@ -51,9 +71,30 @@ impl ObjectCache {
         Ok(cache)
     }
 
-    /// The folder.
-    pub fn chunks(&self) -> &Arc<Chunks> {
-        self.engine.tasks.chunks()
+    /// Returns a handle on the same cache that never asks an origin, or does:
+    /// [`Settings::offline`].
+    #[must_use]
+    pub fn offline(&self, offline: bool) -> Self {
+        let freshness = Freshness { offline, ..self.freshness };
+        Self { freshness, ..self.clone() }
+    }
+
+    /// Returns a handle on the same cache with another maximum age of versions that their origin
+    /// does not confirm; `None` for what the origin allows: [`Settings::max_stale`].
+    #[must_use]
+    pub fn max_stale(&self, max_stale: Option<Duration>) -> Self {
+        let freshness = Freshness { max_stale, ..self.freshness };
+        Self { freshness, ..self.clone() }
+    }
+
+    /// Returns the chunks in the folder. `None` while it cannot be opened.
+    pub fn chunks(&self) -> Option<Arc<Chunks>> {
+        self.engine.folder.last().map(|tasks| tasks.chunks().clone())
+    }
+
+    /// Returns why the folder cannot be opened, if it cannot. Reads pass through then.
+    pub fn folder_problem(&self) -> Option<Error> {
+        self.engine.folder.problem()
     }
 
     /// How objects are read.
@@ -75,7 +116,7 @@ impl ObjectCache {
 
     /// As [`ObjectCache::object`], for an origin that wants to be shown something.
     pub async fn object_as(&self, address: &str, access: &Access) -> Result<ChunkedObject> {
-        let version = open(&self.engine, address, access).await?;
+        let version = open(&self.engine, address, access, self.freshness).await?;
         Ok(ChunkedObject::new(Arc::new(version)))
     }
 
@@ -86,7 +127,7 @@ impl ObjectCache {
 
     /// As [`ObjectCache::object_as`], for a thread that may wait.
     pub fn object_blocking_as(&self, address: &str, access: &Access) -> Result<BlockingObject> {
-        let version = wait(open(&self.engine, address, access))?;
+        let version = wait(open(&self.engine, address, access, self.freshness))?;
         Ok(BlockingObject::new(Arc::new(version)))
     }
 }

@@ -23,6 +23,8 @@ pub struct Counts {
     pub retries: u64,
     /// Blocks that could not be kept in the cache, or not be looked up there.
     pub not_kept: u64,
+    /// Objects that were opened in a version that their origin could not confirm.
+    pub stale: u64,
 }
 
 impl Counts {
@@ -52,11 +54,12 @@ pub(crate) enum Count {
     Checks,
     Retries,
     NotKept,
+    Stale,
 }
 
 /// Counts that many threads add to.
 #[derive(Debug, Default)]
-pub(crate) struct Tally([AtomicU64; 8]);
+pub(crate) struct Tally([AtomicU64; 9]);
 
 impl Tally {
     pub(crate) fn add(&self, count: Count, number: u64) {
@@ -74,6 +77,7 @@ impl Tally {
             checks: of(Count::Checks),
             retries: of(Count::Retries),
             not_kept: of(Count::NotKept),
+            stale: of(Count::Stale),
         }
     }
 }

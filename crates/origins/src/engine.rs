@@ -3,9 +3,11 @@
 use crate::attempts::Fault;
 use crate::counts::{Count, Tally};
 use crate::error::{Error, Result};
+use crate::folder::CacheFolder;
 use crate::origin::{Clients, Head};
+use crate::recorded::Recorded;
 use crate::settings::Settings;
-use nuthatch_chunks::{Chunks, Key, TaskChunks};
+use nuthatch_chunks::{Key, TaskChunks};
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
@@ -14,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
 /// How many threads talk to origins.
@@ -23,8 +25,12 @@ const TALKERS: usize = 2;
 /// How many failures and heads are remembered, at most.
 const REMEMBERED_MOST: usize = 4096;
 
+/// For how long an origin that could not be reached is not asked again where the cache has what is
+/// wanted.
+const AWAY: Duration = Duration::from_secs(5);
+
 pub(crate) struct Engine {
-    pub(crate) tasks: TaskChunks,
+    pub(crate) folder: CacheFolder,
     pub(crate) settings: Settings,
     pub(crate) clients: Clients,
     /// For requests for blocks.
@@ -32,6 +38,9 @@ pub(crate) struct Engine {
     pub(crate) tally: Tally,
     failures: Mutex<HashMap<Key, (Instant, Error)>>,
     heads: Mutex<HashMap<Asked, (Instant, Head)>>,
+    pub(crate) recorded: Recorded,
+    /// Origins that could not be reached, and when.
+    away: Mutex<HashMap<String, (Instant, ())>>,
     /// Requests and what they wait for run here, not on the executor of the caller: that may be
     /// another one for each call, or go while others wait for the same bytes.
     runtime: Option<Runtime>,
@@ -48,7 +57,7 @@ pub(crate) struct Asked {
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Engine");
-        shown.field("folder", &self.tasks.chunks().path()).field("settings", &self.settings);
+        shown.field("folder", &self.folder.path()).field("settings", &self.settings);
         shown.finish_non_exhaustive()
     }
 }
@@ -58,7 +67,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Engine {
-    pub(crate) fn new(chunks: Arc<Chunks>, settings: Settings) -> Result<Self> {
+    pub(crate) fn new(folder: CacheFolder, settings: Settings) -> Result<Self> {
         let setup =
             |what| move |error: std::io::Error| Error::Setup { what, reason: error.to_string() };
         let threads = "threads";
@@ -66,12 +75,14 @@ impl Engine {
         builder.worker_threads(TALKERS).thread_name("origins").enable_all();
         Ok(Self {
             runtime: Some(builder.build().map_err(setup(threads))?),
-            tasks: TaskChunks::new(chunks, settings.threads).map_err(setup(threads))?,
+            folder,
             clients: Clients::new(&settings),
             permits: Semaphore::new(settings.requests_at_once),
             tally: Tally::default(),
             failures: Mutex::default(),
             heads: Mutex::default(),
+            recorded: Recorded::default(),
+            away: Mutex::default(),
             process: std::process::id(),
             settings,
         })
@@ -93,6 +104,34 @@ impl Engine {
         }
         let runtime = self.runtime.as_ref().map(|runtime| runtime.spawn(work));
         runtime.ok_or_else(Error::closed)
+    }
+
+    /// Returns the folder, opened again if that is needed. `None` while it cannot be opened.
+    pub(crate) async fn tasks(self: &Arc<Self>) -> Option<TaskChunks> {
+        if self.folder.needs_reopening() {
+            let engine = self.clone();
+            let reopen = move || engine.folder.reopen();
+            // A cache that is being closed keeps the folder that it has.
+            if let Ok(reopening) = self.spawn(async { spawn_blocking(reopen).await }) {
+                let _ = reopening.await;
+            }
+        }
+        self.folder.last()
+    }
+
+    /// Records that an origin could not be reached, or that it could.
+    pub(crate) fn note_reached(&self, site: &str, is_reached: bool) {
+        let mut away = lock(&self.away);
+        if is_reached {
+            away.remove(site);
+        } else {
+            remember(&mut away, site.to_owned(), ());
+        }
+    }
+
+    /// Whether an origin could not be reached a moment ago.
+    pub(crate) fn is_away(&self, site: &str) -> bool {
+        lock(&self.away).get(site).is_some_and(|(since, ())| since.elapsed() < AWAY)
     }
 
     /// Waits for an origin, but not for one that has fallen silent.
@@ -139,7 +178,7 @@ impl Engine {
     }
 }
 
-fn remember<K: Hash + Eq, V>(map: &mut HashMap<K, (Instant, V)>, key: K, value: V) {
+pub(crate) fn remember<K: Hash + Eq, V>(map: &mut HashMap<K, (Instant, V)>, key: K, value: V) {
     if map.len() >= REMEMBERED_MOST {
         let recent = Duration::from_mins(1);
         map.retain(|_, (at, _)| at.elapsed() < recent);
@@ -154,7 +193,7 @@ impl Drop for Engine {
     fn drop(&mut self) {
         if !self.is_of_this_process() {
             // Threads that a parent has cannot be waited for.
-            std::mem::forget((self.runtime.take(), self.tasks.clone()));
+            std::mem::forget((self.runtime.take(), self.folder.last()));
             return;
         }
         // It may be a thread of the runtime, or of another one, that drops this.

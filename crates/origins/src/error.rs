@@ -58,6 +58,13 @@ pub enum Error {
         /// How often it was asked.
         attempts: u32,
     },
+    /// The cache does not have it, and the settings forbid to ask the origin.
+    Offline {
+        /// The address, without secrets.
+        address: String,
+        /// What the cache does not have.
+        missing: String,
+    },
     /// The origin answered with something that is not what was asked for.
     Answer {
         /// The address, without secrets.
@@ -93,6 +100,16 @@ impl Error {
         Self::Setup { what: "requests", reason: "the cache is closed".into() }
     }
 
+    /// Whether the origin could not be asked, so that a version in the cache may be used that is
+    /// stale.
+    pub(crate) fn is_origin_unavailable(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } => true,
+            Self::Status { status, .. } => crate::attempts::is_unavailable(*status),
+            _ => false,
+        }
+    }
+
     /// A name for the kind of error, that stays.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -104,6 +121,7 @@ impl Error {
             Self::Denied { .. } => "denied",
             Self::Status { .. } => "status",
             Self::Unreachable { .. } => "unreachable",
+            Self::Offline { .. } => "offline",
             Self::Answer { .. } => "answer",
             Self::Changed { .. } => "changed",
             Self::Range { .. } => "range",
@@ -124,7 +142,7 @@ impl From<Error> for io::Error {
             Error::Denied { .. } => io::ErrorKind::PermissionDenied,
             Error::Address { .. } | Error::Range { .. } => io::ErrorKind::InvalidInput,
             Error::Answer { .. } => io::ErrorKind::InvalidData,
-            Error::Unreachable { .. } => io::ErrorKind::NotConnected,
+            Error::Unreachable { .. } | Error::Offline { .. } => io::ErrorKind::NotConnected,
             Error::Changed { .. } => io::ErrorKind::StaleNetworkFileHandle,
             _ => io::ErrorKind::Other,
         };
@@ -147,6 +165,10 @@ impl fmt::Display for Error {
             }
             Self::Unreachable { address, reason, attempts } => {
                 write!(f, "{address}: no answer to be had: {reason}{}", Times(*attempts))
+            }
+            Self::Offline { address, missing } => {
+                write!(f, "{address}: offline: {missing} not in the cache; ")?;
+                f.write_str("without the offline setting it is fetched from the origin")
             }
             Self::Answer { address, expected, found } => {
                 write!(f, "{address}: the answer: expected {expected}, found {found}")

@@ -120,7 +120,7 @@ impl Fetch {
         let settings = &version.engine.settings;
         let mut attempts = Attempts::new(settings, &version.opened.address);
         // Held until the last block is kept.
-        let _claimed = self.claim().await;
+        let _claimed = self.claim(kept).await;
         let mut begun = None;
         while let Some(range) = self.wanted(begun.as_ref()) {
             // Never closed.
@@ -148,12 +148,12 @@ impl Fetch {
     }
 
     /// Waits for other processes that fetch some of the blocks, as long as blocks keep coming.
-    async fn claim(&self) -> Option<Claimed> {
+    async fn claim(&self, kept: &Kept) -> Option<Claimed> {
         let patience = self.version.engine.settings.silent_most;
         let mut pause = FIRST_LOOK;
         let mut since = Instant::now();
         loop {
-            let (claimed, came) = self.try_claim().await;
+            let (claimed, came) = self.try_claim(kept).await;
             let taken = matches!(claimed, Ok(None));
             if came > 0 {
                 (since, pause) = (Instant::now(), FIRST_LOOK);
@@ -169,14 +169,14 @@ impl Fetch {
 
     /// Claims the blocks among processes, then looks which of them have come meanwhile, and how
     /// many.
-    async fn try_claim(&self) -> (std::io::Result<Option<Claimed>>, usize) {
+    async fn try_claim(&self, kept: &Kept) -> (std::io::Result<Option<Claimed>>, usize) {
         let version = self.version.clone();
         let ranges: Vec<_> = lock(&self.request.tickets).iter().map(Ticket::range).collect();
         let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else {
             return (Ok(None), 0);
         };
         let all = first.start..last.end;
-        let look = self.version.engine.tasks.run(move |chunks| {
+        let look = kept.tasks.run(move |chunks| {
             let kept = version.kept();
             let claimed = kept.map(|kept| chunks.claim_among_processes(&kept.key, all));
             let blocks = kept.and_then(|kept| version.blocks(chunks, kept));
@@ -276,11 +276,14 @@ impl Fetch {
     async fn keep(&self, kept: &Kept, block: Begun) {
         let (version, bytes) = (self.version.clone(), block.bytes.clone());
         let start = block.range.start;
-        let put = self.version.engine.tasks.run(move |chunks| {
+        let put = kept.tasks.run(move |chunks| {
             let blocks = version.kept().and_then(|kept| version.blocks(chunks, kept))?;
             let stored = blocks.put(start, &bytes);
-            // Bytes that differ under one validator: the origin's are right, whoever keeps them.
-            if let Err(error) = &stored {
+            // Bytes that differ under one validator: the origin's are right, whoever keeps them. A
+            // folder that was removed is made again when the next object is opened.
+            if let Err(error) = &stored
+                && !chunks.is_removed()
+            {
                 let address = &version.opened.address;
                 tracing::warn!(%address, %error, "a block cannot be kept");
             }

@@ -43,6 +43,7 @@ mod direct;
 mod engine;
 mod error;
 mod fetch;
+mod folder;
 #[cfg(feature = "serve")]
 pub mod front;
 mod netrc;
@@ -51,6 +52,7 @@ mod opening;
 mod origin;
 mod pieces;
 mod plan;
+mod recorded;
 mod settings;
 mod stream;
 mod version;

@@ -2,6 +2,7 @@
 
 use crate::blocking::BlockingObject;
 use crate::cache::ObjectCache;
+use crate::clock::now;
 use crate::counts::Counts;
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
@@ -17,7 +18,7 @@ use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncRead, AsyncSeek, ReadBuf};
 
 /// An object that is read through the cache, in the version that it had when it was opened.
@@ -87,6 +88,18 @@ impl ChunkedObject {
     /// is too long for a key.
     pub fn key(&self) -> Option<&Key> {
         self.version.kept().map(|kept| &kept.key)
+    }
+
+    /// Whether it was opened in a version that the cache recorded and that its origin did not
+    /// confirm: it was away, or [`Settings::offline`](crate::Settings::offline) forbids to ask it.
+    pub fn is_stale(&self) -> bool {
+        self.version.stale_since().is_some()
+    }
+
+    /// Returns how long ago its origin confirmed the version, if the object
+    /// [is stale](Self::is_stale); to the minute.
+    pub fn stale_age(&self) -> Option<Duration> {
+        Some(now().duration_since(self.version.stale_since()?).unwrap_or_default())
     }
 
     /// What was read of it, by this handle and its clones.

@@ -4,6 +4,14 @@ use crate::netrc::Source;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Whether origins are asked, and how old a version may be that they do not confirm.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Freshness {
+    pub(crate) offline: bool,
+    /// `None` for what the origin allows.
+    pub(crate) max_stale: Option<Duration>,
+}
+
 /// How objects are read through a cache. [`Settings::new`] has what suits most.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -18,6 +26,8 @@ pub struct Settings {
     pub(crate) connect_within: Duration,
     pub(crate) silent_most: Duration,
     pub(crate) believe: Duration,
+    pub(crate) freshness: Freshness,
+    pub(crate) check_within: Duration,
     pub(crate) unmeasured_most: u64,
     pub(crate) threads: usize,
     pub(crate) netrc: Source,
@@ -39,6 +49,8 @@ impl Settings {
             connect_within: Duration::from_secs(10),
             silent_most: Duration::from_secs(30),
             believe: Duration::ZERO,
+            freshness: Freshness::default(),
+            check_within: Duration::from_secs(1),
             unmeasured_most: 64 << 20,
             threads: 4,
             netrc: Source::Usual,
@@ -117,6 +129,37 @@ impl Settings {
     #[must_use]
     pub fn believe(mut self, time: Duration) -> Self {
         self.believe = time;
+        self
+    }
+
+    /// Never connects to an origin: objects are opened in the version that the cache last recorded,
+    /// and bytes that are not in the cache are an [`Error::Offline`](crate::Error::Offline). With
+    /// [`Settings::max_stale`], versions that were checked longer ago are refused, too.
+    #[must_use]
+    pub fn offline(mut self, offline: bool) -> Self {
+        self.freshness.offline = offline;
+        self
+    }
+
+    /// The maximum age of a version that is used while its origin cannot be asked: the time since
+    /// the origin last confirmed it. The origin counts as unavailable if it cannot be reached or
+    /// answers 429, 500, 502, 503 or 504. Whether such a version was used is told by
+    /// [`ChunkedObject::is_stale`](crate::ChunkedObject::is_stale).
+    ///
+    /// By default it is what the origin itself allows by `Cache-Control: stale-if-error`
+    /// (RFC 5861), and zero if it says nothing: then opening fails while the origin is unavailable.
+    #[must_use]
+    pub fn max_stale(mut self, age: Duration) -> Self {
+        self.freshness.max_stale = Some(age);
+        self
+    }
+
+    /// How long an origin may take to say which version it has before a version in the cache is
+    /// used that [`Settings::max_stale`] allows; a second by default. After that, objects of this
+    /// origin are opened at once for five seconds.
+    #[must_use]
+    pub fn check_within(mut self, time: Duration) -> Self {
+        self.check_within = time;
         self
     }
 

@@ -3,13 +3,14 @@
 use crate::counts::{Count, Tally};
 use crate::engine::{Asked, Engine, lock};
 use crate::error::Error;
-use crate::opening::Answer;
+use crate::opening::{Answer, Opening};
 use crate::origin::{Head, Opened, Origin};
 use bytes::Bytes;
-use nuthatch_chunks::{Blocks, Chunks, Key};
+use nuthatch_chunks::{Blocks, Chunks, Key, TaskChunks};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 
 /// One version of one object.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(crate) struct Version {
     pub(crate) opened: Opened,
     pub(crate) head: Head,
     pub(crate) kind: Kind,
+    /// When the origin confirmed a version that it could not confirm now.
+    checked: Option<SystemTime>,
     tally: Tally,
     asked: Asked,
     /// Blocks that this object had fetched, and nobody has read yet.
@@ -43,31 +46,52 @@ pub(crate) enum Kind {
 }
 
 /// What an object is in the cache.
-#[derive(Debug)]
 pub(crate) struct Kept {
     pub(crate) key: Key,
     validator: String,
     pub(crate) block_len: u64,
+    /// The folder as it was when the object was opened.
+    pub(crate) tasks: TaskChunks,
+}
+
+impl std::fmt::Debug for Kept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Kept").field("key", &self.key).finish_non_exhaustive()
+    }
 }
 
 impl Version {
+    /// A version as its origin answered, or as the cache last recorded it: then with the time when
+    /// the origin confirmed it.
     pub(crate) fn new(
-        engine: Arc<Engine>,
-        origin: Origin,
-        address: String,
+        opening: Opening,
         (head, whole): Answer,
-        asked: Asked,
-        tally: Tally,
+        checked: Option<SystemTime>,
     ) -> Self {
+        let Opening { engine, origin, address, asked, tasks, tally } = opening;
         let len = whole.as_ref().map_or(head.len.unwrap_or_default(), |bytes| bytes.len() as u64);
         let opened = Opened { address, len, stamp: head.stamp.clone() };
         let kind = match whole {
             Some(bytes) => Kind::Whole(bytes),
-            None => kept(&engine, &opened, &head)
+            None => tasks
+                .and_then(|tasks| kept(&engine, tasks, &opened, &head))
                 .map_or(Kind::PassedOn, |kept| Kind::Kept(Arc::new(kept))),
         };
         let unread = Mutex::default();
-        Self { engine, origin, opened, head, kind, tally, asked, unread }
+        Self { engine, origin, opened, head, kind, checked, tally, asked, unread }
+    }
+
+    /// Records what the origin said in the folder, if anything of the object is kept there.
+    pub(crate) fn record(&self) {
+        if let Some(kept) = self.kept() {
+            self.engine.recorded.record(&self.opened.address, kept, &self.head);
+        }
+    }
+
+    /// Returns when the origin last confirmed the version, if it could not do so when the object
+    /// was opened.
+    pub(crate) fn stale_since(&self) -> Option<SystemTime> {
+        self.checked
     }
 
     pub(crate) fn len(&self) -> u64 {
@@ -125,13 +149,13 @@ impl Version {
 }
 
 /// What an object is in the cache, if it can be kept there.
-fn kept(engine: &Engine, opened: &Opened, head: &Head) -> Option<Kept> {
+fn kept(engine: &Engine, tasks: TaskChunks, opened: &Opened, head: &Head) -> Option<Kept> {
     let validator = head.validator.clone()?;
-    let chunks = engine.tasks.chunks();
+    let chunks = tasks.chunks();
     // A small cache takes small blocks alone.
     let most = chunks.chunk_most() & !4095;
     let block_len = engine.settings.block_len.min(most.max(4096));
     let blocks = chunks.blocks(&opened.address, &validator, opened.len, block_len).ok()?;
     let key = blocks.key().clone();
-    Some(Kept { key, validator, block_len })
+    Some(Kept { key, validator, block_len, tasks })
 }

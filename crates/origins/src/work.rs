@@ -20,7 +20,7 @@ impl<T: Send + 'static> Work<T> {
         may_wait: bool,
         work: impl FnOnce(&Arc<Version>, &Kept, &Chunks) -> T + Send + 'static,
     ) -> Self {
-        let tasks = &version.engine.tasks;
+        let tasks = &kept.tasks;
         if may_wait {
             return Self::Here(Some(work(version, kept, tasks.chunks())));
         }

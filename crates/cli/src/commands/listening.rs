@@ -20,7 +20,7 @@ use std::thread;
 const TOKENS_LONGEST: u64 = 16 << 20;
 
 /// Where a server tells what it counts, and what it logs.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Watched {
     /// Where to tell what is counted, over HTTP: host:port or unix:PATH. Can be given several times
     ///

@@ -37,6 +37,16 @@ pub(crate) enum Failure {
     ClosedPipe,
 }
 
+impl Failure {
+    /// Returns what is told about it.
+    pub(crate) fn into_message(self) -> String {
+        match self {
+            Self::Usage(message) | Self::Error(message) => message,
+            Self::ClosedPipe => "the reader of the output went away".to_owned(),
+        }
+    }
+}
+
 impl From<nuthatch_snapshot::Error> for Failure {
     fn from(error: nuthatch_snapshot::Error) -> Self {
         Self::Error(error.to_string())

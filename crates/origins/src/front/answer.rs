@@ -6,16 +6,18 @@ use super::figures::Open;
 use super::kept::cache_status;
 use super::ranges::{Wanted, wanted};
 use super::server::Shared;
+use crate::engine::lock;
 use crate::error::Error;
 use crate::object::ChunkedObject;
 use http::header::{
-    ACCEPT_RANGES, ALLOW, AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG,
+    ACCEPT_RANGES, AGE, ALLOW, AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG,
     HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED, RANGE, WWW_AUTHENTICATE,
 };
 use http::{Method, Request, Response, StatusCode};
 use std::fmt::Display;
 use std::future::Future;
 use std::ops::Range;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 use tracing::{debug, warn};
@@ -31,12 +33,26 @@ const LATE: &str = "the origin does not answer in time";
 #[derive(Debug)]
 struct Refusal(StatusCode, &'static str);
 
+/// The token that a connection showed last.
+#[derive(Default)]
+pub(super) struct Shown(Mutex<Option<Vec<u8>>>);
+
+impl Shown {
+    pub(super) fn token(&self) -> Option<Vec<u8>> {
+        lock(&self.0).clone()
+    }
+}
+
 /// Answers a request. Its body is not read.
-pub(super) async fn answer<B>(shared: &Shared, request: Request<B>) -> Response<Content> {
+pub(super) async fn answer<B>(
+    shared: &Shared,
+    request: Request<B>,
+    shown: &Shown,
+) -> Response<Content> {
     let open = Open::request(shared.clone());
     let head = request.method() == Method::HEAD;
-    let answered = whole_answer(shared, &request).await;
-    let response = answered.unwrap_or_else(|refusal| refusal.response(shared));
+    let answered = whole_answer(shared, &request, shown).await;
+    let response = answered.unwrap_or_else(|refusal| refusal.response());
     debug!(
         target: "nuthatch::chunks", method = %request.method(),
         status = response.status().as_u16(), "answered"
@@ -51,8 +67,9 @@ pub(super) async fn answer<B>(shared: &Shared, request: Request<B>) -> Response<
 async fn whole_answer<B>(
     shared: &Shared,
     request: &Request<B>,
+    shown: &Shown,
 ) -> Result<Response<Content>, Refusal> {
-    admit(shared, request.headers())?;
+    admit(shared, request.headers(), shown)?;
     let (method, uri) = (request.method(), request.uri());
     if method != Method::GET && method != Method::HEAD {
         return Err(Refusal(StatusCode::METHOD_NOT_ALLOWED, "expected GET or HEAD"));
@@ -79,7 +96,7 @@ async fn attempt(
     method: &Method,
     headers: &HeaderMap,
 ) -> Result<Response<Content>, Error> {
-    let object = shared.cache.object_as(address, &shared.access).await?;
+    let object = shared.cache.object_as(address, &shared.credentials().access).await?;
     let mut response = of_object(&object, method, headers).await;
     if method != Method::HEAD {
         response.body_mut().begin().await?;
@@ -102,12 +119,15 @@ async fn in_time<T, F: Future<Output = Result<T, Error>>>(
     timeout(limit, attempts).await.ok()
 }
 
-/// Whether a request may be answered at all.
-fn admit(shared: &Shared, headers: &HeaderMap) -> Result<(), Refusal> {
-    let Some(guard) = &shared.guard else { return Ok(()) };
-    let shown = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
-    let token = shown.split_at_checked(7).filter(|(word, _)| word.eq_ignore_ascii_case(b"bearer "));
-    if token.is_some_and(|(_, token)| guard(token.trim_ascii())) {
+/// Refuses a request without a token that is admitted.
+fn admit(shared: &Shared, headers: &HeaderMap, shown: &Shown) -> Result<(), Refusal> {
+    let header = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
+    let token = header.split_at_checked(7);
+    let token = token.filter(|(word, _)| word.eq_ignore_ascii_case(b"bearer "));
+    let token = token.map(|(_, token)| token.trim_ascii());
+    // Before it is looked up, so that a token which is removed meanwhile closes the connection.
+    *lock(&shown.0) = token.map(<[u8]>::to_vec);
+    if shared.credentials().admits(token) {
         return Ok(());
     }
     Err(Refusal(StatusCode::UNAUTHORIZED, "expected the header Authorization: Bearer TOKEN"))
@@ -131,6 +151,9 @@ fn refusal(shared: &Shared, error: &Error) -> Refusal {
         Error::Unreachable { .. } | Error::Status { .. } | Error::Answer { .. } => {
             (StatusCode::BAD_GATEWAY, "the origin cannot be read")
         }
+        Error::Offline { .. } => {
+            (StatusCode::GATEWAY_TIMEOUT, "the cache does not have it, and asks no origin")
+        }
         Error::Changed { .. } => (StatusCode::BAD_GATEWAY, "the object is being changed"),
         Error::Setup { .. } => {
             (StatusCode::INTERNAL_SERVER_ERROR, "the cache is not set up as it ought to be")
@@ -152,7 +175,7 @@ impl Shared {
 }
 
 impl Refusal {
-    fn response(&self, shared: &Shared) -> Response<Content> {
+    fn response(&self) -> Response<Content> {
         let content = Content::text(format!("{}\n", self.1));
         let mut response = response(self.0, content);
         let headers = response.headers_mut();
@@ -161,7 +184,7 @@ impl Refusal {
             StatusCode::METHOD_NOT_ALLOWED => {
                 headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             }
-            StatusCode::UNAUTHORIZED if shared.guard.is_some() => {
+            StatusCode::UNAUTHORIZED => {
                 headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
             _ => {}
@@ -202,6 +225,9 @@ async fn of_object(
         }
     };
     describe(response.headers_mut(), &version);
+    if let Some(age) = object.stale_age() {
+        set(response.headers_mut(), AGE, &age.as_secs().to_string());
+    }
     response
 }
 

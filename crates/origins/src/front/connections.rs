@@ -1,6 +1,6 @@
 //! Connections that come in: a limited number, each until its client or the server has enough.
 
-use super::answer::answer;
+use super::answer::{Shown, answer};
 use super::body::Content;
 use super::figures::Open;
 use super::patient::Patient;
@@ -19,7 +19,6 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio_rustls::TlsAcceptor;
 use tracing::{debug, warn};
 
 /// After a connection could not be accepted, as when there are no descriptors left.
@@ -33,7 +32,6 @@ const HEADERS_MOST: usize = 100;
 #[derive(Clone)]
 pub(super) struct Serving {
     pub(super) shared: Shared,
-    pub(super) tls: Option<TlsAcceptor>,
     pub(super) head_bytes: usize,
     pub(super) idle: Duration,
     pub(super) counts: Arc<Semaphore>,
@@ -82,7 +80,7 @@ impl Serving {
         // Where this fails the connection does, too, and says so itself.
         let _ = stream.set_nodelay(true);
         let stream = Patient::new(stream, self.idle);
-        let served = match &self.tls {
+        let served = match &self.shared.credentials().tls {
             None => self.serve(stream).await,
             Some(tls) => match tokio::time::timeout(HANDSHAKE, tls.accept(stream)).await {
                 Ok(Ok(stream)) => self.serve(stream).await,
@@ -96,7 +94,8 @@ impl Serving {
     }
 
     async fn serve(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send) -> io::Result<()> {
-        let service = service_fn(|request| self.respond(request));
+        let shown = Shown::default();
+        let service = service_fn(|request| self.respond(request, &shown));
         let mut builder = http1::Builder::new();
         builder
             .timer(TokioTimer::new())
@@ -105,20 +104,42 @@ impl Serving {
             .max_headers(HEADERS_MOST);
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
         let mut phase = self.phase.clone();
+        let mut removed = pin!(self.token_removed(&shown));
         tokio::select! {
             served = connection.as_mut() => return served.map_err(io::Error::other),
+            error = removed.as_mut() => return Err(error),
             _ = phase.wait_for(|phase| *phase > Phase::Serving) => {}
         }
         // The request that is under way is answered, and no other one read.
         connection.as_mut().graceful_shutdown();
         tokio::select! {
             served = connection => served.map_err(io::Error::other),
+            error = removed => Err(error),
             _ = phase.wait_for(|phase| *phase > Phase::Draining) => Ok(()),
         }
     }
 
-    async fn respond(&self, request: Request<Incoming>) -> Result<Response<Content>, Infallible> {
-        Ok(answer(&self.shared, request).await)
+    /// Ends when the token that the connection showed last is not admitted any more.
+    async fn token_removed(&self, shown: &Shown) -> io::Error {
+        let mut credentials = self.shared.credentials.subscribe();
+        loop {
+            // The server has the sender.
+            if credentials.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+            let now = credentials.borrow_and_update().clone();
+            if shown.token().is_some_and(|token| !now.admits(Some(&token))) {
+                return io::Error::new(io::ErrorKind::PermissionDenied, "its token was removed");
+            }
+        }
+    }
+
+    async fn respond(
+        &self,
+        request: Request<Incoming>,
+        shown: &Shown,
+    ) -> Result<Response<Content>, Infallible> {
+        Ok(answer(&self.shared, request, shown).await)
     }
 }
 

@@ -15,17 +15,21 @@ struct Looked {
     missing: u64,
 }
 
-/// The header `Cache-Status` of an answer with these ranges.
+/// Returns the header `Cache-Status` of an answer with these ranges. An answer that its origin did
+/// not confirm is stale: it has a `ttl` below zero, the negative of its `Age`.
 pub(super) async fn cache_status(object: &ChunkedObject, ranges: Vec<Range<u64>>) -> String {
     let whole = ranges.iter().map(|range| range.end - range.start).sum();
     let looked = look(object, ranges).await;
-    tell(whole, &looked.unwrap_or(Looked { bytes: whole, missing: whole }))
+    let stale = object.stale_age().map(|age| age.as_secs());
+    write(whole, &looked.unwrap_or(Looked { bytes: whole, missing: whole }), stale)
 }
 
-fn tell(whole: u64, looked: &Looked) -> String {
+fn write(whole: u64, looked: &Looked, stale: Option<u64>) -> String {
     let Looked { bytes, missing } = *looked;
+    let ttl = stale.map_or_else(String::new, |secs| format!("; ttl=-{secs}"));
     if missing == 0 && bytes == whole {
-        return "nuthatch; hit".to_owned();
+        let detail = stale.map_or("", |_| "; detail=\"not confirmed by the origin\"");
+        return format!("nuthatch; hit{ttl}{detail}");
     }
     let percent = u128::from(bytes - missing.min(bytes)) * 100 / u128::from(bytes.max(1));
     // Whether the origin has to be asked for what was not looked at, nobody knows yet.
@@ -35,7 +39,7 @@ fn tell(whole: u64, looked: &Looked) -> String {
         _ => "",
     };
     let part = if bytes == whole { String::new() } else { format!(" of the first {bytes} bytes") };
-    format!("nuthatch{forwarded}; detail=\"{percent} % kept{part}\"")
+    format!("nuthatch{forwarded}{ttl}; detail=\"{percent} % kept{part}\"")
 }
 
 /// Looks ranges up, which are in order. `None` if nothing is kept of the object.
@@ -44,7 +48,7 @@ async fn look(object: &ChunkedObject, ranges: Vec<Range<u64>>) -> Option<Looked>
     // Heads of records may have to be read.
     let looked = tokio::task::spawn_blocking(move || {
         let kept = version.kept()?;
-        let blocks = version.blocks(version.engine.tasks.chunks(), kept)?;
+        let blocks = version.blocks(kept.tasks.chunks(), kept)?;
         let (mut looked, mut left) = (Looked { bytes: 0, missing: 0 }, BLOCKS_MOST);
         for range in ranges.into_iter().filter(|range| !range.is_empty()) {
             let first = range.start / kept.block_len;
@@ -69,7 +73,7 @@ mod tests {
 
     #[test]
     fn what_was_not_looked_at_is_neither_there_nor_missing() {
-        let tell = |whole, bytes, missing| tell(whole, &Looked { bytes, missing });
+        let tell = |whole, bytes, missing| write(whole, &Looked { bytes, missing }, None);
         assert_eq!(tell(0, 0, 0), "nuthatch; hit");
         assert_eq!(tell(10, 10, 0), "nuthatch; hit");
         assert_eq!(tell(10, 10, 3), "nuthatch; fwd=partial; detail=\"70 % kept\"");
@@ -77,5 +81,8 @@ mod tests {
         assert_eq!(tell(10, 4, 0), "nuthatch; detail=\"100 % kept of the first 4 bytes\"");
         let partial = "nuthatch; fwd=partial; detail=\"25 % kept of the first 4 bytes\"";
         assert_eq!(tell(10, 4, 3), partial);
+        let stale = |missing| write(10, &Looked { bytes: 10, missing }, Some(7));
+        assert_eq!(stale(0), "nuthatch; hit; ttl=-7; detail=\"not confirmed by the origin\"");
+        assert_eq!(stale(5), "nuthatch; fwd=partial; ttl=-7; detail=\"50 % kept\"");
     }
 }

@@ -15,9 +15,11 @@ mod options;
 mod patient;
 mod prefix;
 mod ranges;
+mod reload;
 mod server;
 mod sparing;
 
 pub use options::{Guard, Options};
 pub use prefix::Prefix;
+pub use reload::Reloader;
 pub use server::{Figures, Server, Stopper};

@@ -2,10 +2,10 @@
 
 use super::connections::{Serving, listen};
 use super::figures::{Tally, one};
-use super::options::{Guard, Options};
+use super::options::Options;
 use super::prefix::Prefix;
+use super::reload::{Credentials, Reloader};
 use super::sparing::Sparing;
-use crate::access::Access;
 use crate::cache::ObjectCache;
 use std::fmt;
 use std::io;
@@ -16,7 +16,6 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio_rustls::TlsAcceptor;
 use tracing::info;
 
 /// How long threads have to finish what they read.
@@ -39,8 +38,7 @@ pub(super) struct Shared(Arc<Site>);
 pub(super) struct Site {
     pub(super) cache: ObjectCache,
     pub(super) prefix: Prefix,
-    pub(super) guard: Option<Guard>,
-    pub(super) access: Access,
+    pub(super) credentials: Arc<watch::Sender<Arc<Credentials>>>,
     pub(super) origin_within: Duration,
     pub(super) failures: Sparing,
     tally: Tally,
@@ -51,6 +49,13 @@ impl std::ops::Deref for Shared {
 
     fn deref(&self) -> &Site {
         &self.0
+    }
+}
+
+impl Site {
+    /// Returns the credentials that hold now.
+    pub(super) fn credentials(&self) -> Arc<Credentials> {
+        self.credentials.borrow().clone()
     }
 }
 
@@ -104,7 +109,7 @@ impl Figures {
     pub fn exposition(&self) -> String {
         let mut text = self.shared.tally.exposition();
         let counts = self.shared.cache.counts();
-        let stat = self.shared.cache.chunks().stat();
+        let stat = self.shared.cache.chunks().map(|chunks| chunks.stat()).unwrap_or_default();
         for (name, help, value) in [
             ("from_cache_bytes_total", "Bytes read from the cache.", counts.from_cache),
             ("from_origin_bytes_total", "Bytes read from the origin.", counts.from_origin),
@@ -117,6 +122,11 @@ impl Figures {
             ("origin_requests_total", "Requests for bytes to the origin.", counts.requests),
             ("origin_checks_total", "Questions what an object is.", counts.checks),
             ("origin_retries_total", "Requests to the origin made again.", counts.retries),
+            (
+                "stale_total",
+                "Objects opened in a version that the origin could not confirm.",
+                counts.stale,
+            ),
             ("not_kept_total", "Blocks that the cache could not keep.", counts.not_kept),
             ("cache_bytes", "Bytes in use or reserved in the folder.", stat.used),
             ("cache_limit_bytes", "Bytes that the folder may have.", stat.limit),
@@ -154,14 +164,14 @@ impl Server {
             .build()?;
         let (phase, phases) = watch::channel(Phase::Serving);
         let phase = Arc::new(phase);
-        let Options { guard, access, origin_within, .. } = options.clone();
+        let credentials = Arc::new(watch::channel(Credentials::new(options)).0);
+        let origin_within = options.origin_within;
         let (failures, tally) = (Sparing::default(), Tally::default());
         info!(target: "nuthatch::chunks", origin = %prefix, ?addresses, "started");
-        let site = Site { cache, prefix, guard, access, origin_within, failures, tally };
+        let site = Site { cache, prefix, credentials, origin_within, failures, tally };
         let shared = Shared(Arc::new(site));
         let serving = Serving {
             shared: shared.clone(),
-            tls: options.tls.clone().map(TlsAcceptor::from),
             head_bytes: options.head_bytes,
             idle: options.idle,
             counts: Arc::new(Semaphore::new(options.connections)),
@@ -181,6 +191,11 @@ impl Server {
     /// What stops this server, from any thread.
     pub fn stopper(&self) -> Stopper {
         Stopper(Arc::clone(&self.phase))
+    }
+
+    /// Returns what replaces the credentials of this server, from any thread.
+    pub fn reloader(&self) -> Reloader {
+        Reloader(Arc::clone(&self.shared.credentials))
     }
 
     /// What it counts, for whoever tells it.

@@ -69,6 +69,7 @@ impl FileOrigin {
             modified: metadata.modified().ok(),
             content_type: None,
             ranges: true,
+            stale_if_error: None,
         })
     }
 

@@ -33,6 +33,8 @@ pub(crate) struct Head {
     pub(crate) content_type: Option<String>,
     /// Whether ranges of it can be had; otherwise each request brings all of it.
     pub(crate) ranges: bool,
+    /// For how long the origin allows this to be used while it cannot be reached, in seconds.
+    pub(crate) stale_if_error: Option<u64>,
 }
 
 /// What comes with every answer and differs when the object does.
@@ -109,6 +111,8 @@ pub(crate) enum Origin {
     Http(HttpOrigin),
     Store(StoreOrigin),
     File(FileOrigin),
+    /// One that must not be asked.
+    Offline,
 }
 
 /// Bytes as they come.
@@ -189,6 +193,7 @@ impl Origin {
             Self::Http(origin) => origin.head().await,
             Self::Store(origin) => Ok((origin.head().await?, None)),
             Self::File(origin) => Ok((origin.head().await?, None)),
+            Self::Offline => Err(Error::closed().into()),
         }
     }
 
@@ -198,6 +203,10 @@ impl Origin {
             Self::Http(origin) => origin.get(range, opened).await,
             Self::Store(origin) => origin.get(range, opened).await,
             Self::File(origin) => origin.get(range, opened).await,
+            Self::Offline => {
+                let missing = format!("bytes {}-{} are", range.start, range.end);
+                Err(Error::Offline { address: opened.address.clone(), missing }.into())
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Stores with protocols of their own, through the crate `object_store`: S3, Google, Azure.
 
-use super::answer::refused_by_number;
+use super::answer::{refused_by_number, stale_if_error};
 use super::http::innermost;
 use super::listening::{Heard, Listening};
 use super::{Body, Head, Opened, Ranged, Stamp};
@@ -168,6 +168,7 @@ impl StoreOrigin {
         let stamp = stamp_of(&answer);
         let version = answer.meta.version.clone().map(|version| format!("version {version}"));
         let content_type = answer.attributes.get(&Attribute::ContentType);
+        let cache_control = answer.attributes.get(&Attribute::CacheControl);
         Ok(Head {
             len: Some(answer.meta.size),
             validator: stamp.strong_tag().map(str::to_owned).or(version),
@@ -175,6 +176,7 @@ impl StoreOrigin {
             modified: Some(answer.meta.last_modified.into()),
             content_type: content_type.map(|value| value.as_ref().to_owned()),
             ranges: true,
+            stale_if_error: cache_control.and_then(|value| stale_if_error(value.as_ref())),
         })
     }
 

@@ -158,3 +158,72 @@ fn what_takes_too_long_is_given_up_when_it_stops() {
     assert!(client.rest().is_empty());
     origin.behave(|manners| manners.held = false);
 }
+
+fn admitting(tokens: &'static [&'static str]) -> nuthatch_origins::front::Options {
+    options().guard(std::sync::Arc::new(move |shown| {
+        tokens.iter().any(|token| token.as_bytes() == shown)
+    }))
+}
+
+#[test]
+fn a_removed_token_closes_its_connections_and_no_others() {
+    let body = noise(LEN, 10);
+    let front = Front::with(body.clone(), quick(), &admitting(&["one", "two"]));
+    let (mut one, mut two, mut silent) = (front.client(), front.client(), front.client());
+    one.get("/a", &["Authorization: Bearer one"]).is(200, &body);
+    two.get("/a", &["Authorization: Bearer two"]).is(200, &body);
+    front.server.reloader().replace(&admitting(&["two", "new"])).expect("the same kind");
+    assert!(one.rest().is_empty(), "its token was removed");
+    two.get("/a", &["Authorization: Bearer two"]).is(200, &body);
+    assert_eq!(front.client().get("/a", &["Authorization: Bearer one"]).status, 401);
+    silent.get("/a", &["Authorization: Bearer new"]).is(200, &body);
+}
+
+#[test]
+fn an_answer_under_way_ends_when_its_token_is_removed() {
+    let front = Front::with(noise(LEN, 11), quick(), &admitting(&["one"]));
+    front.origin.behave(|manners| manners.held = true);
+    let mut client = front.client();
+    let request = "GET /a HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer one\r\n\r\n";
+    client.write(request).expect("a connection");
+    front.origin.wait_for(0, 1);
+    front.server.reloader().replace(&admitting(&["two"])).expect("the same kind");
+    assert!(client.rest().is_empty());
+    front.origin.behave(|manners| manners.held = false);
+}
+
+#[test]
+fn credentials_are_replaced_and_never_switched_off() {
+    let front = Front::with(noise(LEN, 12), quick(), &admitting(&["one"]));
+    let problem = front.server.reloader().replace(&options()).expect_err("anybody could read");
+    assert!(problem.to_string().contains("tokens cannot be switched off"), "{problem}");
+    assert_eq!(front.client().get("/a", &[]).status, 401);
+    let access = nuthatch_origins::Access::new().header("x-shown", "new");
+    front.server.reloader().replace(&admitting(&["one"]).access(access)).expect("the same kind");
+    front.client().get("/a", &["Authorization: Bearer one"]);
+    let asked = front.origin.asked();
+    assert!(asked.iter().all(|asked| asked.headers["x-shown"] == "new"), "{asked:?}");
+}
+
+#[test]
+fn stale_answers_say_so_and_are_counted() {
+    let body = noise(LEN, 13);
+    let day = Duration::from_hours(24);
+    let front = Front::with(body.clone(), quick().max_stale(day), &options());
+    let fresh = front.client().get("/a", &[]);
+    assert!(!fresh.headers.contains_key("age"), "{:?}", fresh.headers);
+    front.origin.behave(|manners| manners.statuses = vec![503; 10].into());
+    let stale = front.client().get("/a", &[]);
+    stale.is(200, &body).has("etag", "\"one\"");
+    let age: u64 = stale.headers["age"].parse().expect("seconds");
+    let expected = format!("nuthatch; hit; ttl=-{age}; detail=\"not confirmed by the origin\"");
+    stale.has("cache-status", &expected);
+    assert_eq!(front.told("nuthatch_chunks_stale_total"), 1);
+}
+
+#[test]
+fn an_offline_server_answers_from_the_cache_alone() {
+    let front = Front::with(noise(LEN, 14), quick().offline(true), &options());
+    assert_eq!(front.client().get("/a", &[]).status, 504);
+    assert!(front.origin.asked().is_empty());
+}

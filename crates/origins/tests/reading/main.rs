@@ -1,5 +1,6 @@
 //! Objects read through a cache, from an origin that misbehaves.
 
+mod away;
 mod basics;
 mod changes;
 mod faults;

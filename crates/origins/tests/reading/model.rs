@@ -108,7 +108,7 @@ async fn readers_see_one_version_each() {
                     let cut = draws.below(3 * BLOCK) as usize;
                     server.behave(|manners| manners.cuts = [cut, 10].into());
                 }
-                4 => drop(place.cache.chunks().clear()),
+                4 => drop(place.cache.chunks().expect("a folder").clear()),
                 _ => {}
             }
             if readers.is_empty() {

@@ -39,6 +39,9 @@ pub(crate) struct Manners {
     pub(crate) silent: bool,
     /// Every answer to a request for more than a byte waits until this is taken back.
     pub(crate) held: bool,
+    /// No request is answered until this is taken back.
+    pub(crate) deaf: bool,
+    pub(crate) cache_control: Option<String>,
     /// Whoever does not show this is not let in.
     pub(crate) wants: Option<(String, String)>,
     /// The object changes to this one when so many requests for ranges were answered.
@@ -161,7 +164,7 @@ fn talk(stream: &TcpStream, state: &(Mutex<State>, Condvar)) {
             let mut now = lock(&state.0);
             now.asked.push(asked.clone());
             state.1.notify_all();
-            while now.manners.held && asked.is_for_bytes() {
+            while now.manners.deaf || (now.manners.held && asked.is_for_bytes()) {
                 now = state.1.wait(now).unwrap_or_else(PoisonError::into_inner);
             }
             let manners = now.manners.clone();
@@ -231,6 +234,7 @@ fn answer(mut stream: &TcpStream, asked: &Asked, manners: &Manners) -> io::Resul
         let _ = io::copy(&mut stream, &mut io::sink());
         return Ok(false);
     }
+    add("Cache-Control", &manners.cache_control);
     add("ETag", &manners.etag);
     add("Last-Modified", &manners.modified);
     add("X-Amz-Version-Id", &manners.version);

@@ -1,16 +1,20 @@
 //! `nuthatch chunks get`: an object, or a part of it, through the cache.
 
+use super::freshness::Freshness;
 use super::json::Json;
+use super::limit::Limit;
 use super::output::{Output, is_stdout};
 use super::place::Place;
 use super::range::Part;
 use super::shown::Shown;
+use super::told::ago;
 use crate::commands::{Answer, Failure};
-use crate::figures::{bytes, grouped, parse_size, seconds};
+use crate::figures::{bytes, grouped, seconds};
 use crate::progress::Display;
 use crate::streams::tell;
 use clap::Args;
-use nuthatch_origins::{ChunkedObject, Counts, Error, Settings};
+use nuthatch_chunks::{Clock, SystemClock};
+use nuthatch_origins::{ChunkedObject, Counts, Error, ObjectCache, Settings, plain_address};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fmt::Write as _;
@@ -28,27 +32,36 @@ machine's own; for http and https from URL itself, --header, or .netrc ($NETRC, 
 which is shown by TLS or on this machine alone. They are in no message and in no file of the cache.
 
 The origin is asked each time which version it has. What the cache has of that version is not
-fetched; the rest is, by whole blocks of a MiB, and stays for others. Of a version that the origin
-cannot name, nothing is kept.
+fetched; the rest is, by whole blocks of a MiB, and stays for others: so a range may fetch more
+bytes than it has, which the summary tells apart. Of a version that the origin cannot name, nothing
+is kept.
+
+While the origin is away (it cannot be reached, or answers 429, 500, 502, 503 or 504), --max-stale
+reads the version that it last confirmed, with a warning, after one attempt of at most a second.
+--offline never asks it. Bytes that the cache does not have are an error then.
+
+A folder of the cache that cannot be opened is done without, with a warning.
 
 RANGE is A-B, from A on up to B, which does not belong to it; A- to the end; -N the last N bytes.
 Each can be a size such as 64KiB.
 
 Without -o the bytes go to standard output; a terminal is not shown what is no text. A file of -o
-appears when it is whole. With --json, a summary is on standard output, or on standard error where
-the bytes take that.
+appears when it is whole; what a killed command left of the same file is removed. With --json, a
+summary is on standard output, or on standard error where the bytes take that.
 
 Examples:
   nuthatch chunks get https://host/model.bin -o model.bin
   nuthatch chunks get s3://bucket/table.parquet --range -8 | xxd
   nuthatch chunks get https://host/data.csv --limit 20GiB | head
   nuthatch chunks get https://host/private.bin --header @token -o private.bin
+  nuthatch chunks get https://host/model.bin --max-stale 1d -o model.bin
 
 Exit status:
   0  all bytes were written
   1  there is no such object
   2  the command line is wrong
-  3  anything else: the origin cannot be reached or refuses, the object changed, an interrupt";
+  3  anything else: the origin cannot be reached or refuses, the object changed, an interrupt,
+     bytes are not in the cache (--offline)";
 
 /// Read a remote object, or a part of it, through the cache
 #[derive(Debug, Args)]
@@ -62,9 +75,10 @@ pub(super) struct Get {
     range: Option<Part>,
     #[command(flatten)]
     place: Place,
-    /// How much the cache may hold from now on, such as 10GB or 512MiB
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    limit: Option<u64>,
+    #[command(flatten)]
+    limit: Limit,
+    #[command(flatten)]
+    freshness: Freshness,
     #[command(flatten)]
     shown: Shown,
     /// How often a request that failed in passing is made again
@@ -85,7 +99,8 @@ impl Get {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
         let start = Instant::now();
         let access = self.shown.access()?;
-        let cache = self.place.make(self.limit, Settings::new().retries(self.retries))?;
+        let settings = self.freshness.on(Settings::new().retries(self.retries));
+        let cache = self.place.make(self.limit, settings, self.freshness.is_offline())?;
         // The work is done by threads of the cache; this one waits for it and writes.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::Error(error.to_string()))?;
@@ -95,8 +110,13 @@ impl Get {
                 tell(error);
                 return Ok(Answer::KeysMissing);
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(self.not_opened(&cache, &error)),
         };
+        if let Some(age) = object.stale_age() {
+            let age = ago(age);
+            let told = "the origin did not confirm this version, which it last did";
+            tell(format_args!("warning: {told} {age} ago"));
+        }
         let range = self.range.map_or(Ok(0..object.len()), |part| part.of(object.len()));
         let range = range.map_err(|problem| Failure::Error(format!("--range: {problem}")))?;
         // What goes to standard output leaves nothing behind: an interrupt ends it there and then.
@@ -110,6 +130,19 @@ impl Get {
             }
         })?;
         self.sum_up(&object, start.elapsed(), to_stdout)
+    }
+
+    /// An object that cannot be opened, and what to do if the cache has it.
+    fn not_opened(&self, cache: &ObjectCache, error: &Error) -> Failure {
+        let away = matches!(error, Error::Unreachable { .. } | Error::Status { .. });
+        let address = plain_address(&self.address).ok();
+        let found = cache.chunks().zip(address).filter(|_| away);
+        let Some(known) = found.and_then(|(chunks, address)| chunks.metadata(&address)) else {
+            return Failure::Error(error.to_string());
+        };
+        let age = ago(Duration::from_millis(SystemClock.now_ms().saturating_sub(known.checked_ms)));
+        let advice = "--offline or --max-stale TIME reads what the cache has of it";
+        Failure::Error(format!("{error}; a version was confirmed {age} ago: {advice}"))
     }
 
     async fn copy(
@@ -191,11 +224,13 @@ fn summary(object: &ChunkedObject, counts: &Counts, time: Duration) -> String {
         .plain("from_cache_bytes", counts.from_cache)
         .plain("from_origin_bytes", counts.from_origin)
         .plain("from_others_bytes", counts.from_others)
+        .plain("fetched_bytes", counts.fetched)
         .plain("hit_share", share)
         .plain("requests", counts.requests)
         .plain("checks", counts.checks)
         .plain("retries", counts.retries)
         .plain("not_kept", counts.not_kept)
+        .plain("stale", object.is_stale())
         .plain("seconds", format_args!("{:.6}", time.as_secs_f64()))
         .line()
 }
@@ -210,6 +245,9 @@ fn in_words(object: &ChunkedObject, counts: &Counts, time: Duration) -> String {
         grouped(counts.requests),
     );
     // Writing to a string cannot fail.
+    if counts.fetched > counts.from_origin {
+        let _ = write!(text, " that brought {}", bytes(counts.fetched));
+    }
     if counts.not_kept > 0 {
         let _ = write!(text, ", {} blocks not kept", grouped(counts.not_kept));
     }

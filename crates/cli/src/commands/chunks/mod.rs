@@ -1,8 +1,11 @@
 //! `nuthatch chunks`: the cache of remote objects in a folder.
 
 mod evict;
+mod freshness;
 mod get;
+mod hangup;
 mod json;
+mod limit;
 mod list;
 mod objects;
 mod output;
@@ -14,8 +17,10 @@ mod stat;
 mod told;
 mod verify;
 
+use super::serve::parse_duration;
 use super::{Answer, Failure};
 use clap::{Args, Subcommand};
+use std::time::Duration;
 
 const ABOUT: [&str; 2] = [
     "Read remote objects through a cache, and look after it",
@@ -81,4 +86,8 @@ impl Chunks {
             Act::Remove(remove) => remove.run(),
         }
     }
+}
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    parse_duration(text).ok_or_else(|| "expected a time such as 500ms, 5s or 1h".to_owned())
 }

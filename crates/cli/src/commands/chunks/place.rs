@@ -1,13 +1,15 @@
 //! Which cache: its folder.
 
+use super::limit::Limit;
 use crate::commands::Failure;
+use crate::streams::tell;
 use clap::Args;
 use nuthatch_chunks::{Chunks, Contents, Options};
 use nuthatch_origins::{ObjectCache, Settings, default_folder};
 use std::path::PathBuf;
 
 /// Which cache.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(super) struct Place {
     /// The folder of the cache
     ///
@@ -26,21 +28,34 @@ impl Place {
     }
 
     /// Opens a cache to read objects through, and makes it if the folder is empty; with a limit
-    /// from now on, if there is one.
+    /// from now on, if there is one. A folder that cannot be opened is done without, with a
+    /// warning, unless reading without it is no use.
     pub(super) fn make(
         &self,
-        limit: Option<u64>,
+        limit: Limit,
         settings: Settings,
+        offline: bool,
     ) -> Result<ObjectCache, Failure> {
-        let options = limit.map_or(Options::new(), |limit| Options::new().limit(limit));
+        let options = limit.bytes().map_or(Options::new(), |limit| Options::new().limit(limit));
         let folder = self.folder()?;
-        if Contents::of(&folder) == Contents::Other {
+        match Contents::of(&folder) {
             // Its files would count, and those of the cache lie among them.
-            let folder = folder.display();
-            let problem = "expected a cache or an empty folder, found other files";
-            return Err(Failure::Error(format!("{folder}: {problem}")));
+            Contents::Other => {
+                let folder = folder.display();
+                let problem = "expected a cache or an empty folder, found other files";
+                return Err(Failure::Error(format!("{folder}: {problem}")));
+            }
+            Contents::Segments => limit.confirm(&folder)?,
+            Contents::Nothing => {}
         }
-        Ok(ObjectCache::open(folder, &options, settings)?)
+        let cache = ObjectCache::open(folder, &options, settings)?;
+        if let Some(problem) = cache.folder_problem() {
+            if offline {
+                return Err(problem.into());
+            }
+            tell(format_args!("warning: {problem}; reads pass through to the origin"));
+        }
+        Ok(cache)
     }
 
     /// Opens a cache that must be there, with the limits that it has.

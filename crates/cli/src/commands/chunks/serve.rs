@@ -1,11 +1,14 @@
 //! `nuthatch chunks serve`: an HTTP cache in front of an origin.
 
+use super::freshness::Freshness;
+use super::hangup::Hangups;
+use super::limit::Limit;
+use super::parse_time;
 use super::place::Place;
 use super::shown::Shown;
 use crate::commands::listening::{
     Stopping, TlsArguments, Watched, address, greet, not_started, read_tokens, warn_if_open,
 };
-use crate::commands::serve::parse_duration;
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, parse_size};
 use clap::Args;
@@ -15,6 +18,7 @@ use nuthatch_server::{Tls, TlsFiles};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tracing::warn;
 
 /// The variable that names the origin, for addresses with a password.
 const ORIGIN: &str = "NUTHATCH_ORIGIN";
@@ -29,6 +33,19 @@ A signature in the query goes to the origin and into nothing that is kept.
 
 The origin is asked for its version of an object at each request, unless --believe says for how long
 its last answer holds. Answers are read as their clients take them.
+
+While the origin is away (it cannot be reached, or answers 429, 500, 502, 503 or 504), --max-stale
+answers with the version that it last confirmed. Such an answer has the header Age, with the seconds
+since then, and a negative ttl in Cache-Status. The origin is asked again every five seconds. With
+--offline it is never asked, and what the cache does not have is answered with 504.
+
+A folder of the cache that is removed while the server runs is made again, and one that cannot be
+opened is done without, each with one warning.
+
+SIGTERM stops accepting and lets answers go on for --drain-ms; /healthz at the admin port is 503
+then. SIGHUP reads the certificate, its key, the tokens and files of --header again. Connections
+stay open, but those whose last token was removed are closed. Where a file is wrong, all stays as it
+was, and the log says why.
 
 Addresses that other machines reach are refused without TLS, and without tokens or certificates of
 clients. A file of tokens has lines \"token NAME read SECRET\"; the secret is >TEXT, which clients
@@ -47,7 +64,7 @@ Exit status:
   3  anything else: a file is not what it should be, an address is taken";
 
 /// Serve an HTTP cache in front of an origin
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(super) struct Serve {
     /// Where objects are: an address as "get" takes it, which paths are appended to
@@ -59,12 +76,13 @@ pub(super) struct Serve {
     shown: Shown,
     #[command(flatten)]
     place: Place,
-    /// How much the cache may hold from now on, such as 10GB or 512MiB
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    limit: Option<u64>,
+    #[command(flatten)]
+    limit: Limit,
     /// For how long an object is taken to be what the origin last said, such as 5s
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_time)]
     believe: Duration,
+    #[command(flatten)]
+    freshness: Freshness,
     #[command(flatten)]
     access: Access,
     #[command(flatten)]
@@ -73,7 +91,7 @@ pub(super) struct Serve {
     watched: Watched,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Access")]
 struct Access {
     /// Where to listen, as host:port; port 0 is any free one. Can be given several times
@@ -89,7 +107,7 @@ struct Access {
     insecure: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Limits")]
 struct Bounds {
     /// Connections. More of them wait to be accepted
@@ -130,18 +148,32 @@ impl Serve {
             .read_ahead(read_ahead)
             .unmeasured_most(unmeasured)
             .retries(retries);
-        let cache = self.place.make(self.limit, settings)?;
-        let stopping = Stopping::new()?;
+        let settings = self.freshness.on(settings);
+        let cache = self.place.make(self.limit, settings, self.freshness.is_offline())?;
+        let (stopping, hangups) = (Stopping::new()?, Hangups::new()?);
         let shown = prefix.to_string();
         let server = Server::start(cache.clone(), prefix, &options).map_err(not_started)?;
         let (_admin, admin) =
             self.watched.tell(server.figures(), Figures::exposition, Figures::is_stopping)?;
-        let (folder, limit) = (cache.chunks().path().display(), cache.chunks().stat().limit);
-        let cached = format!("{shown}: up to {} in {folder}", bytes(limit));
+        let cached = match cache.chunks() {
+            Some(chunks) => {
+                let (folder, limit) = (chunks.path().display(), bytes(chunks.stat().limit));
+                format!("{shown}: up to {limit} in {folder}")
+            }
+            None => format!("{shown}: without a folder"),
+        };
         let scheme = if self.access.tls.cert.is_some() { "https" } else { "http" };
         greet(scheme, server.addresses(), &admin, &cached)?;
-        let stopper = server.stopper();
+        let (stopper, reloader, serve) = (server.stopper(), server.reloader(), self.clone());
         stopping.then(move || stopper.stop());
+        hangups.each(move || {
+            let options = serve.options().map_err(Failure::into_message);
+            let reload = |options| reloader.replace(&options).map_err(|error| error.to_string());
+            if let Err(error) = options.and_then(reload) {
+                warn!(target: "nuthatch::chunks", %error,
+                    "credentials were not reloaded; those from before hold");
+            }
+        });
         server.wait().map_err(not_started)?;
         Ok(Answer::Whole)
     }
@@ -185,8 +217,4 @@ impl Serve {
         }
         Ok(options)
     }
-}
-
-fn parse_time(text: &str) -> Result<Duration, String> {
-    parse_duration(text).ok_or_else(|| "expected a time such as 500ms or 5s".to_owned())
 }

@@ -10,7 +10,7 @@ use nuthatch_origins::Access;
 const HEADERS_LONGEST: u64 = 1 << 20;
 
 /// Headers of requests.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(super) struct Shown {
     /// A header of requests to the origin, NAME: VALUE, or @FILE with one on each line. Can be
     /// given several times

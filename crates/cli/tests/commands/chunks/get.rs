@@ -263,6 +263,27 @@ fn an_interrupt_leaves_no_file() {
 }
 
 #[test]
+fn what_a_killed_copy_left_is_removed_and_one_that_runs_is_not() {
+    let folder = Folder::new();
+    let server = Server::new(noise(LEN, 14));
+    let mut killed = waiting(&folder, &server);
+    killed.kill().expect("a signal");
+    killed.wait().expect("its end");
+    let left = format!("out.partial-{}", killed.id());
+    assert_eq!(names(&folder), [left.clone()]);
+    let running = waiting(&folder, &server);
+    let begun = format!("out.partial-{}", running.id());
+    while names(&folder).contains(&left) {
+        std::thread::yield_now();
+    }
+    server.behave(|manners| manners.held = false);
+    gets(&folder, &server.url("/b"), &["-o", "out"], b"");
+    let output = running.wait_with_output().expect("its end");
+    assert_eq!(output.status.code(), Some(0), "{begun} was not removed");
+    assert_eq!(names(&folder), ["out"]);
+}
+
+#[test]
 fn a_terminal_is_not_shown_what_is_no_text() {
     let folder = Folder::new();
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");

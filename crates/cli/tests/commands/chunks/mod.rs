@@ -1,5 +1,6 @@
 //! `nuthatch chunks`.
 
+mod away;
 mod get;
 /// An origin that misbehaves on request.
 #[allow(dead_code, reason = "shared with the tests of origins, which do more with it")]

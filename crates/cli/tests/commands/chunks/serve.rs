@@ -68,7 +68,21 @@ impl Served {
     }
 
     fn signal(&self) {
-        kill_process(Pid::from_child(&self.child), Signal::TERM).expect("a signal");
+        self.send(Signal::TERM);
+    }
+
+    fn send(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("a signal");
+    }
+
+    /// Reads its log up to a line with a text.
+    fn log_until(&self, log: &mut impl BufRead, text: &str) -> String {
+        let mut all = String::new();
+        while !all.contains(text) {
+            let len = log.read_line(&mut all).expect("UTF-8");
+            assert_ne!(len, 0, "{text} is not in {all}, at {}", self.url("/"));
+        }
+        all
     }
 
     /// Waits until it has stopped, and answers what it logged.
@@ -257,4 +271,114 @@ fn addresses_that_others_reach_are_refused() {
         );
         assert!(!run.stderr.contains("s3cret"), "{}", run.stderr);
     }
+}
+
+#[test]
+fn a_folder_that_is_removed_is_made_again_with_one_warning() {
+    let body = noise(LEN, 7);
+    let origin = Server::new(body.clone());
+    let served = served(&origin.url("/"), &[]);
+    assert!(served.curl("/a", &[]).stdout_bytes == body);
+    let cache = served.folder.path("cache");
+    std::fs::remove_dir_all(&cache).expect("a folder");
+    // The server looks at most once a second.
+    while !cache.exists() {
+        assert!(served.curl("/a", &[]).stdout_bytes == body);
+    }
+    // It is filled again, and what was fetched is found there.
+    while served.curl("/a", &[]).stdout_bytes == body && !origin.ranges().is_empty() {
+        origin.forget();
+    }
+    let stat = served.folder.run(&["chunks", "stat", "--json", "--cache", "cache"]).stdout;
+    assert!(stat.contains("\"limit_bytes\":67108864"), "the limit stays: {stat}");
+    served.signal();
+    let logged = served.stopped();
+    let warnings = logged.lines().filter(|line| line.contains("WARN")).collect::<Vec<_>>();
+    assert_eq!(warnings.len(), 1, "{logged}");
+    assert!(warnings[0].contains("was removed; it is made again"), "{logged}");
+}
+
+#[test]
+fn a_server_without_a_folder_passes_through_with_one_warning_until_there_is_one() {
+    let body = noise(LEN, 8);
+    let origin = Server::new(body.clone());
+    let folder = Folder::new();
+    folder.file("cache", "a file is in the way");
+    let served = served_in(folder, &origin.url("/"), &[]);
+    assert_eq!(served.said[1], format!("{}: without a folder", origin.url("/")));
+    for _ in 0..3 {
+        assert!(served.curl("/a", &[]).stdout_bytes == body);
+    }
+    assert_eq!(origin.ranges().len(), 3, "nothing is kept");
+    std::fs::remove_file(served.folder.path("cache")).expect("a file");
+    while !served.folder.path("cache").is_dir() {
+        assert!(served.curl("/a", &[]).stdout_bytes == body);
+    }
+    served.signal();
+    let logged = served.stopped();
+    let warnings = logged.lines().filter(|line| line.contains("WARN")).collect::<Vec<_>>();
+    assert_eq!(warnings.len(), 1, "{logged}");
+    assert!(warnings[0].contains("reads pass through to the origin"), "{logged}");
+}
+
+#[test]
+fn a_hangup_reloads_certificate_and_tokens_without_dropping_others() {
+    let body = noise(LEN, 9);
+    let origin = Server::new(body.clone());
+    let folder = Folder::new();
+    let certificate = |folder: &Folder| {
+        let names = vec!["localhost".to_owned()];
+        let CertifiedKey { cert, signing_key } = generate_simple_self_signed(names).expect("one");
+        folder.file("server.pem", cert.pem()).file("server.key", signing_key.serialize_pem());
+    };
+    certificate(&folder);
+    let tls = ["--tls-cert", "server.pem", "--tls-key", "server.key", "--tokens", "tokens"];
+    let mut served = served_in(folder, &origin.url("/"), &tls);
+    let mut log = BufReader::new(served.child.stderr.take().expect("its output"));
+    let url = served.url("/a").replace("127.0.0.1", "localhost");
+    let ask = |token: &str| {
+        let mut command = Command::new("curl");
+        command.args(["--silent", "--noproxy", "*", "--cacert", "server.pem", "--oauth2-bearer"]);
+        command.args([token, &url]).current_dir(served.folder.path("."));
+        Run::of(command, b"")
+    };
+    assert!(ask("s3cret").stdout_bytes == body);
+    served.folder.file("tokens", "token someone read >newer\n");
+    certificate(&served.folder);
+    assert_ne!(ask("s3cret").status, Some(0), "the server has the certificate from before");
+    served.send(Signal::HUP);
+    served.log_until(&mut log, "credentials reloaded");
+    assert!(ask("newer").stdout_bytes == body);
+    assert!(ask("s3cret").stdout.contains("expected the header Authorization"));
+    // A file that is wrong changes nothing.
+    served.folder.file("tokens", "nonsense\n");
+    served.send(Signal::HUP);
+    let logged = served.log_until(&mut log, "credentials were not reloaded");
+    assert!(logged.contains("those from before hold"), "{logged}");
+    assert!(ask("newer").stdout_bytes == body);
+}
+
+#[test]
+fn a_server_that_drains_says_so_to_who_checks_its_health() {
+    let origin = Server::new(noise(LEN, 10));
+    let mut served = served(&origin.url("/"), &["--admin", "127.0.0.1:0", "--drain-ms", "60000"]);
+    origin.behave(|manners| manners.held = true);
+    let mut busy = Command::new("curl")
+        .args(["--silent", "--noproxy", "*", &served.url("/a")])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("curl");
+    origin.wait_for(0, 1);
+    let admin = served.said[1].strip_prefix("metrics at ").expect("an address").to_owned();
+    served.said[0] = format!("listening at {}", admin.trim_end_matches("/metrics"));
+    served.status("/healthz", &[], "200");
+    served.signal();
+    while served.curl("/healthz", &[]).stdout != "stopping\n" {}
+    served.status("/healthz", &[], "503");
+    origin.behave(|manners| manners.held = false);
+    let mut answered = Vec::new();
+    busy.stdout.take().expect("its output").read_to_end(&mut answered).expect("an answer");
+    busy.wait().expect("its end");
+    assert!(answered == noise(LEN, 10), "what was under way is finished");
+    served.stopped();
 }

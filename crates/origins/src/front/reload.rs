@@ -1,0 +1,68 @@
+//! Credentials of a server, which can be replaced while it runs.
+
+use super::options::{Guard, Options};
+use crate::access::Access;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+use tracing::info;
+
+/// What a server shows and what clients have to show.
+pub(super) struct Credentials {
+    pub(super) tls: Option<TlsAcceptor>,
+    pub(super) guard: Option<Guard>,
+    /// What requests to the origin show.
+    pub(super) access: Access,
+}
+
+impl Credentials {
+    pub(super) fn new(options: &Options) -> Arc<Self> {
+        let Options { tls, guard, access, .. } = options.clone();
+        Arc::new(Self { tls: tls.map(TlsAcceptor::from), guard, access })
+    }
+
+    /// Whether a request with this token is answered.
+    pub(super) fn admits(&self, token: Option<&[u8]>) -> bool {
+        self.guard.as_ref().is_none_or(|guard| token.is_some_and(|token| guard(token)))
+    }
+}
+
+/// Replaces the credentials of a server: its certificate, its tokens, and what requests to the
+/// origin show.
+#[derive(Clone)]
+pub struct Reloader(pub(super) Arc<watch::Sender<Arc<Credentials>>>);
+
+impl Reloader {
+    /// Has the server use the credentials of these options from now on; all else of them is
+    /// ignored. Connections stay open, but for those whose last request had a token that is not
+    /// admitted any more: they are closed at once. TLS connections keep the certificate that they
+    /// began with.
+    ///
+    /// # Errors
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if TLS or tokens would be switched on or off.
+    /// The server goes on with the credentials that it had.
+    pub fn replace(&self, options: &Options) -> io::Result<()> {
+        let new = Credentials::new(options);
+        let before = self.0.borrow().clone();
+        let switched = [
+            ("TLS", before.tls.is_some(), new.tls.is_some()),
+            ("tokens", before.guard.is_some(), new.guard.is_some()),
+        ];
+        if let Some((what, before, _)) = switched.iter().find(|(_, before, now)| before != now) {
+            let action = if *before { "off" } else { "on" };
+            let problem = format!("{what} cannot be switched {action} while the server runs");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+        }
+        self.0.send_replace(new);
+        info!(target: "nuthatch::chunks", "credentials reloaded");
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Reloader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reloader").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,110 @@
+//! What origins said, recorded in the folder: so that objects can be opened while their origins
+//! cannot be reached.
+
+use crate::clock::now;
+use crate::engine::{lock, remember};
+use crate::origin::{Head, Stamp};
+use crate::version::Kept;
+use nuthatch_chunks::{Described, Key, Metadata, TaskChunks};
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How old the time of the last check may be in the folder: an object that is opened often is not
+/// recorded each time.
+const RECORD_INTERVAL: Duration = Duration::from_mins(1);
+
+/// What this process recorded: when it was written to the folder, and as it is now, by address.
+#[derive(Default)]
+pub(crate) struct Recorded(Mutex<HashMap<String, (Instant, Metadata)>>);
+
+/// What the cache last recorded about an object.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) head: Head,
+    /// When the origin last confirmed it.
+    pub(crate) checked: SystemTime,
+}
+
+impl Known {
+    /// Returns how long ago the origin confirmed it. A time in the future is the clock of another
+    /// machine, or one that was set back, and counts as old as can be.
+    pub(crate) fn age(&self) -> Duration {
+        now().duration_since(self.checked).unwrap_or(Duration::MAX)
+    }
+}
+
+impl Recorded {
+    /// Records what an origin said just now. A thread of the cache writes it.
+    pub(crate) fn record(&self, address: &str, kept: &Kept, head: &Head) {
+        let new = metadata(&kept.key, head);
+        let mut recorded = lock(&self.0);
+        if let Some((written, before)) = recorded.get_mut(address)
+            && before.says_the_same(&new)
+        {
+            before.checked_ms = new.checked_ms;
+            if written.elapsed() < RECORD_INTERVAL {
+                return;
+            }
+        }
+        remember(&mut recorded, address.to_owned(), new.clone());
+        drop(recorded);
+        let address = address.to_owned();
+        drop(kept.tasks.run(move |chunks| {
+            let interval = RECORD_INTERVAL.as_millis() as u64;
+            let is_recent = |before: &Metadata| {
+                before.says_the_same(&new) && new.checked_ms - before.checked_ms < interval
+            };
+            let later = |before: &Metadata| before.checked_ms > new.checked_ms;
+            if !chunks.metadata(&address).is_some_and(|found| later(&found) || is_recent(&found)) {
+                // What cannot be recorded is missing when the origin is away, and no harm now.
+                let _ = chunks.put_metadata(&new);
+            }
+        }));
+    }
+
+    /// Returns what was last recorded about the object at an address.
+    pub(crate) async fn recall(&self, address: &str, tasks: &TaskChunks) -> Option<Known> {
+        let wanted = address.to_owned();
+        let mut found = tasks.run(move |chunks| chunks.metadata(&wanted)).await?;
+        // The folder is behind by up to an interval.
+        if let Some((_, own)) = lock(&self.0).get(address)
+            && own.says_the_same(&found)
+        {
+            found.checked_ms = found.checked_ms.max(own.checked_ms);
+        }
+        known(&found)
+    }
+}
+
+fn millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn metadata(key: &Key, head: &Head) -> Metadata {
+    Metadata {
+        etag: head.stamp.etag.clone(),
+        last_modified: head.stamp.modified.clone(),
+        modified_ms: head.modified.map(millis),
+        content_type: head.content_type.clone(),
+        ranges: head.ranges,
+        stale_if_error: head.stale_if_error,
+        ..Metadata::new(key.clone(), millis(now()))
+    }
+}
+
+fn known(found: &Metadata) -> Option<Known> {
+    let Described::Blocks { validator, object_len, .. } = found.key.describe() else { return None };
+    let time = |ms: u64| UNIX_EPOCH.checked_add(Duration::from_millis(ms));
+    let head = Head {
+        len: Some(object_len),
+        stamp: Stamp { etag: found.etag.clone(), modified: found.last_modified.clone() },
+        validator: Some(validator),
+        modified: found.modified_ms.and_then(time),
+        content_type: found.content_type.clone(),
+        ranges: found.ranges,
+        stale_if_error: found.stale_if_error,
+    };
+    Some(Known { head, checked: time(found.checked_ms)? })
+}
