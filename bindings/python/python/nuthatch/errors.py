@@ -124,7 +124,8 @@ _BY_CODE: dict[str, type[Error]] = {
         ("full", "memory", "queue-full", "readers-full", "transaction-full"), FullError
     ),
     **dict.fromkeys(
-        ("deadline", "draining", "expired", "transport", "unreachable"), UnavailableError
+        ("deadline", "draining", "expired", "offline", "transport", "unreachable"),
+        UnavailableError,
     ),
     **dict.fromkeys(("ahead", "fell-behind", "no-changes-kept"), WatchError),
     **dict.fromkeys(

@@ -1,17 +1,21 @@
 """Folders of chunk caches: one for each user, open once in a process."""
 
 import os
+import warnings
 import weakref
 from pathlib import Path
 from typing import Unpack
 
 from nuthatch._native import Chunks
+from nuthatch.errors import ArgumentError, Error
 from nuthatch.options import ChunksOptions
 
-__all__ = ["default_folder", "open_again", "open_folder"]
+__all__ = ["default_folder", "open_again", "open_folder", "open_if_possible"]
 
 # Folders that are open, by path.
 _OPEN: weakref.WeakValueDictionary[str, Chunks] = weakref.WeakValueDictionary()
+# Folders that cannot be opened.
+_WARNED: set[str] = set()
 # The one that was asked for last stays open, with its connections: files are opened in turn.
 _latest: Chunks | None = None
 
@@ -41,6 +45,22 @@ def open_folder(
         chunks.set_limit(limit)
     _latest = chunks
     return chunks
+
+
+def open_if_possible(
+    folder: str | os.PathLike[str] | Chunks | None = None, **options: Unpack[ChunksOptions]
+) -> Chunks | None:
+    """Open a folder, or warn once for each that it cannot be: reads then pass through."""
+    try:
+        return open_folder(folder, **options)
+    except ArgumentError:
+        raise
+    except (Error, OSError) as error:
+        if str(folder) not in _WARNED:
+            _WARNED.add(str(folder))
+            message = f"{error}; reads pass through to the origin"
+            warnings.warn(message, RuntimeWarning, stacklevel=3)
+        return None
 
 
 def open_again(path: Path, options: ChunksOptions) -> Chunks:

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from nuthatch._native import Chunks, UrlCounts, UrlObject
-from nuthatch.folders import open_folder
+from nuthatch.folders import open_if_possible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +39,11 @@ class UrlFile(io.RawIOBase):
     def content_type(self) -> str | None:
         """What kind of data the origin says it is."""
         return self._opened.content_type
+
+    @property
+    def stale_age(self) -> float | None:
+        """How many seconds ago the origin confirmed the version; ``None`` if it did so just now."""
+        return self._opened.stale_age
 
     @property
     def size(self) -> int:
@@ -105,6 +110,8 @@ def open_url(
     headers: Mapping[str, str] | None = None,
     cache: str | os.PathLike[str] | Chunks | None = None,
     limit: int | None = None,
+    offline: bool = False,
+    max_stale: float | None = None,
     buffer_size: int = 128 << 10,
 ) -> io.BufferedReader:
     """Open the file at a URL for reading, through the chunk cache.
@@ -119,6 +126,13 @@ def open_url(
     file has when it is opened; ``raw`` of what is answered is a ``UrlFile``. The file, and with it
     what it shows, is there for this process and for children made by ``fork``, and cannot be
     pickled.
+
+    While the origin is away (it cannot be reached, or answers 429, 500, 502, 503 or 504), the version
+    that it last confirmed is read if that is at most ``max_stale`` seconds ago; by default, as long
+    as the origin allows by ``Cache-Control: stale-if-error``. With ``offline`` it is never asked.
+    What the cache does not have is a ``nuthatch.UnavailableError`` then. ``UrlFile.stale_age`` tells
+    whether that happened. A folder that cannot be opened is done without, with a ``RuntimeWarning``.
     """
-    opened = UrlObject(open_folder(cache, limit=limit), url, headers=headers)
+    folder = open_if_possible(cache, limit=limit)
+    opened = UrlObject(folder, url, headers=headers, offline=offline, max_stale=max_stale)
     return io.BufferedReader(UrlFile(opened), buffer_size)

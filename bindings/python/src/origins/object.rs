@@ -4,17 +4,19 @@ use super::headers::access;
 use crate::buffer::write_into;
 use crate::chunks::{Chunks, Folder};
 use crate::failure::{Failure, Outcome};
+use crate::own::Own;
 use crate::runtime;
 use crate::shown::shown;
 use crate::wait::wait;
 use crate::work::Work;
 use nuthatch_chunks::{Described, Key};
-use nuthatch_origins::{Access, BlockingObject, plain_address};
+use nuthatch_origins::{Access, BlockingObject, ObjectCache, Settings, plain_address};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMapping};
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// What was read of an object.
 #[pyclass(frozen, eq, get_all, module = "nuthatch")]
@@ -45,12 +47,21 @@ shown! {
 #[pyclass(frozen, module = "nuthatch._native")]
 pub(crate) struct UrlObject {
     /// As Python has it, so that others of this process find the folder open as long as this is.
-    cache: Py<Chunks>,
+    /// `None` if it cannot be opened: then all bytes come from the origin.
+    cache: Option<Py<Chunks>>,
     url: String,
-    /// What requests show, those of a child as well.
-    access: Access,
+    /// What requests show, those of a child as well, and when none are made.
+    asking: Asking,
     // Taken while attached to the interpreter alone, as is `fork`: so no child finds it locked.
     current: Mutex<Opened>,
+}
+
+/// How an origin is asked, if it is.
+#[derive(Clone)]
+struct Asking {
+    access: Access,
+    offline: bool,
+    max_stale: Option<Duration>,
 }
 
 /// An object as it is open in one process.
@@ -76,9 +87,10 @@ fn failed(error: std::io::Error) -> Failure {
 }
 
 impl Opened {
-    fn open(py: Python<'_>, folder: &Folder, url: &str, access: &Access) -> PyResult<Self> {
-        let cache = folder.objects(py)?;
-        let object = wait(py, cache.object_as(url, access))?;
+    fn open(py: Python<'_>, folder: Option<&Folder>, url: &str, asking: &Asking) -> PyResult<Self> {
+        let cache = folder.map_or_else(|| without_folder(py), |folder| folder.objects(py))?;
+        let cache = cache.offline(asking.offline).max_stale(asking.max_stale);
+        let object = wait(py, cache.object_as(url, &asking.access))?;
         let object = object.map_err(|error| Failure::from(error).raise(py))?;
         let kept = object.key().and_then(|key| match key.describe() {
             Described::Blocks { block_len, .. } => Some((key.clone(), block_len)),
@@ -90,14 +102,13 @@ impl Opened {
     }
 
     /// Whether bytes from an offset on are in the cache: then reading them waits for nobody.
-    fn is_there(&self, py: Python<'_>, folder: &Folder, offset: u64, len: usize) -> bool {
+    fn is_there(&self, py: Python<'_>, folder: Option<&Folder>, offset: u64, len: usize) -> bool {
         let end = offset.saturating_add(len as u64).min(self.object.object().len());
         if offset >= end {
             return true;
         }
-        let (Some((key, block_len)), Ok(chunks)) = (&self.kept, folder.chunks(py)) else {
-            return false;
-        };
+        let chunks = folder.and_then(|folder| folder.chunks(py).ok());
+        let (Some((key, block_len)), Some(chunks)) = (&self.kept, chunks) else { return false };
         let blocks = offset / block_len..end.div_ceil(*block_len);
         py.detach(|| chunks.missing(key, blocks)).is_ok_and(|missing| missing.is_empty())
     }
@@ -113,6 +124,10 @@ impl Opened {
 }
 
 impl UrlObject {
+    fn folder(&self) -> Option<Arc<Folder>> {
+        self.cache.as_ref().map(|cache| cache.get().folder())
+    }
+
     fn lock(&self) -> MutexGuard<'_, Opened> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -123,7 +138,8 @@ impl UrlObject {
         if before.generation == runtime::generation() {
             return Ok(before);
         }
-        let mut again = Opened::open(py, &self.cache.get().folder(), &self.url, &self.access)?;
+        let folder = self.folder();
+        let mut again = Opened::open(py, folder.as_deref(), &self.url, &self.asking)?;
         let (was, is) = (before.object.object(), again.object.object());
         if (was.validator(), was.len()) != (is.validator(), is.len()) {
             let message = format!("{}: changed since it was opened", was.address());
@@ -147,6 +163,27 @@ impl Drop for UrlObject {
     }
 }
 
+/// Returns the cache of this process for reads that no folder can be opened for.
+fn without_folder(py: Python<'_>) -> PyResult<ObjectCache> {
+    static CACHE: Mutex<Option<Own<ObjectCache>>> = Mutex::new(None);
+    let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(cache) = cache.as_ref().and_then(Own::here) {
+        return Ok(cache.clone());
+    }
+    let made = ObjectCache::without_folder(Settings::new());
+    let made = made.map_err(|error| Failure::from(error).raise(py))?;
+    *cache = Some(Own::new(made.clone()));
+    Ok(made)
+}
+
+/// Returns a maximum age in seconds as a duration.
+fn age(py: Python<'_>, seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds).map_err(|_| {
+        let message = format!("max_stale: expected seconds from 0 on, found {seconds}");
+        Failure::argument(message).raise(py)
+    })
+}
+
 /// Reads some bytes, and has those that follow fetched.
 fn read_on(object: &Mutex<BlockingObject>, from: u64, out: &mut [u8]) -> Outcome<usize> {
     let mut object = object.lock().unwrap_or_else(PoisonError::into_inner);
@@ -159,15 +196,22 @@ fn read_on(object: &Mutex<BlockingObject>, from: u64, out: &mut [u8]) -> Outcome
 #[pymethods]
 impl UrlObject {
     #[new]
-    #[pyo3(signature = (cache, url, *, headers=None))]
+    #[pyo3(signature = (cache, url, *, headers=None, offline=false, max_stale=None))]
     fn new(
-        cache: Bound<'_, Chunks>,
+        py: Python<'_>,
+        cache: Option<Bound<'_, Chunks>>,
         url: String,
         headers: Option<Bound<'_, PyMapping>>,
+        offline: bool,
+        max_stale: Option<f64>,
     ) -> PyResult<Self> {
         let access = headers.as_ref().map(access).transpose()?.unwrap_or_default();
-        let opened = Opened::open(cache.py(), &cache.get().folder(), &url, &access)?;
-        Ok(Self { cache: cache.unbind(), url, access, current: Mutex::new(opened) })
+        let max_stale = max_stale.map(|seconds| age(py, seconds)).transpose()?;
+        let asking = Asking { access, offline, max_stale };
+        let folder = cache.as_ref().map(|cache| cache.get().folder());
+        let opened = Opened::open(py, folder.as_deref(), &url, &asking)?;
+        let (cache, current) = (cache.map(Bound::unbind), Mutex::new(opened));
+        Ok(Self { cache, url, asking, current })
     }
 
     /// Where it is, without secrets.
@@ -187,6 +231,13 @@ impl UrlObject {
     #[getter]
     fn content_type(&self) -> Option<String> {
         self.lock().object.object().content_type().map(str::to_owned)
+    }
+
+    /// How many seconds ago its origin confirmed the version; `None` if it did so when the object was
+    /// opened.
+    #[getter]
+    fn stale_age(&self) -> Option<f64> {
+        self.lock().object.object().stale_age().map(|age| age.as_secs_f64())
     }
 
     /// What was read of it in this process.
@@ -214,7 +265,7 @@ impl UrlObject {
         let opened = self.opened(py)?;
         let object = opened.object.object();
         let length = length.min(object.len().saturating_sub(offset));
-        let is_there = opened.is_there(py, &self.cache.get().folder(), offset, length as usize);
+        let is_there = opened.is_there(py, self.folder().as_deref(), offset, length as usize);
         PyBytes::new_with(py, length as usize, |out| {
             let read = if is_there {
                 py.detach(|| opened.object.read_at(offset, out))
@@ -229,7 +280,7 @@ impl UrlObject {
     fn readinto(&self, py: Python<'_>, buffer: PyBuffer<u8>) -> PyResult<usize> {
         let opened = self.opened(py)?;
         let (position, len) = (opened.position, buffer.len_bytes());
-        let read = if opened.is_there(py, &self.cache.get().folder(), position, len) {
+        let read = if opened.is_there(py, self.folder().as_deref(), position, len) {
             write_into(py, &buffer, |out| opened.read(out))?
         } else {
             // On another thread, which goes on without this one if that is interrupted; so not into

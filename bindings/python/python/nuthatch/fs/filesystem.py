@@ -22,11 +22,12 @@ from fsspec.utils import isfilelike, stringify_path
 
 from nuthatch.chunks import Chunks
 from nuthatch.errors import ArgumentError, ChangedError
-from nuthatch.folders import open_folder
+from nuthatch.folders import open_if_possible
 from nuthatch.fs.addresses import address_of
 from nuthatch.fs.files import AsyncCachedFile, CachedFile
 from nuthatch.fs.objects import CachedObject
 from nuthatch.fs.origins import Counts, Origin, together
+from nuthatch.fs.recorded import Recorded
 from nuthatch.fs.versions import Version
 
 # What is answered by the target alone, as a call or as one to be awaited.
@@ -75,6 +76,8 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         merge: int = 1 << 20,
         request_size: int = 8 << 20,
         unversioned: Literal["open", "size"] = "open",
+        offline: bool = False,
+        max_stale: float | None = None,
         **options: Any,
     ) -> None:
         """Wrap a filesystem, by its protocol or a URL of one, or as it is.
@@ -92,21 +95,29 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         ``request_size``: how many bytes one request asks for, at most.
         ``unversioned``: what has no validator is kept for as long as it is open (``open``), or for
         as long as its length stays (``size``), which misses changes that keep it.
+        ``offline``: the target is never asked; reads are of the versions that were recorded, and
+        what the cache does not have is a ``nuthatch.UnavailableError``.
+        ``max_stale``: for how many seconds after the target confirmed a version it is read while the
+        target is away: it cannot be reached, or does not tell a version within a second. By default
+        it is not. With ``offline``, older versions are refused.
+
+        A folder that cannot be opened is done without, with a ``RuntimeWarning``.
         """
         super().__init__(**options)
         given = [each for each in (target, target_protocol, fs) if each is not None]
         if len(given) > 1:
             raise ValueError("expected one of target, target_protocol and fs, found several")
         made = self._make_target(given[0] if given else "file", target_options or {})
-        self._origin = Origin(made)
+        self._origin = Origin(made, offline=offline)
         # Others call them on the class, which knows no target.
         own: dict[str, Any] = self.__dict__
         own.update(_strip_protocol=self._strip, _parent=made._parent)
         self.root_marker = made.root_marker
-        self.chunks = open_folder(cache, limit=limit)
+        self.chunks = open_if_possible(cache, limit=limit)
+        self._recorded = Recorded(self._origin, self.chunks, max_stale)
         self.block_size = block_size
         self.max_age = max_age
-        self.read_ahead = read_ahead
+        self.read_ahead = 0 if offline else read_ahead
         self._merging = {"gap_most": merge, "request_most": request_size}
         self._unversioned = unversioned
         # Versions by path, and when they were asked for; and paths of which none is believed, since
@@ -200,11 +211,17 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
 
     async def _ask(self, name: str, *args: Any, **kwargs: Any) -> Any:
         self._settle()
+        if self._origin.offline and name in ("exists", "isfile", "isdir"):
+            return name != "isdir" and await self._recorded.known(args[0]) is not None
         return await self._origin.call(name, *args, **kwargs)
 
     async def _info(self, path: str, **kwargs: Any) -> Any:
         self._settle()
-        return await self._origin.info(self._strip(path), **kwargs)
+        path = self._strip(path)
+        known = await self._recorded.known(path) if self._origin.offline else None
+        if known is not None:
+            return {"name": path, "size": known.size, "type": "file"}
+        return await self._origin.info(path, **kwargs)
 
     async def _glob(self, path: str, **kwargs: Any) -> Any:
         found = await self._ask("glob", self._strip(path), **kwargs)
@@ -287,8 +304,8 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         version, asked = self._known.get(path, (None, 0.0))
         if version is None or time.monotonic() - asked >= self.max_age:
             asked = time.monotonic()
-            version = await self._origin.version(path)
-            if version is None:
+            version = await self._recorded.version(path)
+            if version is None or self.chunks is None:
                 return None
             if self.max_age > 0 and path not in self._written:
                 self._known[path] = (version, asked)
@@ -304,9 +321,12 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         except ArgumentError:
             # The path is too long for a key.
             return None
+        if validator == version.validator:
+            await self._origin.in_thread(self._recorded.record, path, version, blocks.key)
         return CachedObject(self._origin, path, version, self.chunks, blocks, **self._merging)
 
     def _blocks(self, path: str, validator: str, size: int) -> Any:
+        assert self.chunks is not None
         address = address_of(self.target, path)
         block_len = min(self.block_size, self.chunks.chunk_most)
         return self.chunks.blocks(address, validator, size, block_len)

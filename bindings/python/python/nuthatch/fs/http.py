@@ -28,6 +28,10 @@ class _PassingError(OSError):
     """Something that may be over soon."""
 
 
+class AwayError(OSError):
+    """An origin cannot be reached, or has no answer now."""
+
+
 async def info(target: Any, url: str) -> dict[str, Any]:
     """Ask what an object is. fsspec's own call says of all that goes wrong that there is none."""
     import aiohttp
@@ -77,7 +81,7 @@ async def _outlast(url: str, once: Callable[[], Awaitable[T]], failed: Callable[
             if attempt == _RETRIES:
                 # The error of aiohttp may have the URL with all that is in it.
                 reason = str(error) if isinstance(error, _PassingError) else type(error).__name__
-                raise OSError(f"{plain_address(url)}: no answer to be had: {reason}") from None
+                raise AwayError(f"{plain_address(url)}: no answer to be had: {reason}") from None
         await asyncio.sleep(_PAUSE * 2**attempt * random.uniform(0.5, 1.0))
     raise AssertionError("the last attempt answers or raises")
 

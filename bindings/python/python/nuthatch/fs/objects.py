@@ -186,7 +186,7 @@ class CachedObject:
                 ticket.finish(data)
         except ConflictError as error:
             # The same version was seen with two contents: neither is believed.
-            self._chunks.remove(self.blocks.key)
+            self._chunks._discard(self.blocks.key)
             message = f"{self.address}: has other bytes than before, and the same version"
             raise ChangedError(message, "changed") from error
         except Error:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from nuthatch.errors import ChangedError
+from nuthatch.errors import ChangedError, UnavailableError
 from nuthatch.fs import http
+from nuthatch.fs.addresses import address_of
 from nuthatch.fs.versions import Version, is_http, version_of
 
 T = TypeVar("T")
@@ -37,9 +38,10 @@ class Counts:
 class Origin:
     """A filesystem that objects come from."""
 
-    def __init__(self, target: Any) -> None:
-        """Wrap a filesystem."""
+    def __init__(self, target: Any, *, offline: bool = False) -> None:
+        """Wrap a filesystem, which is never asked if ``offline``."""
         self.target = target
+        self.offline = offline
         self.counts = Counts()
         self._threads: tuple[int, ThreadPoolExecutor] | None = None
 
@@ -54,6 +56,7 @@ class Origin:
 
     async def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Call a method of the filesystem, whichever kind it is."""
+        self._check_online(args[0] if args else "")
         if self.target.async_impl:
             method = getattr(self.target, f"_{name}", None)
             if method is not None:
@@ -62,10 +65,16 @@ class Origin:
 
     async def info(self, path: str, **kwargs: Any) -> dict[str, Any]:
         """Ask what an object is."""
+        self._check_online(path)
         if is_http(self.target) and not kwargs:
             return await http.info(self.target, path)
         found: dict[str, Any] = await self.call("info", path, **kwargs)
         return found
+
+    def _check_online(self, path: object) -> None:
+        if self.offline:
+            message = "offline: not in the cache; without offline= it is fetched from the target"
+            raise UnavailableError(f"{address_of(self.target, str(path))}: {message}", "offline")
 
     async def version(self, path: str) -> Version | None:
         """Ask for an object as it is now; ``None`` if it cannot be cached."""
@@ -91,6 +100,7 @@ class Origin:
 
     async def fetch(self, path: str, version: Version, ranges: list[Range]) -> list[bytes]:
         """Fetch ranges of one version; an object that is another one by now is an error."""
+        self._check_online(path)
         one = self._fetch_http if is_http(self.target) else self._fetch_any
         found = await together([one(path, version, start, end) for start, end in ranges])
         if not is_http(self.target):
