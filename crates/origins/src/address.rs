@@ -14,12 +14,12 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Returns what can be reached or not reached as a whole: a server, a bucket, the file system.
+    /// Returns what can be reached or not reached as a whole: a server, a bucket, a folder.
     pub(crate) fn site(&self) -> String {
         match self {
             Self::Http(place) => place.url.origin().ascii_serialization(),
             Self::Store(place) => place.bucket.clone(),
-            Self::File(_) => "file".to_owned(),
+            Self::File(path) => path.parent().unwrap_or(path).display().to_string(),
         }
     }
 }

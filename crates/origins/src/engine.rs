@@ -93,15 +93,21 @@ impl Engine {
         self.process == std::process::id()
     }
 
+    /// Fails in a child that was forked: it has none of the threads.
+    pub(crate) fn check_process(&self) -> Result<()> {
+        if self.is_of_this_process() {
+            return Ok(());
+        }
+        let reason = "opened before the process was forked: to be opened anew".into();
+        Err(Error::Setup { what: "requests", reason })
+    }
+
     /// Has a task talk to an origin.
     pub(crate) fn spawn<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<JoinHandle<T>> {
-        if !self.is_of_this_process() {
-            let reason = "opened before the process was forked: to be opened anew".into();
-            return Err(Error::Setup { what: "requests", reason });
-        }
+        self.check_process()?;
         let runtime = self.runtime.as_ref().map(|runtime| runtime.spawn(work));
         runtime.ok_or_else(Error::closed)
     }

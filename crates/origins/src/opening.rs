@@ -26,6 +26,7 @@ pub(crate) async fn open(
     freshness: Freshness,
 ) -> Result<Version> {
     let address = Address::parse(text)?;
+    engine.check_process()?;
     let tasks = engine.tasks().await;
     if freshness.offline {
         return open_offline(engine, address, text, freshness, tasks).await;

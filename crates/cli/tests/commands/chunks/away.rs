@@ -1,8 +1,10 @@
 //! Origins that are away, and folders that cannot be used.
 
+use super::get::terminal;
 use super::origin::{Server, noise};
 use crate::folder::{Folder, Run};
 use serde_json::Value;
+use std::io::Write;
 
 const LEN: usize = 2_500_000;
 
@@ -100,6 +102,31 @@ fn a_lower_limit_says_what_it_evicts() {
     }
     let same = get(&folder, &server.url("/a"), &["--limit", "6MiB", "--range", "-1", "--quiet"]);
     assert_eq!((same.status, &same.stderr[..]), (Some(0), ""));
+}
+
+#[test]
+fn a_lower_limit_asks_on_a_terminal_and_evicts_only_after_a_yes() {
+    let server = Server::new(noise(12 << 20, 6));
+    let folder = Folder::new();
+    get(&folder, &server.url("/a"), &["--limit", "64MiB", "--quiet"]);
+    let address = server.url("/a");
+    let arguments = ["chunks", "get", &address, "--cache", "cache", "--limit", "8MiB", "-o", "out"];
+    let limit = || {
+        let stat = folder.run(&["chunks", "stat", "--cache", "cache", "--json"]).stdout;
+        let stat: Value = serde_json::from_str(&stat).expect("a JSON object");
+        stat["limit_bytes"].as_u64().expect("a number")
+    };
+    let (mut person, open) = terminal();
+    let held = open();
+    for (said, status, expected) in [("n\n", 3, 64 << 20), ("\n", 3, 64 << 20), ("y\n", 0, 8 << 20)]
+    {
+        let mut command = folder.command(&[&arguments[..], &["--quiet"]].concat());
+        person.write_all(said.as_bytes()).expect("a terminal");
+        command.stdin(open()).stderr(open()).stdout(open());
+        let ended = command.status().expect("its end");
+        assert_eq!((ended.code(), limit()), (Some(status), expected), "{said:?}");
+    }
+    drop(held);
 }
 
 #[test]

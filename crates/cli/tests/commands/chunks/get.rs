@@ -283,17 +283,23 @@ fn what_a_killed_copy_left_is_removed_and_one_that_runs_is_not() {
     assert_eq!(names(&folder), ["out"]);
 }
 
-#[test]
-fn a_terminal_is_not_shown_what_is_no_text() {
-    let folder = Folder::new();
+/// A terminal: the side of a person, and what opens the side of a program.
+pub(super) fn terminal() -> (fs::File, impl Fn() -> fs::File) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&terminal).expect("a terminal");
     unlockpt(&terminal).expect("a terminal");
     let name = ptsname(&terminal, Vec::new()).expect("a terminal");
-    let open = || {
+    let open = move || {
         let name = name.to_str().expect("UTF-8");
         fs::File::options().read(true).write(true).open(name).expect("a terminal")
     };
+    (fs::File::from(terminal), open)
+}
+
+#[test]
+fn a_terminal_is_not_shown_what_is_no_text() {
+    let folder = Folder::new();
+    let (mut terminal, open) = terminal();
     let held = open();
     let run = |server: &Server| {
         let mut command = folder.command(&arguments(&server.url("/a"), &[]));
@@ -307,7 +313,7 @@ fn a_terminal_is_not_shown_what_is_no_text() {
     let (status, told) = run(&Server::new(b"a text\n".to_vec()));
     assert_eq!(status, Some(0), "{told}");
     let mut shown = [0; 8];
-    fs::File::from(terminal).read_exact(&mut shown).expect("the text");
+    terminal.read_exact(&mut shown).expect("the text");
     assert_eq!(&shown, b"a text\r\n");
     drop(held);
 }
