@@ -1,9 +1,12 @@
 """Several processes, those that are killed, and other builds of LMDB."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 import lmdb
@@ -135,27 +138,129 @@ def test_a_store_is_opened_once_in_a_process(here: nuthatch.Store) -> None:
     assert error.value.code == "already-open"
 
 
-def test_a_store_does_not_survive_fork_and_others_can_be_opened(
-    here: nuthatch.Store, server: Server, tmp_path: Path
-) -> None:
-    here.put(b"key", b"value")
+def in_child(act: Callable[[], None]) -> None:
+    """Do something in a child made by `fork`, which must succeed."""
     child = os.fork()
     if child == 0:
         status = 1
         try:
-            with pytest.raises(nuthatch.ClosedError, match="before fork"):
-                here.get(b"key")
-            with nuthatch.open(tmp_path / "other") as other:
-                other.put(b"key", b"child")
-            with nuthatch.connect(server.address) as remote:
-                remote.put(b"forked", b"child")
+            act()
             status = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_child_made_by_fork_goes_on_with_its_parents_store(
+    here: nuthatch.Store, server: Server, tmp_path: Path
+) -> None:
+    here.put(b"key", b"value")
+    users = here.table("users", stamped=True)
+    users.put(b"ada", b"1815")
+
+    def child() -> None:
+        os.chdir("/")
+        assert here.get(b"key") == b"value"
+        assert users.get(b"ada") == b"1815"
+        here.put(b"child", b"wrote")
+        users.put(b"grace", b"1906")
+        assert [key for batch in here.scan() for key, _ in batch] == [b"child", b"key"]
+        with here.write() as txn:
+            txn.put(b"transaction", b"too")
+        in_child(lambda: here.put(b"grandchild", b"wrote"))
+        with nuthatch.open(tmp_path / "other") as other:
+            other.put(b"key", b"child")
+        with nuthatch.connect(server.address) as remote:
+            remote.put(b"forked", b"child")
+        here.close()
+        with pytest.raises(nuthatch.ClosedError):
+            here.get(b"key")
+
+    in_child(child)
     assert here.get(b"key") == b"value"
+    assert here.get(b"child") == b"wrote"
+    assert here.get(b"grandchild") == b"wrote"
+    assert here.get(b"transaction") == b"too"
+    assert users.get(b"grace") == b"1906"
     with nuthatch.connect(server.address) as remote:
         assert remote.get(b"forked") == b"child"
+
+
+def test_what_a_parent_began_fails_in_its_child_and_goes_on_in_the_parent(
+    here: nuthatch.Store,
+) -> None:
+    here.keep_changes(1000)
+    for number in range(100):
+        here.put(b"%03d" % number, b"value")
+    scan = here.scan(batch_rows=10)
+    next(scan)
+    with here.read() as snapshot, here.writer() as writer, here.watch() as watch:
+        ack = writer.put(b"written", b"by the parent")
+        ack.result()
+
+        def child() -> None:
+            for act in (
+                lambda: snapshot.get(b"000"),
+                lambda: list(scan),
+                lambda: writer.put(b"key", b"value"),
+                lambda: next(watch),
+            ):
+                with pytest.raises(nuthatch.ClosedError, match="forked"):
+                    act()
+            here.put(b"000", b"changed")
+
+        in_child(child)
+        assert snapshot.get(b"000") == b"value"
+        assert sum(len(batch) for batch in scan) == 90
+        writer.put(b"key", b"value").result()
+        assert next(change.key for change in next(watch)) == b"written"
+    assert here.get(b"000") == b"changed"
+
+
+def test_a_store_that_was_closed_stays_closed_in_a_child(here: nuthatch.Store) -> None:
+    here.put(b"key", b"value")
+    here.close()
+
+    def child() -> None:
+        with pytest.raises(nuthatch.ClosedError):
+            here.get(b"key")
+
+    in_child(child)
+
+
+SHARED: list[nuthatch.Store] = []
+
+
+def count_up(number: int) -> bytes | None:
+    SHARED[0].put(b"%d" % number, b"%d" % os.getpid())
+    return SHARED[0].get(b"key")
+
+
+def test_workers_of_multiprocessing_use_the_store_of_their_parent(here: nuthatch.Store) -> None:
+    here.put(b"key", b"value")
+    SHARED[:] = [here]
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map(count_up, range(20)) == [b"value"] * 20
+    assert here.count() == 21
+    assert str(os.getpid()).encode() not in {here.get(b"%d" % n) for n in range(20)}
+
+
+def test_a_store_is_opened_once_by_whichever_path(
+    here: nuthatch.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "link").symlink_to(here.place)
+    monkeypatch.chdir(tmp_path)
+    for path in ("store", "link", "../" + tmp_path.name + "/store"):
+        with pytest.raises(nuthatch.BusyError) as error:
+            nuthatch.open(path)
+        assert error.value.code == "already-open"
+        with pytest.raises(nuthatch.BusyError):
+            nuthatch.compact(path)
+    here.close()
+    with nuthatch.open("link") as again:
+        again.put(b"key", b"value")
 
 
 def test_compacting_needs_a_closed_store(tmp_path: Path) -> None:

@@ -6,13 +6,14 @@ use super::tables::{DEFAULT, TableRef};
 use super::writes::Writes;
 use crate::failure::{Failure, Outcome};
 use crate::octets::Value;
-use crate::runtime::generation;
+use crate::own::{Own, PerProcess};
 use crate::times::unix_seconds;
 use crate::work::Work;
 use nuthatch_store::{
     BatchOptions, BatchWriter, Durability, Kind, Options, Range, Read, Store, Written,
 };
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::thread::ThreadId;
 use std::time::Duration;
@@ -20,15 +21,25 @@ use std::time::Duration;
 /// How long closing waits for what others do with the store.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// A store in this process, until it is closed.
+/// A store, open in each process that uses it: a child made by `fork` opens it again when it first
+/// needs it. Once closed, it stays closed.
 pub(crate) struct Local {
+    /// The path as it was given.
     path: PathBuf,
-    /// Which process opened it, counted along `fork`.
-    generation: u32,
+    /// The folder, wherever the process has gone since.
+    folder: PathBuf,
+    options: Options,
     durability: Durability,
-    open: RwLock<Option<Store>>,
+    closed: AtomicBool,
+    opened: PerProcess<Opened>,
+}
+
+/// What a process has of a store.
+#[derive(Default)]
+struct Opened {
+    store: RwLock<Option<Own<Store>>>,
     /// Groups single writes, once there is one.
-    writer: Mutex<Option<BatchWriter>>,
+    writer: Mutex<Option<Own<BatchWriter>>>,
     holders: Holders,
     /// Transactions that write. They go first: others wait for them.
     transactions: Holders,
@@ -45,16 +56,13 @@ pub(crate) struct Holder {
 impl Local {
     pub(crate) fn open(path: PathBuf, options: &Options, durability: Durability) -> Outcome<Self> {
         let store = Store::open(&path, options)?;
-        Ok(Self {
-            path,
-            generation: generation(),
-            durability,
-            open: RwLock::new(Some(store)),
-            writer: Mutex::new(None),
-            holders: Holders::default(),
-            transactions: Holders::default(),
-            writing: Mutex::new(None),
-        })
+        let folder = store.path().to_owned();
+        let store = RwLock::new(Some(Own::new(store)));
+        let opened = PerProcess::new(Opened { store, ..Opened::default() });
+        // A child opens what its parent had, and makes nothing in its place.
+        let options = options.clone().create(false);
+        let closed = AtomicBool::new(false);
+        Ok(Self { path, folder, options, durability, closed, opened })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -65,46 +73,54 @@ impl Local {
         self.durability
     }
 
-    /// The store, if it is open and of this process.
+    /// Returns the store, which is opened if this process has not opened it yet.
     pub(crate) fn store(&self) -> Outcome<Store> {
-        if self.generation != generation() {
-            let message = "the store was opened before fork: open it in this process";
-            return Err(Failure::new("closed", message));
+        let opened = self.opened.here();
+        if let Some(store) = &*opened.store.read().unwrap_or_else(PoisonError::into_inner) {
+            return store.here().cloned().ok_or_else(|| Failure::closed("store"));
         }
-        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        open.clone().ok_or_else(|| Failure::closed("store"))
+        let mut store = opened.store.write().unwrap_or_else(PoisonError::into_inner);
+        if self.closed.load(Ordering::SeqCst) {
+            return Err(Failure::closed("store"));
+        }
+        if store.is_none() {
+            *store = Some(Own::new(Store::open(&self.folder, &self.options)?));
+        }
+        let store = store.as_ref().and_then(Own::here).cloned();
+        store.ok_or_else(|| Failure::closed("store"))
     }
 
     /// Something that must let go of the store when it is closed.
     pub(crate) fn hold(&self, holder: Weak<dyn Held>) {
-        self.holders.add(holder);
+        self.opened.here().holders.add(holder);
     }
 
     /// A transaction that writes.
     pub(crate) fn hold_transaction(&self, holder: Weak<dyn Held>) {
-        self.transactions.add(holder);
+        self.opened.here().transactions.add(holder);
     }
 
     pub(crate) fn writing(&self) -> MutexGuard<'_, Option<Holder>> {
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.opened.here().writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until what was submitted is written, has everybody let go, and closes the files.
+    /// Waits until what was submitted is written, has everybody let go, and closes the files that
+    /// this process has open.
     pub(crate) fn close(&self) {
-        let store = self.open.write().unwrap_or_else(PoisonError::into_inner).take();
+        let opened = self.opened.here();
+        let store = {
+            let mut store = opened.store.write().unwrap_or_else(PoisonError::into_inner);
+            self.closed.store(true, Ordering::SeqCst);
+            store.take().and_then(|mut store| store.take())
+        };
         let Some(store) = store else { return };
-        if self.generation != generation() {
-            // A child made by `fork`: locks and threads are its parent's.
-            std::mem::forget(store);
-            return;
-        }
-        self.transactions.release();
-        let writer = self.lock_writer().take();
+        opened.transactions.release();
+        let writer = self.lock_writer().take().and_then(|mut writer| writer.take());
         if let Some(writer) = writer {
             // Whoever waits for an acknowledgement has it, or the reason why there is none.
             let _ = writer.flush();
         }
-        self.holders.release();
+        opened.holders.release();
         // Where they are still open, somebody looks at a batch: they are closed after that.
         store.close_within(CLOSING);
     }
@@ -153,16 +169,16 @@ impl Local {
 
     fn writer(&self, store: &Store) -> Outcome<BatchWriter> {
         let mut writer = self.lock_writer();
-        if let Some(writer) = &*writer {
+        if let Some(writer) = writer.as_ref().and_then(Own::here) {
             return Ok(writer.clone());
         }
         let started = store.batch_writer(&BatchOptions::new().durability(self.durability))?;
-        *writer = Some(started.clone());
+        *writer = Some(Own::new(started.clone()));
         Ok(started)
     }
 
-    fn lock_writer(&self) -> MutexGuard<'_, Option<BatchWriter>> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_writer(&self) -> MutexGuard<'_, Option<Own<BatchWriter>>> {
+        self.opened.here().writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens a table, and makes it where that is wanted.
@@ -224,16 +240,6 @@ impl Local {
     /// The default table.
     pub(crate) fn default_table() -> TableRef {
         TableRef::new(DEFAULT.to_owned(), None)
-    }
-}
-
-impl Drop for Local {
-    fn drop(&mut self) {
-        if self.generation != generation() {
-            let open = self.open.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-            let writer = self.lock_writer().take();
-            std::mem::forget((open, writer));
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tables by name, and what they are in a store of this process.
 
 use crate::failure::{Failure, Outcome};
+use crate::own::PerProcess;
 use nuthatch_store::{Kind, Store, Table};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -18,7 +19,7 @@ struct Named {
     /// What it must keep with each value; `None` where that does not matter.
     kind: Option<Kind>,
     /// In a store of this process, once it is opened.
-    opened: OnceLock<Table>,
+    opened: PerProcess<OnceLock<Table>>,
     /// On a server: nothing needs to be done before it is used.
     there: AtomicBool,
 }
@@ -26,7 +27,7 @@ struct Named {
 impl TableRef {
     pub(crate) fn new(name: String, kind: Option<Kind>) -> Self {
         let there = AtomicBool::new(name.is_empty());
-        Self(Arc::new(Named { name, kind, opened: OnceLock::new(), there }))
+        Self(Arc::new(Named { name, kind, opened: PerProcess::default(), there }))
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -39,7 +40,7 @@ impl TableRef {
 
     /// The table of a store, which is made if it is not there and can be.
     pub(crate) fn open(&self, store: &Store) -> Outcome<Table> {
-        if let Some(table) = self.0.opened.get() {
+        if let Some(table) = self.0.opened.here().get() {
             return Ok(table.clone());
         }
         let (name, kind) = (self.name(), self.0.kind);
@@ -51,13 +52,13 @@ impl TableRef {
                 None => store.table(name)?,
             },
         };
-        Ok(self.0.opened.get_or_init(|| table).clone())
+        Ok(self.0.opened.here().get_or_init(|| table).clone())
     }
 
     /// The table of a store, if it is there.
     pub(crate) fn find(&self, store: &Store) -> Outcome<Table> {
         if let Some(table) = store.find_table(self.name())? {
-            Ok(self.0.opened.get_or_init(|| table).clone())
+            Ok(self.0.opened.here().get_or_init(|| table).clone())
         } else {
             let name = self.name().escape_debug();
             let message = format!("expected a table \"{name}\", found none");
@@ -67,7 +68,7 @@ impl TableRef {
 
     /// The table within a transaction, which must know it since before it began.
     pub(crate) fn opened(&self) -> Outcome<Table> {
-        self.0.opened.get().cloned().ok_or_else(|| {
+        self.0.opened.here().get().cloned().ok_or_else(|| {
             let name = self.name().escape_debug();
             let message = format!("table \"{name}\": open it before the transaction begins");
             Failure::new("table", message)

@@ -10,6 +10,8 @@ use super::writes::Writes;
 use super::writing::Writing;
 use crate::failure::{Failure, Outcome};
 use crate::octets::{Octets, Value};
+use crate::own::check_process;
+use crate::runtime::generation;
 use crate::work::{Face, Work};
 use nuthatch_store::Durability;
 use pyo3::IntoPyObjectExt;
@@ -27,6 +29,8 @@ pub(crate) struct State {
     pub(crate) table: TableRef,
     /// As durable as this, for one that writes.
     durability: Option<Durability>,
+    /// The process that it belongs to.
+    generation: u32,
     reading: Mutex<Progress>,
     /// Writes that were not sent yet.
     pending: Mutex<Writes>,
@@ -46,7 +50,8 @@ impl State {
         durability: Option<Durability>,
     ) -> Arc<Self> {
         let (reading, pending) = (Mutex::new(Progress::Before), Mutex::default());
-        Arc::new(Self { engine, table, durability, reading, pending })
+        let generation = generation();
+        Arc::new(Self { engine, table, durability, generation, reading, pending })
     }
 
     /// Begins the transaction.
@@ -76,6 +81,7 @@ impl State {
 
     /// The transaction, while it is open.
     pub(crate) fn reading(&self) -> Outcome<Reading> {
+        check_process(self.generation, "transaction")?;
         match &*self.lock() {
             Progress::Open(reading) => Ok(reading.clone()),
             Progress::Ended => Err(Failure::closed("transaction")),
@@ -88,6 +94,9 @@ impl State {
 
     /// Ends the transaction without a trace, unless it is committed.
     pub(crate) fn end(&self) {
+        if check_process(self.generation, "transaction").is_err() {
+            return;
+        }
         let before = std::mem::replace(&mut *self.lock(), Progress::Ended);
         if let Progress::Open(reading) = before {
             reading.end();
@@ -101,6 +110,9 @@ impl State {
 
     /// Adds to what will be written, and sends it where that is much.
     pub(crate) fn write(&self, add: impl FnOnce(&mut Writes)) -> Work<()> {
+        if let Err(failure) = check_process(self.generation, "transaction") {
+            return Work::Done(Err(failure));
+        }
         let mut pending = self.pending();
         if !matches!(&*self.lock(), Progress::Open(_)) {
             return Work::Done(self.reading().map(drop));

@@ -14,6 +14,8 @@ use crate::event_loop;
 use crate::failure::{Failure, Outcome};
 use crate::named::Named;
 use crate::octets::Octets;
+use crate::own::{Own, check_process};
+use crate::runtime::generation;
 use crate::times::expiry;
 use crate::wait::wait;
 use crate::work::{Awaited, Face, Work};
@@ -90,6 +92,8 @@ enum Taker {
 pub(crate) struct State {
     engine: Engine,
     table: TableRef,
+    /// The process that it belongs to.
+    generation: u32,
     taker: Mutex<Progress>,
     /// Acknowledgements that were let go of before they were there.
     unwatched: Mutex<Unwatched>,
@@ -97,7 +101,7 @@ pub(crate) struct State {
 
 enum Progress {
     Before,
-    Open(Taker),
+    Open(Own<Taker>),
     Ended,
 }
 
@@ -140,7 +144,7 @@ impl State {
                     Taker::Remote(client.batch_writer(&options.remote).await?)
                 }
             };
-            *state.lock() = Progress::Open(taker);
+            *state.lock() = Progress::Open(Own::new(taker));
             if let Engine::Local(local) = &state.engine {
                 let holder: Arc<dyn Held> = Arc::clone(&state) as Arc<dyn Held>;
                 local.hold(Arc::downgrade(&holder));
@@ -150,8 +154,9 @@ impl State {
     }
 
     fn taker(&self) -> Outcome<Taker> {
+        check_process(self.generation, "writer")?;
         match &*self.lock() {
-            Progress::Open(taker) => Ok(taker.clone()),
+            Progress::Open(taker) => taker.here().cloned().ok_or_else(|| Failure::closed("writer")),
             Progress::Ended => Err(Failure::closed("writer")),
             Progress::Before => {
                 let message = "the writer was not started: use `async with`, or await it";
@@ -281,7 +286,7 @@ pub(crate) fn make(
     named.finish()?;
     let (engine, table, face) = (data.engine.clone(), data.table.clone(), data.face);
     let (taker, unwatched) = (Mutex::new(Progress::Before), Mutex::default());
-    let state = Arc::new(State { engine, table, taker, unwatched });
+    let state = Arc::new(State { engine, table, generation: generation(), taker, unwatched });
     let begun = Arc::clone(&state);
     let base = PyClassInitializer::from(AnyWriter { state, options, face });
     match face {
