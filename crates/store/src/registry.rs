@@ -135,9 +135,9 @@ impl Waiter {
     }
 }
 
-/// Waits until this process has the store in a folder closed: until no handle, no transaction and no
-/// thread of the store is left, which end soon after the last handle. Waits for `patience` at most,
-/// and returns whether it is closed. Then this process can open it again.
+/// Waits until this process has the store in a folder closed: until no handle, no transaction and
+/// no thread of the store is left, which end soon after the last handle. Waits for `patience` at
+/// most, and returns whether it is closed. Then this process can open it again.
 pub fn wait_closed(folder: &Path, patience: Duration) -> bool {
     let id = FileId::of(folder).ok();
     let path = std::fs::canonicalize(folder).or_else(|_| std::path::absolute(folder)).ok();
