@@ -26,7 +26,7 @@ pub(crate) fn tls_failure<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e
 
 /// Whether an error occurred before there was a connection.
 pub(crate) fn is_unconnected(error: &(dyn StdError + 'static)) -> bool {
-    causes(error).any(|error| error.is::<ConnectError>())
+    causes(error).any(<dyn StdError + 'static>::is::<ConnectError>)
 }
 
 /// Returns what went wrong, and what to do about it where that is known.
@@ -39,20 +39,24 @@ pub(crate) fn reason(error: &(dyn StdError + 'static)) -> String {
         return "could not connect: connection refused; is the server running?".to_owned();
     }
     let lost = "the connection was lost";
-    match kind {
-        Some(
-            ErrorKind::ConnectionReset
+    if kind.is_some_and(is_loss) {
+        return format!("{lost}; was the server stopped?");
+    }
+    let act = if is_unconnected(error) { "could not connect" } else { lost };
+    let cause = causes(error).last().map(ToString::to_string).unwrap_or_default();
+    format!("{act}: {}", cause.replace(['\r', '\n'], " "))
+}
+
+/// Whether a connection ended that was there.
+fn is_loss(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::ConnectionReset
             | ErrorKind::ConnectionAborted
             | ErrorKind::BrokenPipe
             | ErrorKind::NotConnected
-            | ErrorKind::UnexpectedEof,
-        ) => format!("{lost}; was the server stopped?"),
-        _ => {
-            let act = if is_unconnected(error) { "could not connect" } else { lost };
-            let cause = causes(error).last().map(ToString::to_string).unwrap_or_default();
-            format!("{act}: {}", cause.replace(['\r', '\n'], " "))
-        }
-    }
+            | ErrorKind::UnexpectedEof
+    )
 }
 
 fn tls_reason(error: &TlsFailure) -> String {

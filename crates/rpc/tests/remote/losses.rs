@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Only so that a test that fails does not hang.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A client that gives a call up after one retry, and reconnects for an hour.
 fn patient() -> ClientOptions {

@@ -30,8 +30,8 @@ fn streams_of_a_token_that_was_removed_end_and_others_go_on() {
     let (robin, wren) = (with_token(&secured, "robin"), with_token(&secured, "wren"));
     let (mut kept, mut removed) = (watch(&secured, &robin), watch(&secured, &wren));
     let reloader = secured.server.reloader();
-    let reloaded = reloader.reload(None, Some(tokens("token app write >robin")));
-    assert_eq!(reloaded.expect("reloaded").closed_connections, 0);
+    let done = reloader.reload(None, Some(tokens("token app write >robin")));
+    assert_eq!(done.expect("reloaded").closed_connections, 0);
     let error = secured.runtime.block_on(removed.next()).expect("an error");
     assert_eq!(code(error), is("unauthenticated", 16));
     secured.put(&robin).expect("written");

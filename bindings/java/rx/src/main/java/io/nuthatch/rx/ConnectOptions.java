@@ -12,8 +12,8 @@ import java.util.Optional;
  *     grpcs://}
  * @param identity the client's own certificate and key, for a server that asks for one
  * @param deadline how long a call that is no stream may take; empty for any time
- * @param tries how often a read, or what was never sent, is tried again; with 0, watches and streams
- *     of writes do not reconnect either
+ * @param tries how often a read, or what was never sent, is tried again; with 0, watches and
+ *     streams of writes do not reconnect either
  * @param reconnect how long a watch, or a stream of writes of which the server has seen nothing
  *     unanswered, tries to reach the server again after it was lost
  * @param messageBytes the longest message that is taken
