@@ -124,6 +124,14 @@ impl Cache {
         self.leased.load(Ordering::Relaxed)
     }
 
+    /// Returns the bytes of large items that were removed, replaced or evicted, and that leases
+    /// keep: memory that eviction cannot free.
+    pub fn kept_by_leases(&self) -> u64 {
+        // The last lease may be subtracted before the item is added.
+        let bytes = self.segments.kept_by_leases.load(Ordering::Relaxed);
+        u64::try_from(bytes.cast_signed()).unwrap_or(0)
+    }
+
     pub(crate) fn note_reserved(&self) {
         // The ghost queue is made when room is short already: room for it is kept from the start,
         // for as many items as the index can hold.

@@ -1,7 +1,9 @@
 //! Items that stay after a turn.
 
 use crate::cache::Cache;
+use crate::epoch::Epochs;
 use crate::item::{Head, Item};
+use crate::segments::{SEALED, Segments};
 use crate::session::{NO_SESSION, Turn};
 use std::fmt;
 use std::sync::Arc;
@@ -56,6 +58,44 @@ impl fmt::Debug for Lease {
     }
 }
 
+impl Segments {
+    /// The item of a large segment is gone: what is left are leases.
+    #[cold]
+    pub(crate) fn note_kept(&self, number: u32) {
+        let meta = &self.metas[number as usize];
+        if !meta.is_kept.swap(true, Ordering::SeqCst) {
+            self.kept_by_leases.fetch_add(self.weight(number), Ordering::Relaxed);
+        }
+        // The last of them may have ended meanwhile.
+        if meta.live.load(Ordering::SeqCst) & !SEALED == 0 {
+            self.note_not_kept(number);
+        }
+    }
+
+    fn note_not_kept(&self, number: u32) {
+        if self.metas[number as usize].is_kept.swap(false, Ordering::SeqCst) {
+            self.kept_by_leases.fetch_sub(self.weight(number), Ordering::Relaxed);
+        }
+    }
+
+    /// Somebody may read the segment for as long as they like: its memory stays. The caller sees an
+    /// item of it, in a turn or by another lease.
+    pub(crate) fn hold(&self, number: u32) {
+        self.metas[number as usize].live.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The end of what [`hold`](Self::hold) began.
+    pub(crate) fn let_go(&self, epochs: &Epochs, number: u32) {
+        let before = self.metas[number as usize].live.fetch_sub(1, Ordering::AcqRel);
+        if before == SEALED | 1 {
+            if self.is_large(number) {
+                self.note_not_kept(number);
+            }
+            self.retire(epochs, number);
+        }
+    }
+}
+
 impl Turn<'_> {
     /// Whether an item has a segment of its own, so that a lease keeps nothing else.
     pub fn is_large(&self, item: &Item<'_>) -> bool {
@@ -83,8 +123,9 @@ impl Turn<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::epoch::Epochs;
-    use crate::segments::{Queue, Segments};
+    use super::Epochs;
+    use super::Segments;
+    use crate::segments::Queue;
 
     /// Leases of a segment that is retired come and go, and the last one is late.
     #[test]

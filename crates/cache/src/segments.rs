@@ -71,6 +71,8 @@ pub(crate) struct Meta {
     pub(crate) life: AtomicU32,
     /// Whether it is among those retired. Changes under the lock only.
     retired: AtomicBool,
+    /// Whether its large item is gone, and counts in [`Segments::kept_by_leases`].
+    pub(crate) is_kept: AtomicBool,
     /// Where the time of short expiries starts. For a large item, which never has one: bytes of the
     /// segment before the item, or before the value of a draft.
     pub(crate) base: AtomicU64,
@@ -166,6 +168,8 @@ pub(crate) struct Segments {
     pub(crate) has_expiring: AtomicBool,
     /// Bytes that an item takes, about.
     item_len: AtomicU32,
+    /// Bytes of large items that are gone from the index, and that leases keep.
+    pub(crate) kept_by_leases: AtomicU64,
     /// Items evicted so far: the time by which the ages of segments are counted.
     pub(crate) evicted: AtomicU64,
     shared: Mutex<Shared>,
@@ -202,6 +206,7 @@ impl Segments {
             owing: AtomicBool::new(false),
             has_expiring: AtomicBool::new(false),
             item_len: AtomicU32::new(64),
+            kept_by_leases: AtomicU64::new(0),
             evicted: AtomicU64::new(0),
             shared: Mutex::new(shared),
             taken: Condvar::new(),
@@ -475,20 +480,8 @@ impl Segments {
         let before = self.metas[number as usize].live.fetch_sub(bytes as u32, Ordering::AcqRel);
         if before == SEALED | bytes as u32 {
             self.retire(epochs, number);
-        }
-    }
-
-    /// Somebody may read the segment for as long as they like: its memory stays. The caller sees an
-    /// item of it, in a turn or by another lease.
-    pub(crate) fn hold(&self, number: u32) {
-        self.metas[number as usize].live.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// The end of what [`hold`](Self::hold) began.
-    pub(crate) fn let_go(&self, epochs: &Epochs, number: u32) {
-        let before = self.metas[number as usize].live.fetch_sub(1, Ordering::AcqRel);
-        if before == SEALED | 1 {
-            self.retire(epochs, number);
+        } else if self.is_large(number) && before & SEALED != 0 && bytes > 0 {
+            self.note_kept(number);
         }
     }
 

@@ -63,6 +63,8 @@ pub(crate) struct Progress {
     requests: usize,
     /// The rest waits for the next turn.
     pub(crate) waits: bool,
+    /// A request found no memory: it is executed in the next iteration.
+    starves: bool,
 }
 
 impl Progress {
@@ -251,7 +253,9 @@ impl Batch {
                 send_shown(&mut self.shown, connections, server, &turn);
                 turn.be_alone();
             }
-            let Some(mut connection) = connections.get(number).filter(|it| it.is_open()) else {
+            let starves = self.progress[*work].starves;
+            let connection = connections.get(number).filter(|it| it.is_open() && !starves);
+            let Some(mut connection) = connection else {
                 turn.be_with_others();
                 continue;
             };
@@ -267,9 +271,17 @@ impl Batch {
                 let mut stage = Stage { turn: &turn, connection, server, memcache, spans };
                 // There may be room now.
                 if !relieved || D::execute(request, &mut stage).is_err() {
+                    if connection.may_wait_for_memory(server) {
+                        let progress = &mut self.progress[*work];
+                        (progress.waits, progress.starves) = (true, true);
+                        turn.be_with_others();
+                        continue;
+                    }
+                    let mut stage = Stage { turn: &turn, connection, server, memcache, spans };
                     D::out_of_memory(request, &mut stage);
                 }
             }
+            connection.note_executed();
             turn.be_with_others();
             self.progress[*work].executed = *end;
             answers_len += connection.answers_len().saturating_sub(before);

@@ -42,6 +42,10 @@ const MAX_DISCARDED_BYTES: usize = 1 << 30;
 /// A client that sends nothing for so long, after a request was refused, is not waited for.
 pub(crate) const DISCARD_IDLE_S: u64 = 5;
 
+/// How often a request that found no memory is tried again while clients are closed that do not
+/// take their output. Each try is one iteration of the event loop.
+const MAX_MEMORY_TRIES: u32 = 100_000;
+
 /// Capacity that an empty buffer of a connection keeps.
 pub(crate) const KEPT: usize = 16 << 10;
 
@@ -84,6 +88,12 @@ pub(crate) struct Connection {
     pub(crate) write_closed: bool,
     /// The socket was shut down: it goes once the kernel is done with it.
     pub(crate) shut: bool,
+    /// The kernel drops what it has of its answers, too.
+    resets: bool,
+    /// Since when its output is beyond the soft limit, in seconds of the worker's clock.
+    over_soft_since_s: Option<u64>,
+    /// How often its next request found no memory.
+    memory_tries: u32,
     /// It has logged in, or need not: its requests may be long.
     pub(crate) trusted: bool,
     /// Bytes of memory that were counted for it.
@@ -124,6 +134,9 @@ impl Connection {
             discards: 0,
             write_closed: false,
             shut: false,
+            resets: false,
+            over_soft_since_s: None,
+            memory_tries: 0,
             counted: 0,
             seen_s: 0,
             work: None,
@@ -273,6 +286,61 @@ impl Connection {
         }
     }
 
+    /// Closes the connection at once. Answers that it has not taken are dropped: ours, and by a
+    /// reset those of the kernel.
+    pub(crate) fn abort(&mut self) {
+        self.resets |= self.output_len() > 0;
+        self.drop_output();
+        (self.inbox, self.done) = (Vec::new(), 0);
+        self.discards = 0;
+        (self.closing, self.shut) = (true, true);
+    }
+
+    /// Returns the bytes of answers that the client has not taken.
+    pub(crate) fn output_len(&self) -> usize {
+        self.answers_len() + self.sending
+    }
+
+    /// A request was executed, with memory or without.
+    #[inline]
+    pub(crate) fn note_executed(&mut self) {
+        self.memory_tries = 0;
+    }
+
+    /// Closes the connection if its output is beyond a limit, and returns whether it is.
+    pub(crate) fn enforce_output_limits(&mut self, server: &Server, now_s: u64) -> bool {
+        let output = self.output_len() as u64;
+        let soft = server.settings.output_soft_limit();
+        if soft.is_none_or(|(bytes, _)| output <= bytes) {
+            self.over_soft_since_s = None;
+        }
+        let is_beyond_soft = soft.is_some_and(|(bytes, seconds)| {
+            let is_over = output > bytes;
+            let since_s = *self.over_soft_since_s.get_or_insert(now_s);
+            is_over && now_s.saturating_sub(since_s) >= seconds
+        });
+        let is_beyond_hard = server.settings.output_hard_limit().is_some_and(|most| output > most);
+        let is_beyond = (is_beyond_soft || is_beyond_hard) && !self.shut;
+        if is_beyond {
+            journal::output_limit_exceeded(self.client.peer(), output);
+            server.clients.add_output_closed();
+            self.abort();
+        }
+        is_beyond
+    }
+
+    /// Returns whether a request that found no memory may wait until clients are closed that do not
+    /// take their output. A value that is received in place would be lost.
+    pub(crate) fn may_wait_for_memory(&mut self, server: &Server) -> bool {
+        if matches!(self.draft, Drafting::Begun(_)) || self.memory_tries == MAX_MEMORY_TRIES {
+            self.memory_tries = 0;
+            return false;
+        }
+        let waits = server.shed_output(self.client.id);
+        self.memory_tries = if waits { self.memory_tries + 1 } else { 0 };
+        waits
+    }
+
     /// Gives back the memory of buffers as far as nothing is in it.
     pub(crate) fn drop_unused(&mut self) {
         for buffer in [&mut self.inbox, &mut self.out] {
@@ -367,13 +435,13 @@ impl Connection {
     pub(crate) fn tell_buffers(&self) {
         let room = self.inbox.capacity() - self.inbox.len();
         let waiting = self.inbox.len() - self.done;
-        self.client.set_buffers(waiting, room, self.out.len() + self.sending);
+        self.client.set_buffers(waiting, room, self.output_len());
     }
 
     /// The connection is about to go. A client that is still sending is told at once: otherwise its
     /// system might wait for a minute for room in our buffers, where nobody is any more.
     pub(crate) fn leave(&self) {
-        if self.unheard && !self.ended {
+        if self.resets || self.unheard && !self.ended {
             // It may be gone already.
             let _ = set_socket_linger(&self.socket, Some(Duration::ZERO));
         }

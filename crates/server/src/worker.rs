@@ -1,5 +1,6 @@
 //! One thread of the server: its connections, its reactor, and its session of the cache.
 
+mod closing;
 mod expiring;
 mod pressure;
 #[cfg(test)]
@@ -8,7 +9,7 @@ mod tests;
 use crate::accepting::Listeners;
 use crate::batch::{Batch, Scene, Source, Work};
 use crate::commands::{Client, Endpoints, Failure, Metrics, Server};
-use crate::connection::{Connection, DISCARD_IDLE_S, KEPT};
+use crate::connection::{Connection, KEPT};
 use crate::connections::Connections;
 use crate::drivers::{Driver, MemcacheDriver, MrcacheDriver, PmcDriver, RespDriver};
 use crate::idle::Idle;
@@ -22,7 +23,9 @@ use crate::serve::Options;
 use crate::spares::Spares;
 use crate::tls::Tls;
 use nuthatch_cache::Session;
-use rustix::net::sockopt::set_tcp_nodelay;
+use rustix::net::sockopt::{
+    set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl, set_tcp_nodelay,
+};
 use rustix::net::{Shutdown, SocketAddrAny};
 use std::io;
 use std::net::SocketAddr;
@@ -45,6 +48,9 @@ const DOUBLES_UP_TO: usize = 1 << 20;
 
 /// Answers of so many bytes are sent before others are made, lest they leave the processor's cache.
 const SENT_EARLY_FROM: usize = 64 << 10;
+
+/// Probes of an idle connection that must all stay unanswered.
+const KEEPALIVE_PROBES: u64 = 3;
 
 /// What workers share.
 #[derive(Debug)]
@@ -164,7 +170,8 @@ impl<'c> Worker<'c> {
     fn turn(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
         let timeout_s = self.common.server.settings.timeout_s();
         let at_once = (!self.waiting.is_empty()).then_some(Duration::ZERO);
-        let (listens, idles) = (self.listeners.timeout(), self.idle.wait(timeout_s));
+        let looks_s = timeout_s.or(self.common.server.settings.output_soft_limit().map(|_| 1));
+        let (listens, idles) = (self.listeners.timeout(), self.idle.wait(looks_s));
         let waits = [at_once, listens, idles, self.expiry_wait()];
         self.reactor.wait(waits.into_iter().flatten().min(), events)?;
         self.metrics.begin_turn();
@@ -218,6 +225,7 @@ impl<'c> Worker<'c> {
                 let Some(found) = self.connections.get(connection) else { return Ok(()) };
                 (found.sending, found.sending_buffer) = (0, 0);
                 found.seen_s = self.idle.now_s();
+                found.client.note_progress(found.seen_s);
                 self.metrics.add_sent(outgoing.bytes().len() as u64);
                 if result.is_err() {
                     (found.closing, found.shut) = (true, true);
@@ -241,6 +249,9 @@ impl<'c> Worker<'c> {
         // A socket in the file system has no delay to switch off.
         let _ = set_tcp_nodelay(&socket, true);
         let server = &self.common.server;
+        if let Some(idle_s) = server.settings.keepalive_s() {
+            keep_alive(&socket, idle_s);
+        }
         let (protocol, tls) = self.listeners.spoken(listener);
         let now_ms = self.session.turn().now_ms();
         let client = server.connect(&self.metrics, endpoints(&socket), now_ms);
@@ -250,6 +261,7 @@ impl<'c> Worker<'c> {
         };
         let mut connection = Connection::new(socket, protocol, client, server);
         connection.seen_s = self.idle.now_s();
+        connection.client.note_progress(connection.seen_s);
         match self.common.tls.as_ref().filter(|_| tls).map(Tls::session) {
             Some(Ok(session)) => connection.tls = Some(Box::new(session)),
             Some(Err(_)) => return,
@@ -263,50 +275,6 @@ impl<'c> Worker<'c> {
         }
         let number = self.connections.insert(connection);
         self.touched.push(number);
-    }
-
-    /// Tells the other threads of what changed here, for they may be asleep, and ends the
-    /// connections that somebody wants to end.
-    fn heed_changes(&mut self) {
-        let Server { clients, settings, .. } = &self.common.server;
-        let changes = (clients.kills(), settings.changes());
-        if changes == self.changes {
-            return;
-        }
-        self.changes = changes;
-        self.common.wake();
-        for (number, connection) in self.connections.iter() {
-            if connection.client.is_killed() {
-                connection.closing = true;
-                self.touched.push(number);
-            }
-        }
-    }
-
-    /// Ends the connections that have sent nothing for too long.
-    fn close_idle(&mut self, timeout_s: Option<u64>) {
-        let Some(timeout_s) = timeout_s.filter(|_| self.idle.is_due()) else { return };
-        for (number, connection) in self.connections.iter() {
-            if self.idle.now_s().saturating_sub(connection.seen_s) >= timeout_s {
-                (connection.closing, connection.shut) = (true, true);
-                self.touched.push(number);
-            }
-        }
-    }
-
-    /// Closes connections whose input is discarded and that have sent nothing for a while.
-    fn close_discarding(&mut self) {
-        if !self.idle.begin_discarding_check() {
-            return;
-        }
-        for (number, connection) in self.connections.iter() {
-            if connection.discards_input() {
-                if self.idle.now_s().saturating_sub(connection.seen_s) >= DISCARD_IDLE_S {
-                    connection.discards = 0;
-                }
-                self.touched.push(number);
-            }
-        }
     }
 
     /// Receives anew from connections that have ended, so that we are told.
@@ -492,6 +460,7 @@ impl<'c> Worker<'c> {
                 connection.drop_unused();
             }
             self.untold += connection.count_memory();
+            connection.enforce_output_limits(&self.common.server, self.idle.now_s());
             connection.tell_buffers();
             // What was received before the end is answered.
             connection.closing |= connection.ended && !connection.blocked && !connection.waits;
@@ -583,6 +552,16 @@ fn is_passing(error: &io::Error) -> bool {
     [Errno::NOBUFS, Errno::CANCELED, Errno::INTR, Errno::AGAIN]
         .iter()
         .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+/// Has the kernel probe a connection that was idle for so many seconds, and end it if three probes
+/// in as many seconds are not answered. A socket in the file system has no probes.
+fn keep_alive(socket: &OwnedFd, idle_s: u64) {
+    let interval = Duration::from_secs((idle_s / KEEPALIVE_PROBES).max(1));
+    let _ = set_tcp_keepidle(socket, Duration::from_secs(idle_s))
+        .and_then(|()| set_tcp_keepintvl(socket, interval))
+        .and_then(|()| set_tcp_keepcnt(socket, KEEPALIVE_PROBES as u32))
+        .and_then(|()| set_socket_keepalive(socket, true));
 }
 
 /// Where a connection leads, as people read it.

@@ -133,6 +133,10 @@ fn connections(page: &mut Page, server: &Server, totals: &Totals) {
     page.counter("nuthatch_http_requests_refused", help).sample(&[], server.clients.http_refused());
     let help = "Connections that another connection had closed, with CLIENT KILL.";
     page.counter("nuthatch_connections_killed", help).sample(&[], server.clients.kills());
+    let help = "Connections that were closed since they did not take their output: beyond \
+                client-output limits, or since a write needed the memory.";
+    page.counter("nuthatch_connections_output_closed", help)
+        .sample(&[], server.clients.output_closed());
     let help = "How often a client had to take some of its answers before it got more.";
     page.counter("nuthatch_output_limit_hits", help).sample(&[], totals.output_limits);
     page.counter("nuthatch_received_bytes", "Bytes received from clients.")

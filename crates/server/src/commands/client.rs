@@ -137,6 +137,11 @@ impl Client {
         self.connection.output_len.set(output as u64);
     }
 
+    /// Notes when the client took answers last, in seconds of the workers' clock.
+    pub(crate) fn note_progress(&self, now_s: u64) {
+        self.connection.progress_s.set(now_s);
+    }
+
     /// It must take some of its answers before it gets more.
     #[cold]
     pub(crate) fn note_output_limit(&self) {

@@ -26,6 +26,10 @@ pub struct Clients {
     open: Arc<Open>,
     last_id: AtomicU64,
     kills: AtomicU64,
+    /// Connections that were marked to be closed.
+    marks: AtomicU64,
+    /// Connections that were closed for their output, among those.
+    output_closed: AtomicU64,
     refused: AtomicU64,
     http_refused: AtomicU64,
 }
@@ -76,10 +80,32 @@ impl Clients {
         self.http_refused.load(Ordering::Relaxed)
     }
 
-    /// How many were killed. When this has changed, a thread looks through its connections for
-    /// [`Client::is_killed`](super::Client::is_killed) and closes those.
+    /// Returns how many were killed by another connection.
     pub fn kills(&self) -> u64 {
         self.kills.load(Ordering::Acquire)
+    }
+
+    /// Returns how many connections were closed since they did not take their output.
+    pub fn output_closed(&self) -> u64 {
+        self.output_closed.load(Ordering::Relaxed)
+    }
+
+    /// Counts a connection that is closed for its output.
+    pub(crate) fn add_output_closed(&self) {
+        self.output_closed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Marks a connection to be closed for its output.
+    pub(super) fn shed(&self, connection: &Connection) {
+        self.add_output_closed();
+        connection.killed.store(true, Ordering::Relaxed);
+        self.marks.fetch_add(1, Ordering::Release);
+    }
+
+    /// Returns how many connections were marked to be closed. When this has changed, a thread looks
+    /// through its connections for [`Client::is_killed`](super::Client::is_killed) and closes those.
+    pub fn marks(&self) -> u64 {
+        self.marks.load(Ordering::Acquire)
     }
 
     /// All connections, by their numbers.
@@ -94,7 +120,8 @@ impl Clients {
     /// Marks a connection to be closed.
     pub(super) fn kill(&self, connection: &Connection) {
         connection.killed.store(true, Ordering::Relaxed);
-        self.kills.fetch_add(1, Ordering::Release);
+        self.kills.fetch_add(1, Ordering::Relaxed);
+        self.marks.fetch_add(1, Ordering::Release);
     }
 }
 
@@ -117,7 +144,10 @@ pub(super) struct Connection {
     pub(super) untouching: Counter,
     pub(super) input_len: Counter,
     pub(super) input_room: Counter,
+    /// Bytes of answers that it has not taken, with items that are not copied.
     pub(super) output_len: Counter,
+    /// When it took some of its answers last, in seconds of the workers' clock.
+    pub(super) progress_s: Counter,
     clients: Weak<Open>,
 }
 

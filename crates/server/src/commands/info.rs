@@ -153,6 +153,7 @@ fn stats(server: &Server, text: &mut String, _: u64) {
             ("keyspace_misses_expired", expired_misses),
             ("keyspace_misses_evicted", evicted_misses),
             ("output_limit_hits", number(totals.output_limits)),
+            ("output_closed_connections", number(server.clients.output_closed())),
             ("total_error_replies", number(totals.errors.values().sum())),
             (
                 "eventloop_cycles",

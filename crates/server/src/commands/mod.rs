@@ -49,6 +49,7 @@ mod scan;
 mod server;
 mod settings;
 mod several;
+mod shedding;
 mod slowlog;
 mod strings;
 mod subcommands;

@@ -13,6 +13,10 @@ pub struct Settings {
     slowlog_len_most: AtomicI64,
     tracks_latency: AtomicI64,
     bulk_len_most: AtomicI64,
+    keepalive_s: AtomicI64,
+    output_hard_limit: AtomicI64,
+    output_soft_limit: AtomicI64,
+    output_soft_s: AtomicI64,
     changes: AtomicU64,
 }
 
@@ -25,6 +29,10 @@ impl Default for Settings {
             slowlog_len_most: 128.into(),
             tracks_latency: 1.into(),
             bulk_len_most: (512 << 20).into(),
+            keepalive_s: 300.into(),
+            output_hard_limit: 0.into(),
+            output_soft_limit: 0.into(),
+            output_soft_s: 60.into(),
             changes: 0.into(),
         }
     }
@@ -49,6 +57,27 @@ impl Settings {
     /// The longest argument of a request in bytes.
     pub fn bulk_len_most(&self) -> u64 {
         self.bulk_len_most.load(Ordering::Relaxed).unsigned_abs()
+    }
+
+    /// Returns the idle seconds after which a connection is probed; `None` if none is.
+    pub fn keepalive_s(&self) -> Option<u64> {
+        Self::unless_zero(&self.keepalive_s)
+    }
+
+    /// Returns the bytes of output beyond which a client is closed at once, if there is a limit.
+    pub fn output_hard_limit(&self) -> Option<u64> {
+        Self::unless_zero(&self.output_hard_limit)
+    }
+
+    /// Returns the bytes of output beyond which a client is closed that stays there for so many
+    /// seconds, if there is such a limit.
+    pub fn output_soft_limit(&self) -> Option<(u64, u64)> {
+        let seconds = self.output_soft_s.load(Ordering::Relaxed).unsigned_abs();
+        Self::unless_zero(&self.output_soft_limit).map(|bytes| (bytes, seconds))
+    }
+
+    fn unless_zero(setting: &AtomicI64) -> Option<u64> {
+        u64::try_from(setting.load(Ordering::Relaxed)).ok().filter(|number| *number > 0)
     }
 
     /// Changes a setting as `CONFIG SET` does, or says what is wrong with the text.
@@ -111,6 +140,22 @@ pub(super) const KNOWN: &[Known] = &[
         name: "proto-max-bulk-len",
         kind: Kind::Bytes(1 << 20, MOST),
         of: |s| &s.bulk_len_most,
+    },
+    Known { name: "tcp-keepalive", kind: Kind::Number(0, 32_767), of: |s| &s.keepalive_s },
+    Known {
+        name: "client-output-hard-limit",
+        kind: Kind::Bytes(0, MOST),
+        of: |s| &s.output_hard_limit,
+    },
+    Known {
+        name: "client-output-soft-limit",
+        kind: Kind::Bytes(0, MOST),
+        of: |s| &s.output_soft_limit,
+    },
+    Known {
+        name: "client-output-soft-seconds",
+        kind: Kind::Number(0, i32::MAX as i64),
+        of: |s| &s.output_soft_s,
     },
 ];
 

@@ -18,6 +18,11 @@ impl Worker<'_> {
         } else if self.spares_memory && server.has_memory_to_spare() {
             self.spare_memory(false);
         }
+        if server.holds_too_much() {
+            // Those that are closed are seen by `heed_changes` of the next iteration.
+            server.shed_output(0);
+            self.common.wake();
+        }
         let len = self.reactor.buffers_len();
         self.untold += len.cast_signed() - self.buffers_len.cast_signed();
         self.buffers_len = len;

@@ -1,8 +1,9 @@
 //! Clients that ask and never read.
 
 use crate::{MEMCACHE, MRCACHE, PMC, RESP, Subject, ask, get, set};
+use nuthatch_cache::Eviction;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
 /// Bytes that the server may read of requests whose answers nobody takes.
@@ -119,4 +120,118 @@ fn others_are_served_while_many_do_not_read() {
     // One that has sent half a request, and one that goes.
     streams.truncate(10);
     subject.is_well();
+}
+
+/// Asks for a value again and again, and reads none.
+fn ask_without_reading(subject: &Subject, key: &str, times: usize) -> TcpStream {
+    let mut stream = connect(subject, RESP);
+    stream.write_all(&get(RESP, key, b"").0.repeat(times)).expect("sent");
+    stream
+}
+
+/// Waits until clients keep values of the cache, or none do.
+fn wait_for_leases(subject: &Subject, some: bool) {
+    while (subject.cache.stats().memory_leased > 0) != some {
+        std::thread::yield_now();
+    }
+}
+
+/// Reads to the end, and returns how many bytes came.
+fn rest(mut stream: TcpStream) -> usize {
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes);
+    bytes.len()
+}
+
+const LONG: usize = 20 << 20;
+
+#[test]
+fn a_killed_client_that_does_not_read_is_closed_at_once() {
+    for threads in [1, 2] {
+        let subject = Subject::with(64 << 20, Eviction::S3Fifo, threads);
+        let mut control = subject.connect(RESP);
+        let (request, stored) = set(RESP, "k", &vec![b'v'; LONG]);
+        ask(&mut control, &request, stored);
+        let streams: Vec<_> = (0..2).map(|_| ask_without_reading(&subject, "k", 1)).collect();
+        wait_for_leases(&subject, true);
+        ask(&mut control, b"CLIENT KILL TYPE normal SKIPME yes\r\n", b":2\r\n");
+        wait_for_leases(&subject, false);
+        // A value as long as those were fits beside it again.
+        ask(&mut control, &request, stored);
+        for stream in streams {
+            assert!(rest(stream) < LONG, "what the kernel had is dropped, too");
+        }
+        subject.is_well();
+    }
+}
+
+#[test]
+fn a_client_beyond_an_output_limit_is_closed() {
+    for (is_soft, limit) in [(false, "hard-limit 1mb"), (true, "soft-limit 1mb")] {
+        let subject = Subject::new();
+        let mut control = subject.connect(RESP);
+        let (request, stored) = set(RESP, "k", &vec![b'v'; LONG]);
+        ask(&mut control, &request, stored);
+        let limit = format!("CONFIG SET client-output-soft-seconds 1 client-output-{limit}\r\n");
+        ask(&mut control, limit.as_bytes(), b"+OK\r\n");
+        let stream = ask_without_reading(&subject, "k", 1);
+        if is_soft {
+            wait_for_leases(&subject, true);
+        }
+        wait_for_leases(&subject, false);
+        assert!(rest(stream) < LONG);
+        // Shorter answers are within the limit.
+        ask(&mut control, b"GETRANGE k 0 3\r\n", b"$4\r\nvvvv\r\n");
+        subject.is_well();
+    }
+}
+
+/// Each has two of them in its output, which is one in memory.
+#[test]
+fn a_value_that_many_clients_do_not_take_counts_once() {
+    for threads in [1, 2] {
+        let subject = Subject::with(64 << 20, Eviction::S3Fifo, threads);
+        let mut control = subject.connect(RESP);
+        let (request, stored) = set(RESP, "k", &vec![b'v'; 1 << 20]);
+        ask(&mut control, &request, stored);
+        let streams: Vec<_> = (0..200).map(|_| ask_without_reading(&subject, "k", 20)).collect();
+        while subject.cache.stats().memory_leased < 100 << 20 {
+            subject.is_well();
+        }
+        for number in 0..100 {
+            let (request, stored) = set(RESP, &number.to_string(), &vec![b'w'; 500_000]);
+            ask(&mut control, &request, stored);
+            subject.is_well();
+        }
+        ask(&mut control, b"CLIENT LIST TYPE master\r\n", b"$0\r\n\r\n");
+        drop((streams, control));
+        subject.wait_until_alone();
+    }
+}
+
+/// All memory is in the output of clients that do not read, as values that were replaced since.
+#[test]
+fn a_write_is_not_refused_for_output_that_others_do_not_take() {
+    for threads in [1, 2] {
+        let subject = Subject::with(64 << 20, Eviction::S3Fifo, threads);
+        let mut control = subject.connect(RESP);
+        let key = |number: usize| format!("k:{number}");
+        for number in 0..50 {
+            let (request, stored) = set(RESP, &key(number), &vec![b'v'; 900_000]);
+            ask(&mut control, &request, stored);
+        }
+        let streams: Vec<_> =
+            (0..50).map(|number| ask_without_reading(&subject, &key(number), 20)).collect();
+        while subject.cache.stats().memory_leased < 40 * 900_000 {
+            subject.answers();
+        }
+        for number in 0..200 {
+            let (request, stored) = set(RESP, &key(number % 60), &vec![b'w'; 900_000]);
+            ask(&mut control, &request, stored);
+            subject.is_well();
+        }
+        drop((streams, control));
+        subject.wait_until_alone();
+        assert_eq!(subject.cache.kept_by_leases(), 0);
+    }
 }

@@ -29,6 +29,7 @@ over_every_reactor! {
     who_is_refused_while_it_sends_is_told_at_once
     who_is_idle_takes_no_turns
     a_server_stops_with_connections_open
+    idle_connections_are_probed
 }
 
 /// When a test is given up that waits for something in vain.
@@ -40,6 +41,37 @@ fn values_are_set_and_got(reactors: Reactors) {
     ask(&mut stream, b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\nvalue\r\n", b"+OK\r\n");
     ask(&mut stream, b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", b"$5\r\nvalue\r\n");
     ask(&mut stream, b"get nothing\r\n\r\nping\r\n", b"$-1\r\n+PONG\r\n");
+}
+
+/// Returns the timer that the kernel runs for the server's end of a connection: 2 is that of probes.
+fn timer(stream: &TcpStream) -> String {
+    let port = |address: std::net::SocketAddr| format!(":{:04X}", address.port());
+    let local = port(stream.peer_addr().expect("an address"));
+    let remote = port(stream.local_addr().expect("an address"));
+    let table = std::fs::read_to_string("/proc/self/net/tcp").expect("the table of sockets");
+    let columns = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let ours = |row: &Vec<&str>| row[1].ends_with(&local) && row[2].ends_with(&remote);
+    let row = columns.skip(1).find(ours).expect("the connection");
+    row[5].split(':').next().expect("a timer").to_owned()
+}
+
+fn idle_connections_are_probed(reactors: Reactors) {
+    let server = serve(reactors);
+    let mut stream = connect(&server);
+    let expected = b"*2\r\n$13\r\ntcp-keepalive\r\n$3\r\n300\r\n";
+    ask(&mut stream, b"CONFIG GET tcp-keepalive\r\n", expected);
+    // Until the last answer is acknowledged, another timer runs.
+    while timer(&stream) == "01" {
+        std::thread::yield_now();
+    }
+    assert_eq!(timer(&stream), "02");
+    ask(&mut stream, b"CONFIG SET tcp-keepalive 0\r\n", b"+OK\r\n");
+    let mut other = connect(&server);
+    ask(&mut other, b"PING\r\n", b"+PONG\r\n");
+    while timer(&other) == "01" {
+        std::thread::yield_now();
+    }
+    assert_eq!(timer(&other), "00");
 }
 
 /// A client that sends on without an end, and reads nothing, is not left waiting for room.

@@ -303,6 +303,52 @@ const CLIENTS: &[Setting] = &[
         told: Told::AndChanged("timeout"),
     },
     Setting {
+        name: "tcp-keepalive",
+        value_name: "TIME",
+        default: "5min",
+        help: "Probe connections that were idle for so long, and close dead ones; or off",
+        more: "A connection is dead if three probes in as long again are not answered. It holds \
+               for connections that are accepted after a change.",
+        kind: Kind::Duration {
+            field: |all| &mut all.tcp_keepalive,
+            unit: Duration::from_secs(1),
+            off: 0,
+        },
+        told: Told::AndChanged("tcp-keepalive"),
+    },
+    Setting {
+        name: "client-output-hard-limit",
+        value_name: "SIZE",
+        default: "0",
+        help: "Close a client at once that has not taken more than this of its output; 0 for never",
+        more: "A single reply may be as long as a value. Whatever the limits are, clients that do \
+               not take their output are closed when a write needs its memory.",
+        kind: Kind::Size(|all| &mut all.client_output_hard_limit),
+        told: Told::AndChanged("client-output-hard-limit"),
+    },
+    Setting {
+        name: "client-output-soft-limit",
+        value_name: "SIZE",
+        default: "0",
+        help: "Close a client with more output than this for client-output-soft-time; 0 for never",
+        more: "",
+        kind: Kind::Size(|all| &mut all.client_output_soft_limit),
+        told: Told::AndChanged("client-output-soft-limit"),
+    },
+    Setting {
+        name: "client-output-soft-time",
+        value_name: "TIME",
+        default: "1min",
+        help: "How long a client may be beyond client-output-soft-limit",
+        more: "",
+        kind: Kind::Duration {
+            field: |all| &mut all.client_output_soft_time,
+            unit: Duration::from_secs(1),
+            off: 0,
+        },
+        told: Told::AndChanged("client-output-soft-seconds"),
+    },
+    Setting {
         name: "max-value",
         value_name: "SIZE",
         default: "512MiB",
