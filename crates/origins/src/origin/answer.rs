@@ -76,7 +76,7 @@ pub(super) fn head(headers: &HeaderMap) -> Head {
 /// Returns the seconds of `stale-if-error` in `Cache-Control` (RFC 5861), unless another directive
 /// forbids to use what was not confirmed.
 pub(super) fn stale_if_error(cache_control: &str) -> Option<u64> {
-    let directives = || cache_control.split(',').map(|directive| directive.trim());
+    let directives = || cache_control.split(',').map(str::trim);
     let forbids = |directive: &str| {
         let name = directive.split_once('=').map_or(directive, |(name, _)| name).trim();
         ["must-revalidate", "no-cache", "no-store"]

@@ -19,11 +19,19 @@ pub(super) struct Limit {
     /// Do not ask before a lower limit evicts
     #[arg(short, long)]
     yes: bool,
+    /// Let members of the folder's group read and write the cache; otherwise only its owner may
+    #[arg(long)]
+    share_with_group: bool,
 }
 
 impl Limit {
-    pub(super) fn bytes(self) -> Option<u64> {
-        self.bytes
+    /// Returns how the folder is opened.
+    pub(super) fn options(self) -> Options {
+        let mut options = Options::new();
+        if self.share_with_group {
+            options = options.share_with_group(true);
+        }
+        self.bytes.map_or(options.clone(), |limit| options.limit(limit))
     }
 
     /// Asks or tells what a lower limit evicts.

@@ -36,7 +36,6 @@ impl Place {
         settings: Settings,
         offline: bool,
     ) -> Result<ObjectCache, Failure> {
-        let options = limit.bytes().map_or(Options::new(), |limit| Options::new().limit(limit));
         let folder = self.folder()?;
         match Contents::of(&folder) {
             // Its files would count, and those of the cache lie among them.
@@ -48,7 +47,10 @@ impl Place {
             Contents::Segments => limit.confirm(&folder)?,
             Contents::Nothing => {}
         }
-        let cache = ObjectCache::open(folder, &options, settings)?;
+        let cache = ObjectCache::open(folder, &limit.options(), settings)?;
+        for warning in cache.chunks().iter().flat_map(|chunks| chunks.warnings()) {
+            tell(format_args!("warning: {warning}"));
+        }
         if let Some(problem) = cache.folder_problem() {
             if offline {
                 return Err(problem.into());
