@@ -127,11 +127,12 @@ def open_url(
     what it shows, is there for this process and for children made by ``fork``, and cannot be
     pickled.
 
-    While the origin is away (it cannot be reached, or answers 429, 500, 502, 503 or 504), the version
-    that it last confirmed is read if that is at most ``max_stale`` seconds ago; by default, as long
-    as the origin allows by ``Cache-Control: stale-if-error``. With ``offline`` it is never asked.
-    What the cache does not have is a ``nuthatch.UnavailableError`` then. ``UrlFile.stale_age`` tells
-    whether that happened. A folder that cannot be opened is done without, with a ``RuntimeWarning``.
+    While the origin is away (it cannot be reached, or answers 429, 500, 502, 503 or 504), the
+    version that it last confirmed is read if that is at most ``max_stale`` seconds ago; by default,
+    as long as the origin allows by ``Cache-Control: stale-if-error``. With ``offline`` it is never
+    asked. What the cache does not have is a ``nuthatch.UnavailableError`` then.
+    ``UrlFile.stale_age`` tells whether that happened. A folder that cannot be opened is done
+    without, with a ``RuntimeWarning``.
     """
     folder = open_if_possible(cache, limit=limit)
     opened = UrlObject(folder, url, headers=headers, offline=offline, max_stale=max_stale)

@@ -21,7 +21,7 @@ from fsspec.implementations.chained import ChainedFileSystem
 from fsspec.utils import isfilelike, stringify_path
 
 from nuthatch.chunks import Chunks
-from nuthatch.errors import ArgumentError, ChangedError
+from nuthatch.errors import ArgumentError, ChangedError, Error
 from nuthatch.folders import open_if_possible
 from nuthatch.fs.addresses import address_of
 from nuthatch.fs.files import AsyncCachedFile, CachedFile
@@ -97,9 +97,9 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         as long as its length stays (``size``), which misses changes that keep it.
         ``offline``: the target is never asked; reads are of the versions that were recorded, and
         what the cache does not have is a ``nuthatch.UnavailableError``.
-        ``max_stale``: for how many seconds after the target confirmed a version it is read while the
-        target is away: it cannot be reached, or does not tell a version within a second. By default
-        it is not. With ``offline``, older versions are refused.
+        ``max_stale``: for how many seconds after the target confirmed a version it is read while
+        the target is away: it cannot be reached, or does not tell a version within a second. By
+        default it is not. With ``offline``, older versions are refused.
 
         A folder that cannot be opened is done without, with a ``RuntimeWarning``.
         """
@@ -113,8 +113,8 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         own: dict[str, Any] = self.__dict__
         own.update(_strip_protocol=self._strip, _parent=made._parent)
         self.root_marker = made.root_marker
-        self.chunks = open_if_possible(cache, limit=limit)
-        self._recorded = Recorded(self._origin, self.chunks, max_stale)
+        self._chunks = open_if_possible(cache, limit=limit)
+        self._recorded = Recorded(self._origin, self._chunks, max_stale)
         self.block_size = block_size
         self.max_age = max_age
         self.read_ahead = 0 if offline else read_ahead
@@ -160,6 +160,13 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
             self._origin.target = type(target)(*target.storage_args, **target.storage_options)
         self._loop = get_loop()
         self._pid = os.getpid()
+
+    @property
+    def chunks(self) -> Chunks:
+        """The folder; an error if it cannot be opened, so that reads pass through."""
+        if self._chunks is None:
+            raise Error("the folder of the cache cannot be opened; reads pass through", "folder")
+        return self._chunks
 
     @property
     def counts(self) -> Counts:
@@ -305,7 +312,7 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         if version is None or time.monotonic() - asked >= self.max_age:
             asked = time.monotonic()
             version = await self._recorded.version(path)
-            if version is None or self.chunks is None:
+            if version is None or self._chunks is None:
                 return None
             if self.max_age > 0 and path not in self._written:
                 self._known[path] = (version, asked)
@@ -326,7 +333,6 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         return CachedObject(self._origin, path, version, self.chunks, blocks, **self._merging)
 
     def _blocks(self, path: str, validator: str, size: int) -> Any:
-        assert self.chunks is not None
         address = address_of(self.target, path)
         block_len = min(self.block_size, self.chunks.chunk_most)
         return self.chunks.blocks(address, validator, size, block_len)

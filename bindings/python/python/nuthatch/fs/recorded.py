@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from nuthatch.chunks import Chunks
+from nuthatch.chunks import Chunks, Key
 from nuthatch.errors import Error
 from nuthatch.fs.addresses import address_of
 from nuthatch.fs.http import AwayError
@@ -63,7 +63,7 @@ class Recorded:
             return None
         return Version(size, validator, validator)
 
-    def record(self, path: str, version: Version, key: object) -> None:
+    def record(self, path: str, version: Version, key: Key) -> None:
         """Record a version that the target has, unless that was done a moment ago."""
         before, at = self._written.get(path, (None, 0.0))
         if self._origin.offline or self._chunks is None or version.validator is None:
