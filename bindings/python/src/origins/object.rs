@@ -233,8 +233,8 @@ impl UrlObject {
         self.lock().object.object().content_type().map(str::to_owned)
     }
 
-    /// How many seconds ago its origin confirmed the version; `None` if it did so when the object was
-    /// opened.
+    /// How many seconds ago its origin confirmed the version; `None` if it did so when the object
+    /// was opened.
     #[getter]
     fn stale_age(&self) -> Option<f64> {
         self.lock().object.object().stale_age().map(|age| age.as_secs_f64())

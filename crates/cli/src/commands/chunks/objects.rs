@@ -120,8 +120,8 @@ fn pin(chunks: &Chunks, object: &Object, pinned: bool) -> Result<Option<u64>, Fa
     Ok(Some(object.chunks))
 }
 
-/// Whether it is the latest version at its address: what the origin confirmed last, or else what was
-/// put last.
+/// Whether it is the latest version at its address: what the origin confirmed last, or else what
+/// was put last.
 fn is_latest(chunks: &Chunks, object: &Object) -> bool {
     let Some(address) = object.key.address() else { return true };
     if let Some(known) = chunks.metadata(&address) {
