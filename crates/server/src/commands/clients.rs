@@ -102,8 +102,8 @@ impl Clients {
         self.marks.fetch_add(1, Ordering::Release);
     }
 
-    /// Returns how many connections were marked to be closed. When this has changed, a thread looks
-    /// through its connections for [`Client::is_killed`](super::Client::is_killed) and closes those.
+    /// Returns how many connections were marked to be closed. When this has changed, a thread
+    /// closes those for which [`Client::is_killed`](super::Client::is_killed) is true.
     pub fn marks(&self) -> u64 {
         self.marks.load(Ordering::Acquire)
     }

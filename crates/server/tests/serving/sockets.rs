@@ -43,7 +43,7 @@ fn values_are_set_and_got(reactors: Reactors) {
     ask(&mut stream, b"get nothing\r\n\r\nping\r\n", b"$-1\r\n+PONG\r\n");
 }
 
-/// Returns the timer that the kernel runs for the server's end of a connection: 2 is that of probes.
+/// Returns the timer that the kernel runs for the server's end of a connection: 02 for probes.
 fn timer(stream: &TcpStream) -> String {
     let port = |address: std::net::SocketAddr| format!(":{:04X}", address.port());
     let local = port(stream.peer_addr().expect("an address"));
