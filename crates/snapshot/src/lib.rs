@@ -20,17 +20,17 @@
 //!
 //! # Files that change while they are open
 //!
-//! Whatever bytes a file has when it is opened, no reader crashes or reads beyond it. But a file that
-//! is mapped must not change: replace it by renaming another over it, as [`Writer`] does. Of a file
-//! that is written to in place, lookups may return any mix of old and new bytes, or an error.
+//! Whatever bytes a file has when it is opened, no reader crashes or reads beyond it. But a file
+//! that is mapped must not change: replace it by renaming another over it, as [`Writer`] does. Of a
+//! file that is written to in place, lookups may return any mix of old and new bytes, or an error.
 //!
 //! A file that is truncated in place, or on a device that fails, lacks pages. The kernel sends
 //! `SIGBUS` to a thread that touches one:
 //!
 //! - By default, that ends the process.
 //! - With the feature `sigbus`, a signal handler (crate `nuthatch-sigbus`) replaces the pages by
-//!   zeros, and the process goes on. A lookup may then miss a key, or return a value of zeros, until
-//!   [`Snapshot::check_readable`] is called, which fails from then on. Errors about damage become
+//!   zeros, and the process goes on. A lookup may then miss a key, or return a value of zeros:
+//!   [`Snapshot::check_readable`] fails from then on. Errors about damage become
 //!   [`Error::Unreadable`], and [`Snapshot::verify`] checks after each part. The kernel sends no
 //!   signal for the rest of the last page that remains, which reads as zeros: there, damage is
 //!   reported as such, and only by what verifies. The handler guards up to 4,096 maps of a process;

@@ -222,9 +222,9 @@ fn map(file: &File, populate: bool) -> std::io::Result<Mmap> {
 /// Registers a map with the signal handler. `None` if there is no room for another.
 #[cfg(feature = "sigbus")]
 fn register(map: &Mmap) -> Option<nuthatch_sigbus::MapGuard> {
-    // SAFETY: the guard is dropped before the map (see `Map`). Whatever is read is checked before
-    // it is used as an offset or length, as it may come from a damaged file; bytes that turn to
-    // zeros are such a file: 0 is in bounds wherever another offset was.
+    // Bytes that turn to zeros are those of a damaged file: what is read is checked before it is
+    // used as an offset or length, and where an offset was in bounds, so is 0.
+    // SAFETY: so reading tolerates zeros, and the guard is dropped before the map (see `Map`).
     unsafe { nuthatch_sigbus::MapGuard::register(map.as_ptr(), map.len()) }
 }
 

@@ -267,9 +267,9 @@ impl Snapshot {
         }
     }
 
-    /// Fails with [`Error::Unreadable`] if a page of the file could not be read since it was opened:
-    /// the file was truncated, or the device failed. What was read before a call that succeeds was
-    /// read from the file.
+    /// Fails with [`Error::Unreadable`] if a page of the file could not be read since it was
+    /// opened: the file was truncated, or the device failed. What was read before a call that
+    /// succeeds was read from the file.
     ///
     /// Only builds with the feature `sigbus` detect that; in others this always succeeds, because
     /// such a page ends the process. The call is one load of memory, so it can follow every lookup.

@@ -82,7 +82,8 @@ fn repeated_values_are_shared_alike_with_any_threads_and_memory() -> AnyResult {
     Ok(())
 }
 
-/// Text of which each value has its own, long enough for every way of finding matches that zstd has.
+/// Text of which each value has its own, long enough for every way of finding matches that zstd
+/// has.
 #[cfg(feature = "zstd")]
 fn text(number: usize, len: usize) -> Vec<u8> {
     let mut state = number as u64;

@@ -237,14 +237,14 @@ fn get_typed(
         };
     }
     Some(match asked {
-        ValueType::Bytes => owned!(snapshot.get_bytes(key), |v| Value::Bytes(v)),
-        ValueType::String => owned!(snapshot.get_string(key), |v| Value::String(v)),
+        ValueType::Bytes => owned!(snapshot.get_bytes(key), Value::Bytes),
+        ValueType::String => owned!(snapshot.get_string(key), Value::String),
         ValueType::Bool => owned!(snapshot.get_bool(key), |v: &bool| Value::Bool(*v)),
         ValueType::I64 => owned!(snapshot.get_i64(key), |v: &i64| Value::I64(*v)),
         ValueType::F64 => owned!(snapshot.get_f64(key), |v: &f64| Value::F64(*v)),
-        ValueType::I64List => owned!(snapshot.get_i64_list(key), |v| Value::I64List(v)),
-        ValueType::F64List => owned!(snapshot.get_f64_list(key), |v| Value::F64List(v)),
-        ValueType::F32List => owned!(snapshot.get_f32_list(key), |v| Value::F32List(v)),
+        ValueType::I64List => owned!(snapshot.get_i64_list(key), Value::I64List),
+        ValueType::F64List => owned!(snapshot.get_f64_list(key), Value::F64List),
+        ValueType::F32List => owned!(snapshot.get_f32_list(key), Value::F32List),
         ValueType::StringList => {
             owned!(snapshot.get_string_list(key), |v: &CowStringList<'_>| {
                 OwnedValue::from(Value::StringList(v.as_list()))

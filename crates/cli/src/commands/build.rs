@@ -27,9 +27,9 @@ pub(crate) struct Build {
     inputs: Vec<PathBuf>,
     /// The snapshot to make; it appears, or replaces an older one, when it is whole
     ///
-    /// - writes it to standard output. A file that is replaced keeps its mode, and its owner if that
-    /// is allowed; a symbolic link stays, and the file it leads to is replaced. A device, pipe,
-    /// socket or folder is not replaced, and neither is an input.
+    /// - writes it to standard output. A file that is replaced keeps its mode, and its owner if
+    /// that is allowed; a symbolic link stays, and the file it leads to is replaced. A device,
+    /// pipe, socket or folder is not replaced, and neither is an input.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 

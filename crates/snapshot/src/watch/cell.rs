@@ -4,8 +4,8 @@
 //! which nobody writes between replacements, so its cache line is shared by all cores; only when it
 //! has moved does the reader take the lock and a reference to the new value.
 //!
-//! Readers never drop a value for good, since that may take long: the cell keeps a reference to each
-//! old value until [`Cell::reclaim`] finds that no reader has one.
+//! Readers never drop a value for good, since that may take long: the cell keeps a reference to
+//! each old value until [`Cell::reclaim`] finds that no reader has one.
 
 #[cfg(loom)]
 use loom::sync::{

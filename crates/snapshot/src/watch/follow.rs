@@ -1,8 +1,8 @@
 //! Looks for new generations, moves readers to them and reports what happened.
 //!
 //! Three locks, never held at once but in this order: `progress` while a generation is looked for,
-//! opened and verified, `status` for a moment, `events` for a moment. The callback is called without
-//! any of them.
+//! opened and verified, `status` for a moment, `events` for a moment. The callback is called
+//! without any of them.
 
 use super::cell::Cell;
 use super::source::{Identity, Source};
@@ -80,7 +80,7 @@ enum Found {
     Same,
     /// The newest generation was refused before, with this error.
     RefusedBefore(String),
-    New(PathBuf, Snapshot),
+    New(PathBuf, Box<Snapshot>),
     Failed(Error),
 }
 
@@ -174,7 +174,7 @@ impl Follower {
         match (self.open)(&path) {
             Ok(snapshot) => {
                 progress.current = identity;
-                Found::New(path, snapshot)
+                Found::New(path, Box::new(snapshot))
             }
             Err(error) => {
                 let failures = before.map_or(0, |refused| refused.failures).saturating_add(1);
@@ -202,7 +202,7 @@ impl Follower {
                 None
             }
             Found::New(path, snapshot) => {
-                let snapshot = self.cell.replace(snapshot);
+                let snapshot = self.cell.replace(*snapshot);
                 let mut status = lock(&self.status);
                 let moved = status.moved + 1;
                 *status = WatchStatus { path, moved, error: None, ..status.clone() };

@@ -162,8 +162,8 @@ impl WatchReader {
     /// The newest generation. What is borrowed from it stays as it is until the next call.
     ///
     /// Never unmaps a file: the watch does that, the next time it looks after every reader that had
-    /// the old generation has called this again, or is dropped. Old generations that are still in use
-    /// when the watch is dropped stay mapped until all its readers are dropped, too.
+    /// the old generation has called this again, or is dropped. Old generations that are still in
+    /// use when the watch is dropped stay mapped until all its readers are dropped, too.
     #[inline]
     pub fn current(&mut self) -> &Snapshot {
         self.handle.get()

@@ -161,7 +161,7 @@ fn with_callback(
 }
 
 fn received<T>(receiver: &Receiver<T>) -> T {
-    receiver.recv_timeout(Duration::from_secs(120)).expect("the watch calls back")
+    receiver.recv_timeout(Duration::from_mins(2)).expect("the watch calls back")
 }
 
 #[test]

@@ -135,8 +135,8 @@ impl<'a> Commits<'a> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fills in the offsets of shared values in a partition whose data begins at `base`. Returns the
-    /// rows whose value turns out to be another.
+    /// Fills in the offsets of shared values in a partition whose data begins at `base`. Returns
+    /// the rows whose value turns out to be another.
     fn resolve(
         &self,
         base: u64,

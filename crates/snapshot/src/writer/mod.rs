@@ -3,8 +3,9 @@
 //! Rows arrive one by one or in batches ([`batch`]), are kept in memory ([`buffer`]) or spilled
 //! ([`rows`]), sorted by hash with duplicates resolved ([`duplicates`]) and counted, which gives
 //! the index its shape ([`plan`]).
-//! Values that occur more than once are found ([`share`]), by sorting ([`pairs`]). Then each partition's rows are placed in
-//! lines ([`place`]), turned into bytes ([`emit`]) and written in order ([`commit`]).
+//! Values that occur more than once are found ([`share`]), by sorting ([`pairs`]). Then each
+//! partition's rows are placed in lines ([`place`]), turned into bytes ([`emit`]) and written in
+//! order ([`commit`]).
 
 mod batch;
 mod buffer;
@@ -142,10 +143,10 @@ impl WriterOptions {
     /// Until then it is in a file `.NAME.nut.tmp-PID-N` beside the path, which a process that is
     /// killed leaves behind and the next build of that name removes.
     ///
-    /// A file at this path is replaced when the snapshot is whole; the new one gets its mode, and its
-    /// owner if the process may set it. Where the path is a symbolic link, the file it leads to is
-    /// replaced. Fails if there is something else: a folder, a device, a pipe or a socket. The caller
-    /// must not give a file that its rows are read from.
+    /// A file at this path is replaced when the snapshot is whole; the new one gets its mode, and
+    /// its owner if the process may set it. Where the path is a symbolic link, the file it leads to
+    /// is replaced. Fails if there is something else: a folder, a device, a pipe or a socket. The
+    /// caller must not give a file that its rows are read from.
     pub fn create(&self, path: impl AsRef<Path>) -> Result<Writer> {
         self.start(NewFile::create(path.as_ref())?)
     }
@@ -255,9 +256,9 @@ impl Writer {
 
     /// Makes the file, syncs it and gives it its name, replacing a file of that name.
     ///
-    /// Nothing appears under the name when this fails or when the writer is dropped before, with one
-    /// exception: after [`Error::NotDurable`](crate::Error::NotDurable) the new file is there, and
-    /// only a power failure may undo that.
+    /// Nothing appears under the name when this fails or when the writer is dropped before, with
+    /// one exception: after [`Error::NotDurable`](crate::Error::NotDurable) the new file is there,
+    /// and only a power failure may undo that.
     pub fn finish(self) -> Result<Summary> {
         let reporter = self.options.reporter.clone();
         let (file, header, summary) = self.write()?;

@@ -10,8 +10,8 @@ use std::path::Path;
 /// Where a value lies that other entries refer to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Place {
-    /// The offset in the data section in the lower 48 bits, then the type code, then flags. Zero for
-    /// a value without a place.
+    /// The offset in the data section in the lower 48 bits, then the type code, then flags. Zero
+    /// for a value without a place.
     head: u64,
     /// The row that stores the value if all rows are in memory, otherwise the stored length.
     detail: u64,

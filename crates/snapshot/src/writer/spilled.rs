@@ -215,12 +215,11 @@ mod tests {
     const KEYS: u64 = 700;
     const ROWS: u64 = 5000;
 
+    type ReadBack = (usize, Vec<(u64, u64)>, Option<Duplicate>);
+
     /// Spills numbered rows, each key several times, and reads all slices back. Returns what is
     /// kept of each slice: the number of buffers, and the row numbers by key.
-    fn spill_and_read(
-        limits: Limits,
-        on_duplicate: OnDuplicate,
-    ) -> Result<(usize, Vec<(u64, u64)>, Option<Duplicate>)> {
+    fn spill_and_read(limits: Limits, on_duplicate: OnDuplicate) -> Result<ReadBack> {
         let directory = std::env::temp_dir();
         let blobs = Arc::new(SpillFile::create(&directory)?);
         let encoder = Encoder::new(0, Arc::clone(&blobs));
