@@ -119,7 +119,6 @@ mod tests {
             }
         });
         assert!(put > segment, "segments were reclaimed: {put}");
-        work("set_limit", |segments| segments.set_limit(5 << 20).expect("a limit"));
     }
 
     #[test]
