@@ -10,7 +10,7 @@ use std::time::Duration;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::{Layer, Registry, fmt};
+use tracing_subscriber::{Layer, Registry, fmt, reload};
 
 /// Lines that may wait to be written.
 const LINES_MOST: usize = 1024;
@@ -31,12 +31,14 @@ pub(crate) enum Format {
 pub(crate) fn start(filter: &str, format: Format) -> Result<Logs, Failure> {
     let filter = parse(filter).map_err(Failure::Usage)?;
     let logs = Logs::to(io::stderr(), format);
-    let (logs, lines) = logs.map_err(|error| Failure::Error(error.to_string()))?;
+    let (mut logs, lines) = logs.map_err(|error| Failure::Error(error.to_string()))?;
     let layer = fmt::layer().with_ansi(false).log_internal_errors(false).with_writer(lines);
     let layer = match format {
         Format::Text => layer.boxed(),
         Format::Json => layer.json().flatten_event(true).boxed(),
     };
+    let (filter, handle) = reload::Layer::new(filter);
+    logs.filter = LogFilter(Some(handle));
     let subscriber = Registry::default().with(layer.with_filter(filter));
     tracing::subscriber::set_global_default(subscriber)
         .map_err(|error| Failure::Error(error.to_string()))?;
@@ -80,9 +82,24 @@ enum Message {
     End,
 }
 
+/// The filter of what is logged, which can be replaced.
+#[derive(Clone)]
+pub(crate) struct LogFilter(Option<reload::Handle<Targets, Registry>>);
+
+impl LogFilter {
+    /// Replaces the filter. One that is wrong, which [`check`] tells, changes nothing.
+    pub(crate) fn set(&self, filter: &str) {
+        if let (Some(handle), Ok(filter)) = (&self.0, parse(filter)) {
+            // It fails only where nothing is logged any more.
+            let _ = handle.reload(filter);
+        }
+    }
+}
+
 /// The thread that writes. What was logged before this is dropped is written, if anybody reads.
 pub(crate) struct Logs {
     sender: SyncSender<Message>,
+    filter: LogFilter,
     /// Closed when the thread is done.
     done: Receiver<()>,
 }
@@ -103,7 +120,12 @@ impl Logs {
             let _is_done: SyncSender<()> = is_done;
             write_all(&messages, &dropped, format, &mut out);
         })?;
-        Ok((Self { sender, done }, lines))
+        Ok((Self { sender, filter: LogFilter(None), done }, lines))
+    }
+
+    /// Returns what replaces the filter.
+    pub(crate) fn filter(&self) -> LogFilter {
+        self.filter.clone()
     }
 }
 

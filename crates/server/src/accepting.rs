@@ -7,6 +7,7 @@
 use crate::listener::{Listening, Protocol};
 use crate::reactor::{Number, Reactor, Socket};
 use rustix::io::Errno;
+use rustix::net::{Shutdown, shutdown};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,8 @@ pub(crate) struct Listeners {
     resting: Vec<Number>,
     /// Until when, if there are any.
     until: Option<Instant>,
+    /// No connections are accepted any more.
+    closed: bool,
 }
 
 impl Listeners {
@@ -30,7 +33,7 @@ impl Listeners {
         let spoken = all.iter().map(|one| (one.protocol, one.tls)).collect();
         let sockets: Vec<_> = all.into_iter().map(|one| Socket::new(one.socket)).collect();
         let resting = (0..sockets.len()).map(|number| number as Number).collect();
-        let mut listeners = Self { sockets, spoken, resting, until: None };
+        let mut listeners = Self { sockets, spoken, resting, until: None, closed: false };
         listeners.resume(reactor)?;
         Ok(listeners)
     }
@@ -47,6 +50,9 @@ impl Listeners {
         error: Option<&io::Error>,
         reactor: &mut Reactor,
     ) -> io::Result<()> {
+        if self.closed {
+            return Ok(());
+        }
         if error.is_none_or(is_of_one_connection) {
             let socket = &self.sockets[listener as usize];
             return reactor.accept(socket, listener);
@@ -61,6 +67,22 @@ impl Listeners {
         self.until.map(|until| until.saturating_duration_since(Instant::now()))
     }
 
+    /// Accepts no more connections: clients that connect are refused by the kernel.
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+        self.until = None;
+        for socket in &self.sockets {
+            // Ends what the kernel was asked to accept, too. Another thread may have done so
+            // already, where they share a socket.
+            let _ = shutdown(socket, Shutdown::Both);
+        }
+    }
+
+    /// Returns whether no connections are accepted any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
     /// Goes on accepting if it has rested for long enough.
     pub(crate) fn resume_in_time(&mut self, reactor: &mut Reactor) -> io::Result<()> {
         match self.until {
@@ -72,6 +94,9 @@ impl Listeners {
     /// Goes on accepting: a connection has gone.
     pub(crate) fn resume(&mut self, reactor: &mut Reactor) -> io::Result<()> {
         self.until = None;
+        if self.closed {
+            return Ok(());
+        }
         while let Some(listener) = self.resting.pop() {
             reactor.accept(&self.sockets[listener as usize], listener)?;
         }

@@ -1,7 +1,7 @@
 //! One connection: what was received and not executed, and what is to be sent.
 
 use crate::batch::{Progress, Source, Work};
-use crate::commands::{Client, Server};
+use crate::commands::{Client, Server, TOO_MANY_CLIENTS};
 use crate::drafting::Drafting;
 use crate::journal;
 use crate::lent::Outgoing;
@@ -387,6 +387,9 @@ impl Connection {
         let (out, version) = (&mut self.out, self.client.version);
         match self.talk {
             Talk::Resp(_) => resp::Reply::new(out, version).error(text.as_bytes()),
+            Talk::Memcache(_) if text == TOO_MANY_CLIENTS => {
+                out.extend_from_slice(b"ERROR Too many open connections\r\n");
+            }
             Talk::Memcache(_) => server_error(out, text.strip_prefix("ERR ").unwrap_or(text)),
             Talk::Pmc(_) => pmc::Reply::new(out).error(text),
             Talk::Mrcache(..) => {}
@@ -409,6 +412,13 @@ impl Connection {
         server.clients.add_http_refused();
         journal::http_refused(self.client.peer(), self.talk.protocol().system());
         self.closing = true;
+    }
+
+    /// Returns whether a request or a transaction is incomplete, or requests wait for their turn.
+    /// Answers that were made are sent in any case before the connection is closed.
+    pub(crate) fn is_under_way(&self) -> bool {
+        let incomplete = self.inbox.len() > self.done || !matches!(self.draft, Drafting::None);
+        incomplete || self.waits || self.blocked || self.client.is_in_transaction()
     }
 
     /// Discards input that arrived after closing began.

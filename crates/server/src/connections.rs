@@ -34,6 +34,11 @@ impl Connections {
         }
     }
 
+    /// Returns whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.len() == self.free.len()
+    }
+
     pub(crate) fn iter(&mut self) -> impl Iterator<Item = (Number, &mut Connection)> {
         let all = self.all.iter_mut().enumerate();
         all.filter_map(|(number, slot)| Some((number as Number, slot.as_deref_mut()?)))

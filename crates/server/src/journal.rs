@@ -87,6 +87,11 @@ pub(crate) fn stopping() {
     info!(target: SERVER, "stopping");
 }
 
+pub(crate) fn draining(patience: Duration) {
+    let drain_ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+    info!(target: SERVER, drain_ms, "stopping");
+}
+
 pub(crate) fn stopped() {
     info!(target: SERVER, "stopped");
 }
@@ -105,6 +110,10 @@ pub(crate) fn connection_refused(peer: &str, most: u64) {
 
 pub(crate) fn connection_killed(peer: &str, by: &str) {
     sparingly!(INFO, CONNECTIONS, peer, by, "a connection is closed on demand");
+}
+
+pub(crate) fn connection_lost_rights(peer: &str) {
+    sparingly!(INFO, CONNECTIONS, peer, "a connection is closed: its user has lost rights");
 }
 
 pub(crate) fn output_limit_hit(peer: &str) {

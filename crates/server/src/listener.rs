@@ -54,12 +54,20 @@ pub struct Listener {
     pub address: Address,
     /// Whether they speak it within TLS.
     pub tls: bool,
+    /// Whether the server goes on without it where the address is in use.
+    pub optional: bool,
 }
 
 impl Listener {
     /// A place where clients connect that speak this protocol.
     pub fn new(protocol: Protocol, address: Address) -> Self {
-        Self { protocol, address, tls: false }
+        Self { protocol, address, tls: false, optional: false }
+    }
+
+    /// The same place, without which the server goes on where the address is in use.
+    #[must_use]
+    pub fn optional(self) -> Self {
+        Self { optional: true, ..self }
     }
 
     /// The same, within TLS.
@@ -76,6 +84,33 @@ impl fmt::Display for Listener {
     }
 }
 
+/// An address where the server cannot listen.
+#[derive(Debug)]
+pub struct ListenError {
+    /// The place.
+    pub listener: Listener,
+    /// Why not.
+    pub error: io::Error,
+}
+
+impl fmt::Display for ListenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.listener.address, self.error)
+    }
+}
+
+impl std::error::Error for ListenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+impl From<ListenError> for io::Error {
+    fn from(error: ListenError) -> Self {
+        Self::new(error.error.kind(), error)
+    }
+}
+
 /// What one thread listens with.
 pub(crate) struct Listening {
     pub(crate) protocol: Protocol,
@@ -83,23 +118,43 @@ pub(crate) struct Listening {
     pub(crate) socket: OwnedFd,
 }
 
-/// Listens at all places: for each thread its sockets, and the places as they are bound.
+/// Where a server listens.
+pub(crate) struct Bound {
+    /// For each thread its sockets.
+    pub(crate) sockets: Vec<Vec<Listening>>,
+    /// The places as they are bound.
+    pub(crate) listeners: Vec<Listener>,
+    /// Optional places whose addresses are in use.
+    pub(crate) skipped: Vec<Listener>,
+}
+
+/// Listens at all places, except optional ones whose addresses are in use. One must be left.
 pub(crate) fn listen(
-    listeners: &[Listener],
+    all: &[Listener],
     threads: usize,
     files: &mut SocketFiles,
-) -> io::Result<(Vec<Vec<Listening>>, Vec<Listener>)> {
+) -> Result<Bound, ListenError> {
     let mut sockets: Vec<Vec<Listening>> = (0..threads).map(|_| Vec::new()).collect();
-    let mut bound = Vec::new();
-    for listener in listeners {
-        let named = |error: io::Error| {
-            io::Error::new(error.kind(), format!("{}: {error}", listener.address))
-        };
-        let listener = listen_at(listener, &mut sockets).map_err(named)?;
-        files.note(&listener.address);
-        bound.push(listener);
+    let (mut listeners, mut skipped) = (Vec::new(), Vec::new());
+    for listener in all {
+        match listen_at(listener, &mut sockets) {
+            Ok(bound) => {
+                files.note(&bound.address);
+                listeners.push(bound);
+            }
+            Err(error) if listener.optional && error.kind() == io::ErrorKind::AddrInUse => {
+                skipped.push((listener.clone(), error));
+            }
+            Err(error) => return Err(ListenError { listener: listener.clone(), error }),
+        }
     }
-    Ok((sockets, bound))
+    if listeners.is_empty()
+        && let Some((listener, error)) = skipped.pop()
+    {
+        return Err(ListenError { listener, error });
+    }
+    let skipped = skipped.into_iter().map(|(listener, _)| listener).collect();
+    Ok(Bound { sockets, listeners, skipped })
 }
 
 /// Listens at one place with a socket for each thread.
@@ -111,5 +166,5 @@ fn listen_at(listener: &Listener, sockets: &mut [Vec<Listening>]) -> io::Result<
         sockets.push(Listening { protocol, tls, socket });
     }
     sockets[0].push(Listening { protocol, tls, socket: first });
-    Ok(Listener { protocol, address, tls })
+    Ok(Listener { address, ..listener.clone() })
 }

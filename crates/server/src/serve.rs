@@ -2,10 +2,10 @@
 
 use crate::address::{Address, SocketFiles};
 use crate::admin::{Admin, Listeners, Told};
-use crate::commands::Server;
+use crate::commands::{Server, Users};
 use crate::facts::facts;
 use crate::journal;
-use crate::listener::{Listener, Listening, Protocol, listen};
+use crate::listener::{Bound, Listener, Listening, Protocol, listen};
 use crate::reactor::Reactors;
 use crate::tls::Tls;
 use crate::worker::{Common, Worker};
@@ -13,6 +13,7 @@ use nuthatch_cache::{Ahead, Cache, Eviction};
 use std::io;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 /// What to serve, and where.
 #[derive(Clone, Debug)]
@@ -28,12 +29,21 @@ pub struct Options {
     pub reactors: Reactors,
     /// What listeners with TLS need.
     pub tls: Option<Tls>,
+    /// Whether the server goes on without an admin address that is in use.
+    pub admin_optional: bool,
 }
 
 impl Options {
     /// One thread that listens at these places.
     pub fn new(listeners: Vec<Listener>) -> Self {
-        Self { listeners, admin: Vec::new(), threads: 1, reactors: Reactors::Auto, tls: None }
+        Self {
+            listeners,
+            admin: Vec::new(),
+            threads: 1,
+            reactors: Reactors::Auto,
+            tls: None,
+            admin_optional: false,
+        }
     }
 
     /// With `/metrics` at these places.
@@ -66,6 +76,8 @@ impl Options {
 pub struct Running {
     common: Arc<Common>,
     listeners: Vec<Listener>,
+    /// Optional places whose addresses are in use.
+    skipped: Vec<Listener>,
     admin_addresses: Vec<Address>,
     admin: Option<Admin>,
     threads: Vec<JoinHandle<io::Result<()>>>,
@@ -84,6 +96,66 @@ impl Stopper {
         journal::stopping();
         self.0.stop();
     }
+
+    /// Stops once what is under way is finished, or this time is over: no connection is accepted
+    /// any more, those without an incomplete request are closed, and the others once theirs is
+    /// answered. [`stop`](Self::stop) ends that at once.
+    pub fn drain(&self, patience: Duration) {
+        let now = Instant::now();
+        // One that is too far for the clock is a day.
+        let until = now.checked_add(patience).unwrap_or(now + Duration::from_hours(24));
+        if self.0.drain(until) {
+            journal::draining(patience);
+        }
+    }
+}
+
+/// What a running server is to use from now on.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Reload {
+    /// Certificates of new connections, where it listens with TLS.
+    pub tls: Option<Tls>,
+    /// All users.
+    pub users: Option<Users>,
+    /// Settings by Redis's names, with their values, of those that `CONFIG SET` changes.
+    pub settings: Vec<(&'static str, String)>,
+}
+
+/// Changes certificates, users and settings of a server while it runs.
+#[derive(Clone, Debug)]
+pub struct Reloader(Arc<Common>);
+
+impl Reloader {
+    /// Applies all of it. New connections use the new certificates; connections that are open
+    /// keep theirs. A connection is closed if its user was removed or may do less than before.
+    ///
+    /// # Errors
+    ///
+    /// Says which setting has a wrong value; then nothing is changed.
+    pub fn reload(&self, reload: Reload) -> Result<(), String> {
+        let Self(common) = self;
+        common.server.settings.change_all(&reload.settings)?;
+        if let Some(tls) = reload.tls {
+            common.replace_tls(tls);
+        }
+        if let Some(users) = reload.users {
+            common.server.replace_users(users);
+        }
+        common.wake();
+        Ok(())
+    }
+}
+
+/// Stops the other threads when one ends, even by a panic: half a server is none.
+struct StopsOthers<'c>(Option<&'c Common>);
+
+impl Drop for StopsOthers<'_> {
+    fn drop(&mut self) {
+        if let Some(common) = self.0 {
+            common.stop();
+        }
+    }
 }
 
 impl Running {
@@ -100,8 +172,14 @@ impl Running {
         }
         let reactor = options.reactors.choose()?;
         let mut files = SocketFiles::default();
-        let (sockets, listeners) = listen(&options.listeners, options.threads, &mut files)?;
-        let admin = Listeners::bind(&options.admin)?;
+        let bound = listen(&options.listeners, options.threads, &mut files)?;
+        let Bound { sockets, listeners, skipped } = bound;
+        let admin = match Listeners::bind(&options.admin) {
+            Err(error) if options.admin_optional && error.kind() == io::ErrorKind::AddrInUse => {
+                Listeners::default()
+            }
+            bound => bound?,
+        };
         let admin_addresses = admin.addresses.clone();
         server.event_loop = reactor.name();
         server.evicts = server.cache.eviction() != Eviction::None;
@@ -112,6 +190,7 @@ impl Running {
         let mut running = Self {
             common: Arc::new(Common::new(server, options, reactor)),
             listeners,
+            skipped,
             admin_addresses,
             admin: None,
             threads: Vec::new(),
@@ -121,7 +200,7 @@ impl Running {
         for (number, listening) in sockets.into_iter().enumerate() {
             running.spawn(number, listening)?;
         }
-        if !options.admin.is_empty() {
+        if !running.admin_addresses.is_empty() {
             let told: Arc<dyn Told> = Arc::<Common>::clone(&running.common);
             running.admin = Some(Admin::start(admin, &told)?);
         }
@@ -144,12 +223,15 @@ impl Running {
                 }
             };
             let _ = ready.send(Ok(()));
+            let mut stops_others = StopsOthers(Some(&common));
             let ended = worker.run();
-            if let Err(error) = &ended {
-                journal::thread_failed(number, error);
+            match &ended {
+                Err(error) => journal::thread_failed(number, error),
+                // Others may still have something under way.
+                Ok(()) if !common.is_stopping() => stops_others.0 = None,
+                Ok(()) => {}
             }
-            // One that fails takes the others along: half a server is none.
-            common.stop();
+            drop(stops_others);
             ended
         })?;
         self.threads.push(thread);
@@ -166,6 +248,16 @@ impl Running {
         &self.admin_addresses
     }
 
+    /// Returns the optional places where it does not listen, since their addresses are in use.
+    pub fn skipped(&self) -> &[Listener] {
+        &self.skipped
+    }
+
+    /// Returns what changes certificates, users and settings of this server, from any thread.
+    pub fn reloader(&self) -> Reloader {
+        Reloader(Arc::clone(&self.common))
+    }
+
     /// What its threads wait with: `io_uring` or `epoll`.
     pub fn reactor(&self) -> &'static str {
         self.common.reactor.name()
@@ -176,7 +268,11 @@ impl Running {
         Stopper(Arc::clone(&self.common))
     }
 
-    /// Waits until all threads have stopped. The first error that ended one is answered.
+    /// Waits until all threads have stopped. The first error that ended one is returned.
+    ///
+    /// A panic in a thread that serves clients stops the others, and is an error here. A panic in
+    /// another thread, such as that of the admin port, stops nothing: a program that wants to end
+    /// with any thread sets a panic hook, as `nuthatch serve` does.
     pub fn wait(mut self) -> io::Result<()> {
         self.join()
     }
@@ -185,7 +281,8 @@ impl Running {
         let mut result = Ok(());
         let was_running = !self.threads.is_empty();
         for thread in self.threads.drain(..) {
-            let ended = thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread died")));
+            let ended =
+                thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
             result = result.and(ended);
         }
         // Whoever asks is told that it stops until it has.

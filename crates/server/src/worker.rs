@@ -5,6 +5,7 @@ mod expiring;
 mod pressure;
 #[cfg(test)]
 mod tests;
+mod upkeep;
 
 use crate::accepting::Listeners;
 use crate::batch::{Batch, Scene, Source, Work};
@@ -21,7 +22,7 @@ use crate::protocol::mrcache::Framing;
 use crate::reactor::{BUFFER_LEN, Event, Filled, Kind, Number, Reactor, Waker};
 use crate::serve::Options;
 use crate::spares::Spares;
-use crate::tls::Tls;
+use crate::tls::{Session as TlsSession, Tls};
 use nuthatch_cache::Session;
 use rustix::net::sockopt::{
     set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl, set_tcp_nodelay,
@@ -31,8 +32,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 /// Buffers to receive into: 4 MiB at most, as far as they are ever used, and of all workers no more
 /// than this part of the budget.
@@ -59,7 +60,7 @@ pub(crate) struct Common {
     pub(crate) threads: usize,
     pub(crate) reactor: Kind,
     memcache: Shared,
-    tls: Option<Tls>,
+    tls: RwLock<Option<Tls>>,
     wakers: Mutex<Vec<Waker>>,
 }
 
@@ -70,7 +71,7 @@ impl Common {
             threads: options.threads,
             reactor,
             memcache: Shared::new(options.threads),
-            tls: options.tls.clone(),
+            tls: RwLock::new(options.tls.clone()),
             wakers: Mutex::default(),
         }
     }
@@ -85,13 +86,34 @@ impl Common {
         self.wake();
     }
 
+    /// Makes all workers accept no more, finish what is under way, and stop.
+    /// Returns false if they do so already.
+    pub(crate) fn drain(&self, until: Instant) -> bool {
+        let begins = self.server.drain(until);
+        if begins {
+            self.wake();
+        }
+        begins
+    }
+
+    /// Has new connections use these certificates.
+    pub(crate) fn replace_tls(&self, tls: Tls) {
+        *self.tls.write().unwrap_or_else(PoisonError::into_inner) = Some(tls);
+    }
+
+    /// Begins the TLS of a new connection; none if there are no certificates.
+    fn tls_session(&self) -> Option<io::Result<TlsSession>> {
+        let tls = self.tls.read().unwrap_or_else(PoisonError::into_inner).clone();
+        tls.map(|tls| tls.session())
+    }
+
     /// Whether workers are to stop.
     pub(crate) fn is_stopping(&self) -> bool {
         self.server.is_stopping()
     }
 
     /// Makes all workers look at what has changed.
-    fn wake(&self) {
+    pub(crate) fn wake(&self) {
         let wakers = self.wakers.lock().unwrap_or_else(PoisonError::into_inner);
         wakers.iter().for_each(Waker::wake);
     }
@@ -120,8 +142,8 @@ pub(crate) struct Worker<'c> {
     /// Bytes taken and not told to the others.
     untold: isize,
     metrics: Arc<Metrics>,
-    /// Of connections to be ended and of settings, how many there were when we last looked.
-    changes: (u64, u64),
+    /// Marked connections, changed settings and replaced users, as counted at the last look.
+    changes: (u64, u64, u64),
     /// Ends those who send nothing.
     idle: Idle,
     /// When expired items are to be removed next, in milliseconds of the worker's clock.
@@ -151,7 +173,7 @@ impl<'c> Worker<'c> {
             waiting: Vec::new(),
             untold: 0,
             metrics: common.server.thread(),
-            changes: (0, 0),
+            changes: (0, 0, 0),
             idle: Idle::default(),
             expires_at_ms: 0,
         })
@@ -160,7 +182,7 @@ impl<'c> Worker<'c> {
     /// Serves until the server stops.
     pub(crate) fn run(&mut self) -> io::Result<()> {
         let mut events = Vec::new();
-        while !self.common.is_stopping() {
+        while !self.common.is_stopping() && !self.is_drained() {
             self.turn(&mut events)?;
         }
         Ok(())
@@ -172,10 +194,13 @@ impl<'c> Worker<'c> {
         let at_once = (!self.waiting.is_empty()).then_some(Duration::ZERO);
         let looks_s = timeout_s.or(self.common.server.settings.output_soft_limit().map(|_| 1));
         let (listens, idles) = (self.listeners.timeout(), self.idle.wait(looks_s));
-        let waits = [at_once, listens, idles, self.expiry_wait()];
+        let waits = [at_once, listens, idles, self.expiry_wait(), self.drain_timeout()];
         self.reactor.wait(waits.into_iter().flatten().min(), events)?;
         self.metrics.begin_turn();
         self.idle.look();
+        if self.idle.is_due() {
+            self.common.server.sample_rates();
+        }
         self.go_on();
         for event in events.drain(..) {
             self.take(event)?;
@@ -188,6 +213,7 @@ impl<'c> Worker<'c> {
         self.close_discarding();
         self.find_ended()?;
         self.heed_memory();
+        self.heed_drain();
         self.send()?;
         self.listeners.resume_in_time(&mut self.reactor)?;
         self.metrics.end_turn();
@@ -198,7 +224,9 @@ impl<'c> Worker<'c> {
         match event {
             Event::Accepted { listener, socket, more } => {
                 let error = socket.map(|socket| self.welcome(socket, listener)).err();
-                error.iter().for_each(journal::accept_failed);
+                if !self.listeners.is_closed() {
+                    error.iter().for_each(journal::accept_failed);
+                }
                 if !more {
                     self.listeners.ended(listener, error.as_ref(), &mut self.reactor)?;
                 }
@@ -262,7 +290,7 @@ impl<'c> Worker<'c> {
         let mut connection = Connection::new(socket, protocol, client, server);
         connection.seen_s = self.idle.now_s();
         connection.client.note_progress(connection.seen_s);
-        match self.common.tls.as_ref().filter(|_| tls).map(Tls::session) {
+        match tls.then(|| self.common.tls_session()).flatten() {
             Some(Ok(session)) => connection.tls = Some(Box::new(session)),
             Some(Err(_)) => return,
             None => {}
@@ -275,12 +303,6 @@ impl<'c> Worker<'c> {
         }
         let number = self.connections.insert(connection);
         self.touched.push(number);
-    }
-
-    /// Receives anew from connections that have ended, so that we are told.
-    fn find_ended(&mut self) -> io::Result<()> {
-        let ended = self.idle.find_ended(self.connections.iter());
-        ended.into_iter().try_for_each(|number| self.reactor.pause(number))
     }
 
     /// Bytes came: they are executed with those of others, behind what came before.

@@ -3,6 +3,7 @@
 mod access;
 mod configuration;
 mod data_dir;
+mod ending;
 mod environment;
 mod exact;
 mod file;
@@ -17,12 +18,13 @@ mod origin;
 mod pages;
 mod place;
 mod reading;
+mod reload;
+mod resources;
 mod rewrite;
 mod show;
 mod stored;
 mod table;
 
-use super::listening::Stopping;
 use super::{Answer, Failure};
 use crate::figures::bytes;
 use crate::logs;
@@ -30,6 +32,7 @@ use crate::streams::{Stdout, tell};
 use clap::Args;
 use configuration::Configuration;
 use data_dir::DataDir;
+use ending::Ending;
 use environment::Environment;
 pub(crate) use exact::parse_duration;
 use flags::Flags;
@@ -39,11 +42,16 @@ use nuthatch_cache::{Cache, Eviction, Options as CacheOptions};
 use nuthatch_server::admin::Unavailable;
 use nuthatch_server::commands::{Debugging, Server};
 use nuthatch_server::protocol::mrcache::Framing;
-use nuthatch_server::{Address, Listener, Options, Protocol, Reactors, Running};
+use nuthatch_server::{Address, ListenError, Listener, Options, Protocol, Reactors, Running};
 pub(crate) use reading::{open_to_all, read_text};
+use reload::Reloading;
+use resources::MemoryLimit;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::fmt::Write;
 use std::sync::Arc;
-use std::thread::available_parallelism;
+use std::thread::{self, available_parallelism};
+use std::time::Duration;
 use stored::{Joined, Stored};
 pub(crate) use table::ADMIN;
 use table::{Told, settings};
@@ -76,7 +84,7 @@ impl Serve {
         for warning in &environment.warnings {
             tell(format_args!("warning: {warning}"));
         }
-        let loaded = Loaded::load(self.config.as_deref(), environment, &self.flags)?;
+        let mut loaded = Loaded::load(self.config.as_deref(), environment, &self.flags)?;
         if self.show_config {
             let text = if self.json { show::json(&loaded) } else { show::toml(&loaded) };
             let mut stdout = Stdout::new();
@@ -84,16 +92,30 @@ impl Serve {
             stdout.flush()?;
             return Ok(Answer::Whole);
         }
-        serve(&loaded)
+        ending::end_on_panic();
+        set_default_memory(&mut loaded);
+        self.serve(&loaded)
+    }
+
+    /// Serves until a signal ends it.
+    fn serve(&self, loaded: &Loaded) -> Result<Answer, Failure> {
+        let load = {
+            let (file, flags) = (self.config.clone(), self.flags.clone());
+            move |environment| Loaded::load(file.as_deref(), environment, &flags)
+        };
+        serve(loaded, load)
     }
 }
 
-/// Serves until it is told to stop.
-fn serve(loaded: &Loaded) -> Result<Answer, Failure> {
+/// Serves until a signal ends it. `load` reads the settings again.
+fn serve(
+    loaded: &Loaded,
+    load: impl Fn(Environment) -> Result<Loaded, Failure> + Send + 'static,
+) -> Result<Answer, Failure> {
     let configuration = &loaded.configuration;
     let users = access::users(loaded)?;
     let stays_closed = access::check_exposure(loaded, &users)?;
-    let listeners = listeners(configuration)?;
+    let listeners = listeners(loaded)?;
     let tls = access::tls(loaded)?;
     for warning in access::warnings(loaded) {
         tell(format_args!("warning: {warning}"));
@@ -102,32 +124,39 @@ fn serve(loaded: &Loaded) -> Result<Answer, Failure> {
     let threads = threads(configuration);
     let log_format =
         if configuration.log_format == "json" { logs::Format::Json } else { logs::Format::Text };
-    let _logs = logs::start(&configuration.log, log_format)?;
+    let logs = logs::start(&configuration.log, log_format)?;
     let mut server = Server::new(Arc::new(cache(loaded)?)).with_users(users);
     server.stays_closed = stays_closed;
     server.debug = Debugging::named(configuration.enable_debug_command).unwrap_or_default();
     tell_settings(loaded, &mut server)?;
+    let clients_limit = limit_clients(loaded, &server, threads, listeners.len())?;
     server.rewrite = rewrite::rewrite(loaded);
     // Before anybody can connect, so that no signal finds us unprepared.
-    let signals = Stopping::with_reload()?;
+    let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failure)?;
     let admin = configuration.admin.iter().map(|place| place.address.clone()).collect();
     let options = Options::new(listeners).admin(admin).threads(threads);
     let mut options = options.reactors(reactors(configuration));
     options.tls = tls;
+    options.admin_optional = !loaded.is_given("admin");
     let stored = Stored::start(loaded)?;
     server.also_told.extend(stored.as_ref().map(Stored::exposition));
-    let running = Running::serve(server, &options).map_err(not_started)?;
+    let running = Running::serve(server, &options).map_err(|error| not_started(loaded, &error))?;
+    tell_skipped(loaded, &running);
     greet(&running, stored.as_ref(), configuration.memory, threads)?;
-    let stopper = running.stopper();
     let reload_store = stored.as_ref().map(|stored| stored.reload(loaded));
-    let reload = move || {
-        if let Some(reload) = &reload_store {
-            reload();
-        }
-    };
-    signals.then_or_reload(move || stopper.stop(), reload);
     // One that ends takes the other along: half a server is none.
-    let stored = stored.map(|stored| stored.join(running.stopper()));
+    let patience = Duration::from_millis(configuration.drain_ms);
+    let stored = stored.map(|stored| stored.join(running.stopper(), patience));
+    let store = stored.as_ref().map(Joined::stopper);
+    let ending = Ending { cache: running.stopper(), store, patience };
+    let mut reloading = Reloading {
+        loaded: loaded.clone(),
+        server: running.reloader(),
+        log: logs.filter(),
+        clients_limit,
+        store: reload_store.map(|reload| Box::new(reload) as Box<dyn Fn() + Send>),
+    };
+    thread::spawn(move || ending.heed(signals, || reloading.reload(&load)));
     let ended = running.wait().map_err(failure);
     stored.map_or(Ok(()), Joined::wait)?;
     ended?;
@@ -135,7 +164,8 @@ fn serve(loaded: &Loaded) -> Result<Answer, Failure> {
 }
 
 /// Where to listen, and what is spoken there.
-fn listeners(configuration: &Configuration) -> Result<Vec<Listener>, Failure> {
+fn listeners(loaded: &Loaded) -> Result<Vec<Listener>, Failure> {
+    let configuration = &loaded.configuration;
     let framing = if configuration.mrcache_reply == "ver6" { Framing::Ver6 } else { Framing::Len4 };
     let all = [
         (Protocol::Resp, &configuration.resp),
@@ -145,8 +175,10 @@ fn listeners(configuration: &Configuration) -> Result<Vec<Listener>, Failure> {
     ];
     let listeners = all.into_iter().flat_map(|(protocol, places)| {
         places.iter().map(move |place| {
-            let listener = Listener::new(protocol, place.address.clone());
-            if place.tls { listener.with_tls() } else { listener }
+            let mut listener = Listener::new(protocol, place.address.clone());
+            listener.tls = place.tls;
+            listener.optional = protocol == Protocol::Memcache && !loaded.is_given("memcache");
+            listener
         })
     });
     let listeners: Vec<_> = listeners.collect();
@@ -157,7 +189,12 @@ fn listeners(configuration: &Configuration) -> Result<Vec<Listener>, Failure> {
 }
 
 fn cache(loaded: &Loaded) -> Result<Cache, Failure> {
-    let Configuration { memory, eviction, .. } = loaded.configuration;
+    let Configuration { memory, eviction, store_memory, .. } = loaded.configuration;
+    let store_memory = loaded.configuration.store.as_ref().map_or(0, |_| store_memory);
+    let limit = MemoryLimit::of_this_process();
+    resources::check_memory(limit.as_ref(), memory.saturating_add(store_memory)).map_err(
+        |problem| Failure::Usage(format!("{}: {problem}", loaded.source("memory").named())),
+    )?;
     let eviction = if eviction == "none" { Eviction::None } else { Eviction::S3Fifo };
     let options = CacheOptions::new().memory(memory).eviction(eviction);
     Cache::new(options)
@@ -175,6 +212,62 @@ fn reactors(configuration: &Configuration) -> Reactors {
 fn threads(configuration: &Configuration) -> usize {
     let cores = || available_parallelism().map_or(1, usize::from);
     configuration.threads.map_or_else(cores, |threads| threads as usize)
+}
+
+/// Lowers the default budget where this process cannot have as much.
+fn set_default_memory(loaded: &mut Loaded) {
+    let memory = &mut loaded.configuration.memory;
+    let Some(limit) = MemoryLimit::of_this_process() else { return };
+    let lower = limit.default_budget(*memory);
+    let usual = std::mem::replace(memory, lower);
+    if loaded.is_given("memory") {
+        loaded.configuration.memory = usual;
+    } else if lower < usual {
+        let (lower, usual, all) = (bytes(lower), bytes(usual), bytes(limit.bytes));
+        let why = format!("{all} are all there is ({})", limit.source);
+        tell(format_args!("warning: memory is {lower} instead of {usual}: {why}"));
+    }
+}
+
+/// Raises the limit of open files, and lowers that of clients to it. Returns how many clients there
+/// can be.
+fn limit_clients(
+    loaded: &Loaded,
+    server: &Server,
+    threads: usize,
+    listeners: usize,
+) -> Result<u64, Failure> {
+    let files = resources::raise_file_limit();
+    let counts = (threads as u64, listeners as u64);
+    let has_store = loaded.configuration.store.is_some();
+    let limit = resources::max_clients(files, counts, has_store).map_err(Failure::Error)?;
+    server.settings.limit_clients(limit);
+    let clients = max_clients(loaded, limit);
+    server.settings.change("maxclients", &clients.to_string()).map_err(Failure::Error)?;
+    Ok(limit)
+}
+
+/// Returns how many clients there may be: as configured, or fewer, with a warning.
+fn max_clients(loaded: &Loaded, limit: u64) -> u64 {
+    let wanted = loaded.configuration.max_clients;
+    if wanted > limit {
+        let raise = "raise the limit of open files (`ulimit -n`, LimitNOFILE= of systemd)";
+        tell(format_args!(
+            "warning: max-clients is {limit} instead of {wanted}: the process may open too few \
+             files for more; {raise}"
+        ));
+    }
+    wanted.min(limit)
+}
+
+/// Returns the settings that change while the server runs, by Redis's names.
+fn changeable_settings(loaded: &Loaded) -> Vec<(&'static str, String)> {
+    let mut configuration = loaded.configuration.clone();
+    let changeable = settings().filter_map(|setting| match setting.told {
+        Told::AndChanged(name) => Some((name, setting.kind.redis(&mut configuration)?)),
+        Told::As(_) | Told::Not => None,
+    });
+    changeable.collect()
 }
 
 /// Tells the server what `CONFIG` shows and changes of the settings.
@@ -228,14 +321,45 @@ pub(crate) fn metrics_at(addresses: &[Address]) -> String {
     lines.collect()
 }
 
-/// Why the server did not start. The admin port is often one that nobody has asked for by name.
-fn not_started(error: std::io::Error) -> Failure {
-    let admin = error.get_ref().and_then(|inner| inner.downcast_ref::<Unavailable>());
-    if admin.is_some() {
-        let advice = "--admin ADDR chooses another, --admin off does without";
-        return Failure::Error(format!("{error}; {advice}"));
+/// Warns of the addresses that nobody has configured and that are in use.
+fn tell_skipped(loaded: &Loaded, running: &Running) {
+    let is_admin_skipped = running.admin().is_empty() && !loaded.configuration.admin.is_empty();
+    let admin = loaded.configuration.admin.iter().filter(|_| is_admin_skipped);
+    let listeners = running.skipped().iter();
+    let skipped = listeners
+        .map(|listener| (setting_of(listener.protocol), listener.address.to_string()))
+        .chain(admin.map(|place| ("admin", place.to_string())));
+    for (name, address) in skipped {
+        tell(format_args!(
+            "warning: {name} {address} is in use: the server goes on without it; --{name} ADDR \
+             chooses another, --{name} off ends this warning"
+        ));
     }
-    failure(error)
+}
+
+/// Returns the setting with the addresses of a protocol.
+fn setting_of(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Resp => "resp",
+        Protocol::Memcache => "memcache",
+        Protocol::Pmc => "pmc",
+        Protocol::Mrcache(_) => "mrcache",
+    }
+}
+
+/// Why the server did not start: an address that cannot be listened at is named with its setting.
+fn not_started(loaded: &Loaded, error: &std::io::Error) -> Failure {
+    let inner = error.get_ref();
+    let listener = inner.and_then(|inner| inner.downcast_ref::<ListenError>());
+    let admin = inner.and_then(|inner| inner.downcast_ref::<Unavailable>());
+    let name = match (listener, admin) {
+        (Some(ListenError { listener, .. }), _) => setting_of(listener.protocol),
+        (None, Some(_)) => "admin",
+        (None, None) => return Failure::Error(error.to_string()),
+    };
+    let at = loaded.source(name).named();
+    let advice = format!("--{name} ADDR chooses another address, --{name} off does without");
+    Failure::Error(format!("{at}: {error}; {advice}"))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]

@@ -11,6 +11,15 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 const DEFAULTS: &[&str] =
     &["--memory=16MiB", "--threads=2", "--memcache=off", "--resp=127.0.0.1:0", "--admin=off"];
 
+/// These arguments, behind those that a server of a test has without them.
+fn with_defaults<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    let is_given = |flag: &str| arguments.iter().any(|argument| argument.starts_with(flag));
+    let mut all = DEFAULTS.to_vec();
+    all.retain(|default| !default.split('=').next().is_some_and(is_given));
+    all.extend(arguments);
+    all
+}
+
 impl Folder {
     /// `nuthatch serve` with these arguments and variables, and no others.
     pub(crate) fn serve_command(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Command {
@@ -46,10 +55,32 @@ impl Folder {
     /// A server that listens; at any free port, unless there is an address among the arguments.
     #[track_caller]
     pub(crate) fn serve(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Running {
-        let is_given = |flag: &str| arguments.iter().any(|argument| argument.starts_with(flag));
-        let mut all = DEFAULTS.to_vec();
-        all.retain(|default| !default.split('=').next().is_some_and(is_given));
-        let mut command = self.serve_command(&[&all[..], arguments].concat(), variables);
+        self.start(self.serve_command(&with_defaults(arguments), variables))
+    }
+
+    /// As [`serve`](Self::serve), without a flag for the memory.
+    #[track_caller]
+    pub(crate) fn serve_without_memory(&self, arguments: &[&str]) -> Running {
+        self.start(self.serve_command(&[&DEFAULTS[1..], arguments].concat(), &[]))
+    }
+
+    /// As [`serve`](Self::serve), where a process may open so many files.
+    #[track_caller]
+    pub(crate) fn serve_with_files(&self, files: &str, arguments: &[&str]) -> Running {
+        let serves = self.serve_command(&with_defaults(arguments), &[]);
+        let mut command = Command::new("sh");
+        let limit = format!("ulimit {files} && exec \"$0\" \"$@\"");
+        command.arg("-c").arg(limit).arg(serves.get_program()).args(serves.get_args());
+        command.current_dir(self.path("."));
+        for (name, _) in serves.get_envs().filter(|(_, value)| value.is_none()) {
+            command.env_remove(name);
+        }
+        self.start(command)
+    }
+
+    /// Starts a server, and waits until it listens.
+    #[track_caller]
+    fn start(&self, mut command: Command) -> Running {
         let stderr = self.path("stderr");
         command.stderr(std::fs::File::create(&stderr).expect("a file of the test"));
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the command to start");
@@ -59,7 +90,7 @@ impl Folder {
             let mut line = String::new();
             stdout.read_line(&mut line).expect("its output");
             let said = || std::fs::read_to_string(&stderr).expect("its messages");
-            assert!(!line.is_empty(), "{arguments:?}: {}", said());
+            assert!(!line.is_empty(), "{command:?}: {}", said());
             let metrics = line.strip_prefix("metrics at http://");
             if let Some(address) = metrics.and_then(|rest| rest.trim_end().strip_suffix("/metrics"))
             {

@@ -16,7 +16,7 @@ const INDEX: &str = "<!doctype html>
 <h1>Nuthatch</h1>
 <ul>
 <li><a href=\"/metrics\">/metrics</a>: what the server counts, for Prometheus</li>
-<li><a href=\"/health\">/health</a>: whether it serves</li>
+<li><a href=\"/healthz\">/healthz</a>: whether it serves</li>
 </ul>
 ";
 
@@ -28,12 +28,12 @@ pub(super) fn answer<B>(request: &Request<B>, told: &dyn Told) -> Response<Full<
             let format = wanted(request.headers());
             Answer::new(format.content_type(), told.metrics(format))
         }
-        "/health" | "/healthz" if told.is_stopping() => {
+        "/healthz" if told.is_stopping() => {
             Answer { status: StatusCode::SERVICE_UNAVAILABLE, ..Answer::new(TEXT, "stopping\n") }
         }
-        "/health" | "/healthz" => Answer::new(TEXT, "ok\n"),
+        "/healthz" => Answer::new(TEXT, "ok\n"),
         _ => {
-            let text = "not found: there are /, /metrics and /health\n";
+            let text = "not found: there are /, /metrics and /healthz\n";
             Answer { status: StatusCode::NOT_FOUND, ..Answer::new(TEXT, text) }
         }
     };

@@ -7,7 +7,7 @@ mod answer;
 mod client;
 mod exposition;
 mod families;
-mod process;
+pub(crate) mod process;
 #[cfg(test)]
 mod tests;
 
@@ -51,7 +51,7 @@ impl Told for Common {
     }
 
     fn is_stopping(&self) -> bool {
-        self.server.is_stopping()
+        self.server.is_ending()
     }
 }
 

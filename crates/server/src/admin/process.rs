@@ -7,9 +7,10 @@ use std::fs;
 
 /// Numbers of `/proc/self/stat` and `/proc/stat`.
 #[derive(Debug, PartialEq)]
-struct Process {
-    cpu_seconds: f64,
-    resident_bytes: u64,
+pub(crate) struct Process {
+    pub(crate) user_seconds: f64,
+    pub(crate) system_seconds: f64,
+    pub(crate) resident_bytes: u64,
     start_seconds: f64,
 }
 
@@ -26,13 +27,15 @@ impl Process {
         let boot_seconds: u64 = boot.trim().parse().ok()?;
         let seconds = |count: u64| count as f64 / ticks as f64;
         Some(Self {
-            cpu_seconds: seconds(field(14)? + field(15)?),
+            user_seconds: seconds(field(14)?),
+            system_seconds: seconds(field(15)?),
             start_seconds: boot_seconds as f64 + seconds(field(22)?),
             resident_bytes: field(24)? * page_len,
         })
     }
 
-    fn now() -> Option<Self> {
+    /// Returns what the system knows of this process now.
+    pub(crate) fn now() -> Option<Self> {
         let read = |path| fs::read_to_string(path).ok();
         let (process, system) = (read("/proc/self/stat")?, read("/proc/stat")?);
         Self::parse(&process, &system, clock_ticks_per_second(), page_size() as u64)
@@ -45,7 +48,7 @@ pub(super) fn tell(page: &mut Page) {
     let process = process.as_ref();
     let files = fs::read_dir("/proc/self/fd").ok().map(Iterator::count);
     page.counter("process_cpu_seconds", "Processor time, of user and system.")
-        .known(process.map(|process| process.cpu_seconds));
+        .known(process.map(|process| process.user_seconds + process.system_seconds));
     let help = "Memory of the process that is resident, shared pages included.";
     page.gauge("process_resident_memory_bytes", help)
         .known(process.map(|process| process.resident_bytes));
@@ -65,8 +68,12 @@ mod tests {
         let process = "77 (a b) c) S 1 77 77 0 -1 4194304 1 0 0 0 250 50 0 0 20 0 5 0 1000 9 30 \
                        18446744073709551615";
         let system = "cpu 1 2 3\nbtime 1700000000\nprocesses 5\n";
-        let expected =
-            Process { cpu_seconds: 3.0, resident_bytes: 30 * 4096, start_seconds: 1_700_000_010.0 };
+        let expected = Process {
+            user_seconds: 2.5,
+            system_seconds: 0.5,
+            resident_bytes: 30 * 4096,
+            start_seconds: 1_700_000_010.0,
+        };
         assert_eq!(Process::parse(process, system, 100, 4096), Some(expected));
         assert_eq!(Process::parse("77 (a) S 1", system, 100, 4096), None);
         assert_eq!(Process::parse(process, "cpu 1\n", 100, 4096), None);

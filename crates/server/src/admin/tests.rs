@@ -55,7 +55,9 @@ fn connections_beyond_the_limit_wait_for_others_to_go() {
     let (_admin, address) = start(limits());
     let (first, second) = (connect(&address), connect(&address));
     let mut third = connect(&address);
-    third.write_all(b"GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").expect("sent");
+    third
+        .write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        .expect("sent");
     drop(first);
     let mut answer = String::new();
     third.read_to_string(&mut answer).expect("an answer");
@@ -67,7 +69,7 @@ fn connections_beyond_the_limit_wait_for_others_to_go() {
 fn whoever_asks_while_the_server_stops_is_told() {
     let cache = Cache::new(CacheOptions::new().memory(32 << 20)).expect("a small cache");
     let common = Common::new(Server::new(cache.into()), &Options::new(Vec::new()), Kind::Epoll);
-    let request = hyper::Request::get("/health").body(()).expect("a request");
+    let request = hyper::Request::get("/healthz").body(()).expect("a request");
     assert_eq!(answer::answer(&request, &common).status(), 200);
     common.stop();
     assert_eq!(answer::answer(&request, &common).status(), 503);

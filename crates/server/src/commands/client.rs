@@ -123,6 +123,25 @@ impl Client {
         self.user.as_deref()
     }
 
+    /// Returns whether requests are queued for `EXEC`.
+    pub(crate) fn is_in_transaction(&self) -> bool {
+        self.state.queues
+    }
+
+    /// Adopts the rights that its user has now. Returns false if the user was removed, or has lost
+    /// rights: then the connection must be closed.
+    pub(crate) fn renew_user(&mut self, server: &Server) -> bool {
+        let Some(user) = &self.user else { return true };
+        let renewed = server.users().renewed(user);
+        match renewed {
+            Some(user) => {
+                self.become_user(user);
+                true
+            }
+            None => false,
+        }
+    }
+
     /// Bytes of the requests that wait for `EXEC`, and of the keys that are watched.
     #[inline]
     pub fn queued_len(&self) -> usize {

@@ -108,6 +108,7 @@ fn set(call: &mut Call<'_>) -> Result {
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
         changes.push(if let Some(known) = KNOWN.iter().find(|known| is(known.name)) {
             let parsed = known.parse(value);
+            let parsed = parsed.and_then(|number| known.check(&call.server.settings, number));
             Change::Setting(known, parsed.map_err(|problem| refused(name, &problem))?)
         } else if is("requirepass") {
             if value.is_empty() && call.server.stays_closed {

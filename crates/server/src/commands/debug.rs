@@ -20,6 +20,8 @@ const HELP: &[&str] = &[
     "PROTOCOL <type>",
     "    Answer with a value of this type: string, integer, double, bignum, null, array, set, map,",
     "    attrib, push, verbatim, true or false.",
+    "PANIC",
+    "    Panic in the thread of this connection: `nuthatch serve` ends with status 101.",
     "SET-ACTIVE-EXPIRE <0|1>",
     "    Accepted, and without effect.",
     "SLEEP <seconds>",
@@ -88,6 +90,7 @@ fn debug(call: &mut Call<'_>) -> Result {
             call.reply().error(text);
             Ok(())
         }
+        (b"panic", 2) => panic!("DEBUG PANIC was called"),
         (b"set-active-expire", 3) => {
             call.reply().ok();
             Ok(())
@@ -105,7 +108,7 @@ fn sleep(call: &mut Call<'_>) -> Result {
     let seconds = std::str::from_utf8(call.args.get(2)).ok().and_then(|text| text.parse().ok());
     let seconds = seconds.filter(|seconds: &f64| !seconds.is_nan());
     let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok());
-    rest(time.ok_or(NOT_A_FLOAT)?, || call.server.is_stopping());
+    rest(time.ok_or(NOT_A_FLOAT)?, || call.server.is_ending());
     call.reply().ok();
     Ok(())
 }

@@ -3,10 +3,12 @@
 use super::connection::COMPATIBLE_VERSION;
 use super::histogram::quantile_ns;
 use super::{Call, Result, Server};
+use crate::admin::process::Process;
+use nuthatch_cache::Turn;
 use std::fmt::Write;
 
 /// A section, and whether it is shown without being asked for.
-type Section = (&'static str, bool, fn(&Server, &mut String, u64));
+type Section = (&'static str, bool, fn(&Server, &mut String, &Turn<'_>));
 
 const SECTIONS: &[Section] = &[
     ("Server", true, server),
@@ -14,6 +16,7 @@ const SECTIONS: &[Section] = &[
     ("Memory", true, memory),
     ("Persistence", true, persistence),
     ("Stats", true, stats),
+    ("CPU", true, cpu),
     ("Replication", true, replication),
     ("Commandstats", false, command_stats),
     ("Errorstats", true, error_stats),
@@ -34,7 +37,7 @@ pub(super) fn info(call: &mut Call<'_>) -> Result {
                 text.push_str("\r\n");
             }
             line(&mut text, format_args!("# {name}"));
-            write(call.server, &mut text, call.turn.now_ms());
+            write(call.server, &mut text, call.turn);
         }
     }
     call.reply().verbatim(text.as_bytes());
@@ -70,7 +73,8 @@ fn human(bytes: u64) -> String {
     format!("{bytes}B")
 }
 
-fn server(server: &Server, text: &mut String, now_ms: u64) {
+fn server(server: &Server, text: &mut String, turn: &Turn<'_>) {
+    let now_ms = turn.now_ms();
     let uptime = server.started.elapsed().as_secs();
     lines(
         text,
@@ -91,7 +95,7 @@ fn server(server: &Server, text: &mut String, now_ms: u64) {
     );
 }
 
-fn clients(server: &Server, text: &mut String, _: u64) {
+fn clients(server: &Server, text: &mut String, _: &Turn<'_>) {
     lines(
         text,
         [
@@ -103,15 +107,18 @@ fn clients(server: &Server, text: &mut String, _: u64) {
     );
 }
 
-fn memory(server: &Server, text: &mut String, _: u64) {
+fn memory(server: &Server, text: &mut String, _: &Turn<'_>) {
     let stats = server.cache.stats();
     let kinds = server.memory_kinds(&stats);
     let policy = if server.evicts { "allkeys-s3fifo" } else { "noeviction" };
+    let resident = Process::now().map_or(0, |process| process.resident_bytes);
     lines(
         text,
         [
             ("used_memory", number(stats.memory)),
             ("used_memory_human", human(stats.memory)),
+            ("used_memory_rss", number(resident)),
+            ("used_memory_rss_human", human(resident)),
             ("maxmemory", number(stats.memory_limit)),
             ("maxmemory_human", human(stats.memory_limit)),
             ("maxmemory_policy", policy.to_owned()),
@@ -123,25 +130,32 @@ fn memory(server: &Server, text: &mut String, _: u64) {
     }
 }
 
-fn persistence(_: &Server, text: &mut String, _: u64) {
+fn persistence(_: &Server, text: &mut String, _: &Turn<'_>) {
     lines(
         text,
         [("loading", number(0)), ("rdb_bgsave_in_progress", number(0)), ("aof_enabled", number(0))],
     );
 }
 
-fn stats(server: &Server, text: &mut String, _: u64) {
+fn stats(server: &Server, text: &mut String, _: &Turn<'_>) {
     let totals = server.totals_since_reset();
     let (stats, before) = server.stats();
     let since = |now: u64, before: u64| number(now.saturating_sub(before));
     let expired_misses = since(stats.misses_expired, before.misses_expired);
     let evicted_misses = since(stats.misses_evicted, before.misses_evicted);
+    let rates = server.rates();
+    let kib = |bytes: u64| format!("{:.2}", bytes as f64 / 1024.0);
     let misses = |s: nuthatch_cache::Stats| s.misses_absent + s.misses_expired + s.misses_evicted;
     lines(
         text,
         [
             ("total_connections_received", number(totals.connections)),
             ("total_commands_processed", number(totals.calls())),
+            ("instantaneous_ops_per_sec", number(rates.calls)),
+            ("instantaneous_input_kbps", kib(rates.received)),
+            ("instantaneous_output_kbps", kib(rates.sent)),
+            ("keyspace_hits_per_sec", number(rates.hits)),
+            ("keyspace_misses_per_sec", number(rates.misses)),
             ("total_net_input_bytes", number(totals.received)),
             ("total_net_output_bytes", number(totals.sent)),
             ("rejected_connections", number(server.clients.refused())),
@@ -163,11 +177,11 @@ fn stats(server: &Server, text: &mut String, _: u64) {
     );
 }
 
-fn replication(_: &Server, text: &mut String, _: u64) {
+fn replication(_: &Server, text: &mut String, _: &Turn<'_>) {
     lines(text, [("role", "master".to_owned()), ("connected_slaves", number(0))]);
 }
 
-fn command_stats(server: &Server, text: &mut String, _: u64) {
+fn command_stats(server: &Server, text: &mut String, _: &Turn<'_>) {
     for (name, totals) in server.totals_since_reset().commands {
         let (calls, rejected, failed) = (totals.calls, totals.rejected, totals.failed);
         let us = totals.ns / 1000;
@@ -182,13 +196,13 @@ fn command_stats(server: &Server, text: &mut String, _: u64) {
     }
 }
 
-fn error_stats(server: &Server, text: &mut String, _: u64) {
+fn error_stats(server: &Server, text: &mut String, _: &Turn<'_>) {
     for (code, count) in server.totals_since_reset().errors {
         line(text, format_args!("errorstat_{code}:count={count}"));
     }
 }
 
-fn latency_stats(server: &Server, text: &mut String, _: u64) {
+fn latency_stats(server: &Server, text: &mut String, _: &Turn<'_>) {
     for (name, totals) in server.totals_since_reset().commands {
         if totals.times.iter().all(|count| *count == 0) {
             continue;
@@ -204,14 +218,49 @@ fn latency_stats(server: &Server, text: &mut String, _: u64) {
     }
 }
 
-fn cluster(_: &Server, text: &mut String, _: u64) {
+fn cluster(_: &Server, text: &mut String, _: &Turn<'_>) {
     lines(text, [("cluster_enabled", number(0))]);
 }
 
-fn keyspace(server: &Server, text: &mut String, _: u64) {
+/// Items that are looked at to tell how many expire.
+const SAMPLED_ITEMS: usize = 1024;
+
+/// Items that expire, and those that were looked at.
+#[derive(Default)]
+struct Expiring {
+    met: u64,
+    expiring: u64,
+    ttl_ms: u64,
+}
+
+/// Which items expire is not counted: it follows from the first ones in the order of their hashes,
+/// and is exact where these are all.
+fn keyspace(server: &Server, text: &mut String, turn: &Turn<'_>) {
     let keys = server.cache.len();
-    if keys > 0 {
-        // How many of them expire, and when, is not counted.
-        line(text, format_args!("db0:keys={keys},expires=0,avg_ttl=0"));
+    if keys == 0 {
+        return;
     }
+    let (now_ms, mut found) = (turn.now_ms(), Expiring::default());
+    let cursor = turn.scan(0, SAMPLED_ITEMS, |item| {
+        found.met += 1;
+        if let Some(at) = item.expires_ms() {
+            found.expiring += 1;
+            found.ttl_ms += at.saturating_sub(now_ms);
+        }
+    });
+    let Expiring { met, expiring, ttl_ms } = found;
+    let expires = match (cursor, met) {
+        (0, _) => expiring,
+        (_, 0) => 0,
+        _ => (u128::from(keys) * u128::from(expiring) / u128::from(met)) as u64,
+    };
+    let avg_ttl = ttl_ms.checked_div(expiring).unwrap_or(0);
+    line(text, format_args!("db0:keys={keys},expires={expires},avg_ttl={avg_ttl}"));
+}
+
+fn cpu(_: &Server, text: &mut String, _: &Turn<'_>) {
+    let seconds = |seconds: f64| format!("{seconds:.6}");
+    let (user, system) =
+        Process::now().map_or((0.0, 0.0), |process| (process.user_seconds, process.system_seconds));
+    lines(text, [("used_cpu_sys", seconds(system)), ("used_cpu_user", seconds(user))]);
 }

@@ -195,6 +195,17 @@ impl Metrics {
         self.commands.get(number).map(|metrics| &**metrics.get_or_init(Box::default))
     }
 
+    /// Returns the calls of all commands.
+    pub(super) fn calls(&self) -> u64 {
+        let commands = self.commands.iter().filter_map(OnceLock::get);
+        commands.map(|command| command.calls.get()).sum()
+    }
+
+    /// Returns the bytes that were received, and those that were sent.
+    pub(super) fn traffic(&self) -> (u64, u64) {
+        (self.received.get(), self.sent.get())
+    }
+
     /// Counts an answer that is an error: of a command that was refused before it ran, or of one
     /// that ran, or of none that is known.
     pub(super) fn error(&self, text: &str, number: Option<usize>, ran: bool) {

@@ -67,6 +67,15 @@ impl Permissions {
         self.all_keys() && self.commands.iter().all(|allowed| *allowed)
     }
 
+    /// Returns whether all that `others` allow is allowed. A pattern that is not there is taken to
+    /// be lost, although others may match the same keys.
+    pub(super) fn include(&self, others: &Self) -> bool {
+        let commands = self.commands.iter().zip(&others.commands);
+        let mut keys = others.keys.iter();
+        commands.into_iter().all(|(mine, theirs)| *mine || !*theirs)
+            && (self.all_keys() || keys.all(|pattern| self.keys.contains(pattern)))
+    }
+
     fn all_keys(&self) -> bool {
         self.keys.iter().any(|pattern| pattern == b"*")
     }

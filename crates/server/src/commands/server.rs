@@ -3,6 +3,7 @@
 use super::clients::{Clients, Endpoints};
 use super::debug::Debugging;
 use super::metrics::{Metrics, Totals};
+use super::rates::{PerSecond, Rates, Sample};
 use super::settings::Settings;
 use super::slowlog::SlowLog;
 use super::turns::TurnTotals;
@@ -13,8 +14,8 @@ use crate::protocol::resp::ValueLimit;
 use nuthatch_cache::{Cache, Stats};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 /// Writes settings to the file that they came from: those that can change, by Redis's names, with
@@ -78,6 +79,9 @@ const GATHERED_EIGHTHS: u64 = 3;
 /// However little memory there is, an answer may be so long.
 const ANSWER_LEAST: u64 = 64 << 10;
 
+/// The error for a connection beyond `maxclients`, with the text of Redis.
+pub(crate) const TOO_MANY_CLIENTS: &str = "ERR max number of clients reached";
+
 /// The server, as commands see it.
 #[derive(Debug)]
 pub struct Server {
@@ -109,10 +113,16 @@ pub struct Server {
     pub(super) run_id: String,
     /// Whether threads are to stop.
     stopping: AtomicBool,
+    /// When connections are closed although something is under way, once the server drains.
+    drains_until: OnceLock<Instant>,
     users: RwLock<Users>,
+    /// How often the users were replaced.
+    users_changes: AtomicU64,
     threads: Mutex<Vec<Arc<Metrics>>>,
     /// Bytes that connections and buffers take of the budget.
     held: AtomicIsize,
+    /// Rates over the last second.
+    rates: Mutex<Rates>,
     /// What was counted when `CONFIG RESETSTAT` was called.
     before: Mutex<(Totals, Stats)>,
 }
@@ -140,9 +150,12 @@ impl Server {
             started: Instant::now(),
             run_id,
             stopping: AtomicBool::new(false),
+            drains_until: OnceLock::new(),
             users: RwLock::default(),
+            users_changes: AtomicU64::new(0),
             threads: Mutex::default(),
             held: AtomicIsize::new(0),
+            rates: Mutex::default(),
             before: Mutex::default(),
         }
     }
@@ -156,6 +169,33 @@ impl Server {
     /// Makes whoever serves stop, and wakes up those who sleep.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
+    }
+
+    /// Begins to drain. Returns false if it has begun before.
+    pub(crate) fn drain(&self, until: Instant) -> bool {
+        self.drains_until.set(until).is_ok()
+    }
+
+    /// Returns when draining ends at the latest, if it has begun.
+    pub(crate) fn drains_until(&self) -> Option<Instant> {
+        self.drains_until.get().copied()
+    }
+
+    /// Returns whether the server drains or stops.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_stopping() || self.drains_until().is_some()
+    }
+
+    /// Replaces all users. Connections adopt the rights of theirs, or are closed: see
+    /// [`Client::renew_user`].
+    pub(crate) fn replace_users(&self, users: Users) {
+        *self.users_mut() = users;
+        self.users_changes.fetch_add(1, Ordering::Release);
+    }
+
+    /// Returns how often the users were replaced.
+    pub(crate) fn users_changes(&self) -> u64 {
+        self.users_changes.load(Ordering::Acquire)
     }
 
     /// Whether whoever serves is to stop.
@@ -248,7 +288,7 @@ impl Server {
         if self.clients.len() as u64 >= self.settings.clients_most() {
             self.clients.add_refused();
             journal::connection_refused(&endpoints.peer, self.settings.clients_most());
-            return Err(Failure::answer("ERR max number of clients reached"));
+            return Err(Failure::answer(TOO_MANY_CLIENTS));
         }
         let connection = self.clients.open(endpoints, now_ms);
         metrics.add_connection();
@@ -268,6 +308,37 @@ impl Server {
     pub fn turns(&self) -> Vec<TurnTotals> {
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         threads.iter().map(|metrics| metrics.turns()).collect()
+    }
+
+    /// Takes a sample of what is counted, for rates. Each thread does so once in a second in which
+    /// it is woken, before it executes anything.
+    pub(crate) fn sample_rates(&self) {
+        // If another thread is at it, one sample is enough.
+        if let Ok(mut rates) = self.rates.try_lock() {
+            let now = Instant::now();
+            rates.sample(now, || self.sample(now));
+        }
+    }
+
+    /// Returns what was counted for each second of about the last one.
+    pub(super) fn rates(&self) -> PerSecond {
+        let now = self.sample(Instant::now());
+        self.rates.lock().unwrap_or_else(PoisonError::into_inner).until(&now)
+    }
+
+    fn sample(&self, at: Instant) -> Sample {
+        let stats = self.cache.stats();
+        let misses = stats.misses_absent + stats.misses_expired + stats.misses_evicted;
+        let hits = stats.hits;
+        let mut sample = Sample { at, calls: 0, received: 0, sent: 0, hits, misses };
+        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        for metrics in &*threads {
+            let (received, sent) = metrics.traffic();
+            sample.calls += metrics.calls();
+            sample.received += received;
+            sample.sent += sent;
+        }
+        sample
     }
 
     /// How many requests went to the slow log since the server started, and how many are in it.

@@ -18,6 +18,8 @@ pub struct Settings {
     output_soft_limit: AtomicI64,
     output_soft_s: AtomicI64,
     changes: AtomicU64,
+    /// How many connections there can be.
+    clients_limit: AtomicU64,
 }
 
 impl Default for Settings {
@@ -34,6 +36,7 @@ impl Default for Settings {
             output_soft_limit: 0.into(),
             output_soft_s: 60.into(),
             changes: 0.into(),
+            clients_limit: u64::MAX.into(),
         }
     }
 }
@@ -52,6 +55,11 @@ impl Settings {
     /// How many connections there may be.
     pub fn clients_most(&self) -> u64 {
         self.clients_most.load(Ordering::Relaxed).unsigned_abs()
+    }
+
+    /// From here on, `maxclients` cannot be set to more: the process may open too few files.
+    pub fn limit_clients(&self, limit: u64) {
+        self.clients_limit.store(limit, Ordering::Relaxed);
     }
 
     /// The longest argument of a request in bytes.
@@ -85,6 +93,25 @@ impl Settings {
         let known = KNOWN.iter().find(|known| known.name == name);
         let known = known.ok_or_else(|| format!("there is no setting `{name}` that changes"))?;
         known.set(self, known.parse(text.as_bytes())?);
+        Ok(())
+    }
+
+    /// Changes settings as `CONFIG SET` does: all of them, or none.
+    ///
+    /// # Errors
+    ///
+    /// Says which text is wrong for its setting.
+    pub fn change_all(&self, settings: &[(&'static str, String)]) -> Result<(), String> {
+        let parse = |(name, text): &(&'static str, String)| {
+            let known = KNOWN.iter().find(|known| known.name == *name);
+            let known =
+                known.ok_or_else(|| format!("there is no setting `{name}` that changes"))?;
+            let number = known.parse(text.as_bytes());
+            let number = number.and_then(|number| known.check(self, number));
+            Ok((known, number.map_err(|problem| format!("{name}: {problem}"))?))
+        };
+        let parsed: Vec<_> = settings.iter().map(parse).collect::<Result<_, String>>()?;
+        parsed.into_iter().for_each(|(known, number)| known.set(self, number));
         Ok(())
     }
 
@@ -203,6 +230,15 @@ impl Known {
             return Ok(number);
         }
         Err(format!("argument must be between {least} and {most} inclusive"))
+    }
+
+    /// Returns the number, unless this process cannot have as many connections.
+    pub(super) fn check(&self, settings: &Settings, number: i64) -> Result<i64, String> {
+        let limit = settings.clients_limit.load(Ordering::Relaxed);
+        if self.name == "maxclients" && number.unsigned_abs() > limit {
+            return Err(format!("the limit of open files is too low: expected at most {limit}"));
+        }
+        Ok(number)
     }
 
     /// Changes the setting.

@@ -202,6 +202,15 @@ impl Users {
         self.0.get(DEFAULT).filter(|user| user.on && user.any_password).cloned()
     }
 
+    /// Returns the user of the same name, unless there is none any more, or it may do less than
+    /// `old`: it is off, lacks a command or a key, or needs a password where `old` needed none.
+    pub(super) fn renewed(&self, old: &User) -> Option<Arc<User>> {
+        let user = self.0.get(&old.name)?;
+        let includes = user.permissions.include(&old.permissions);
+        let keeps = user.on && includes && (user.any_password || !old.any_password);
+        keeps.then(|| Arc::clone(user))
+    }
+
     /// The user of this name, if the password is right.
     pub(super) fn log_in(&self, name: &[u8], password: &[u8]) -> Option<Arc<User>> {
         // Hashed for users who do not exist, too, or the time would tell who does.

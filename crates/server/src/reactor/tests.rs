@@ -412,3 +412,46 @@ fn nothing_happens_for_a_while(mut driver: Driver) {
     driver.reactor.wait(Some(Duration::from_millis(1)), &mut driver.events).expect("a wait");
     driver.nothing();
 }
+
+/// Tasks of this machine that wait for I/O, as its statistics have it.
+fn tasks_in_iowait() -> usize {
+    let text = std::fs::read_to_string("/proc/stat").expect("statistics");
+    let line = text.lines().find_map(|line| line.strip_prefix("procs_blocked "));
+    line.expect("a count").trim().parse().expect("a number")
+}
+
+#[test]
+fn threads_without_work_do_not_seem_to_wait_for_io() {
+    /// More than wait for I/O on a busy machine.
+    const THREADS: usize = 100;
+    if !::io_uring::IoUring::new(1).expect("a ring").params().is_feature_no_iowait() {
+        // Before Linux 6.15 they do; docs/operations.md says so.
+        return;
+    }
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    let threads: Vec<_> = (0..THREADS)
+        .map(|_| {
+            let ready = ready.clone();
+            std::thread::spawn(move || {
+                let mut reactor = Reactor::new(Kind::Uring, 2).expect("a reactor");
+                // The number of the thread tells when it waits.
+                let thread = rustix::thread::gettid().as_raw_nonzero();
+                ready.send((reactor.waker(), thread)).expect("a test");
+                reactor.wait(None, &mut Vec::new()).expect("a wait");
+            })
+        })
+        .collect();
+    let waiting: Vec<_> = is_ready.iter().take(THREADS).collect();
+    for (_, thread) in &waiting {
+        let stat = format!("/proc/self/task/{thread}/stat");
+        let is_running = || {
+            let text = std::fs::read_to_string(&stat).expect("a thread");
+            text.rsplit_once(") ").is_none_or(|(_, state)| state.starts_with('R'))
+        };
+        while is_running() {}
+    }
+    let blocked = tasks_in_iowait();
+    waiting.iter().for_each(|(waker, _)| waker.wake());
+    threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+    assert!(blocked < THREADS / 2, "{blocked} tasks wait for I/O");
+}

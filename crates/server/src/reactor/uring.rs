@@ -48,7 +48,14 @@ pub(crate) struct Uring {
     /// What is being sent, by connection.
     sending: ManuallyDrop<Vec<Option<Outgoing>>>,
     waker: Waker,
+    /// The kernel can wait without counting the thread as one that waits for I/O.
+    has_no_iowait: bool,
 }
+
+/// Linux's `IORING_ENTER_GETEVENTS`, `IORING_ENTER_EXT_ARG` and `IORING_ENTER_NO_IOWAIT`.
+const GET_EVENTS: u32 = 1 << 0;
+const EXTENDED_ARGUMENT: u32 = 1 << 3;
+const NO_IOWAIT: u32 = 1 << 7;
 
 impl Uring {
     /// A reactor with so many buffers to receive into, a power of two.
@@ -61,11 +68,13 @@ impl Uring {
             .setup_cqsize(8 * OPERATIONS)
             .build(OPERATIONS)?;
         let waker = Waker::new()?;
+        let has_no_iowait = ring.params().is_feature_no_iowait();
         let mut uring = Self {
             ring: ManuallyDrop::new(ring),
             buffers: ManuallyDrop::new(Buffers::new(buffers)?),
             sending: ManuallyDrop::default(),
             waker,
+            has_no_iowait,
         };
         let (address, count) = uring.buffers.entries();
         let submitter = uring.ring.submitter();
@@ -131,6 +140,7 @@ impl Uring {
     ) -> io::Result<()> {
         self.buffers.publish();
         let submitted = match timeout {
+            _ if self.has_no_iowait => self.wait_without_iowait(timeout),
             None => self.ring.submitter().submit_and_wait(1),
             Some(timeout) => {
                 let timeout = Timespec::from(timeout);
@@ -152,6 +162,19 @@ impl Uring {
             self.expect_wake()?;
         }
         Ok(())
+    }
+
+    /// As [`wait`](Self::wait), where the kernel can wait so that the machine does not seem to wait
+    /// for I/O (Linux 6.15 and later): a thread without work is idle.
+    fn wait_without_iowait(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
+        let timeout = timeout.map(Timespec::from);
+        let arguments = timeout.as_ref().map(|timeout| SubmitArgs::new().timespec(timeout));
+        let extended = if arguments.is_some() { EXTENDED_ARGUMENT } else { 0 };
+        let len = self.ring.submission().len() as u32;
+        let flags = GET_EVENTS | NO_IOWAIT | extended;
+        // SAFETY: what the entries point to outlives their operations, see `push`; the argument is
+        // of the type that the flag for it announces, or there is none.
+        unsafe { self.ring.submitter().enter(len, 1, flags, arguments.as_ref()) }
     }
 
     /// Hands over what there is to do, without waiting for anything.

@@ -9,12 +9,16 @@ impl Worker<'_> {
     /// connections that somebody wants to end.
     pub(super) fn heed_changes(&mut self) {
         let Server { clients, settings, .. } = &self.common.server;
-        let changes = (clients.marks(), settings.changes());
+        let changes = (clients.marks(), settings.changes(), self.common.server.users_changes());
         if changes == self.changes {
             return;
         }
+        let are_users_new = changes.2 != self.changes.2;
         self.changes = changes;
         self.common.wake();
+        if are_users_new {
+            self.renew_users();
+        }
         for (number, connection) in self.connections.iter() {
             if connection.client.is_killed() {
                 connection.abort();

@@ -19,14 +19,14 @@ fn paths_and_methods_have_their_statuses() {
         ("GET /metrics", "200"),
         ("GET /metrics?name=all", "200"),
         ("HEAD /metrics", "200"),
-        ("GET /health", "200"),
+        ("GET /healthz", "200"),
         ("GET /healthz", "200"),
         ("GET /metrics/", "404"),
         ("GET /nothing", "404"),
         ("POST /nothing", "404"),
         ("POST /metrics", "405"),
         ("DELETE /", "405"),
-        ("OPTIONS /health", "405"),
+        ("OPTIONS /healthz", "405"),
     ] {
         let request = format!("{request} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
         let answer = ask(&mut admin(&server), &request);
@@ -37,7 +37,7 @@ fn paths_and_methods_have_their_statuses() {
             assert!(answer.ends_with("\r\n\r\n"), "{answer}");
         }
     }
-    assert_eq!(get(&server, "/health", "*/*").1, "ok\n");
+    assert_eq!(get(&server, "/healthz", "*/*").1, "ok\n");
     let (head, index) = get(&server, "/", "*/*");
     assert!(head.contains("text/html") && index.contains("href=\"/metrics\""), "{head}{index}");
 }
@@ -47,7 +47,7 @@ fn a_connection_serves_several_requests() {
     let server = serve(1);
     let mut stream = admin(&server);
     for _ in 0..3 {
-        stream.write_all(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n").expect("sent");
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").expect("sent");
         let mut answer = Vec::new();
         while !answer.ends_with(b"\r\n\r\nok\n") {
             let mut piece = [0; 256];
@@ -70,7 +70,7 @@ fn what_is_no_http_is_refused_and_nothing_breaks() {
         let answer = ask(&mut admin(&server), &request);
         assert!(answer.is_empty() || status(&answer).starts_with('4'), "{request}: {answer}");
     }
-    assert_eq!(get(&server, "/health", "*/*").1, "ok\n");
+    assert_eq!(get(&server, "/healthz", "*/*").1, "ok\n");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_head_without_end_is_cut_off() {
     // Sooner or later nobody takes it any more: 1 GB would not end before that.
     let refused = (0..1 << 18).any(|_| stream.write_all(&piece).is_err());
     assert!(refused);
-    assert_eq!(get(&server, "/health", "*/*").1, "ok\n");
+    assert_eq!(get(&server, "/healthz", "*/*").1, "ok\n");
 }
 
 #[test]
@@ -94,12 +94,12 @@ fn it_listens_at_several_addresses_and_takes_its_files_along() {
         panic!("{:?}", server.admin())
     };
     assert!(first.port() > 0 && third.port() > 0 && first != third);
-    let request = "GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    let request = "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
     let mut stream = UnixStream::connect(&path).expect("a connection");
     assert!(ask(&mut stream, request).ends_with("\r\nok\n"));
     for address in server.admin() {
         let client = Client::new(address.clone(), Duration::from_mins(1)).expect("a client");
-        assert_eq!(client.get("/health").expect("an answer"), "ok\n");
+        assert_eq!(client.get("/healthz").expect("an answer"), "ok\n");
         let missing = client.get("/nothing").expect_err("no such path").to_string();
         assert!(missing.contains("expected status 200, found 404"), "{missing}");
     }

@@ -92,6 +92,37 @@ fn threads_add_up_and_all_who_tell_agree() {
 }
 
 #[test]
+fn info_tells_what_expires_and_what_the_process_takes() {
+    let house = House::new();
+    let mut client = house.client();
+    for number in 0..100 {
+        house.ask(&mut client, &format!("SET k{number} v"));
+    }
+    for number in 0..30 {
+        house.ask(&mut client, &format!("PEXPIRE k{number} 60000"));
+    }
+    let text = house.ask(&mut client, "INFO");
+    assert_eq!(field(&text, "db0:", "keys"), 100, "{text}");
+    assert_eq!(field(&text, "db0:", "expires"), 30, "{text}");
+    assert!((1..=60_000).contains(&field(&text, "db0:", "avg_ttl")), "{text}");
+    let value = |name: &str| -> f64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().expect("a number")
+    };
+    assert!(value("used_memory_rss") > 1e6);
+    for name in ["used_cpu_sys", "used_cpu_user", "instantaneous_ops_per_sec"] {
+        assert!(value(name) >= 0.0, "{name}");
+    }
+    for number in 100..2500 {
+        house.ask(&mut client, &format!("SET k{number} v EX 100"));
+    }
+    // Of many keys it is an estimate: of 1,024, nearly all expire.
+    let text = house.ask(&mut client, "INFO keyspace");
+    let expires = field(&text, "db0:", "expires");
+    assert!((2300..=2500).contains(&expires), "{text}");
+}
+
+#[test]
 fn counts_begin_anew_for_commands_but_not_for_totals() {
     let house = House::new();
     let mut client = house.client();

@@ -1,9 +1,11 @@
 //! A server, and raw bytes over its sockets.
 
 mod drafts;
+mod ending;
 mod log_in;
 mod long;
 mod protocols;
+mod reload;
 #[path = "../served/mod.rs"]
 mod served;
 mod shown;

@@ -2,7 +2,7 @@
 
 use crate::ask_last;
 use crate::served::{LOCAL, ask, connect_to, info, over_every_reactor, start};
-use nuthatch_server::{Listener, Options, Protocol, Reactors, Running, Tls, TlsFiles};
+use nuthatch_server::{Listener, Options, Protocol, Reactors, Reload, Running, Tls, TlsFiles};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -18,6 +18,7 @@ over_every_reactor! {
     the_end_is_told_so_that_nobody_takes_a_part_for_all
     what_is_no_tls_ends_the_connection_and_nothing_else
     with_an_issuer_of_clients_they_need_a_certificate
+    new_connections_use_a_reloaded_certificate_and_others_stay
 }
 
 type Issuer = CertifiedIssuer<'static, KeyPair>;
@@ -197,6 +198,20 @@ fn with_an_issuer_of_clients_they_need_a_certificate(reactors: Reactors) {
         let error = error.expect_err("no answer").to_string();
         assert!(error.contains("alert"), "{error}");
     }
+}
+
+fn new_connections_use_a_reloaded_certificate_and_others_stay(reactors: Reactors) {
+    let (before, after) = (House::new(), House::new());
+    let server = serve_tls(reactors, &before.files());
+    let mut stays = before.client((&server, 0), None);
+    ask(&mut stays, b"PING\r\n", b"+PONG\r\n");
+    let mut reload = Reload::default();
+    reload.tls = Some(Tls::open(&after.files()).expect("good files"));
+    server.reloader().reload(reload).expect("reloaded");
+    ask(&mut after.client((&server, 0), None), b"PING\r\n", b"+PONG\r\n");
+    ask(&mut stays, b"PING\r\n", b"+PONG\r\n");
+    let mut old = before.client((&server, 0), None);
+    assert!(old.write_all(b"PING\r\n").and_then(|()| old.flush()).is_err(), "it is unknown");
 }
 
 #[test]

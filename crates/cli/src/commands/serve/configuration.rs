@@ -33,6 +33,7 @@ pub(crate) struct Configuration {
     pub(crate) client_output_hard_limit: u64,
     pub(crate) client_output_soft_limit: u64,
     pub(crate) client_output_soft_time: Option<Duration>,
+    pub(crate) drain_ms: u64,
     pub(crate) max_value: u64,
     pub(crate) slow_log_threshold: Option<Duration>,
     pub(crate) slow_log_length: u64,

@@ -21,10 +21,16 @@ Examples:
   curl http://127.0.0.1:9464/metrics      what it counts, for Prometheus
   nuthatch top                      the same, live
 
-The server runs until it gets SIGTERM or SIGINT (Ctrl-C). What the cache holds is in memory, and
-goes with it; what a store holds stays in its folder.
+SIGTERM or SIGINT (Ctrl-C) ends the server: it accepts no more connections, /healthz is 503, and
+requests under way have --drain-ms to finish. A second signal ends it at once. SIGHUP reads
+certificates, users, passwords, the log filter and the settings that CONFIG SET changes again, and
+closes only connections of users who were removed or may do less.
+
+What the cache holds is in memory, and goes with the server; what a store holds stays in its
+folder.
 
 Exit status:
   0  it was asked to stop, and did
   2  the command line or the environment is wrong, or settings contradict each other
-  3  anything else: a file is not what it should be, or an address is taken";
+  3  anything else: a file is not what it should be, or an address is taken
+  101  a thread panicked, which is a bug: it is to be restarted";

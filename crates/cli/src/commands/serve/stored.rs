@@ -12,6 +12,7 @@ use nuthatch_store::{Durability, Options as StoreOptions, Store};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 /// A server of the store that runs.
 pub(crate) struct Stored {
@@ -38,7 +39,10 @@ impl Stored {
         }
         let store = open(path, &loaded.configuration)?;
         let server = Server::start(store, &options);
-        let server = server.map_err(|error| Failure::Error(error.to_string()))?;
+        let server = server.map_err(|error| {
+            let at = loaded.source("grpc").named();
+            Failure::Error(format!("{at}: {error}; --grpc ADDR chooses another address"))
+        })?;
         let tls = loaded.configuration.grpc.iter().any(|place| place.tls);
         Ok(Some(Self { server, scheme: if tls { "grpcs" } else { "grpc" } }))
     }
@@ -64,11 +68,11 @@ impl Stored {
     }
 
     /// Stops the cache when this one ends by itself.
-    pub(crate) fn join(self, cache: CacheStopper) -> Joined {
+    pub(crate) fn join(self, cache: CacheStopper, patience: Duration) -> Joined {
         let stopper = self.server.stopper();
         let thread = thread::spawn(move || {
             let ended = self.server.wait();
-            cache.stop();
+            cache.drain(patience);
             ended
         });
         Joined { stopper, thread }
@@ -76,6 +80,11 @@ impl Stored {
 }
 
 impl Joined {
+    /// Returns what stops the server of the store.
+    pub(crate) fn stopper(&self) -> Stopper {
+        self.stopper.clone()
+    }
+
     /// Stops, since the cache has, and waits until that is done.
     pub(crate) fn wait(self) -> Result<(), Failure> {
         self.stopper.stop();
@@ -132,6 +141,7 @@ fn options(loaded: &Loaded) -> Result<Options, Failure> {
     let mut options = Options::new(addresses)
         .insecure(*insecure)
         .memory(*store_memory)
+        .drain(Duration::from_millis(loaded.configuration.drain_ms))
         .durability(durability(&loaded.configuration));
     if grpc.iter().any(|place| place.tls) {
         check_tls(loaded, grpc)?;

@@ -164,8 +164,10 @@ const MEMORY: &[Setting] = &[
         value_name: "SIZE",
         default: "1GiB",
         help: "Memory for all there is: keys, values, index and connections; from 16MiB on",
-        more: "It is fixed while the server runs, since the index and all segments are laid out \
-               for it at the start.",
+        more: "More than this machine or the control group of the process has is refused. The \
+               default is less where that is less than 1.33 GiB: three quarters of it. It is \
+               fixed while the server runs, since the index and all segments are laid out for it \
+               at the start.",
         kind: Kind::Size(|all| &mut all.memory),
         told: Told::As("maxmemory"),
     },
@@ -285,7 +287,8 @@ const CLIENTS: &[Setting] = &[
         value_name: "N",
         default: "10000",
         help: "Connections there may be at a time; further ones are told so and closed",
-        more: "",
+        more: "The server raises its limit of open files as far as it may. Where that is too low, \
+               there may be fewer connections, and a warning says how many.",
         kind: Kind::Count { field: |all| &mut all.max_clients, least: 1, most: u32::MAX as u64 },
         told: Told::AndChanged("maxclients"),
     },
@@ -347,6 +350,15 @@ const CLIENTS: &[Setting] = &[
             off: 0,
         },
         told: Told::AndChanged("client-output-soft-seconds"),
+    },
+    Setting {
+        name: "drain-ms",
+        value_name: "MS",
+        default: "10000",
+        help: "Milliseconds that requests under way have to finish when the server is to end",
+        more: "SIGTERM or SIGINT begins that; a second one ends the server at once.",
+        kind: Kind::Count { field: |all| &mut all.drain_ms, least: 0, most: 86_400_000 },
+        told: Told::Not,
     },
     Setting {
         name: "max-value",

@@ -3,6 +3,7 @@
 use crate::folder::Folder;
 use rustix::process::Signal;
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::net::{UnixListener, UnixStream};
 
 #[test]
@@ -23,10 +24,15 @@ fn a_port_that_is_taken_is_told() {
     let first = folder.serve(&[], &[]);
     let address = &first.addresses[0];
     let other = ["--memory=16MiB", "--memcache=off", &format!("--resp={address}")];
-    let message = format!("{address}: Address already in use (os error 98)");
-    folder.fails(&other, 3, &message);
+    let message = |name: &str| {
+        format!(
+            "--{name}: {address}: Address already in use (os error 98); --{name} ADDR chooses \
+             another address, --{name} off does without"
+        )
+    };
+    folder.fails(&other, 3, &message("resp"));
     let twice = ["--resp=127.0.0.1:0", &format!("--memcache={address}"), "--memory=16MiB"];
-    folder.fails(&twice, 3, &message);
+    folder.fails(&twice, 3, &message("memcache"));
     assert_eq!(first.ask("PING"), "+PONG\r\n");
 }
 
@@ -57,7 +63,8 @@ fn a_socket_that_a_killed_server_left_is_replaced() {
     stream.read_to_string(&mut answer).expect("an answer");
     assert_eq!(answer, "+PONG\r\n+OK\r\n");
 
-    let message = "unix:resp.sock: Address already in use (os error 98)";
+    let message = "--resp: unix:resp.sock: Address already in use (os error 98); --resp ADDR \
+                   chooses another address, --resp off does without";
     folder.fails(&["--resp=unix:resp.sock", "--memcache=off", "--memory=16MiB"], 3, message);
     server.signal(Signal::TERM);
     assert_eq!(server.wait(), Some(0));
@@ -75,7 +82,8 @@ fn a_file_and_the_socket_of_somebody_else_are_left_alone() {
     ] {
         let resp = format!("--resp=unix:{name}");
         let arguments = [resp.as_str(), "--memcache=off", "--memory=16MiB"];
-        folder.fails(&arguments, 3, &format!("unix:{name}: {problem}"));
+        let advice = "--resp ADDR chooses another address, --resp off does without";
+        folder.fails(&arguments, 3, &format!("--resp: unix:{name}: {problem}; {advice}"));
         assert!(folder.path(name).exists());
     }
 }
@@ -150,4 +158,66 @@ fn a_server_stops_although_somebody_has_it_sleep() {
     // Of what it was asked, it has answered something or nothing.
     let _ = stream.read_to_string(&mut answers);
     assert!("+OK\r\n".starts_with(&answers), "{answers}");
+}
+
+#[test]
+fn a_panic_in_a_thread_ends_the_process_with_a_message() {
+    let folder = Folder::new();
+    let mut server = folder.serve(&["--enable-debug-command=local"], &[]);
+    let mut other = server.connect();
+    let _ = server.connect().write_all(b"DEBUG PANIC\r\n");
+    assert_eq!(server.wait(), Some(101));
+    let messages = server.messages();
+    assert!(messages.contains("DEBUG PANIC was called"), "{messages}");
+    let last = "nuthatch: a thread panicked, which is a bug: the server ends, to be restarted\n";
+    assert!(messages.ends_with(last), "{messages}");
+    assert!(matches!(other.read(&mut [0]), Ok(0) | Err(_)));
+}
+
+#[test]
+fn a_signal_lets_requests_finish_and_a_second_one_does_not() {
+    let folder = Folder::new();
+    let arguments = ["--drain-ms=3600000", "--admin=127.0.0.1:0", "--log=info"];
+    let mut server = folder.serve(&arguments, &[]);
+    let begin = |server: &crate::server::Running| {
+        let mut stream = server.connect();
+        stream.write_all(b"PING\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$2\r\nv").expect("sent");
+        stream.read_exact(&mut [0; 7]).expect("an answer");
+        stream
+    };
+    let (mut half, mut admin) = (begin(&server), TcpStream::connect(&server.admin).expect("it"));
+    server.signal(Signal::TERM);
+    while TcpStream::connect(&server.addresses[0]).is_ok() {}
+    admin
+        .write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        .expect("sent");
+    let mut health = String::new();
+    admin.read_to_string(&mut health).expect("an answer");
+    assert!(health.starts_with("HTTP/1.1 503 "), "{health}");
+    half.write_all(b"v\r\n").expect("sent");
+    let mut answer = String::new();
+    half.read_to_string(&mut answer).expect("an answer, then the end");
+    assert_eq!(answer, "+OK\r\n");
+    assert_eq!(server.wait(), Some(0));
+
+    for second in [Signal::TERM, Signal::INT] {
+        let mut server = folder.serve(&arguments[..1], &[]);
+        let mut half = begin(&server);
+        server.signal(Signal::INT);
+        while TcpStream::connect(&server.addresses[0]).is_ok() {}
+        server.signal(second);
+        assert_eq!(server.wait(), Some(0));
+        assert!(matches!(half.read(&mut [0]), Ok(0) | Err(_)));
+    }
+}
+
+#[test]
+fn a_drain_has_an_end() {
+    let folder = Folder::new();
+    let mut server = folder.serve(&["--drain-ms=1"], &[]);
+    let mut half = server.connect();
+    half.write_all(b"PING\r\n*1\r\n").expect("sent");
+    half.read_exact(&mut [0; 7]).expect("an answer");
+    server.signal(Signal::TERM);
+    assert_eq!(server.wait(), Some(0));
 }

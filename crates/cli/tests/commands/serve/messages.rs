@@ -58,7 +58,8 @@ fn a_taken_port_is_an_error_that_names_the_flag() {
     let resp = ["--resp", "127.0.0.1:0", "--memcache", "off"];
     let run = folder.run(&[&["serve"], &resp[..], &["--admin", &server.admin]].concat());
     assert_eq!(run.status, Some(3), "{run:?}");
-    let expected = format!("nuthatch: the admin port {}: Address already in use", server.admin);
+    let expected =
+        format!("nuthatch: --admin: the admin port {}: Address already in use", server.admin);
     assert!(run.stderr.starts_with(&expected), "{run:?}");
     assert!(run.stderr.contains("--admin ADDR") && run.stderr.contains("--admin off"), "{run:?}");
 }

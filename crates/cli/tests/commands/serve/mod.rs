@@ -5,4 +5,6 @@ mod configuration;
 mod files;
 mod life;
 mod messages;
+mod reload;
+mod resources;
 pub(crate) mod stored;

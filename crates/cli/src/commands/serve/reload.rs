@@ -1,0 +1,117 @@
+//! SIGHUP: files and settings are read again while the server runs.
+
+use super::access;
+use super::configuration::Configuration;
+use super::environment::Environment;
+use super::layers::Loaded;
+use super::table::{Setting, settings};
+use super::{changeable_settings, max_clients};
+use crate::commands::Failure;
+use crate::logs::LogFilter;
+use crate::streams::tell;
+use nuthatch_server::{Reload, Reloader};
+
+/// Settings that a reload applies; all others need a restart.
+const RELOADED: &[&str] = &[
+    "max-clients",
+    "timeout",
+    "tcp-keepalive",
+    "client-output-hard-limit",
+    "client-output-soft-limit",
+    "client-output-soft-time",
+    "max-value",
+    "slow-log-threshold",
+    "slow-log-length",
+    "latency-tracking",
+    "log",
+    "password",
+    "password-file",
+    "users",
+    "tls-cert",
+    "tls-key",
+    "tls-client-ca",
+];
+
+/// Returns whether a reload applies a setting.
+pub(crate) fn is_reloaded(setting: &Setting) -> bool {
+    RELOADED.contains(&setting.name)
+}
+
+/// What is reloaded, and from where.
+pub(crate) struct Reloading {
+    /// What the server was told until now.
+    pub(crate) loaded: Loaded,
+    pub(crate) server: Reloader,
+    pub(crate) log: LogFilter,
+    /// How many clients there can be.
+    pub(crate) clients_limit: u64,
+    /// Reloads the store's server, if there is one, and logs what came of it.
+    pub(crate) store: Option<Box<dyn Fn() + Send>>,
+}
+
+impl Reloading {
+    /// Reads everything again, and applies all of it or nothing. `load` reads the settings.
+    pub(crate) fn reload(
+        &mut self,
+        load: impl FnOnce(Environment) -> Result<Loaded, Failure>,
+    ) -> Result<(), Failure> {
+        let mut loaded = self.loaded.clone();
+        // Standard input cannot be read again.
+        if self.loaded.file.as_deref() != Some("-") {
+            let environment = Environment::read(std::env::vars_os()).map_err(Failure::Usage)?;
+            loaded = load(environment)?;
+            keep_fixed_settings(&self.loaded.configuration, &mut loaded.configuration);
+        }
+        let users = access::users(&loaded)?;
+        access::check_exposure(&loaded, &users)?;
+        let tls = access::tls(&loaded)?;
+        let clients = max_clients(&loaded, self.clients_limit);
+        loaded.configuration.max_clients = clients;
+        let mut reload = Reload::default();
+        (reload.tls, reload.users) = (tls, Some(users));
+        reload.settings = changeable_settings(&loaded);
+        self.server.reload(reload).map_err(Failure::Error)?;
+        self.log.set(&loaded.configuration.log);
+        self.loaded = loaded;
+        if let Some(reload) = &self.store {
+            reload();
+        }
+        Ok(())
+    }
+}
+
+/// Gives the settings that cannot change while the server runs their old values, with a warning
+/// for each that would be another one after a restart.
+fn keep_fixed_settings(old: &Configuration, new: &mut Configuration) {
+    for setting in settings().filter(|setting| !is_reloaded(setting)) {
+        let [mut before, mut after] = [old.clone(), new.clone()];
+        // A default budget may have been lowered: the file has not changed then.
+        if setting.name != "memory"
+            && setting.kind.shown(&mut before) != setting.kind.shown(&mut after)
+        {
+            let name = setting.name;
+            tell(format_args!("warning: {name} was changed: it needs a restart to take effect"));
+        }
+    }
+    let fixed = old.clone();
+    *new = Configuration {
+        max_clients: new.max_clients,
+        timeout: new.timeout,
+        tcp_keepalive: new.tcp_keepalive,
+        client_output_hard_limit: new.client_output_hard_limit,
+        client_output_soft_limit: new.client_output_soft_limit,
+        client_output_soft_time: new.client_output_soft_time,
+        max_value: new.max_value,
+        slow_log_threshold: new.slow_log_threshold,
+        slow_log_length: new.slow_log_length,
+        latency_tracking: new.latency_tracking,
+        log: new.log.clone(),
+        password: new.password.clone(),
+        password_file: new.password_file.clone(),
+        users: new.users.clone(),
+        tls_cert: new.tls_cert.clone(),
+        tls_key: new.tls_key.clone(),
+        tls_client_ca: new.tls_client_ca.clone(),
+        ..fixed
+    };
+}

@@ -1,0 +1,242 @@
+//! What the machine lets this process have: memory and open files.
+
+use crate::figures::bytes;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Files that one thread opens besides its listening sockets: its ring or epoll instance, and what
+/// wakes it.
+const FILES_PER_THREAD: u64 = 3;
+
+/// Files that are kept for the admin endpoint, logs and files that are read again; of a low limit
+/// a quarter. With a store beside the cache, its files and clients need as many again.
+const SPARE_FILES: u64 = 64;
+
+/// A default budget takes no more than this part of the memory that there is.
+const DEFAULT_QUARTERS: u64 = 3;
+
+/// The most memory that this process can have, and what limits it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MemoryLimit {
+    pub(crate) bytes: u64,
+    pub(crate) source: String,
+}
+
+impl MemoryLimit {
+    /// Returns the limit of this process: the memory of the machine, or the smallest limit of its
+    /// control group (version 1 or 2) and of the groups above that. None if the system tells
+    /// nothing.
+    pub(crate) fn of_this_process() -> Option<Self> {
+        Self::read(Path::new("/proc"))
+    }
+
+    /// As [`of_this_process`](Self::of_this_process), with `/proc` in another place.
+    fn read(proc: &Path) -> Option<Self> {
+        let machine = fs::read_to_string(proc.join("meminfo")).ok().and_then(|text| {
+            let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+            let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+            Some(Self { bytes: kib.checked_mul(1024)?, source: "the machine's memory".to_owned() })
+        });
+        let read = |name: &str| fs::read_to_string(proc.join("self").join(name));
+        let (groups, mounts) = (read("cgroup").ok()?, read("mountinfo").ok()?);
+        let of_groups = groups.lines().flat_map(|line| limits_of_group(line, &mounts));
+        machine.into_iter().chain(of_groups).min_by_key(|limit| limit.bytes)
+    }
+
+    /// Returns the default budget: less than usual where there is little memory.
+    pub(crate) fn default_budget(&self, usual: u64) -> u64 {
+        let most = self.bytes / 4 * DEFAULT_QUARTERS;
+        // Whole MiB are easier to read.
+        usual.min(most >> 20 << 20)
+    }
+}
+
+/// The limits of a group and of those above it. `line` is one of `/proc/self/cgroup`.
+fn limits_of_group(line: &str, mounts: &str) -> Vec<MemoryLimit> {
+    let mut fields = line.splitn(3, ':');
+    let (Some(_), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next())
+    else {
+        return Vec::new();
+    };
+    let file = match controllers {
+        "" => "memory.max",
+        list if list.split(',').any(|one| one == "memory") => "memory.limit_in_bytes",
+        _ => return Vec::new(),
+    };
+    let Some((root, mounted_at)) = mount(mounts, controllers.is_empty()) else { return Vec::new() };
+    // The mount shows the hierarchy from `root` on; a group outside of it is that of the mount.
+    let below = Path::new(path).strip_prefix(&root).unwrap_or(Path::new(""));
+    let groups = below.ancestors().map(|group| mounted_at.join(group).join(file));
+    groups
+        .filter_map(|file| {
+            let bytes = fs::read_to_string(&file).ok()?.trim().parse().ok()?;
+            let source = format!("the limit of its control group, {}", file.display());
+            Some(MemoryLimit { bytes, source })
+        })
+        .collect()
+}
+
+/// Where the hierarchy of control groups is mounted, version 2 or that of memory of version 1: the
+/// group that the mount shows, and the folder.
+fn mount(mounts: &str, version_2: bool) -> Option<(PathBuf, PathBuf)> {
+    mounts.lines().find_map(|line| {
+        let (mount, system) = line.split_once(" - ")?;
+        let mut mount = mount.split(' ').skip(3);
+        let (root, at) = (mount.next()?, mount.next()?);
+        let mut system = system.split(' ');
+        let (kind, options) = (system.next()?, system.nth(1).unwrap_or(""));
+        let is_it = match version_2 {
+            true => kind == "cgroup2",
+            false => kind == "cgroup" && options.split(',').any(|option| option == "memory"),
+        };
+        is_it.then(|| (unescaped(root), unescaped(at)))
+    })
+}
+
+/// A path of `mountinfo`, where a space is `\040`.
+fn unescaped(path: &str) -> PathBuf {
+    path.replace("\\040", " ").replace("\\134", "\\").into()
+}
+
+/// Checks that a budget fits into what this process can have.
+///
+/// # Errors
+///
+/// Says how much it can have, and why.
+pub(crate) fn check_memory(limit: Option<&MemoryLimit>, wanted: u64) -> Result<(), String> {
+    match limit {
+        Some(MemoryLimit { bytes: limit, source }) if wanted > *limit => {
+            let (limit, wanted) = (bytes(*limit), bytes(wanted));
+            Err(format!("expected at most {limit} ({source}), found {wanted}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Raises the limit of open files as far as this process may, and returns it.
+pub(crate) fn raise_file_limit() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    if limit.current != limit.maximum && setrlimit(Resource::Nofile, raised).is_ok() {
+        return limit.maximum.unwrap_or(u64::MAX);
+    }
+    limit.current.unwrap_or(u64::MAX)
+}
+
+/// Returns how many clients there can be with this limit of open files.
+///
+/// # Errors
+///
+/// Says how many files are needed if there can be none.
+pub(crate) fn max_clients(
+    file_limit: u64,
+    (threads, listeners): (u64, u64),
+    has_store: bool,
+) -> Result<u64, String> {
+    let open = fs::read_dir("/proc/self/fd").map_or(16, |files| files.count() as u64);
+    let spare = SPARE_FILES.min(file_limit / 4) * if has_store { 2 } else { 1 };
+    let needed = open + threads * (FILES_PER_THREAD + listeners) + spare;
+    match file_limit.saturating_sub(needed) {
+        0 => Err(format!(
+            "expected a limit of more than {needed} open files for {threads} threads, found \
+             {file_limit}; raise it (`ulimit -n`, LimitNOFILE= of systemd)"
+        )),
+        clients => Ok(clients),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder in the place of `/proc`, and of what is mounted.
+    struct Machine(tempfile::TempDir);
+
+    impl Machine {
+        fn new(mem_total_kib: u64, groups: &str, mounts: &[(&str, &str, &str)]) -> Self {
+            let machine = Self(tempfile::tempdir().expect("a folder"));
+            machine
+                .write("proc/meminfo", &format!("MemTotal:   {mem_total_kib} kB\nMemFree: 1 kB"));
+            machine.write("proc/self/cgroup", groups);
+            let root = machine.0.path().display().to_string();
+            let mounts = mounts.iter().map(|(shown, at, system)| {
+                format!("31 23 0:27 {shown} {root}/{at} rw,nosuid shared:9 - {system}\n")
+            });
+            machine.write("proc/self/mountinfo", &mounts.collect::<String>());
+            machine
+        }
+
+        fn write(&self, file: &str, text: &str) {
+            let path = self.0.path().join(file);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            fs::write(path, text).expect("a file");
+        }
+
+        fn limit(&self) -> (u64, String) {
+            let limit = MemoryLimit::read(&self.0.path().join("proc")).expect("a limit");
+            let root = format!("{}/", self.0.path().display());
+            (limit.bytes, limit.source.replace(&root, ""))
+        }
+    }
+
+    const V2: &str = "cgroup2 cgroup rw,nsdelegate";
+    const V1: &str = "cgroup cgroup rw,memory";
+
+    fn of_group(bytes: u64, file: &str) -> (u64, String) {
+        (bytes, format!("the limit of its control group, {file}"))
+    }
+
+    #[test]
+    fn the_smallest_limit_of_nested_groups_holds() {
+        let machine = Machine::new(8 << 20, "0::/a/b/c\n", &[("/", "cg", V2)]);
+        assert_eq!(machine.limit(), (8 << 30, "the machine's memory".to_owned()));
+        machine.write("cg/a/b/c/memory.max", "max\n");
+        assert_eq!(machine.limit().0, 8 << 30);
+        machine.write("cg/a/b/memory.max", "2147483648\n");
+        machine.write("cg/a/memory.max", "1073741824\n");
+        assert_eq!(machine.limit(), of_group(1 << 30, "cg/a/memory.max"));
+        machine.write("cg/a/b/c/memory.max", "1048576\n");
+        assert_eq!(machine.limit(), of_group(1 << 20, "cg/a/b/c/memory.max"));
+    }
+
+    #[test]
+    fn version_1_and_hybrid_hierarchies_are_read() {
+        let groups = "5:cpu,cpuacct:/x\n4:memory:/docker/abc\n0::/docker/abc\n";
+        let mounts = [("/", "unified", V2), ("/", "memory", V1)];
+        let machine = Machine::new(8 << 20, groups, &mounts);
+        // As version 1 writes that there is no limit.
+        machine.write("memory/docker/abc/memory.limit_in_bytes", "9223372036854771712\n");
+        assert_eq!(machine.limit().0, 8 << 30);
+        machine.write("memory/docker/memory.limit_in_bytes", "536870912\n");
+        let file = "memory/docker/memory.limit_in_bytes";
+        assert_eq!(machine.limit(), of_group(512 << 20, file));
+    }
+
+    #[test]
+    fn a_container_sees_its_own_group_as_the_root() {
+        // With a namespace of its own, and with paths of the machine.
+        for (groups, shown) in [("0::/\n", "/"), ("0::/docker/abc\n", "/docker/abc")] {
+            let machine = Machine::new(8 << 20, groups, &[(shown, "cg", V2)]);
+            machine.write("cg/memory.max", "67108864\n");
+            assert_eq!(machine.limit(), of_group(64 << 20, "cg/memory.max"), "{groups}");
+        }
+    }
+
+    #[test]
+    fn a_default_budget_leaves_a_quarter_of_the_memory() {
+        let limit = |bytes| MemoryLimit { bytes, source: String::new() };
+        assert_eq!(limit(64 << 30).default_budget(1 << 30), 1 << 30);
+        assert_eq!(limit(512 << 20).default_budget(1 << 30), 384 << 20);
+        let problem = check_memory(Some(&limit(1 << 30)), (1 << 30) + 1);
+        assert!(problem.is_err() && check_memory(Some(&limit(1 << 30)), 1 << 30).is_ok());
+    }
+
+    #[test]
+    fn few_open_files_leave_room_for_fewer_clients() {
+        let clients = |limit| max_clients(limit, (2, 3), false);
+        assert!(clients(1 << 20).is_ok_and(|clients| clients > 1_000_000));
+        assert!(clients(1024).is_ok_and(|clients| (700..1024).contains(&clients)));
+        assert!(clients(12).is_err_and(|problem| problem.contains("ulimit -n")));
+    }
+}

@@ -1,0 +1,93 @@
+//! SIGHUP: what is read again.
+
+use crate::folder::Folder;
+use crate::server::Running;
+use rustix::process::Signal;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+/// Sends SIGHUP, and waits until the log has said so often that it is done, or has failed.
+#[track_caller]
+fn reload(server: &Running, text: &str) {
+    let before = server.messages().matches(text).count();
+    server.signal(Signal::HUP);
+    while server.messages().matches(text).count() == before {}
+}
+
+fn ask(stream: &mut TcpStream, request: &str, expected: &str) {
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut answer = vec![0; expected.len()];
+    stream.read_exact(&mut answer).expect("an answer");
+    assert_eq!(String::from_utf8_lossy(&answer), expected);
+}
+
+#[test]
+fn sighup_reads_settings_users_and_the_log_filter_again() {
+    let folder = Folder::new();
+    folder.file("users", "user default off\nuser ann on >a ~* +@all\nuser bob on >b ~* +get");
+    folder.file("a.toml", "users = 'users'\ntimeout = '10s'\nlog = 'info'\nmemory = '16MiB'");
+    let server = folder.serve_without_memory(&["--config=a.toml", "--max-clients=7"]);
+    let (mut ann, mut bob) = (server.connect(), server.connect());
+    ask(&mut ann, "AUTH ann a\r\n", "+OK\r\n");
+    ask(&mut bob, "AUTH bob b\r\n", "+OK\r\n");
+
+    folder.file("users", "user default off\nuser ann on >new ~* +@all");
+    folder.file("a.toml", "users = 'users'\ntimeout = '77s'\nmax-clients = 9\nmemory = '32MiB'");
+    server.signal(Signal::HUP);
+    assert!(matches!(bob.read(&mut [0]), Ok(0) | Err(_)), "its user was removed");
+    ask(&mut ann, "CONFIG GET timeout\r\n", "*2\r\n$7\r\ntimeout\r\n$2\r\n77\r\n");
+    // The command line still wins over the file.
+    ask(&mut ann, "CONFIG GET maxclients\r\n", "*2\r\n$10\r\nmaxclients\r\n$1\r\n7\r\n");
+    let memory = "*2\r\n$9\r\nmaxmemory\r\n$8\r\n16777216\r\n";
+    ask(&mut ann, "CONFIG GET maxmemory\r\n", memory);
+    ask(&mut server.connect(), "AUTH ann new\r\n", "+OK\r\n");
+    let messages = server.messages();
+    let warning = "warning: memory was changed: it needs a restart to take effect";
+    assert!(messages.contains(warning), "{messages}");
+}
+
+#[test]
+fn a_bad_file_is_logged_and_changes_nothing() {
+    let folder = Folder::new();
+    folder.file("users", "user default on >a allkeys +@all");
+    folder.file("a.toml", "users = 'users'\ntimeout = '10s'");
+    let server = folder.serve(&["--config=a.toml", "--log=info"], &[]);
+    let mut client = server.connect();
+    ask(&mut client, "AUTH a\r\n", "+OK\r\n");
+    let failed = "reload failed: what was there before stays in use";
+    for (file, text, problem) in [
+        ("a.toml", "timeout = 'soon'", "a.toml:1:11: timeout"),
+        ("a.toml", "timeout = '5s'\nusers = 'absent'", "absent: No such file"),
+        ("users", "user default on +fly", "users: line 1, word 4"),
+    ] {
+        folder.file("a.toml", "users = 'users'\ntimeout = '20s'").file(file, text);
+        reload(&server, failed);
+        assert!(server.messages().contains(problem), "{}", server.messages());
+        ask(&mut client, "CONFIG GET timeout\r\n", "*2\r\n$7\r\ntimeout\r\n$2\r\n10\r\n");
+        ask(&mut server.connect(), "AUTH a\r\n", "+OK\r\n");
+    }
+    folder.file("a.toml", "timeout = '30s'\nusers = 'users'");
+    folder.file("users", "user default on >a allkeys +@all");
+    reload(&server, "nuthatch::server: reloaded");
+    ask(&mut client, "CONFIG GET timeout\r\n", "*2\r\n$7\r\ntimeout\r\n$2\r\n30\r\n");
+}
+
+#[test]
+fn a_reload_that_would_let_everybody_in_is_refused() {
+    let folder = Folder::new();
+    folder.file("users", "user default off\nuser ann on >a ~* +@all");
+    let server = folder.serve(&["--resp=0.0.0.0:0", "--users=users"], &[]);
+    folder.file("users", "user default on nopass ~* +@all");
+    reload(&server, "reload failed");
+    assert!(server.messages().contains("anybody who reaches it could"), "{}", server.messages());
+}
+
+#[test]
+fn the_log_filter_is_reloaded() {
+    let folder = Folder::new();
+    folder.file("a.toml", "log = 'warn'");
+    let server = folder.serve(&["--config=a.toml"], &[]);
+    server.signal(Signal::HUP);
+    folder.file("a.toml", "log = 'info'");
+    reload(&server, "INFO nuthatch::server: reloaded");
+}

@@ -1,0 +1,93 @@
+//! What the machine lets a server have: files, memory and ports.
+
+use crate::folder::Folder;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+const TOO_MANY: &str = "-ERR max number of clients reached\r\n";
+
+/// With a limit of 64 files, clients from the 56th on used to hang without an answer.
+#[test]
+fn with_few_open_files_there_are_fewer_clients_and_further_ones_are_told() {
+    let folder = Folder::new();
+    let arguments = ["--memcache=127.0.0.1:0", "--admin=127.0.0.1:0"];
+    let server = folder.serve_with_files("-n 64", &arguments);
+    let max: usize = server.config("maxclients").parse().expect("a number");
+    assert!((10..60).contains(&max), "{max}");
+    let messages = server.messages();
+    let expected = format!("nuthatch: warning: max-clients is {max} instead of 10000: ");
+    assert!(messages.starts_with(&expected), "{messages}");
+    let answer = |address: &str| {
+        let mut stream = TcpStream::connect(address).expect("a connection");
+        let mut answer = [0; 64];
+        let len = stream.read(&mut answer).expect("an answer");
+        String::from_utf8(answer[..len].to_vec()).expect("a text")
+    };
+    let mut clients = Vec::new();
+    while clients.len() < max {
+        let mut stream = server.connect();
+        stream.write_all(b"PING\r\n").expect("sent");
+        let mut answer = [0; 7];
+        stream.read_exact(&mut answer).expect("an answer");
+        if &answer == b"+PONG\r\n" {
+            clients.push(stream);
+        } else {
+            // The one that asked for the setting has not gone yet.
+            drop(stream);
+        }
+    }
+    for _ in 0..100 {
+        assert_eq!(answer(&server.addresses[0]), TOO_MANY);
+        assert_eq!(answer(&server.addresses[1]), "ERROR Too many open connections\r\n");
+    }
+    let refused = format!("CONFIG SET maxclients {}\r\n", max + 1);
+    clients[0].write_all(refused.as_bytes()).expect("sent");
+    let mut answer = [0; 256];
+    let len = clients[0].read(&mut answer).expect("an answer");
+    let answer = String::from_utf8_lossy(&answer[..len]);
+    assert!(answer.ends_with(&format!("expected at most {max}\r\n")), "{answer}");
+}
+
+#[test]
+fn the_limit_of_open_files_is_raised_as_far_as_it_may_be() {
+    let folder = Folder::new();
+    let server = folder.serve_with_files("-S -n 64", &["--max-clients=100"]);
+    assert_eq!((server.config("maxclients").as_str(), server.messages().as_str()), ("100", ""));
+}
+
+#[test]
+fn more_memory_than_there_is_is_refused() {
+    let folder = Folder::new();
+    let run = folder.run_serve(&["--memory=999999GiB", "--resp=127.0.0.1:0"], &[]);
+    assert_eq!(run.status, Some(2), "{run:?}");
+    assert!(run.stderr.starts_with("nuthatch: --memory: expected at most "), "{run:?}");
+    let variable = [("NUTHATCH_STORE_MEMORY", "999999GiB")];
+    std::fs::create_dir(folder.path("db")).expect("a folder");
+    let store = ["--memory=16MiB", "--resp=127.0.0.1:0", "--store=db", "--grpc=127.0.0.1:0"];
+    let run = folder.run_serve(&store, &variable);
+    assert_eq!(run.status, Some(2), "{run:?}");
+}
+
+/// An address that nobody has configured.
+#[test]
+fn a_default_port_in_use_is_warned_of_and_done_without() {
+    let folder = Folder::new();
+    // Another test, or a server of this machine, may have them: that will do.
+    let _taken = ["127.0.0.1:11211", "127.0.0.1:9464"].map(TcpListener::bind);
+    let mut command = folder.serve_command(&["--memory=16MiB", "--resp=127.0.0.1:0"], &[]);
+    let stdout = std::process::Stdio::piped();
+    let mut child =
+        command.stdout(stdout).stderr(std::process::Stdio::piped()).spawn().expect("it");
+    let mut greeting = String::new();
+    let mut lines = std::io::BufReader::new(child.stdout.take().expect("its output"));
+    std::io::BufRead::read_line(&mut lines, &mut greeting).expect("its output");
+    child.kill().expect("a process");
+    let mut messages = String::new();
+    child.stderr.take().expect("its messages").read_to_string(&mut messages).expect("a text");
+    child.wait().expect("its end");
+    assert!(greeting.starts_with("listening at 127.0.0.1:"), "{greeting} {messages}");
+    for (name, address) in [("memcache", "127.0.0.1:11211"), ("admin", "127.0.0.1:9464")] {
+        let expected = format!("nuthatch: warning: {name} {address} is in use: the server goes on");
+        assert!(messages.contains(&expected), "{messages}");
+    }
+}

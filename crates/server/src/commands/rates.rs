@@ -1,0 +1,99 @@
+//! Rates over about the last second, for `INFO`.
+//!
+//! Event loops take a sample when they are woken and the last one is a second old, before they
+//! execute anything. So what arrives after a time without requests counts from its beginning.
+
+use std::time::{Duration, Instant};
+
+/// Samples are at least so far apart.
+const INTERVAL: Duration = Duration::from_millis(900);
+
+/// A rate over less time would say little.
+const MIN_SPAN: Duration = Duration::from_millis(500);
+
+/// What was counted since the server started, at a moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    pub(super) at: Instant,
+    pub(super) calls: u64,
+    pub(super) received: u64,
+    pub(super) sent: u64,
+    pub(super) hits: u64,
+    pub(super) misses: u64,
+}
+
+/// Counts for each second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct PerSecond {
+    pub(super) calls: u64,
+    pub(super) received: u64,
+    pub(super) sent: u64,
+    pub(super) hits: u64,
+    pub(super) misses: u64,
+}
+
+/// The last two samples, the later one first.
+#[derive(Debug, Default)]
+pub(super) struct Rates([Option<Sample>; 2]);
+
+impl Rates {
+    /// Takes a sample, unless the last one is recent.
+    pub(super) fn sample(&mut self, now: Instant, sample: impl FnOnce() -> Sample) {
+        let Self([last, before]) = self;
+        if last.is_none_or(|last| now.saturating_duration_since(last.at) >= INTERVAL) {
+            *before = last.replace(sample());
+        }
+    }
+
+    /// Returns the rates from the last sample that is not too recent up to now.
+    pub(super) fn until(&self, now: &Sample) -> PerSecond {
+        let is_old = |one: &&Sample| now.at.saturating_duration_since(one.at) >= MIN_SPAN;
+        let Some(base) = self.0.iter().flatten().find(is_old) else { return PerSecond::default() };
+        let seconds = now.at.saturating_duration_since(base.at).as_secs_f64();
+        let rate = |now: u64, base: u64| (now.saturating_sub(base) as f64 / seconds).round() as u64;
+        PerSecond {
+            calls: rate(now.calls, base.calls),
+            received: rate(now.received, base.received),
+            sent: rate(now.sent, base.sent),
+            hits: rate(now.hits, base.hits),
+            misses: rate(now.misses, base.misses),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(at: Instant, calls: u64) -> Sample {
+        Sample { at, calls, received: 10 * calls, sent: 0, hits: calls / 2, misses: 0 }
+    }
+
+    #[test]
+    fn rates_are_those_of_the_last_second() {
+        let (mut rates, start) = (Rates::default(), Instant::now());
+        let at = |ms| start + Duration::from_millis(ms);
+        assert_eq!(rates.until(&sample(start, 7)), PerSecond::default());
+        rates.sample(at(0), || sample(at(0), 0));
+        rates.sample(at(500), || panic!("the last sample is recent"));
+        rates.sample(at(1000), || sample(at(1000), 100));
+        rates.sample(at(2000), || sample(at(2000), 5100));
+        // A moment later the second before counts.
+        let now = sample(at(2100), 5100 + 60);
+        assert_eq!(rates.until(&now).calls, (5060.0_f64 / 1.1).round() as u64);
+        let now = sample(at(3000), 5100 + 2000);
+        let expected =
+            PerSecond { calls: 2000, received: 20_000, hits: 1000, ..PerSecond::default() };
+        assert_eq!(rates.until(&now), expected);
+    }
+
+    #[test]
+    fn a_time_without_requests_does_not_thin_out_what_comes_after_it() {
+        let (mut rates, start) = (Rates::default(), Instant::now());
+        let at = |s| start + Duration::from_secs(s);
+        rates.sample(at(0), || sample(at(0), 0));
+        // Woken after an hour, before the request is executed.
+        rates.sample(at(3600), || sample(at(3600), 0));
+        assert_eq!(rates.until(&sample(at(3601), 900)).calls, 900);
+    }
+}

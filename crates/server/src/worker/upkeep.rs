@@ -1,0 +1,59 @@
+//! Draining, and connections of users who lost their rights.
+
+use super::Worker;
+use crate::journal;
+use rustix::io::ioctl_fionread;
+use std::io;
+use std::time::{Duration, Instant};
+
+impl Worker<'_> {
+    /// Closes the connections of users who were removed or may do less than before.
+    pub(super) fn renew_users(&mut self) {
+        let server = &self.common.server;
+        for (number, connection) in self.connections.iter() {
+            let was_trusted = connection.trusted;
+            let keeps = connection.client.renew_user(server);
+            if !keeps || (was_trusted && !connection.client.is_authenticated(server)) {
+                journal::connection_lost_rights(connection.client.peer());
+                connection.abort();
+                self.touched.push(number);
+            }
+        }
+    }
+
+    /// Returns how long to wait for events at most while the server drains.
+    pub(super) fn drain_timeout(&self) -> Option<Duration> {
+        let until = self.common.server.drains_until()?;
+        Some(until.saturating_duration_since(Instant::now()))
+    }
+
+    /// Returns whether the server drains, and no connection is left or the time is over.
+    pub(super) fn is_drained(&self) -> bool {
+        self.listeners.is_closed()
+            && (self.connections.is_empty() || self.drain_timeout() == Some(Duration::ZERO))
+    }
+
+    /// While the server drains, closes connections on which nothing is under way.
+    pub(super) fn heed_drain(&mut self) {
+        if self.common.server.drains_until().is_none() {
+            return;
+        }
+        if !self.listeners.is_closed() {
+            self.listeners.close();
+            self.touched.extend(self.connections.iter().map(|(number, _)| number));
+        }
+        for number in &self.touched {
+            if let Some(connection) = self.connections.get(*number) {
+                // What a client has sent before is executed, too. It arrives with a later event.
+                let arrives = ioctl_fionread(&connection.socket).is_ok_and(|len| len > 0);
+                connection.closing |= !arrives && !connection.is_under_way();
+            }
+        }
+    }
+
+    /// Receives anew from connections that have ended, so that we are told.
+    pub(super) fn find_ended(&mut self) -> io::Result<()> {
+        let ended = self.idle.find_ended(self.connections.iter());
+        ended.into_iter().try_for_each(|number| self.reactor.pause(number))
+    }
+}
