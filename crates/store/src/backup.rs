@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::file::DATA;
 use crate::lock_file::StoreLock;
 use crate::store::Store;
+use crate::verify::verify_closed;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -25,8 +26,15 @@ impl Store {
     /// and write: the state of one moment. `compact` leaves free pages out, and takes longer. The
     /// copy is a store of its own, and appears when it is whole. A folder that has a store is
     /// refused.
+    ///
+    /// All pages are verified before they are copied, so the file is read twice.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] if the store is damaged; there is no copy then.
     pub fn backup(&self, folder: impl AsRef<Path>, compact: bool) -> Result<()> {
         let folder = folder.as_ref();
+        self.verify(|_, _| ())?;
         match fs::create_dir(folder) {
             Ok(()) => {}
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
@@ -44,12 +52,19 @@ impl Store {
 
     /// Writes a copy of the store to a file, a pipe or a socket, as [`backup`](Self::backup) does.
     pub fn backup_to(&self, file: &File, compact: bool) -> Result<()> {
+        self.verify(|_, _| ())?;
         self.0.environment.copy(file, compact)
     }
 }
 
 /// Makes the store in a folder as small as it can be, in its place. No process may have it open,
 /// and none can open it for writing meanwhile. When this fails the store is as it was.
+///
+/// All pages are verified before they are copied, so the file is read twice.
+///
+/// # Errors
+///
+/// [`Error::Corrupt`] if the store is damaged, and [`Error::InUse`] if a process has it open.
 pub fn compact(folder: impl AsRef<Path>) -> Result<Compacted> {
     let given = folder.as_ref();
     let folder = fs::canonicalize(given);
@@ -59,6 +74,8 @@ pub fn compact(folder: impl AsRef<Path>) -> Result<Compacted> {
         |act| fs::metadata(&data).map(|meta| meta.len()).map_err(|e| Error::io(&data, act, e));
     let before_bytes = len("open")?;
     let (_registration, _lock) = StoreLock::exclusive(&folder)?;
+    // LMDB copies what it finds, damage included.
+    verify_closed(&folder, |_, _| ())?;
     let partial = Partial::create(&folder)?;
     let environment = open_alone(&folder)?;
     Environment::copy_of(&environment, &data, &partial.file, true)?;

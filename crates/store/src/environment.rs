@@ -2,12 +2,13 @@
 //! asks for it where what LMDB trusts could be broken.
 
 use crate::error::{Error, FullCause, Result};
-use crate::file::{DATA, meta};
+use crate::file::{DATA, corrupt, first, meta};
 use crate::fork::{self, OfProcess, Owner};
 use crate::gate::{Gate, Place};
 use crate::links::Links;
 use crate::lock_file::StoreLock;
 use crate::options::{Durability, Options};
+use crate::pages::Mapping;
 use crate::registry::{self, Registration, Waiter};
 use crate::table::check_kind;
 use heed::types::Bytes;
@@ -16,6 +17,7 @@ use heed::{
     RwTxn, WithoutTls,
 };
 use std::fs::File;
+use std::io::ErrorKind::NotFound;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -61,6 +63,7 @@ pub(crate) struct Environment {
     /// The map could not be mapped again: nothing may touch it.
     broken: AtomicBool,
     closed: AtomicBool,
+    mapping: Mapping,
 }
 
 /// An environment of heed. Children made by `fork` forget it.
@@ -148,6 +151,7 @@ impl Environment {
             grown_in_vain: Mutex::new(None),
             broken: AtomicBool::new(false),
             closed: AtomicBool::new(false),
+            mapping: Mapping::new(),
             path,
             registration,
             lock,
@@ -421,6 +425,7 @@ impl Environment {
             if self.env.info().map_size as u64 != before {
                 return Ok(());
             }
+            self.mapping.forget();
             // SAFETY: no transaction of this process is open: the gate is shut and all have left.
             let moved = unsafe { self.env.resize(size as usize) };
             if moved.is_err() {
@@ -445,12 +450,9 @@ impl Environment {
         self.page_size
     }
 
-    /// How many bytes of the map are in use, at least by a transaction that the caller has open: so
-    /// the map stays.
-    pub(crate) fn used_len(&self) -> usize {
-        let info = self.env.info();
-        // Another process may have more.
-        usize::try_from(self.used(&info)).map_or(info.map_size, |used| used.min(info.map_size))
+    /// Where the file is mapped.
+    pub(crate) fn mapping(&self) -> &Mapping {
+        &self.mapping
     }
 }
 
@@ -465,25 +467,25 @@ fn make_folder(path: &Path, options: &Options) -> Result<()> {
     }
 }
 
-/// Checks the pages that LMDB trusts when it opens a file. Answers how many bytes are in use.
+/// Checks the pages that LMDB trusts when it opens a file, which is created if there is none and
+/// the options allow it. Returns how many bytes are in use.
 fn check_file(folder: &Path, options: &Options) -> Result<u64> {
     let path = folder.join(DATA);
-    let file = match File::open(&path) {
-        Ok(file) => file,
-        Err(e)
-            if e.kind() == std::io::ErrorKind::NotFound
-                && options.create
-                && !options.read_only
-                && folder.is_dir() =>
-        {
-            return Ok(0);
+    let open = || File::open(&path).map_err(|e| Error::io(&path, "open", e));
+    let is_absent = |e: &Error| matches!(e, Error::Io(e) if e.source.kind() == NotFound);
+    let file = match open() {
+        Err(e) if is_absent(&e) && options.create && !options.read_only && folder.is_dir() => {
+            first::create(&path, page_multiple(options.first_map()))?;
+            open()?
         }
-        Err(e) => return Err(Error::io(&path, "open", e)),
+        file => file?,
     };
     let found = meta::read(&file, &path, None)?;
+    // No process leaves a file without its first pages.
+    let meta = found.ok_or_else(|| corrupt(&path, 0, "two meta pages", "an empty file"))?;
     // Tables are looked up by name in the main one, in the order that it says.
-    found.as_ref().map_or(Ok(()), |meta| check_kind("", &meta.main))?;
-    Ok(found.map_or(0, |meta| (meta.last_page + 1) * u64::from(meta.page_size)))
+    check_kind("", &meta.main)?;
+    Ok((meta.last_page + 1) * u64::from(meta.page_size))
 }
 
 /// Opens with as many addresses as are asked for, or as many as the system gives.
@@ -541,6 +543,13 @@ pub(crate) fn open_alone(folder: &Path) -> Result<OpenEnv> {
     // SAFETY: as above, and the pages that LMDB reads when it opens were checked.
     let opened = unsafe { open_env(&open, folder) };
     opened.map_err(|e| Error::of(folder, "open", e))
+}
+
+/// Has LMDB alone make an environment.
+#[cfg(test)]
+pub(crate) fn open_for_test(options: &EnvOpenOptions<heed::WithTls>, folder: &Path) {
+    // SAFETY: the folder of a test, which nothing else uses.
+    drop(unsafe { options.open(folder) }.expect("an environment"));
 }
 
 fn out_of_addresses(error: &std::io::Error) -> bool {

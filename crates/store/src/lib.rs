@@ -57,11 +57,11 @@ mod format_page;
 mod gate;
 #[cfg(test)]
 mod growth;
-mod leaves;
 mod links;
 mod lock_file;
 mod options;
 mod own;
+mod pages;
 mod parallel;
 mod pool;
 mod range;

@@ -4,6 +4,7 @@ use crate::environment::Pass;
 use crate::error::Result;
 use crate::fork::OfProcess;
 use crate::gate::Place;
+use crate::pages::{Roots, Tree};
 use crate::range::Range;
 use crate::rows::Rows;
 use crate::scan::Scan;
@@ -24,6 +25,8 @@ pub struct ReadTxn<'s> {
     txn: OfProcess<RoTxn<'s, WithoutTls>>,
     shared: Held<'s>,
     now: Cell<Option<u64>>,
+    /// Where tables begin. Without it, which is rare, rows are read through LMDB.
+    roots: Option<Roots>,
 }
 
 /// The store, and the place at its gate.
@@ -45,16 +48,22 @@ impl Drop for OwnedPass {
 
 impl<'s> ReadTxn<'s> {
     pub(crate) fn borrowed(shared: &'s Shared) -> Result<Self> {
-        let (txn, pass) = shared.environment.read()?;
-        let txn = OfProcess::new(txn);
-        Ok(Self { txn, shared: Held::Borrowed(shared, pass), now: Cell::new(None) })
+        begin(|| {
+            let (txn, pass) = shared.environment.read()?;
+            let roots = Roots::of(shared, &txn)?;
+            let txn = OfProcess::new(txn);
+            Ok(Self { txn, shared: Held::Borrowed(shared, pass), now: Cell::new(None), roots })
+        })
     }
 
     pub(crate) fn owned(shared: &Arc<Shared>) -> Result<ReadTxn<'static>> {
-        let (txn, place) = shared.environment.read_owned()?;
-        let pass = OwnedPass { shared: Arc::clone(shared), place };
-        let txn = OfProcess::new(txn);
-        Ok(ReadTxn { txn, shared: Held::Owned(pass), now: Cell::new(None) })
+        begin(|| {
+            let (txn, place) = shared.environment.read_owned()?;
+            let pass = OwnedPass { shared: Arc::clone(shared), place };
+            let roots = Roots::of(shared, &txn)?;
+            let txn = OfProcess::new(txn);
+            Ok(ReadTxn { txn, shared: Held::Owned(pass), now: Cell::new(None), roots })
+        })
     }
 
     pub(crate) fn shared(&self) -> &Shared {
@@ -70,6 +79,21 @@ impl<'s> ReadTxn<'s> {
     }
 }
 
+/// Begins a transaction, and once more where other processes committed twice before its roots were
+/// found.
+fn begin<'s>(begin: impl Fn() -> Result<ReadTxn<'s>>) -> Result<ReadTxn<'s>> {
+    const RETRIES: usize = 16;
+    let mut txn = begin()?;
+    for _ in 0..RETRIES {
+        if txn.roots.is_some() {
+            break;
+        }
+        drop(txn);
+        txn = begin()?;
+    }
+    Ok(txn)
+}
+
 impl fmt::Debug for ReadTxn<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReadTxn").field("id", &self.id()).finish_non_exhaustive()
@@ -82,8 +106,8 @@ pub struct View<'t> {
     pub(crate) txn: &'t RoTxn<'t, AnyTls>,
     pub(crate) shared: &'t Shared,
     now: &'t Cell<Option<u64>>,
-    /// Whether nothing changes what it sees: no transaction that writes.
-    pub(crate) is_fixed: bool,
+    /// Where tables begin. A transaction that writes has none: its pages may not be mapped.
+    roots: Option<&'t Roots>,
 }
 
 impl fmt::Debug for View<'_> {
@@ -97,9 +121,22 @@ impl<'t> View<'t> {
         txn: &'t RoTxn<'t, AnyTls>,
         shared: &'t Shared,
         now: &'t Cell<Option<u64>>,
-        is_fixed: bool,
+        roots: Option<&'t Roots>,
     ) -> Self {
-        Self { txn, shared, now, is_fixed }
+        Self { txn, shared, now, roots }
+    }
+
+    /// Returns the pages of a table; `None` if it is to be read through LMDB.
+    #[inline]
+    pub(crate) fn tree(&self, table: &Table) -> Result<Option<Tree<'t>>> {
+        let Some(roots) = self.roots else { return Ok(None) };
+        roots.tree(self.shared, table)
+    }
+
+    /// Returns one of the store's own tables; `None` as with `tree`.
+    pub(crate) fn own_tree(&self, name: &str) -> Result<Option<Tree<'t>>> {
+        let Some(roots) = self.roots else { return Ok(None) };
+        roots.own(self.shared, name)
     }
 
     /// The time that this transaction goes by, taken when it is first asked for.
@@ -117,6 +154,9 @@ impl<'t> View<'t> {
         if key.is_empty() {
             // LMDB takes no empty keys, so there is none.
             return Ok(None);
+        }
+        if let Some(tree) = self.tree(table)? {
+            return tree.get(key);
         }
         bare.get(self.txn, key).map_err(|e| self.shared.table_error(table, "get", e))
     }
@@ -213,6 +253,6 @@ pub trait Read {
 
 impl Read for ReadTxn<'_> {
     fn view(&self) -> View<'_> {
-        View::new(&self.txn, self.shared(), &self.now, true)
+        View::new(&self.txn, self.shared(), &self.now, self.roots.as_ref())
     }
 }

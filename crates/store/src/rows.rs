@@ -2,8 +2,7 @@
 
 use crate::environment::Bare;
 use crate::error::Result;
-use crate::file::corrupt;
-use crate::leaves::Leaves;
+use crate::pages::Cursor;
 use crate::range::Bounds;
 use crate::read::View;
 use crate::scan::Scan;
@@ -11,40 +10,30 @@ use crate::stamp::Stamp;
 use crate::store::Shared;
 use crate::table::Table;
 use heed::types::Bytes;
-use heed::{AnyTls, RoIter, RoRange, RoRevRange, RoTxn};
+use heed::{RoRange, RoRevRange, RoTxn};
 use std::fmt;
 use std::ops::Bound;
 
 /// A key and its value.
 pub type Row<'t> = (&'t [u8], &'t [u8]);
 
-/// A scan of fewer rows than this compares keys; a longer one looks its last row up first.
-const WORTH_A_LOOKUP: u64 = 16;
-/// After so many rows a scan that shows them to a closure goes from leaf to leaf without LMDB.
-const WORTH_LEAVES: u64 = 64;
+/// A scan through LMDB of fewer rows than this compares keys; a longer one looks its last row up
+/// first.
+const MIN_ROWS_FOR_LOOKUP: u64 = 16;
 
 /// The rows of a scan, in order, lent from the store until the transaction ends or writes.
 ///
-/// The end of a range is found by where its last row lies, which is looked up first: so a row costs
-/// a step of LMDB's cursor and the comparison of two addresses, not of two keys.
+/// A read transaction goes through the pages itself and checks each leaf when it enters it: damage
+/// is an error before a row of that leaf is returned. A transaction that writes uses LMDB's cursor.
 pub struct Rows<'t> {
     steps: Steps<'t>,
-    /// The address of the last row's key; zero when that is not known.
+    /// With LMDB's cursor, the address of the last row's key; zero when that is not known.
     last: usize,
     /// Rows that may still come.
     left: u64,
     /// What happens to rows before they are handed out; nothing with whole rows of plain tables.
     filter: Filter,
     shared: &'t Shared,
-    /// Where leaves are found, if they can be.
-    tree: Option<Tree<'t>>,
-}
-
-/// A named table as a transaction sees it that reads. What other transactions see may have changed,
-/// and where the main one has its root is not known to us.
-struct Tree<'t> {
-    table: Table,
-    txn: &'t RoTxn<'t, AnyTls>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,8 +48,9 @@ impl Filter {
 }
 
 enum Steps<'t> {
-    /// A whole plain table, from its first row on; `left` is how many rows it has.
-    All(RoIter<'t, Bytes, Bytes>),
+    /// The pages, checked.
+    Pages(Cursor<'t>),
+    /// LMDB's cursor.
     Forward(RoRange<'t, Bytes, Bytes>),
     Backward(RoRevRange<'t, Bytes, Bytes>),
     None,
@@ -69,33 +59,53 @@ enum Steps<'t> {
 impl<'t> Rows<'t> {
     pub(crate) fn new(view: View<'t>, table: &Table, scan: &Scan) -> Result<Self> {
         let bare = table.bare(view.shared.id)?;
-        let error = |e| view.shared.table_error(table, "scan", e);
         let now_ms = table.is_stamped().then(|| view.now_ms());
-        let mut rows = Self {
-            steps: Steps::None,
-            last: 0,
-            left: scan.limit,
-            filter: Filter { keys_only: scan.keys_only, now_ms },
-            shared: view.shared,
-            tree: Tree::of(view, table).filter(|_| !scan.reverse && scan.limit > WORTH_LEAVES),
-        };
-        if let Some((start, end)) = scan.range.bounds().filter(|_| scan.limit > 0) {
-            let mut bounds = (start, end);
-            let far = if scan.reverse { &mut bounds.0 } else { &mut bounds.1 };
-            if *far != Bound::Unbounded && scan.limit > WORTH_A_LOOKUP {
-                let last = outermost(bare, view.txn, (start, end), !scan.reverse);
-                let Some((key, _)) = last.map_err(error)? else { return Ok(rows) };
-                rows.last = key.as_ptr().addr();
-                *far = Bound::Unbounded;
+        let filter = Filter { keys_only: scan.keys_only, now_ms };
+        let mut rows =
+            Self { steps: Steps::None, last: 0, left: scan.limit, filter, shared: view.shared };
+        let Some(bounds) = scan.range.bounds().filter(|_| scan.limit > 0) else { return Ok(rows) };
+        match view.tree(table)? {
+            Some(tree) => rows.steps = Steps::Pages(Cursor::new(tree, bounds, scan.reverse)?),
+            None => {
+                let through = rows.through_lmdb(view, bare, bounds, scan);
+                through.map_err(|e| view.shared.table_error(table, "scan", e))?;
             }
-            rows.steps = if rows.filter == Filter::NONE && !scan.reverse && scan.range.is_all() {
-                rows.left = scan.limit.min(bare.len(view.txn).map_err(error)?);
-                Steps::All(bare.iter(view.txn).map_err(error)?)
-            } else {
-                Steps::new(bare, view.txn, bounds, scan.reverse).map_err(error)?
-            };
         }
         Ok(rows)
+    }
+
+    /// The rows of one of the store's own tables.
+    pub(crate) fn of_own(view: View<'t>, name: &str, bare: Bare, scan: &Scan) -> Result<Self> {
+        let (last, left, filter, shared) = (0, scan.limit, Filter::NONE, view.shared);
+        let mut rows = Self { steps: Steps::None, last, left, filter, shared };
+        let Some(bounds) = scan.range.bounds() else { return Ok(rows) };
+        match view.own_tree(name)? {
+            Some(tree) => rows.steps = Steps::Pages(Cursor::new(tree, bounds, scan.reverse)?),
+            None => {
+                let through = rows.through_lmdb(view, bare, bounds, scan);
+                through.map_err(|e| shared.environment.error("scan", e))?;
+            }
+        }
+        Ok(rows)
+    }
+
+    fn through_lmdb(
+        &mut self,
+        view: View<'t>,
+        bare: Bare,
+        mut bounds: Bounds<'_>,
+        scan: &Scan,
+    ) -> heed::Result<()> {
+        let inner = bounds;
+        let far = if scan.reverse { &mut bounds.0 } else { &mut bounds.1 };
+        if *far != Bound::Unbounded && scan.limit > MIN_ROWS_FOR_LOOKUP {
+            let last = outermost(bare, view.txn, inner, !scan.reverse)?;
+            let Some((key, _)) = last else { return Ok(()) };
+            self.last = key.as_ptr().addr();
+            *far = Bound::Unbounded;
+        }
+        self.steps = Steps::new(bare, view.txn, bounds, scan.reverse)?;
+        Ok(())
     }
 
     #[cold]
@@ -105,34 +115,27 @@ impl<'t> Rows<'t> {
         None
     }
 
-    /// Shows the rows to a closure until it has enough of them, which is faster than asking for one
-    /// after the other. Whether it had enough before the end.
+    /// Calls a closure with each row until it returns false, which is faster than to ask for one
+    /// row after the other. Returns whether the closure ended the scan.
     #[inline]
-    pub fn visit(mut self, visit: impl FnMut(&'t [u8], &'t [u8]) -> bool) -> Result<bool> {
+    pub fn visit(self, mut visit: impl FnMut(&'t [u8], &'t [u8]) -> bool) -> Result<bool> {
         let (shared, filter) = (self.shared, self.filter);
         let mut course = Course { left: self.left, last: self.last, filter };
-        let tree = self.tree.take();
         match self.steps {
-            Steps::All(steps) => course.run::<false>(steps, tree, shared, visit),
-            Steps::Forward(steps) if filter == Filter::NONE => {
-                course.run::<false>(steps, tree, shared, visit)
+            Steps::Pages(cursor) if filter == Filter::NONE => {
+                course.run_pages::<false>(cursor, &mut visit)
             }
-            Steps::Forward(steps) => course.run::<true>(steps, tree, shared, visit),
-            Steps::Backward(steps) => course.run::<true>(steps, None, shared, visit),
+            Steps::Pages(cursor) => course.run_pages::<true>(cursor, &mut visit),
+            Steps::Forward(mut steps) => course.run(&mut steps, shared, &mut visit),
+            Steps::Backward(mut steps) => course.run(&mut steps, shared, &mut visit),
             Steps::None => Ok(false),
         }
     }
 
-    /// The next row, however it comes.
+    /// Returns the next row: of a leaf that is not entered yet, of a stamped table, or of LMDB's
+    /// cursor.
     #[inline(never)]
     fn next_slowly(&mut self) -> Option<Result<Row<'t>>> {
-        if matches!(self.steps, Steps::All(_)) && self.left > 0 {
-            // The short way had a row for each that the table has, unless one could not be read.
-            let expected = format!("{} more rows of a table", self.left);
-            self.end();
-            let path = self.shared.environment.path();
-            return Some(Err(corrupt(path, 0, expected, "none that can be read")));
-        }
         let mut course = Course { left: self.left, last: self.last, filter: self.filter };
         let mut found = None;
         let mut take = |key, value| {
@@ -140,9 +143,9 @@ impl<'t> Rows<'t> {
             false
         };
         let walked = match &mut self.steps {
-            Steps::All(steps) => course.walk::<true>(steps, u64::MAX, self.shared, &mut take),
-            Steps::Forward(steps) => course.walk::<true>(steps, u64::MAX, self.shared, &mut take),
-            Steps::Backward(steps) => course.walk::<true>(steps, u64::MAX, self.shared, &mut take),
+            Steps::Pages(cursor) => course.next_of_pages(cursor, &mut take),
+            Steps::Forward(steps) => course.run(steps, self.shared, &mut take),
+            Steps::Backward(steps) => course.run(steps, self.shared, &mut take),
             Steps::None => return None,
         };
         self.left = course.left;
@@ -157,20 +160,6 @@ impl<'t> Rows<'t> {
     }
 }
 
-impl<'t> Tree<'t> {
-    fn of(view: View<'t>, table: &Table) -> Option<Self> {
-        let known = view.is_fixed && !table.name().is_empty();
-        known.then(|| Self { table: table.clone(), txn: view.txn })
-    }
-
-    /// The rows after one.
-    fn leaves(&self, row: Row<'t>, shared: &Shared) -> Option<Leaves<'t>> {
-        let name = self.table.name().as_bytes();
-        let record = shared.environment.main().get(self.txn, name).ok()??;
-        Leaves::after(row, record, &shared.environment)
-    }
-}
-
 /// The first or last row between two bounds.
 fn outermost<'t>(
     bare: Bare,
@@ -179,14 +168,14 @@ fn outermost<'t>(
     reverse: bool,
 ) -> heed::Result<Option<Row<'t>>> {
     match Steps::new(bare, txn, bounds, reverse)? {
-        Steps::All(mut steps) => steps.next().transpose(),
         Steps::Forward(mut steps) => steps.next().transpose(),
         Steps::Backward(mut steps) => steps.next().transpose(),
-        Steps::None => Ok(None),
+        Steps::Pages(_) | Steps::None => Ok(None),
     }
 }
 
 impl<'t> Steps<'t> {
+    /// Opens LMDB's cursor.
     fn new(
         bare: Bare,
         txn: &'t RoTxn<'t>,
@@ -204,15 +193,17 @@ impl<'t> Steps<'t> {
 impl<'t> Iterator for Rows<'t> {
     type Item = Result<Row<'t>>;
 
-    // Rows of whole plain tables take the short way, in line. The others are a call, so that what
-    // it answers does not pass through memory on the short way: that cost a third of a step.
+    // The next row of a leaf takes the short way, in line. Everything else is a call, so that its
+    // result does not pass through memory on the short way.
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        if let (Steps::All(steps), 1..) = (&mut self.steps, self.left)
-            && let Some(Ok((key, value))) = steps.next()
+        if let Steps::Pages(cursor) = &mut self.steps
+            && self.filter == Filter::NONE
+            && self.left > 0
+            && let Some(row) = cursor.next_in_leaf()
         {
             self.left -= 1;
-            return Some(Ok((key, value)));
+            return Some(Ok(row));
         }
         self.next_slowly()
     }
@@ -225,92 +216,84 @@ struct Course {
     filter: Filter,
 }
 
-/// Where a walk ended.
-enum Walked<'t> {
-    /// The closure had enough.
-    Enough,
-    /// There are no more rows.
-    Ended,
-    /// Here, after as many as were to be walked.
-    At(Row<'t>),
-}
-
 impl Course {
-    /// Shows rows to a closure until it has enough of them. Whether it has. `FILTERED` is false
-    /// where the filter does nothing.
+    /// Shows the rows of checked pages to a closure until it has enough. Returns whether it has.
     #[inline(always)]
-    fn run<'t, const FILTERED: bool>(
+    fn run_pages<'t, const FILTERED: bool>(
         &mut self,
-        mut steps: impl Iterator<Item = heed::Result<Row<'t>>>,
-        tree: Option<Tree<'t>>,
-        shared: &Shared,
-        mut visit: impl FnMut(&'t [u8], &'t [u8]) -> bool,
+        cursor: Cursor<'t>,
+        visit: &mut impl FnMut(&'t [u8], &'t [u8]) -> bool,
     ) -> Result<bool> {
-        if let Some(tree) = tree {
-            let walked = self.walk::<FILTERED>(&mut steps, WORTH_LEAVES, shared, &mut visit)?;
-            let Walked::At(row) = walked else { return Ok(matches!(walked, Walked::Enough)) };
-            if let Some(leaves) = tree.leaves(row, shared) {
-                let mut enough = false;
-                leaves.visit(&shared.environment, |key, value| {
-                    let shown = self.show::<FILTERED>(key, value, &mut visit)?;
-                    enough = matches!(shown, Shown::Enough);
-                    Ok(matches!(shown, Shown::GoOn))
-                })?;
-                return Ok(enough);
+        let mut enough = false;
+        cursor.visit(|key, value| {
+            if !FILTERED {
+                self.left -= 1;
+                enough = !visit(key, value);
+                return Ok(!enough && self.left > 0);
             }
-        }
-        let walked = self.walk::<FILTERED>(&mut steps, u64::MAX, shared, &mut visit)?;
-        Ok(matches!(walked, Walked::Enough))
+            let shown = self.show(key, value, visit)?;
+            enough = matches!(shown, Shown::Enough);
+            Ok(matches!(shown, Shown::GoOn))
+        })?;
+        Ok(enough)
     }
 
-    /// Walks so many steps, showing rows to a closure.
-    #[inline(always)]
-    fn walk<'t, const FILTERED: bool>(
+    /// Shows rows of checked pages until the closure takes one.
+    fn next_of_pages<'t>(
+        &mut self,
+        cursor: &mut Cursor<'t>,
+        visit: &mut impl FnMut(&'t [u8], &'t [u8]) -> bool,
+    ) -> Result<bool> {
+        while self.left > 0 {
+            let Some((key, value)) = cursor.next_row()? else { break };
+            match self.show(key, value, visit)? {
+                Shown::Enough => return Ok(true),
+                Shown::Last => break,
+                Shown::GoOn => {}
+            }
+        }
+        Ok(false)
+    }
+
+    /// Shows rows of LMDB's cursor to a closure until it has enough. Returns whether it has.
+    fn run<'t>(
         &mut self,
         steps: &mut impl Iterator<Item = heed::Result<Row<'t>>>,
-        most: u64,
         shared: &Shared,
         visit: &mut impl FnMut(&'t [u8], &'t [u8]) -> bool,
-    ) -> Result<Walked<'t>> {
-        let mut walked = 0;
+    ) -> Result<bool> {
         while self.left > 0 {
             let (key, value) = match steps.next() {
                 Some(Ok(row)) => row,
                 Some(Err(error)) => return Err(shared.environment.error("scan", error)),
                 None => break,
             };
-            match self.show::<FILTERED>(key, value, visit)? {
-                Shown::Enough => return Ok(Walked::Enough),
+            match self.show(key, value, visit)? {
+                Shown::Enough => return Ok(true),
                 Shown::Last => break,
                 Shown::GoOn => {}
             }
-            walked += 1;
-            if walked == most {
-                return Ok(Walked::At((key, value)));
-            }
         }
-        Ok(Walked::Ended)
+        Ok(false)
     }
 
     /// Shows a row to a closure, if the filter lets it pass.
     #[inline(always)]
-    fn show<'t, const FILTERED: bool>(
+    fn show<'t>(
         &mut self,
         key: &'t [u8],
         mut value: &'t [u8],
         visit: &mut impl FnMut(&'t [u8], &'t [u8]) -> bool,
     ) -> Result<Shown> {
         let is_last = key.as_ptr().addr() == self.last;
-        if FILTERED {
-            if let Some(now_ms) = self.filter.now_ms {
-                match live(value, now_ms)? {
-                    Some(found) => value = found,
-                    None => return Ok(if is_last { Shown::Last } else { Shown::GoOn }),
-                }
+        if let Some(now_ms) = self.filter.now_ms {
+            match live(value, now_ms)? {
+                Some(found) => value = found,
+                None => return Ok(if is_last { Shown::Last } else { Shown::GoOn }),
             }
-            if self.filter.keys_only {
-                value = &[];
-            }
+        }
+        if self.filter.keys_only {
+            value = &[];
         }
         self.left -= 1;
         if is_last {

@@ -50,7 +50,7 @@ impl Store {
     pub fn stat(&self) -> Result<Stat> {
         let environment = &self.0.environment;
         let open_transactions = environment.open_transactions() as u64;
-        let txn = self.read()?;
+        let (txn, meta) = self.with_root()?;
         let sequence = txn.sequence()?;
         let info = environment.info()?;
         let (file, path) = self.0.data();
@@ -61,7 +61,7 @@ impl Store {
             map_bytes: info.map_size as u64,
             used_bytes: (info.last_page_number as u64 + 1) * page_bytes,
             file_bytes,
-            free_bytes: crate::verify::free_pages(txn.view())? * page_bytes,
+            free_bytes: crate::verify::free_pages(&self.0, meta)? * page_bytes,
             transaction: txn.id(),
             readers: info.number_of_readers,
             readers_most: info.maximum_number_of_readers,

@@ -10,6 +10,8 @@ use crate::options::{Durability, Options};
 use crate::own::{Own, layout};
 use crate::pool::Pool;
 use crate::read::{Read, ReadTxn};
+use crate::rows::Rows;
+use crate::scan::Scan;
 use crate::table::{Kind, Table, check_name, check_record};
 use crate::write::WriteTxn;
 use heed::types::Bytes;
@@ -392,12 +394,12 @@ impl Shared {
     fn open_table(&self, name: &str) -> Result<Option<Table>> {
         self.refresh_own()?;
         let kind = {
-            let (txn, _pass) = self.environment.read()?;
-            let record = self.environment.main().get(&txn, name.as_bytes());
-            let record = record.map_err(|e| self.environment.error("open a table", e))?;
-            let Some(record) = record else { return Ok(None) };
+            // LMDB follows the same pages when it opens the table.
+            let txn = ReadTxn::borrowed(self)?;
+            let main = Table::new(self.id, "", self.environment.main(), Kind::Plain);
+            let Some(record) = txn.get(&main, name.as_bytes())? else { return Ok(None) };
             check_record(name, record)?;
-            self.own.get().map_or(Ok(Kind::Plain), |own| own.kind(&txn, name))?
+            self.own.get().map_or(Ok(Kind::Plain), |own| own.kind(txn.view().txn, name))?
         };
         let (txn, _pass) = self.environment.read()?;
         let opened = self.environment.heed().open_databases_and_commit(txn, |opener, txn| {
@@ -460,20 +462,17 @@ impl Shared {
     }
 
     fn table_names(&self) -> Result<Vec<String>> {
-        let candidates = {
-            let (txn, _pass) = self.environment.read()?;
-            let error = |e| self.environment.error("tables", e);
-            let entries = self.environment.main().iter(&txn).map_err(error)?;
-            let mut names = Vec::new();
-            for entry in entries {
-                let (key, record) = entry.map_err(error)?;
-                // Any value of this length could be a table: LMDB knows.
-                if record.len() == crate::file::layout::tree::LEN {
-                    names.extend(String::from_utf8(key.to_vec()));
-                }
+        let mut candidates = Vec::new();
+        let txn = ReadTxn::borrowed(self)?;
+        let main = Table::new(self.id, "", self.environment.main(), Kind::Plain);
+        for entry in Rows::new(txn.view(), &main, &Scan::all())? {
+            let (key, record) = entry?;
+            // Any value of this length could be a table: LMDB knows.
+            if record.len() == crate::file::layout::tree::LEN {
+                candidates.extend(String::from_utf8(key.to_vec()));
             }
-            names
-        };
+        }
+        drop(txn);
         let mut names = Vec::new();
         for name in candidates {
             if check_name(&name).is_ok()

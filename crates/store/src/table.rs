@@ -64,6 +64,12 @@ impl Table {
         self.0.kind == Kind::Stamped
     }
 
+    /// Returns a number that no other table has which the store has open.
+    #[inline]
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
     /// The table for heed, which panics when it is given one of another environment.
     #[inline]
     pub(crate) fn bare(&self, store: u64) -> Result<Bare> {

@@ -8,8 +8,8 @@ use crate::file::meta::{self, Meta};
 use crate::file::page::{Kind, LeafValue, Nested, Page};
 use crate::file::tree::{Order, RawTree};
 use crate::file::{DATA, corrupt};
-use crate::read::{Read, View};
-use crate::store::Store;
+use crate::read::ReadTxn;
+use crate::store::{Shared, Store};
 use std::cmp::Ordering;
 use std::fs::File;
 use std::path::Path;
@@ -42,10 +42,33 @@ impl Store {
     /// Checks all pages, as one transaction sees them; others write meanwhile. `progress` is told
     /// how many of how many pages are done.
     pub fn verify(&self, progress: impl FnMut(u64, u64)) -> Result<Verified> {
-        let txn = self.read()?;
+        let (_txn, meta) = self.with_root()?;
         let (file, path) = self.0.data();
-        let meta = meta_of(file, path, &txn.view())?;
         Walk::new(file, path, meta, progress).verify()
+    }
+
+    /// Begins a read transaction, and reads its meta page. Commits may reuse the page meanwhile:
+    /// then this is done again, at last while no process can commit.
+    pub(crate) fn with_root(&self) -> Result<(ReadTxn<'_>, Meta)> {
+        const TRIES: usize = 64;
+        let (file, path) = self.0.data();
+        let begin = || {
+            let txn = self.read()?;
+            let meta = meta::read(file, path, Some(txn.id()))?;
+            Ok((txn, meta.ok_or_else(|| empty_file(path))?))
+        };
+        let mut begun = begin();
+        for _ in 0..TRIES {
+            if !matches!(begun, Err(Error::Corrupt(_))) {
+                return begun;
+            }
+            begun = begin();
+        }
+        // Damage stays; commits do not happen while this has the write lock.
+        match Shared::write_lock(&self.0) {
+            Ok(_lock) => begin(),
+            Err(_) => begun,
+        }
     }
 }
 
@@ -56,24 +79,20 @@ pub fn verify_closed(folder: &Path, progress: impl FnMut(u64, u64)) -> Result<Ve
     let file = File::open(&path).map_err(|e| Error::io(&path, "open", e))?;
     match meta::read(&file, &path, None)? {
         Some(meta) => Walk::new(&file, &path, meta, progress).verify(),
-        None => Ok(Verified::default()),
+        None => Err(empty_file(&path)),
     }
 }
 
-/// The pages on the list of free ones, as a transaction sees them.
-pub(crate) fn free_pages(view: View<'_>) -> Result<u64> {
-    let (file, path) = view.shared.data();
-    let meta = meta_of(file, path, &view)?;
+/// Returns the number of pages on the list of free ones, as a transaction with this root sees them.
+pub(crate) fn free_pages(shared: &Shared, meta: Meta) -> Result<u64> {
+    let (file, path) = shared.data();
     let mut walk = Walk::new(file, path, meta, |_, _| ());
     walk.free_list()?;
     Ok(walk.verified.free_pages)
 }
 
-/// The root that a transaction has.
-fn meta_of(file: &File, path: &Path, view: &View<'_>) -> Result<Meta> {
-    let transaction = view.txn.id() as u64;
-    let found = meta::read(file, path, Some(transaction))?;
-    found.ok_or_else(|| corrupt(path, 0, "two meta pages", "an empty file"))
+fn empty_file(path: &Path) -> Error {
+    corrupt(path, 0, "two meta pages", "an empty file")
 }
 
 /// A walk over all pages.

@@ -358,7 +358,7 @@ fn put_stamped(
 
 impl Read for WriteTxn<'_> {
     fn view(&self) -> View<'_> {
-        View::new(&self.txn, self.shared, &self.now, false)
+        View::new(&self.txn, self.shared, &self.now, None)
     }
 
     fn sequence(&self) -> Result<u64> {

@@ -42,7 +42,10 @@ const UNSAFE: &[Exception] = &[
     Exception { place: "crates/store/src/environment.rs", reason: "opens and moves the map" },
     Exception { place: "crates/store/src/fork.rs", reason: "handlers of fork, values forgotten" },
     Exception { place: "crates/store/src/lock_file.rs", reason: "locks a byte of a file" },
-    Exception { place: "crates/store/src/leaves.rs", reason: "reads pages where they are mapped" },
+    Exception {
+        place: "crates/store/src/pages/map.rs",
+        reason: "reads pages where they are mapped",
+    },
     Exception { place: "crates/store/src/batch.rs", reason: "rows lent with their transaction" },
     Exception { place: "crates/store/tests/processes/forks.rs", reason: "forks" },
     Exception { place: "crates/store/tests/power/disk.rs", reason: "listens to LMDB's writes" },

@@ -235,4 +235,71 @@ fn the_version_that_a_condition_needs_is_shown() {
     let put = ["put", "db", "s", "two", "--table", "sessions", "--if-version", &version];
     prints(&folder, &put, "");
     assert_eq!(run(&folder, &put).0, 1, "it has another version by now");
+
+fn a_damaged_store_is_an_error_for_every_command() {
+    let folder = Folder::new();
+    let rows: String = (0..400).map(|n| format!("key{n:04}\tvalue of {n}\n")).collect();
+    let load = folder.run_with(&["store", "load", "db", "-", "--format", "tsv"], rows.as_bytes());
+    assert_eq!(load.status, Some(0), "{}", load.stderr);
+    let path = folder.path("db/data.mdb");
+    let mut bytes = std::fs::read(&path).expect("the file");
+    // Where two entries of the leaf with this row are: the first ones after its header.
+    let row = bytes.windows(9).rposition(|at| at == b"value of ").expect("a row");
+    let leaf = row / 4096 * 4096;
+    bytes[leaf + 16..leaf + 20].copy_from_slice(&[0xF0; 4]);
+    std::fs::write(&path, &bytes).expect("the file");
+    let commands: [&[&str]; 10] = [
+        &["scan", "db"],
+        &["scan", "db", "--reverse"],
+        &["scan", "db", "--keys-only"],
+        &["scan", "db", "--from", "key"],
+        &["dump", "db"],
+        &["count", "db", "--prefix", "key"],
+        &["verify", "db"],
+        &["backup", "db", "copy"],
+        &["backup", "db", "copy", "--compact"],
+        &["compact", "db"],
+    ];
+    for command in commands {
+        let (status, _, stderr) = run(&folder, command);
+        assert_eq!(status, 3, "{command:?}: {stderr}");
+        assert!(stderr.contains("damaged store: "), "{command:?}: {stderr}");
+        assert!(stderr.contains("data.mdb: at byte "), "{command:?}: {stderr}");
+    }
+    assert!(!folder.path("copy/data.mdb").exists(), "a damaged store is not copied");
+    assert_eq!(std::fs::read(&path).expect("the file"), bytes, "compact leaves it as it was");
+    // No key is called missing.
+    let statuses: Vec<_> = (0..400)
+        .step_by(9)
+        .chain([398, 399])
+        .map(|n| {
+            let (status, stdout, stderr) = run(&folder, &["get", "db", &format!("key{n:04}")]);
+            let is_right = stdout == format!("value of {n}\n");
+            assert!(status == 0 && is_right || status == 3, "{n}: {status}, {stdout}{stderr}");
+            status
+        })
+        .collect();
+    assert!(statuses.contains(&3), "a key is in the damaged leaf");
+}
+
+#[test]
+fn an_empty_file_is_a_damaged_store_for_every_command() {
+    let folder = users();
+    std::fs::write(folder.path("db/data.mdb"), b"").expect("the file");
+    for command in [
+        &["verify", "db"][..],
+        &["get", "db", "user:1"],
+        &["scan", "db"],
+        &["put", "db", "user:1", "Ada"],
+        &["compact", "db"],
+        &["backup", "db", "copy"],
+        &["stat", "db"],
+    ] {
+        let (status, _, stderr) = run(&folder, command);
+        assert_eq!(status, 3, "{command:?}: {stderr}");
+        let told = "expected two meta pages, found an empty file";
+        assert!(stderr.contains(told), "{command:?}: {stderr}");
+    }
+    let len = folder.path("db/data.mdb").metadata().expect("the file").len();
+    assert_eq!(len, 0, "nothing began anew");
 }

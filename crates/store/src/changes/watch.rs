@@ -4,13 +4,15 @@ use super::follower::{Follower, Waited};
 use super::record::{Change, Record};
 use crate::codec::integers::{key_of, number_of};
 use crate::error::{Error, Result};
+use crate::own::layout;
 use crate::range::Range;
 use crate::read::{Read, ReadTxn};
+use crate::rows::Rows;
+use crate::scan::Scan;
 use crate::store::{Shared, Store};
 use crate::stream::{BatchStream, Next, Source};
 use crate::table::Table;
 use std::fmt;
-use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Waker;
@@ -162,16 +164,15 @@ impl Watch {
         let (oldest, newest) = (kept(&txn)?, txn.sequence()?);
         self.check(oldest, newest)?;
         let Some(own) = shared.own()? else { return Err(Error::NoChangesKept) };
-        let error = |e| shared.environment.error("watch", e);
-        let from = key_of(self.next);
-        let bounds = (Bound::Included(&from[..]), Bound::Unbounded);
+        let from = Range::all().from(key_of(self.next));
+        let entries = Rows::of_own(view, layout::CHANGES, own.changes, &Scan::new(from))?;
         let (mut changes, mut bytes) = (Vec::new(), 0);
-        for (passed, entry) in own.changes.range(view.txn, &bounds).map_err(error)?.enumerate() {
+        for (passed, entry) in entries.enumerate() {
             if changes.len() == BATCH_CHANGES || bytes >= BATCH_BYTES || passed == PASS_AT_ONCE {
                 // The rest comes with the next look, which must not wait for a commit.
                 return Ok(changes);
             }
-            let (key, record) = entry.map_err(error)?;
+            let (key, record) = entry?;
             let number = number_of(key).ok_or_else(|| {
                 Error::decode("the number of a change", "a key of another length")
             })?;

@@ -62,6 +62,8 @@ pub(crate) mod tree {
     pub(crate) const DUPLICATES: u16 = 0x04;
     /// Keys are integers in the machine's order.
     pub(crate) const INTEGER_KEYS: u16 = 0x08;
+    /// Flags of tables that have no ordered keys with a value each.
+    pub(crate) const OTHER_KINDS: u16 = REVERSE_KEYS | DUPLICATES | INTEGER_KEYS;
 }
 
 /// A node: an entry of a branch or leaf page.

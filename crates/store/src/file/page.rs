@@ -132,6 +132,12 @@ impl<'p> Page<'p> {
         }
     }
 
+    /// Returns where the key of an entry begins in the file.
+    pub(crate) fn key_offset(&self, index: usize) -> Result<u64> {
+        let (start, _) = self.node(index)?;
+        Ok(self.offset + (start + node::HEADER_LEN) as u64)
+    }
+
     /// An entry of a branch page. The first one's key stands for all below the second.
     pub(crate) fn branch(&self, index: usize) -> Result<Branch<'_>> {
         let (start, key) = self.node(index)?;

@@ -1,10 +1,7 @@
 //! Cuts a range into parts of about the same size, at keys that the upper pages of the tree have.
 
 use crate::error::Result;
-use crate::file::layout::NO_PAGE;
-use crate::file::meta;
 use crate::file::page::{Kind, Page};
-use crate::file::tree::RawTree;
 use crate::range::Range;
 use crate::read::View;
 use crate::table::Table;
@@ -39,20 +36,9 @@ pub(crate) fn split(
     Ok(ranges)
 }
 
-/// The first page of a table, as the transaction sees it.
+/// Returns the first page of a table, as the transaction sees it; `None` if the range stays whole.
 fn root_of(view: View<'_>, table: &Table) -> Result<Option<u64>> {
-    let environment = &view.shared.environment;
-    let tree = if table.name().is_empty() {
-        let (file, path) = view.shared.data();
-        let transaction = Some(view.txn.id() as u64);
-        // Two commits on, another root lies there: the range stays whole then.
-        meta::read(file, path, transaction).ok().flatten().map(|meta| meta.main)
-    } else {
-        let record = environment.main().get(view.txn, table.name().as_bytes());
-        let record = record.map_err(|e| view.shared.table_error(table, "split", e))?;
-        record.and_then(RawTree::read)
-    };
-    Ok(tree.map(|tree| tree.root).filter(|root| *root != NO_PAGE))
+    Ok(view.tree(table)?.and_then(|tree| tree.root()))
 }
 
 /// A page and the least key that can be below it; none for the leftmost one.

@@ -65,6 +65,9 @@ fn commit(store: &Store, number: usize) {
 /// number of the last commit that was answered.
 fn recorded(durability: Durability, mut each: impl FnMut(&Store, usize)) -> Vec<Event> {
     let folder = TempDir::new().expect("a folder");
+    // The file of an empty store is synced before it has its name.
+    drop(open(folder.path(), durability).expect("a store"));
+    let bytes = fs::read(folder.path().join("data.mdb")).expect("its bytes");
     let listener = Listener::start(folder.path());
     let store = open(folder.path(), durability).expect("a store");
     for number in 1..=COMMITS {
@@ -73,7 +76,8 @@ fn recorded(durability: Durability, mut each: impl FnMut(&Store, usize)) -> Vec<
         say(number);
     }
     drop(store);
-    let events = listener.stop();
+    let first = [Event::Write { offset: 0, bytes, safe: true }, Event::Sync];
+    let events: Vec<_> = first.into_iter().chain(listener.stop()).collect();
     let writes = events.iter().filter(|event| matches!(event, Event::Write { .. })).count();
     assert!(writes > COMMITS, "{writes} writes were seen");
     events

@@ -4,6 +4,7 @@ mod child;
 mod copies;
 mod crashes;
 mod damage;
+mod damage_read;
 mod forks;
 mod interop;
 mod paths;

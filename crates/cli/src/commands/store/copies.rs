@@ -15,6 +15,8 @@ use std::time::Instant;
 
 const BACKUP_NOTES: &str = "\
 The copy is the state of one moment and a store of its own. Others may read and write meanwhile.
+All pages are verified before they are copied, so the file is read twice. A damaged store is not
+copied.
 
 Examples:
   nuthatch store backup db /backups/today
@@ -24,7 +26,7 @@ Examples:
 Exit status:
   0  the copy is there, whole and safe
   2  the command line is wrong
-  3  anything else: the disk is full, or the folder has a store already";
+  3  anything else: the store is damaged, the disk is full, or the folder has a store already";
 
 /// Copy a store while others use it
 #[derive(Debug, Args)]
@@ -86,7 +88,8 @@ impl Backup {
 
 const COMPACT_NOTES: &str = "\
 The file is written anew without free pages, and replaces the old one when it is whole. That needs
-as much disk again, and nobody may have the store open.
+as much disk again, and no process may have the store open. All pages are verified before they are
+copied: a damaged store stays as it is.
 
 Examples:
   nuthatch store compact db
@@ -94,7 +97,8 @@ Examples:
 Exit status:
   0  the store is as small as it can be
   2  the command line is wrong
-  3  anything else: somebody has the store open, the disk is full; it is as it was then";
+  3  anything else: a process has the store open, it is damaged, the disk is full; the store is
+     as it was";
 
 /// Make a store as small as it can be
 #[derive(Debug, Args)]

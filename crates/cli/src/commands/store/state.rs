@@ -146,7 +146,8 @@ impl Told {
 
 const VERIFY_NOTES: &str = "\
 Checks that every page is where its parent says and belongs to one tree, that keys are in order,
-that counts are right, and that each page is in use or free. Others may use the store meanwhile.
+that counts are right, and that each page is in use or free. An empty file is damaged, too. LMDB
+keeps no checksums, so other bytes within a value are not found. Others may use the store meanwhile.
 
 Examples:
   nuthatch store verify db

@@ -1,0 +1,124 @@
+//! The first file of a store: two meta pages and no rows, as LMDB writes them.
+//!
+//! LMDB creates an empty file and fills it afterwards, so that an empty file may be a store that
+//! another process is about to make, or one that was truncated. Here the file appears whole: an
+//! empty file is damage.
+
+use super::layout::{MAGIC, META_PAGES, NO_PAGE, VERSION, meta as at, page, tree};
+use crate::error::{Error, Result};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The largest page that LMDB uses.
+const MAX_PAGE_SIZE: usize = 32 << 10;
+
+/// Creates the file of an empty store, unless another process or thread creates it meanwhile.
+pub(crate) fn create(path: &Path, map_size: u64) -> Result<()> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    // Another process has another number, another thread another name.
+    let suffix = format!("mdb.new.{}.{number}", std::process::id());
+    let partial = path.with_extension(suffix);
+    let page_size = rustix::param::page_size().min(MAX_PAGE_SIZE);
+    let made = write(&partial, &first_pages(page_size, map_size))
+        .and_then(|()| rename_unless_there(&partial, path))
+        .and_then(|()| sync_folder(path));
+    if made.is_err() {
+        // It is also removed where another one was first.
+        let _ = fs::remove_file(&partial);
+    }
+    match made {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.map_err(|e| Error::io(path, "create", e)),
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // The permissions are those that LMDB's own files have.
+    let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Makes the name of a file safe from power failures.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+fn rename_unless_there(from: &Path, to: &Path) -> io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Some file systems cannot do this.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            fs::hard_link(from, to)?;
+            fs::remove_file(from)
+        }
+        renamed => Ok(renamed?),
+    }
+}
+
+/// Returns the two meta pages of a store without rows.
+fn first_pages(page_size: usize, map_size: u64) -> Vec<u8> {
+    let mut bytes = vec![0; page_size * META_PAGES as usize];
+    for (number, meta) in (0_u64..).zip(bytes.chunks_exact_mut(page_size)) {
+        let mut put = |at: usize, field: &[u8]| meta[at..at + field.len()].copy_from_slice(field);
+        put(page::NUMBER, &number.to_le_bytes());
+        put(page::FLAGS, &page::META.to_le_bytes());
+        put(at::MAGIC, &MAGIC.to_le_bytes());
+        put(at::VERSION, &VERSION.to_le_bytes());
+        put(at::MAP_SIZE, &map_size.to_le_bytes());
+        put(at::FREE_TREE + tree::PADDING, &(page_size as u32).to_le_bytes());
+        put(at::FREE_TREE + tree::FLAGS, &tree::INTEGER_KEYS.to_le_bytes());
+        for tree_at in [at::FREE_TREE, at::MAIN_TREE] {
+            put(tree_at + tree::ROOT, &NO_PAGE.to_le_bytes());
+        }
+        put(at::LAST_PAGE, &(META_PAGES - 1).to_le_bytes());
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_pages_are_those_of_lmdb() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (ours, map_size) = (folder.path().join("ours"), 1 << 20);
+        create(&ours, map_size).expect("a file");
+        let mut options = heed::EnvOpenOptions::new();
+        options.map_size(map_size as usize);
+        let theirs = folder.path().join("theirs");
+        fs::create_dir(&theirs).expect("a folder");
+        crate::environment::open_for_test(&options, &theirs);
+        let theirs = fs::read(theirs.join("data.mdb")).expect("bytes");
+        assert_eq!(fs::read(&ours).expect("bytes"), theirs);
+        // A second one leaves the first as it is, and nothing beside it.
+        create(&ours, 2 << 20).expect("the file is there");
+        assert_eq!(fs::read(&ours).expect("bytes"), theirs);
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 2);
+    }
+
+    #[test]
+    fn threads_that_create_a_store_at_once_all_find_it_whole() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for round in 0..20 {
+            let path = folder.path().join(round.to_string());
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        create(&path, 1 << 20).expect("the file is there");
+                        let bytes = fs::read(&path).expect("bytes");
+                        assert_eq!(bytes, first_pages(bytes.len() / 2, 1 << 20));
+                    });
+                }
+            });
+        }
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 20);
+    }
+}

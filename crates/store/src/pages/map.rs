@@ -1,0 +1,296 @@
+//! The map of a store's file, and the pages in it. This file holds unsafe code: pages are read where
+//! LMDB has them mapped.
+
+use crate::file::layout::{META_PAGES, meta, node, page as at, tree};
+use crate::file::{u16_at, u64_at};
+use crate::rows::Row;
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
+
+/// Entries of the next leaf that are prefetched.
+const PREFETCHED: usize = 32;
+
+/// Where LMDB has a store's file mapped, as far as it is known.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    /// The address of the first page; null while it is not known.
+    first: AtomicPtr<u8>,
+    /// Bytes that the file is known to have, and the map.
+    len: AtomicUsize,
+}
+
+/// The map as a read transaction sees it: no process changes the pages that the transaction reaches,
+/// and the map does not move while the transaction is open.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Map<'t> {
+    first: *const u8,
+    /// Bytes that can be read.
+    len: usize,
+    page_size: usize,
+    txn: PhantomData<&'t [u8]>,
+}
+
+/// A branch or leaf whose header is right.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Page<'t> {
+    bytes: &'t [u8],
+    /// The number of entries, at least one.
+    len: usize,
+    /// Where the entries begin, after the free space.
+    upper: usize,
+}
+
+impl Mapping {
+    pub(crate) fn new() -> Self {
+        Self { first: AtomicPtr::new(ptr::null_mut()), len: AtomicUsize::new(0) }
+    }
+
+    /// Forgets the address. Called before the map moves, while no transaction is open.
+    pub(crate) fn forget(&self) {
+        self.first.store(ptr::null_mut(), Ordering::Release);
+        self.len.store(0, Ordering::Release);
+    }
+
+    /// Records the address of the map: that of bytes which LMDB returned, less their offset in the
+    /// file.
+    pub(crate) fn found(&self, bytes: &[u8], offset: usize) {
+        self.first.store(bytes.as_ptr().wrapping_sub(offset).cast_mut(), Ordering::Release);
+    }
+
+    /// Records how many bytes can be read: those that both the file and the map have.
+    pub(crate) fn set_len(&self, file_len: u64, map_size: usize) {
+        let len = usize::try_from(file_len).map_or(map_size, |len| len.min(map_size));
+        self.len.store(len, Ordering::Release);
+    }
+
+    /// Returns the map for the lifetime of a read transaction, which the caller has open. `None`
+    /// while the address is not known.
+    #[inline]
+    pub(crate) fn get<'t>(&self, page_size: u32) -> Option<Map<'t>> {
+        let first = self.first.load(Ordering::Acquire).cast_const();
+        let len = self.len.load(Ordering::Acquire);
+        let (page_size, txn) = (page_size as usize, PhantomData);
+        (!first.is_null()).then_some(Map { first, len, page_size, txn })
+    }
+}
+
+impl<'t> Map<'t> {
+    /// Returns a branch or leaf; `None` if the file has none of this number.
+    #[inline]
+    pub(crate) fn page(self, number: u64) -> Option<Page<'t>> {
+        let bytes = self.bytes(number, 0, self.page_size)?;
+        let u16_at = |at| usize::from(u16_at(bytes, at));
+        let (lower, upper) = (u16_at(at::LOWER), u16_at(at::UPPER));
+        let kind = u16_at(at::FLAGS) as u16 & (at::BRANCH | at::LEAF | at::LEAF2 | at::OVERFLOW);
+        let is_valid = number >= META_PAGES
+            && u64_at(bytes, at::NUMBER) == number
+            && (kind == at::BRANCH || kind == at::LEAF)
+            && lower > at::HEADER_LEN
+            && lower <= upper
+            && upper <= bytes.len()
+            && lower % 2 == 0;
+        let len = lower.saturating_sub(at::HEADER_LEN) / 2;
+        is_valid.then_some(Page { bytes, len, upper })
+    }
+
+    /// Returns bytes from an offset in a page on, which may continue in the pages that follow;
+    /// `None` beyond the end of the file.
+    #[inline]
+    fn bytes(self, page: u64, offset: usize, len: usize) -> Option<&'t [u8]> {
+        let start = usize::try_from(page).ok()?.checked_mul(self.page_size)?.checked_add(offset)?;
+        let end = start.checked_add(len)?;
+        if end > self.len {
+            return None;
+        }
+        // SAFETY: the file has these bytes, and LMDB maps all of it up to the pages in use. The map
+        // stays where it is for `'t`, and LMDB does not change pages that a read transaction
+        // reaches.
+        Some(unsafe { std::slice::from_raw_parts(self.first.wrapping_add(start), len) })
+    }
+
+    /// Returns a long value, whose first page has this number.
+    #[inline]
+    fn long_value(self, page: u64, len: usize) -> Option<&'t [u8]> {
+        let header = self.bytes(page, 0, at::HEADER_LEN)?;
+        let pages = (at::HEADER_LEN + len).div_ceil(self.page_size);
+        let count = header.get(at::COUNT..)?.first_chunk().map(|word| u32::from_le_bytes(*word))?;
+        let is_valid = u64_at(header, at::NUMBER) == page
+            && u16_at(header, at::FLAGS) & at::OVERFLOW != 0
+            && count as usize >= pages;
+        if is_valid { self.bytes(page, at::HEADER_LEN, len) } else { None }
+    }
+
+    /// Reads the number of the transaction of a meta page, which another process may be writing.
+    #[inline]
+    pub(crate) fn meta_transaction(self, number: u64) -> Option<u64> {
+        self.meta_word(number, meta::TRANSACTION)
+    }
+
+    /// Reads the root and the flags of the main table from a meta page, as `meta_transaction` does.
+    #[inline]
+    pub(crate) fn meta_main(self, number: u64) -> Option<(u64, u16)> {
+        let head = self.meta_word(number, meta::MAIN_TREE)?;
+        let root = self.meta_word(number, meta::MAIN_TREE + tree::ROOT)?;
+        Some((root, (head >> (8 * tree::FLAGS)) as u16))
+    }
+
+    #[inline]
+    fn meta_word(self, number: u64, at: usize) -> Option<u64> {
+        let bytes = self.bytes(number & 1, at, size_of::<u64>())?;
+        #[expect(clippy::cast_ptr_alignment, reason = "pages and words of a meta page are aligned")]
+        let word = bytes.as_ptr().cast::<u64>();
+        // SAFETY: the word lies within the map, at an offset that is a multiple of eight in a page
+        // that is aligned to its size. A volatile read tolerates that it changes meanwhile.
+        let word = unsafe { ptr::read_volatile(word) };
+        // Words are read in the order of the calls.
+        fence(Ordering::Acquire);
+        Some(u64::from_le(word))
+    }
+
+    /// Prefetches the headers of the first entries of a leaf, about where those of `like` lie.
+    pub(crate) fn prefetch(self, number: u64, like: &Page<'_>) {
+        let Some(bytes) = self.bytes(number, 0, self.page_size) else { return };
+        prefetch(bytes.as_ptr());
+        for index in 0..like.len.min(PREFETCHED) {
+            if let Some((start, _)) = like.node(index) {
+                prefetch(bytes.as_ptr().wrapping_add(start));
+            }
+        }
+    }
+}
+
+impl<'t> Page<'t> {
+    #[inline(always)]
+    pub(crate) fn is_branch(&self) -> bool {
+        u16_at(self.bytes, at::FLAGS) & at::BRANCH != 0
+    }
+
+    /// Returns the number of entries, which is at least one.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns where the key of an entry begins, and the entry's header.
+    #[inline(always)]
+    fn node(&self, index: usize) -> Option<(usize, u64)> {
+        let start = usize::from(u16_at(self.bytes, at::HEADER_LEN + 2 * index));
+        let header = self.bytes.get(start..)?.first_chunk::<{ node::HEADER_LEN }>()?;
+        Some((start + node::HEADER_LEN, u64::from_le_bytes(*header)))
+    }
+
+    #[inline(always)]
+    pub(crate) fn key(&self, index: usize) -> Option<&'t [u8]> {
+        let (start, header) = self.node(index)?;
+        self.bytes.get(start..)?.get(..key_len(header))
+    }
+
+    /// Returns the number of the page below an entry of a branch.
+    #[inline(always)]
+    pub(crate) fn child(&self, index: usize) -> Option<u64> {
+        if index >= self.len {
+            return None;
+        }
+        // The number of the page has the bits of length and flags.
+        Some(self.node(index)?.1 & ((1 << (8 * node::KEY_LEN)) - 1))
+    }
+
+    /// Returns the first entry, from `from` on, whose key is above `key`, or equal to it if `equal`.
+    #[inline]
+    pub(crate) fn first_above(&self, from: usize, key: &[u8], equal: bool) -> Option<usize> {
+        let (mut low, mut high) = (from, self.len);
+        while low < high {
+            let middle = low.midpoint(high);
+            let found = self.key(middle)?;
+            let above = if equal { found >= key } else { found > key };
+            if above { high = middle } else { low = middle + 1 }
+        }
+        Some(low)
+    }
+
+    #[inline(always)]
+    pub(crate) fn row(&self, index: usize, map: Map<'t>) -> Option<Row<'t>> {
+        self.row_and_len(index, map).map(|(row, _)| row)
+    }
+
+    /// Returns a row, and the bytes that its entry takes in the page.
+    #[inline(always)]
+    pub(crate) fn row_and_len(&self, index: usize, map: Map<'t>) -> Option<(Row<'t>, usize)> {
+        let (start, header) = self.node(index)?;
+        let entry = self.bytes.get(start..)?;
+        let (key, rest) = entry.split_at_checked(key_len(header))?;
+        let len = (header & 0xFFFF_FFFF) as usize;
+        let (value, stored) = match (header >> (8 * node::FLAGS)) as u16 {
+            0 => (rest.get(..len)?, len),
+            node::BIG => (map.long_value(u64::from_le_bytes(*rest.first_chunk()?), len)?, 8),
+            // The record of a table, in the main one.
+            node::TREE if len == tree::LEN => (rest.get(..len)?, len),
+            _ => return None,
+        };
+        Some(((key, value), (node::HEADER_LEN + key.len() + stored).next_multiple_of(2)))
+    }
+
+    /// Returns the bytes that all entries take together in a page without damage: LMDB moves entries
+    /// together whenever it deletes one. Other sums come from wrong offsets and lengths.
+    #[inline(always)]
+    pub(crate) fn filled(&self) -> usize {
+        self.bytes.len() - self.upper
+    }
+
+    /// Returns whether the entries fill the page: see [`filled`](Self::filled).
+    pub(crate) fn is_filled(&self) -> bool {
+        let offsets = self.bytes.get(at::HEADER_LEN..at::HEADER_LEN + 2 * self.len);
+        let (offsets, _) = offsets.unwrap_or_default().as_chunks::<2>();
+        let is_leaf = !self.is_branch();
+        let (mut filled, mut is_inside) = (0, true);
+        for offset in offsets {
+            let start = usize::from(u16::from_le_bytes(*offset));
+            let header = self.bytes.get(start..).and_then(<[u8]>::first_chunk);
+            let header = header.map_or(u64::MAX, |header| u64::from_le_bytes(*header));
+            let is_long = (header >> (8 * node::FLAGS)) & u64::from(node::BIG) != 0;
+            let value_len = if is_long { 8 } else { header & 0xFFFF_FFFF };
+            // The header of a branch's entry has the number of a page instead.
+            let value_len = if is_leaf { value_len } else { 0 };
+            is_inside &= start >= self.upper;
+            filled +=
+                (node::HEADER_LEN as u64 + (header >> (8 * node::KEY_LEN)) + value_len + 1) & !1;
+        }
+        is_inside && filled == self.filled() as u64
+    }
+
+    /// Returns whether all keys are in order. `from` is the first entry that has a key.
+    pub(crate) fn is_in_order(&self, from: usize) -> bool {
+        (from + 1..self.len).all(|index| self.key(index - 1) < self.key(index))
+    }
+
+    /// Returns whether the keys around an entry are in order. `from` is the first entry that has a
+    /// key. A key that is out of order leads a search to its own place, so this finds it there.
+    pub(crate) fn is_ordered_at(&self, from: usize, index: usize) -> bool {
+        let first = index.saturating_sub(2).max(from);
+        let last = (index + 1).min(self.len - 1);
+        (first..last).all(|index| self.key(index) < self.key(index + 1))
+    }
+
+    /// Returns the offset of the page in the file.
+    pub(crate) fn offset(&self, map: Map<'_>) -> u64 {
+        (self.bytes.as_ptr().addr() - map.first.addr()) as u64
+    }
+}
+
+#[inline(always)]
+fn key_len(header: u64) -> usize {
+    (header >> (8 * node::KEY_LEN)) as usize
+}
+
+/// Prefetches a line of memory.
+#[inline(always)]
+fn prefetch(line: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch of any address does nothing that can be seen.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(line.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = line;
+}

@@ -1,0 +1,26 @@
+//! Pages of tables, read where they are mapped and checked before they are used.
+//!
+//! Read transactions do not read through LMDB, which trusts what a page says: damage would be
+//! answered as rows or as absent keys, or would end the process. `map` has the pages and their
+//! entries, `roots` what a transaction sees, `tree` lookups, and `cursor` scans.
+//!
+//! What is checked, and where:
+//! - each page on the way: that the file has it, its number, its kind, and the bounds of its entries;
+//! - each entry that is compared or returned: that it lies within its page, and a long value within
+//!   the file;
+//! - each leaf that a scan enters or that a key is not found in: that its entries fill it without
+//!   gaps or overlaps, that its first and last key are between those of its parent and beyond those
+//!   of the leaf before it, and that keys around the place of a search are in order.
+//!
+//! LMDB keeps no checksums, so other bytes within a value are not found, nor within a key that a
+//! search does not come by; `verify` compares all keys. A transaction that writes reads through LMDB: its pages may not be in the map yet.
+
+mod cursor;
+mod map;
+mod roots;
+mod tree;
+
+pub(crate) use cursor::Cursor;
+pub(crate) use map::Mapping;
+pub(crate) use roots::Roots;
+pub(crate) use tree::Tree;

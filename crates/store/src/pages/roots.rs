@@ -1,0 +1,130 @@
+//! Where the tables of a read transaction begin.
+
+use super::map::Map;
+use super::tree::{Root, Tree};
+use crate::error::{Error, Result};
+use crate::file::layout::{NO_PAGE, tree};
+use crate::file::meta;
+use crate::file::page::{Kind, Page as FilePage};
+use crate::file::tree::RawTree;
+use crate::store::Shared;
+use crate::table::{Table, check_kind, check_record};
+use heed::{AnyTls, RoTxn};
+use std::cell::Cell;
+
+/// The maximum number of levels of a tree.
+const MAX_DEPTH: usize = 32;
+/// Tables whose roots a transaction remembers.
+const REMEMBERED: usize = 4;
+
+/// The roots that a read transaction sees.
+pub(crate) struct Roots {
+    main: Root,
+    /// Tables by their address, which stays: the store keeps every table that it opened. Zero stands
+    /// for none.
+    tables: [Cell<(usize, u64)>; REMEMBERED],
+}
+
+impl Roots {
+    /// Finds the main table as a transaction that has just begun sees it. `None` if two others were
+    /// committed since: then its meta page was reused, and its pages are read through LMDB.
+    pub(crate) fn of(shared: &Shared, txn: &RoTxn<'_, AnyTls>) -> Result<Option<Self>> {
+        let environment = &shared.environment;
+        let root = match environment.mapping().get(environment.page_size()) {
+            Some(map) => main_root(map, txn.id() as u64),
+            None => locate(shared, txn)?,
+        };
+        Ok(root.map(|main| Self { main, tables: [const { Cell::new((0, 0)) }; REMEMBERED] }))
+    }
+
+    /// Returns a table; `None` if the transaction does not see it.
+    #[inline]
+    pub(crate) fn tree<'t>(&self, shared: &'t Shared, table: &Table) -> Result<Option<Tree<'t>>> {
+        let environment = &shared.environment;
+        let map = environment.mapping().get(environment.page_size());
+        if table.name().is_empty() {
+            return Ok(Some(Tree::new(map, self.main, shared)));
+        }
+        let id = table.address();
+        let remembered = &self.tables[(id >> 6) % REMEMBERED];
+        let (other, page) = remembered.get();
+        if other == id {
+            return Ok(Some(Tree::new(map, Root { page }, shared)));
+        }
+        let Some(root) = self.named(shared, table.name())? else { return Ok(None) };
+        remembered.set((id, root.page));
+        Ok(Some(Tree::new(map, root, shared)))
+    }
+
+    /// Returns the root of a named table.
+    pub(crate) fn named(&self, shared: &Shared, name: &str) -> Result<Option<Root>> {
+        let environment = &shared.environment;
+        let map = environment.mapping().get(environment.page_size());
+        let record = Tree::new(map, self.main, shared).get(name.as_bytes())?;
+        let Some(record) = record else { return Ok(None) };
+        check_record(name, record)?;
+        Ok(RawTree::read(record).map(|tree| Root::of(&tree)))
+    }
+
+    /// Returns one of the store's own tables.
+    pub(crate) fn own<'t>(&self, shared: &'t Shared, name: &str) -> Result<Option<Tree<'t>>> {
+        let environment = &shared.environment;
+        let map = environment.mapping().get(environment.page_size());
+        Ok(self.named(shared, name)?.map(|root| Tree::new(map, root, shared)))
+    }
+}
+
+/// Reads the root of the main table from the meta page of a transaction.
+#[inline]
+fn main_root(map: Map<'_>, id: u64) -> Option<Root> {
+    let (root, flags) = map.meta_main(id)?;
+    // The meta page is written again by the commit after the next one, which cannot have begun
+    // while the other meta page is older than this one.
+    if map.meta_transaction(id)? != id || map.meta_transaction(id + 1)? > id {
+        return None;
+    }
+    (flags & tree::OTHER_KINDS == 0).then_some(Root { page: root })
+}
+
+/// Finds the address of the map: the first row of the main table is read from the file and through
+/// LMDB. The pages on the way to it are checked before LMDB reads them.
+#[cold]
+fn locate(shared: &Shared, txn: &RoTxn<'_, AnyTls>) -> Result<Option<Root>> {
+    let (file, path) = shared.data();
+    let environment = &shared.environment;
+    let found = match meta::read(file, path, Some(txn.id() as u64)) {
+        Ok(found) => found,
+        // The meta page of this transaction may have been reused.
+        Err(Error::Corrupt(_)) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let Some(meta) = found else { return Ok(None) };
+    check_kind("", &meta.main)?;
+    let root = Root::of(&meta.main);
+    if root.page == NO_PAGE {
+        return Ok(Some(root));
+    }
+    let mut number = root.page;
+    for _ in 0..MAX_DEPTH {
+        let page = FilePage::read(file, path, number, meta.page_size)?;
+        if page.kind == Kind::Branch {
+            number = page.branch(0)?.page;
+            continue;
+        }
+        let offset = page.key_offset(0)?;
+        let first = environment.main().first(txn);
+        let first = first.map_err(|e| environment.error("find the map", e))?;
+        let Some((key, _)) = first.filter(|(key, _)| page.leaf(0).is_ok_and(|l| l.key == *key))
+        else {
+            let (expected, found) = ("the row that the file has there", "another one");
+            return Err(crate::file::corrupt(path, offset, expected, found));
+        };
+        let len = file.metadata().map_err(|e| Error::io(path, "length", e))?.len();
+        environment.mapping().set_len(len, environment.heed().info().map_size);
+        if let Ok(offset) = usize::try_from(offset) {
+            environment.mapping().found(key, offset);
+        }
+        return Ok(Some(root));
+    }
+    Ok(None)
+}

@@ -1,0 +1,299 @@
+//! Every way to read reports damage: none returns other rows, or calls a key absent.
+
+use crate::Place;
+use nuthatch_store::{
+    Error, Options, Parallel, Range, Read, Result, Scan, Store, Table, compact, verify_closed,
+};
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+
+const ROWS: u32 = 2000;
+const PAGE: u64 = 4096;
+
+fn key(n: u32) -> Vec<u8> {
+    format!("key{n:08}").into_bytes()
+}
+
+fn value(n: u32) -> Vec<u8> {
+    if n % 500 == 7 { vec![n as u8; 9000] } else { format!("value of {n}").into_bytes() }
+}
+
+/// A store with a table of three levels, in a place that is not verified at the end.
+struct Case {
+    place: Place,
+    store: Option<Store>,
+    file: File,
+}
+
+impl Case {
+    fn new() -> Self {
+        let place = Place::new();
+        let folder = place.beside("damaged");
+        let store = Store::open(&folder, &Options::new()).expect("a store");
+        let table = store.table("rows").expect("a table");
+        store
+            .update(|txn| (0..ROWS).try_for_each(|n| txn.put(&table, &key(n), &value(n))))
+            .expect("rows");
+        let data = folder.join("data.mdb");
+        let file = File::options().read(true).write(true).open(data).expect("the file");
+        Self { place, store: Some(store), file }
+    }
+
+    fn store(&self) -> &Store {
+        self.store.as_ref().expect("an open store")
+    }
+
+    fn table(&self) -> Table {
+        self.store().table("rows").expect("a table")
+    }
+
+    fn byte(&self, at: u64) -> u8 {
+        let mut byte = [0];
+        self.file.read_exact_at(&mut byte, at).expect("a byte");
+        byte[0]
+    }
+
+    fn short(&self, at: u64) -> u64 {
+        u64::from(self.byte(at)) | u64::from(self.byte(at + 1)) << 8
+    }
+
+    /// The pages of the table: their offsets, and whether they are branches. The meta pages, the
+    /// main table's page, pages of long values and free ones are left out.
+    fn pages(&self) -> Vec<(u64, bool)> {
+        let pages = self.file.metadata().expect("its length").len() / PAGE;
+        let kinds = (2..pages).map(|page| (page * PAGE, self.byte(page * PAGE + 10)));
+        let kinds = kinds.filter(|(at, kind)| match kind {
+            1 => true,
+            2 => {
+                let first = at + self.short(at + 16);
+                let mut found = [0; 3];
+                self.file.read_exact_at(&mut found, first + 8).expect("a key");
+                self.byte(first + 6) == 11 && found == *b"key"
+            }
+            _ => false,
+        });
+        kinds.map(|(at, kind)| (at, kind == 1)).collect()
+    }
+
+    /// Overwrites bytes, calls `act`, and puts the bytes back.
+    fn with<R>(&self, at: u64, bytes: &[u8], act: impl FnOnce() -> R) -> R {
+        let mut before = vec![0; bytes.len()];
+        self.file.read_exact_at(&mut before, at).expect("bytes");
+        self.file.write_all_at(bytes, at).expect("bytes");
+        let result = act();
+        self.file.write_all_at(&before, at).expect("bytes");
+        result
+    }
+}
+
+type Rows = Vec<(Vec<u8>, Vec<u8>)>;
+
+fn collect<'r>(rows: impl Iterator<Item = Result<(&'r [u8], &'r [u8])>>) -> Result<Rows> {
+    rows.map(|row| row.map(|(key, value)| (key.to_vec(), value.to_vec()))).collect()
+}
+
+/// The rows in order, by every way to scan.
+fn scans(store: &Store, table: &Table) -> Vec<(&'static str, Result<Rows>)> {
+    let txn = || store.read();
+    let all = Scan::all();
+    let bounded = Scan::new(Range::all().from(key(0)).to(key(ROWS)));
+    let sorted = |rows: Result<Rows>| {
+        rows.map(|mut rows| {
+            rows.sort();
+            rows
+        })
+    };
+    let forward = |scan: &Scan| collect(txn()?.scan(table, scan)?);
+    let reverse = |scan: &Scan| sorted(collect(txn()?.scan(table, &scan.clone().reverse())?));
+    let visit = |scan: &Scan| {
+        let (txn, mut rows) = (txn()?, Rows::new());
+        txn.scan(table, scan)?.visit(|key, value| {
+            rows.push((key.to_vec(), value.to_vec()));
+            true
+        })?;
+        Ok(rows)
+    };
+    let batches = |scan: &Scan| {
+        let batches = store.batches(table, scan).map(|batch| Ok(batch?.to_vec()));
+        sorted(batches.collect::<Result<Vec<_>>>().map(|batches| batches.concat()))
+    };
+    let parallel = || {
+        let copy = |(key, value): (&[u8], &[u8])| Some((key.to_vec(), value.to_vec()));
+        let parts = store.scan_parallel(table, &all, &Parallel::split(2), copy)?;
+        sorted(parts.collect::<Result<Vec<_>>>().map(|parts| parts.concat()))
+    };
+    vec![
+        ("forward", forward(&all)),
+        ("forward in a range", forward(&bounded)),
+        ("reverse", reverse(&all)),
+        ("reverse in a range", reverse(&bounded)),
+        ("visit", visit(&all)),
+        ("visit in a range", visit(&bounded)),
+        ("batches", batches(&all)),
+        ("batches in reverse", batches(&all.clone().reverse())),
+        ("parallel", parallel()),
+    ]
+}
+
+#[track_caller]
+fn is_corrupt(what: &str, error: &Error) {
+    assert_eq!(error.code(), "corrupt", "{what}: {error}");
+    assert!(error.to_string().contains("data.mdb: at byte "), "{what}: {error}");
+}
+
+/// Every scan fails, and every key is answered rightly or with an error.
+fn check_damaged(case: &Case, what: &str) {
+    let (store, table) = (case.store(), case.table());
+    for (way, rows) in scans(store, &table) {
+        let what = format!("{what}, {way}");
+        match rows {
+            Err(error) => is_corrupt(&what, &error),
+            Ok(rows) => panic!("{what}: {} rows and no error", rows.len()),
+        }
+    }
+    let txn = store.read().expect("a transaction");
+    let mut errors = 0;
+    for n in 0..ROWS {
+        match txn.get(&table, &key(n)) {
+            Ok(found) => assert_eq!(found, Some(&value(n)[..]), "{what}, key {n}"),
+            Err(error) => {
+                is_corrupt(what, &error);
+                errors += 1;
+            }
+        }
+    }
+    assert!(errors > 0, "{what}: every key was found");
+    let keys: Vec<_> = (0..ROWS).map(key).collect();
+    is_corrupt(what, &txn.get_many(&table, &keys).expect_err("a key is in the damaged page"));
+    let range = Range::all().from(key(0));
+    is_corrupt(what, &txn.count(&table, &range).expect_err("a count of rows that are read"));
+}
+
+#[test]
+fn damage_to_a_page_is_an_error_for_every_way_to_read() {
+    let case = Case::new();
+    let table = case.table();
+    for (way, rows) in scans(case.store(), &table) {
+        assert_eq!(rows.expect(way).len(), ROWS as usize, "{way}");
+    }
+    let pages = case.pages();
+    assert!(pages.iter().filter(|(_, is_branch)| *is_branch).count() == 1, "two levels");
+    // Some leaves at the ends and in the middle are enough.
+    let some = pages.iter().enumerate().filter(|(n, page)| page.1 || n % 7 == 0);
+    for (_, &(at, is_branch)) in some {
+        let middle = at + 16 + (case.short(at + 12) - 16) / 4 * 2;
+        let entry = at + case.short(middle);
+        let mut damages = vec![
+            ("its number", at, vec![0xEE, 0xEE]),
+            ("its kind", at + 10, vec![4, 0]),
+            ("where its free space begins", at + 12, vec![0xFF, 0xFF]),
+            ("where its free space ends", at + 14, vec![8, 0]),
+            ("where two entries are", middle, vec![0xF0, 0xF0, 0xF1, 0xF1]),
+            ("the length of a key", entry + 6, vec![0xFF, 0x7F]),
+        ];
+        if is_branch {
+            damages.push(("where an entry leads", entry, vec![0xEE, 0xEE, 0xEE, 0]));
+        } else {
+            damages.push(("the length of a value", entry, vec![0xFF, 0xFF, 0, 0]));
+            damages.push(("the flags of a value", entry + 4, vec![0x40, 0]));
+        }
+        for (what, place, bytes) in damages {
+            let what = format!("page {}, {what}", at / PAGE);
+            case.with(place, &bytes, || check_damaged(&case, &what));
+        }
+    }
+}
+
+#[test]
+fn a_key_out_of_order_hides_no_other_key() {
+    let case = Case::new();
+    let table = case.table();
+    for (at, is_branch) in case.pages() {
+        let entries = (case.short(at + 12) - 16) / 2;
+        // The first entry of a branch has no key.
+        for index in [u64::from(is_branch), entries / 3, entries / 2, entries - 1] {
+            let entry = at + case.short(at + 16 + 2 * index);
+            let mut own = [0; 11];
+            case.file.read_exact_at(&mut own, entry + 8).expect("a key");
+            for first in [0, 0xFF] {
+                case.with(entry + 8, &[first; 4], || {
+                    let txn = case.store().read().expect("a transaction");
+                    for n in (0..ROWS).filter(|n| n % 3 == 0) {
+                        match txn.get(&table, &key(n)) {
+                            // The key itself has another name now, which may be in order.
+                            Ok(None) if !is_branch && key(n) == own => {}
+                            Ok(found) => assert_eq!(found, Some(&value(n)[..]), "page {at}, {n}"),
+                            Err(error) => is_corrupt("a key", &error),
+                        }
+                    }
+                    // The iterator compares all keys of a leaf.
+                    let scanned = txn.scan(&table, &Scan::all()).and_then(collect);
+                    let is_extreme = scanned.as_ref().is_ok_and(|rows| rows.is_sorted());
+                    assert!(scanned.is_err() || is_extreme, "page {at}, entry {index}");
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn a_damaged_store_is_neither_copied_nor_compacted() {
+    let mut case = Case::new();
+    let (leaf, _) = *case.pages().iter().find(|(_, is_branch)| !is_branch).expect("a leaf");
+    case.file.write_all_at(&[0xF0; 4], leaf + 40).expect("bytes");
+    let folder = case.place.beside("damaged");
+    let before = fs::read(folder.join("data.mdb")).expect("its bytes");
+    for small in [false, true] {
+        let copy = case.place.beside(if small { "small" } else { "copy" });
+        let error = case.store().backup(&copy, small).expect_err("damage");
+        is_corrupt("backup", &error);
+        assert!(!copy.join("data.mdb").exists(), "there is no copy");
+        let pipe = File::create(case.place.beside("pipe")).expect("a file");
+        is_corrupt("backup_to", &case.store().backup_to(&pipe, small).expect_err("damage"));
+        assert_eq!(pipe.metadata().expect("its length").len(), 0, "nothing was sent");
+    }
+    drop(case.store.take());
+    is_corrupt("compact", &compact(&folder).expect_err("damage"));
+    assert_eq!(fs::read(folder.join("data.mdb")).expect("its bytes"), before);
+    assert!(!folder.join("data.mdb.partial").exists());
+}
+
+#[test]
+fn an_empty_file_is_damage_and_never_a_new_store() {
+    let place = Place::new();
+    let folder = place.beside("damaged");
+    fs::create_dir(&folder).expect("a folder");
+    let data = folder.join("data.mdb");
+    File::create(&data).expect("an empty file");
+    let open = |options: &Options| Store::open(&folder, options).map(|_| ());
+    for options in [Options::new(), Options::new().create(false), Options::new().read_only(true)] {
+        is_corrupt("open", &open(&options).expect_err("an empty file"));
+    }
+    is_corrupt("verify", &verify_closed(&folder, |_, _| ()).expect_err("an empty file"));
+    is_corrupt("compact", &compact(&folder).expect_err("an empty file"));
+    assert_eq!(data.metadata().expect("its length").len(), 0, "nobody wrote to it");
+}
+
+#[test]
+fn a_file_that_was_cut_is_damage_for_every_reader() {
+    let mut case = Case::new();
+    drop(case.store.take());
+    let folder = case.place.beside("damaged");
+    let whole = fs::read(folder.join("data.mdb")).expect("its bytes");
+    let pages = whole.len() as u64 / PAGE;
+    for len in (0..pages).rev().step_by(5).map(|page| page * PAGE).chain([100, 5000, 70_000]) {
+        fs::write(folder.join("data.mdb"), &whole[..len as usize]).expect("a file");
+        assert!(verify_closed(&folder, |_, _| ()).is_err(), "cut at {len}");
+        let read = Store::open(&folder, &Options::new().create(false)).and_then(|store| {
+            let table = store.table("rows")?;
+            let txn = store.read()?;
+            (0..ROWS).try_for_each(|n| txn.get(&table, &key(n)).map(|_| ()))?;
+            let scanned = scans(&store, &table);
+            let errors = scanned.iter().filter(|(_, rows)| rows.is_err()).count();
+            assert_eq!(errors, scanned.len(), "cut at {len}");
+            Ok(())
+        });
+        let error = read.expect_err("a file without its last pages");
+        assert!(matches!(error.code(), "corrupt" | "not-a-store"), "cut at {len}: {error}");
+    }
+}
