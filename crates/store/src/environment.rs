@@ -7,6 +7,7 @@ use crate::fork::{self, OfProcess, Owner};
 use crate::gate::{Gate, Place};
 use crate::links::Links;
 use crate::lock_file::StoreLock;
+use crate::network;
 use crate::options::{Durability, Options};
 use crate::pages::Mapping;
 use crate::registry::{self, Registration, Waiter};
@@ -124,6 +125,7 @@ impl Environment {
         fork::watch().map_err(|e| Error::io(path, "open", e))?;
         make_folder(path, options)?;
         let path = std::fs::canonicalize(path).map_err(|e| Error::io(path, "open", e))?;
+        network::check(&path, options)?;
         // Once without the lock: where there is no store, none of its files is created.
         check_file(&path, options)?;
         let (registration, lock) = StoreLock::share(&path, options.read_only)?;

@@ -1,3 +1,4 @@
+use crate::codec::integers::key_of;
 use crate::{Condition, Error, Kind, Options, Range, Store, Table};
 use heed::{RoTxn, WithoutTls};
 use tempfile::TempDir;
@@ -117,7 +118,7 @@ fn entries_that_earlier_versions_left_behind_go_when_their_time_comes() {
             let (_, heed, journal) = txn.parts();
             let own = journal.own().expect("settings");
             for version in 1000..1010_u64 {
-                let time = [1_u64.to_be_bytes(), version.to_be_bytes()].concat();
+                let time = [key_of(1), key_of(version)].concat();
                 let place = [&[8][..], b"sessions", b"session"].concat();
                 own.expiry.put(heed, &time, &place).expect("an entry");
             }

@@ -59,6 +59,7 @@ mod gate;
 mod growth;
 mod links;
 mod lock_file;
+mod network;
 mod options;
 mod own;
 mod pages;

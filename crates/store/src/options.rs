@@ -26,6 +26,7 @@ pub enum Durability {
 
 /// Options of a [`Store`](crate::Store).
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "options that are independent of each other")]
 pub struct Options {
     pub(crate) create: bool,
     pub(crate) read_only: bool,
@@ -37,6 +38,7 @@ pub struct Options {
     pub(crate) readers: u32,
     pub(crate) threads: usize,
     pub(crate) read_ahead: bool,
+    pub(crate) allow_network_filesystem: bool,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -59,6 +61,7 @@ impl Options {
             readers: 1022,
             threads: std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 16),
             read_ahead: true,
+            allow_network_filesystem: false,
             clock: Arc::new(SystemClock),
         }
     }
@@ -137,6 +140,17 @@ impl Options {
     #[must_use]
     pub fn read_ahead(mut self, ahead: bool) -> Self {
         self.read_ahead = ahead;
+        self
+    }
+
+    /// Whether a folder on a network filesystem, such as NFS or SMB, may be opened; not by default.
+    ///
+    /// Processes share a store through memory maps and locks. Two machines may see different bytes
+    /// of one map on such a filesystem, so that a store which both write to is damaged without an
+    /// error. Allow it only if processes of one machine use the store.
+    #[must_use]
+    pub fn allow_network_filesystem(mut self, allow: bool) -> Self {
+        self.allow_network_filesystem = allow;
         self
     }
 

@@ -126,6 +126,11 @@ impl<'t> View<'t> {
         Self { txn, shared, now, roots }
     }
 
+    /// Checks the pages that LMDB follows when it opens a table.
+    pub(crate) fn check_way_to(&self, name: &str) -> Result<()> {
+        self.roots.map_or(Ok(()), |roots| roots.main(self.shared).check_way(name.as_bytes()))
+    }
+
     /// Returns the pages of a table; `None` if it is to be read through LMDB.
     #[inline]
     pub(crate) fn tree(&self, table: &Table) -> Result<Option<Tree<'t>>> {

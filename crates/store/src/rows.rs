@@ -64,12 +64,11 @@ impl<'t> Rows<'t> {
         let mut rows =
             Self { steps: Steps::None, last: 0, left: scan.limit, filter, shared: view.shared };
         let Some(bounds) = scan.range.bounds().filter(|_| scan.limit > 0) else { return Ok(rows) };
-        match view.tree(table)? {
-            Some(tree) => rows.steps = Steps::Pages(Cursor::new(tree, bounds, scan.reverse)?),
-            None => {
-                let through = rows.through_lmdb(view, bare, bounds, scan);
-                through.map_err(|e| view.shared.table_error(table, "scan", e))?;
-            }
+        if let Some(tree) = view.tree(table)? {
+            rows.steps = Steps::Pages(Cursor::new(tree, bounds, scan.reverse)?);
+        } else {
+            let through = rows.through_lmdb(view, bare, bounds, scan);
+            through.map_err(|e| view.shared.table_error(table, "scan", e))?;
         }
         Ok(rows)
     }
@@ -79,12 +78,11 @@ impl<'t> Rows<'t> {
         let (last, left, filter, shared) = (0, scan.limit, Filter::NONE, view.shared);
         let mut rows = Self { steps: Steps::None, last, left, filter, shared };
         let Some(bounds) = scan.range.bounds() else { return Ok(rows) };
-        match view.own_tree(name)? {
-            Some(tree) => rows.steps = Steps::Pages(Cursor::new(tree, bounds, scan.reverse)?),
-            None => {
-                let through = rows.through_lmdb(view, bare, bounds, scan);
-                through.map_err(|e| shared.environment.error("scan", e))?;
-            }
+        if let Some(tree) = view.own_tree(name)? {
+            rows.steps = Steps::Pages(Cursor::new(tree, bounds, scan.reverse)?);
+        } else {
+            let through = rows.through_lmdb(view, bare, bounds, scan);
+            through.map_err(|e| shared.environment.error("scan", e))?;
         }
         Ok(rows)
     }

@@ -338,6 +338,7 @@ impl Shared {
     /// Opens the store's own tables, if they are there.
     fn open_own(&self) -> Result<()> {
         let names = [layout::SETTINGS, layout::CHANGES, layout::EXPIRY];
+        self.check_ways_to(&names)?;
         let (txn, _pass) = self.environment.read()?;
         let opened = self.environment.heed().open_databases_and_commit(txn, |opener, txn| {
             let opened = names.map(|name| opener.open_database::<Bytes, Bytes>(txn, Some(name)));
@@ -350,6 +351,12 @@ impl Shared {
             let _ = self.own.set(Own { settings, changes, expiry });
         }
         Ok(())
+    }
+
+    /// Checks the pages that LMDB follows when it opens these tables: it trusts what they say.
+    fn check_ways_to(&self, names: &[&str]) -> Result<()> {
+        let txn = ReadTxn::borrowed(self)?;
+        names.iter().try_for_each(|name| txn.view().check_way_to(name))
     }
 
     /// Makes the store's own tables, if they are not there.
@@ -394,7 +401,7 @@ impl Shared {
     fn open_table(&self, name: &str) -> Result<Option<Table>> {
         self.refresh_own()?;
         let kind = {
-            // LMDB follows the same pages when it opens the table.
+            self.check_ways_to(&[name])?;
             let txn = ReadTxn::borrowed(self)?;
             let main = Table::new(self.id, "", self.environment.main(), Kind::Plain);
             let Some(record) = txn.get(&main, name.as_bytes())? else { return Ok(None) };
@@ -486,6 +493,7 @@ impl Shared {
 
     /// Whether LMDB takes a key of the main table for a table.
     fn is_table(&self, name: &str) -> Result<bool> {
+        self.check_ways_to(&[name])?;
         let (txn, _pass) = self.environment.read()?;
         let opened = self.environment.heed().open_databases_and_commit(txn, |opener, txn| {
             let opened = opener.open_database::<Bytes, Bytes>(txn, Some(name))?;

@@ -57,17 +57,17 @@ impl Store {
             let meta = meta::read(file, path, Some(txn.id()))?;
             Ok((txn, meta.ok_or_else(|| empty_file(path))?))
         };
-        let mut begun = begin();
+        let mut found = begin();
         for _ in 0..TRIES {
-            if !matches!(begun, Err(Error::Corrupt(_))) {
-                return begun;
+            if !matches!(found, Err(Error::Corrupt(_))) {
+                return found;
             }
-            begun = begin();
+            found = begin();
         }
         // Damage stays; commits do not happen while this has the write lock.
         match Shared::write_lock(&self.0) {
             Ok(_lock) => begin(),
-            Err(_) => begun,
+            Err(_) => found,
         }
     }
 }

@@ -235,7 +235,9 @@ fn the_version_that_a_condition_needs_is_shown() {
     let put = ["put", "db", "s", "two", "--table", "sessions", "--if-version", &version];
     prints(&folder, &put, "");
     assert_eq!(run(&folder, &put).0, 1, "it has another version by now");
+}
 
+#[test]
 fn a_damaged_store_is_an_error_for_every_command() {
     let folder = Folder::new();
     let rows: String = (0..400).map(|n| format!("key{n:04}\tvalue of {n}\n")).collect();

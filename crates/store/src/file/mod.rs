@@ -1,7 +1,8 @@
 //! The file of a store, read as bytes and not through LMDB, which trusts what it finds.
 //!
-//! `first` has the file of an empty store, `layout` the offsets, `meta` the two pages that a file begins with, `tree` what is known of
-//! a tree, and `page` the entries of one page. Everything is checked before it is used.
+//! `first` has the file of an empty store, `layout` the offsets, `meta` the two pages that a file
+//! begins with, `tree` what is known of a tree, and `page` the entries of one page. Everything is
+//! checked before it is used.
 
 pub(crate) mod first;
 pub(crate) mod layout;

@@ -78,21 +78,10 @@ impl<'t> Cursor<'t> {
             }
         };
         let outermost = leaf.key(if self.is_reverse { 0 } else { leaf.len() - 1 });
-        let is_inside = outermost.is_some_and(|outermost| match self.is_reverse {
-            true => {
-                if equal {
-                    outermost >= key
-                } else {
-                    outermost > key
-                }
-            }
-            false => {
-                if equal {
-                    outermost <= key
-                } else {
-                    outermost < key
-                }
-            }
+        let is_inside = outermost.is_some_and(|outermost| {
+            let order = outermost.cmp(key);
+            let order = if self.is_reverse { order.reverse() } else { order };
+            order.is_lt() || (equal && order.is_eq())
         });
         if !is_inside {
             let at = self.tree.search(&leaf, key, equal == self.is_reverse)?;
@@ -112,9 +101,10 @@ impl<'t> Cursor<'t> {
         }
         let depth = self.above.len();
         while let Some((branch, index)) = self.above.pop() {
-            let index = match reverse {
-                true => index.checked_sub(1),
-                false => Some(index + 1).filter(|index| *index < branch.len()),
+            let index = if reverse {
+                index.checked_sub(1)
+            } else {
+                Some(index + 1).filter(|index| *index < branch.len())
             };
             let Some(index) = index else {
                 // All pages below it were read.
@@ -183,14 +173,14 @@ impl<'t> Cursor<'t> {
                 let index = if self.is_reverse { self.end - 1 } else { self.next };
                 let row = self.tree.row(&leaf, index)?;
                 if self.is_reverse {
-                    self.end -= 1
+                    self.end -= 1;
                 } else {
-                    self.next += 1
+                    self.next += 1;
                 }
                 return Ok(Some(row));
             }
-            // The leaf is in the processor's cache by now. `visit`, which is to be as fast as memory,
-            // does not compare keys.
+            // The leaf is in the processor's cache by now. `visit`, which is to be as fast as
+            // memory, does not compare keys.
             if let Some(leaf) = self.leaf.filter(|leaf| !leaf.is_filled() || !leaf.is_in_order(0)) {
                 return Err(self.tree.damaged_page(&leaf));
             }

@@ -1,5 +1,5 @@
-//! The map of a store's file, and the pages in it. This file holds unsafe code: pages are read where
-//! LMDB has them mapped.
+//! The map of a store's file, and the pages in it. This file holds unsafe code: pages are read
+//! where LMDB has them mapped.
 
 use crate::file::layout::{META_PAGES, meta, node, page as at, tree};
 use crate::file::{u16_at, u64_at};
@@ -20,8 +20,8 @@ pub(crate) struct Mapping {
     len: AtomicUsize,
 }
 
-/// The map as a read transaction sees it: no process changes the pages that the transaction reaches,
-/// and the map does not move while the transaction is open.
+/// The map as a read transaction sees it: no process changes the pages that the transaction
+/// reaches, and the map does not move while the transaction is open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Map<'t> {
     first: *const u8,
@@ -196,7 +196,8 @@ impl<'t> Page<'t> {
         Some(self.node(index)?.1 & ((1 << (8 * node::KEY_LEN)) - 1))
     }
 
-    /// Returns the first entry, from `from` on, whose key is above `key`, or equal to it if `equal`.
+    /// Returns the first entry, from `from` on, whose key is above `key`, or equal to it if
+    /// `equal`.
     #[inline]
     pub(crate) fn first_above(&self, from: usize, key: &[u8], equal: bool) -> Option<usize> {
         let (mut low, mut high) = (from, self.len);
@@ -231,8 +232,8 @@ impl<'t> Page<'t> {
         Some(((key, value), (node::HEADER_LEN + key.len() + stored).next_multiple_of(2)))
     }
 
-    /// Returns the bytes that all entries take together in a page without damage: LMDB moves entries
-    /// together whenever it deletes one. Other sums come from wrong offsets and lengths.
+    /// Returns the bytes that all entries take together in a page without damage: LMDB moves
+    /// entries together whenever it deletes one. Other sums come from wrong offsets and lengths.
     #[inline(always)]
     pub(crate) fn filled(&self) -> usize {
         self.bytes.len() - self.upper

@@ -5,15 +5,18 @@
 //! entries, `roots` what a transaction sees, `tree` lookups, and `cursor` scans.
 //!
 //! What is checked, and where:
-//! - each page on the way: that the file has it, its number, its kind, and the bounds of its entries;
+//! - each page on the way: that the file has it, its number, its kind, and the bounds of its
+//!   entries;
 //! - each entry that is compared or returned: that it lies within its page, and a long value within
 //!   the file;
-//! - each leaf that a scan enters or that a key is not found in: that its entries fill it without
-//!   gaps or overlaps, that its first and last key are between those of its parent and beyond those
-//!   of the leaf before it, and that keys around the place of a search are in order.
+//! - a key that is not found: that keys around the place of the search are in order, and that the
+//!   leaf has the keys that its branches say;
+//! - a leaf or branch that a scan has read to its end: that its entries fill it without gaps or
+//!   overlaps, and that its keys are beyond those of the leaf before it.
 //!
 //! LMDB keeps no checksums, so other bytes within a value are not found, nor within a key that a
-//! search does not come by; `verify` compares all keys. A transaction that writes reads through LMDB: its pages may not be in the map yet.
+//! search does not come by; `verify` compares all keys. A transaction that writes reads through
+//! LMDB: its pages may not be in the map yet.
 
 mod cursor;
 mod map;

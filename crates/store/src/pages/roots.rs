@@ -20,8 +20,8 @@ const REMEMBERED: usize = 4;
 /// The roots that a read transaction sees.
 pub(crate) struct Roots {
     main: Root,
-    /// Tables by their address, which stays: the store keeps every table that it opened. Zero stands
-    /// for none.
+    /// Tables by their address, which stays: the store keeps every table that it opened. Zero
+    /// stands for none.
     tables: [Cell<(usize, u64)>; REMEMBERED],
 }
 
@@ -56,11 +56,15 @@ impl Roots {
         Ok(Some(Tree::new(map, root, shared)))
     }
 
-    /// Returns the root of a named table.
-    pub(crate) fn named(&self, shared: &Shared, name: &str) -> Result<Option<Root>> {
+    /// Returns the main table.
+    pub(crate) fn main<'t>(&self, shared: &'t Shared) -> Tree<'t> {
         let environment = &shared.environment;
-        let map = environment.mapping().get(environment.page_size());
-        let record = Tree::new(map, self.main, shared).get(name.as_bytes())?;
+        Tree::new(environment.mapping().get(environment.page_size()), self.main, shared)
+    }
+
+    /// Returns the root of a named table.
+    fn named(&self, shared: &Shared, name: &str) -> Result<Option<Root>> {
+        let record = self.main(shared).get(name.as_bytes())?;
         let Some(record) = record else { return Ok(None) };
         check_record(name, record)?;
         Ok(RawTree::read(record).map(|tree| Root::of(&tree)))

@@ -68,8 +68,8 @@ impl<'t> Tree<'t> {
         }
     }
 
-    /// As `get`, where a page was not found or is damaged, or the key would be the first or last one
-    /// of its leaf: a wrong key in a branch may have led there, so the leaf beside it is checked.
+    /// As `get`, where a page was not found or is damaged, or the key would be the first or last
+    /// one of its leaf: a wrong key in a branch may have led there, so the leaf beside it is checked.
     #[cold]
     #[inline(never)]
     fn get_slowly(&self, key: &[u8]) -> Result<Option<&'t [u8]>> {
@@ -80,6 +80,21 @@ impl<'t> Tree<'t> {
         }
         let before = (Bound::Unbounded, Bound::Excluded(key));
         Cursor::new(*self, before, true)?.next_row().map(|_| None)
+    }
+
+    /// Checks all entries of the pages on the way to a key, which LMDB is about to follow.
+    pub(crate) fn check_way(&self, key: &[u8]) -> Result<()> {
+        if self.root().is_none() {
+            return Ok(());
+        }
+        let mut above = Above::new();
+        let leaf = self.descend(&mut above, |page| Some(page.first_above(1, key, false)? - 1))?;
+        let branches = above.iter().map(|(branch, _)| (branch, 1));
+        let mut pages = branches.chain([(&leaf, 0)]);
+        match pages.find(|(page, from)| !page.is_filled() || !page.is_in_order(*from)) {
+            Some((page, _)) => Err(self.damaged_page(page)),
+            None => Ok(()),
+        }
     }
 
     /// Returns the first entry of a leaf whose key is above `key`, or equal to it if `equal`.

@@ -120,6 +120,7 @@ fn plays_its_role() {
         "lengthen" => lengthen(path),
         "fill small map" => fill_small_map(path),
         "fill disk" => fill_disk(path),
+        "rewrite blocks" => crate::foreign::rewrite_blocks(path, pause, say),
         "hold a reader" => hold(path, false),
         "hold the writer" => hold(path, true),
         "use many paths" => crate::paths::use_many_paths(path),

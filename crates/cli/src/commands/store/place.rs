@@ -16,6 +16,8 @@ pub(super) struct Place {
     #[arg(value_name = "PATH")]
     path: PathBuf,
     #[command(flatten)]
+    network: Network,
+    #[command(flatten)]
     reach: Reach,
 }
 
@@ -25,6 +27,23 @@ pub(super) struct Folder {
     /// The folder of the store
     #[arg(value_name = "PATH")]
     path: PathBuf,
+    #[command(flatten)]
+    network: Network,
+}
+
+/// Whether a folder may be on a network filesystem.
+#[derive(Debug, Args)]
+pub(super) struct Network {
+    /// Open a store on a network filesystem; only if processes of one machine alone use it
+    #[arg(long)]
+    allow_network_filesystem: bool,
+}
+
+impl Network {
+    /// Returns the options with this setting.
+    pub(super) fn apply(&self, options: Options) -> Options {
+        options.allow_network_filesystem(self.allow_network_filesystem)
+    }
 }
 
 /// Which table.
@@ -57,7 +76,8 @@ impl Folder {
 
     /// Opens a store that must be there, to read.
     pub(super) fn read(&self) -> Result<Store, Failure> {
-        Ok(Store::open(self.path()?, &Options::new().read_only(true))?)
+        let options = self.network.apply(Options::new().read_only(true));
+        Ok(Store::open(self.path()?, &options)?)
     }
 }
 
@@ -70,21 +90,21 @@ impl Place {
 
     /// Opens a store that must be there, to read.
     pub(super) fn read(&self) -> Result<Store, Failure> {
-        self.open(&Options::new().read_only(true))
+        self.open(Options::new().read_only(true))
     }
 
     /// Opens a store that must be there, to write.
     pub(super) fn change(&self) -> Result<Store, Failure> {
-        self.open(&Options::new().create(false))
+        self.open(Options::new().create(false))
     }
 
     /// Opens a store to write, and makes it if there is none.
     pub(super) fn make(&self) -> Result<Store, Failure> {
-        self.open(&Options::new())
+        self.open(Options::new())
     }
 
-    fn open(&self, options: &Options) -> Result<Store, Failure> {
-        Ok(Store::open(&self.path, options)?)
+    fn open(&self, options: Options) -> Result<Store, Failure> {
+        Ok(Store::open(&self.path, &self.network.apply(options))?)
     }
 }
 

@@ -1,5 +1,6 @@
 //! `nuthatch store serve`: a store for clients of gRPC.
 
+use super::place::Network;
 use crate::commands::listening::{
     Stopping, TlsArguments, Watched, address, greet, not_started, read_tokens, warn_if_open,
 };
@@ -55,6 +56,8 @@ pub(super) struct Serve {
     /// Open the store for reading only, and refuse writes
     #[arg(long, conflicts_with_all = ["create", "keep_changes"])]
     read_only: bool,
+    #[command(flatten)]
+    network: Network,
     /// What writes wait for before they are answered
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "sync")]
     durability: Level,
@@ -132,7 +135,8 @@ impl Serve {
         let options = self.options()?;
         let _logs = self.watched.begin(options.problem(), self.access.insecure)?;
         let store = StoreOptions::new().create(self.create).read_only(self.read_only);
-        let store = Store::open(&self.path, &store.durability(self.durability.into()))?;
+        let store = self.network.apply(store.durability(self.durability.into()));
+        let store = Store::open(&self.path, &store)?;
         if let Some(keep) = self.keep_changes {
             keep_changes(&store, keep)?;
         }

@@ -1,0 +1,59 @@
+//! Refuses folders on network filesystems, where memory maps are not shared between machines.
+
+use crate::error::{Error, Result};
+use crate::options::Options;
+use nuthatch_filesystem::network_filesystem;
+use std::path::Path;
+
+/// Checks that a folder is on a local filesystem, unless the options allow others.
+///
+/// # Errors
+///
+/// [`Error::Options`] with the name of the network filesystem.
+pub(crate) fn check(folder: &Path, options: &Options) -> Result<()> {
+    if options.allow_network_filesystem {
+        return Ok(());
+    }
+    refuse(folder, network_filesystem(folder).ok().flatten())
+}
+
+fn refuse(folder: &Path, found: Option<&'static str>) -> Result<()> {
+    match found {
+        // Where the system does not say, the store opens or fails for another reason.
+        None => Ok(()),
+        Some(name) => Err(Error::Options {
+            option: "allow_network_filesystem",
+            expected:
+                "a folder on a local filesystem, since machines do not share the memory maps \
+                       of a store; allow it if processes of one machine alone use the store"
+                    .to_owned(),
+            found: format!("{} on {name}", folder.display()),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_on_a_network_filesystem_is_refused_with_the_way_to_allow_it() {
+        let folder = Path::new("shared");
+        let error = refuse(folder, Some("nfs")).expect_err("a network filesystem");
+        assert_eq!(error.code(), "options");
+        let text = error.to_string();
+        assert!(
+            text.starts_with("allow_network_filesystem: expected a folder on a local"),
+            "{text}"
+        );
+        assert!(text.ends_with("found shared on nfs"), "{text}");
+        refuse(folder, None).expect("a local filesystem");
+    }
+
+    #[test]
+    fn a_local_folder_needs_no_option() {
+        let folder = tempfile::tempdir().expect("a folder");
+        check(folder.path(), &Options::new()).expect("a local filesystem");
+        check(folder.path(), &Options::new().allow_network_filesystem(true)).expect("allowed");
+    }
+}

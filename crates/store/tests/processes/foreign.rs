@@ -1,0 +1,130 @@
+//! Another process writes while this one reads leaves: each scan sees one state, and the pages that
+//! it reads are not used again before it ends.
+
+use crate::Place;
+use crate::child::Other;
+use nuthatch_store::{Durability, Options, Parallel, Read, Scan, Store, Table, WriteTxn};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const ROWS: u64 = 1_000_000;
+/// Rows that always have the same generation.
+const BLOCK: u64 = 500;
+/// Blocks that a transaction writes anew.
+const BLOCKS_AT_ONCE: u64 = 40;
+/// Commits of the other process that the scans must have overlapped with.
+const COMMITS: u64 = 60;
+
+fn key(n: u64) -> Vec<u8> {
+    format!("row-{n:08}").into_bytes()
+}
+
+/// Rows of different generations have different lengths, so that pages are split and merged.
+fn value(n: u64, generation: u64) -> Vec<u8> {
+    let mut value = vec![generation as u8; 16 + (generation % 11 * 7) as usize];
+    value[..8].copy_from_slice(&generation.to_le_bytes());
+    value[8..16].copy_from_slice(&(n ^ generation).to_le_bytes());
+    value
+}
+
+fn put_block(
+    txn: &mut WriteTxn<'_>,
+    table: &Table,
+    block: u64,
+    generation: u64,
+) -> nuthatch_store::Result<()> {
+    let rows = block * BLOCK..(block + 1) * BLOCK;
+    rows.into_iter().try_for_each(|n| txn.put(table, &key(n), &value(n, generation)))
+}
+
+/// The role of the other process: rewrites blocks until it is nudged.
+pub(crate) fn rewrite_blocks(path: &Path, pause: impl FnOnce() + Send, say: impl Fn(u64)) {
+    let store = Store::open(path, &Options::new().durability(Durability::None)).expect("a store");
+    let table = store.table("rows").expect("a table");
+    let (is_ended, mut commits) = (AtomicBool::new(false), 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            pause();
+            is_ended.store(true, Ordering::Relaxed);
+        });
+        while !is_ended.load(Ordering::Relaxed) {
+            commits += 1;
+            let write = store.update(|txn| {
+                (0..BLOCKS_AT_ONCE).try_for_each(|n| {
+                    let block = (commits * 7919 + n * 104_729) % (ROWS / BLOCK);
+                    put_block(txn, &table, block, commits)
+                })
+            });
+            write.expect("a commit");
+        }
+    });
+    say(commits);
+}
+
+/// Checks the rows of one state, in order.
+#[derive(Default)]
+struct Checked {
+    rows: u64,
+    generation: u64,
+}
+
+impl Checked {
+    fn add(&mut self, found: &[u8], bytes: &[u8]) {
+        let n = self.rows;
+        assert_eq!(found, key(n), "row {n}");
+        let generation = u64::from_le_bytes(*bytes.first_chunk().expect("a generation"));
+        assert_eq!(bytes, value(n, generation), "row {n}");
+        if n.is_multiple_of(BLOCK) {
+            self.generation = generation;
+        }
+        assert_eq!(generation, self.generation, "row {n} is of another state than its block");
+        self.rows += 1;
+    }
+}
+
+#[test]
+fn leaves_are_read_whole_while_another_process_uses_their_pages_again() {
+    let place = Place::new();
+    let options = Options::new().durability(Durability::None);
+    let store = place.open(&options);
+    let table = store.table("rows").expect("a table");
+    store
+        .update(|txn| (0..ROWS).try_for_each(|n| txn.append(&table, &key(n), &value(n, 0))))
+        .expect("rows");
+    let mut other = Other::start("rewrite blocks", &place.path());
+    let begin = store.read().expect("a transaction").id();
+    for round in 0.. {
+        let txn = store.read().expect("a transaction");
+        if txn.id() >= begin + COMMITS && round >= 4 {
+            break;
+        }
+        let mut checked = Checked::default();
+        if round % 2 == 0 {
+            let scan = txn.scan(&table, &Scan::all()).expect("a scan");
+            scan.visit(|key, value| {
+                checked.add(key, value);
+                true
+            })
+            .expect("no error");
+        } else {
+            let mut rows: Vec<_> =
+                txn.scan(&table, &Scan::all().reverse()).expect("a scan").collect();
+            rows.reverse();
+            for row in rows {
+                let (key, value) = row.expect("a row");
+                checked.add(key, value);
+            }
+        }
+        assert_eq!(checked.rows, ROWS);
+        drop(txn);
+        let count = |all: &mut u64, _: (&[u8], &[u8])| *all += 1;
+        let counts = store.fold_parallel(&table, &Scan::all(), &Parallel::split(2), || 0, count);
+        assert_eq!(counts.expect("no error").iter().sum::<u64>(), ROWS);
+    }
+    other.nudge();
+    let commits = other.hear_number().expect("the number of commits");
+    other.wait();
+    let stat = store.stat().expect("figures");
+    assert!(commits >= COMMITS, "{commits} commits");
+    assert!(stat.free_bytes > 0, "pages were freed while they could be read");
+}
