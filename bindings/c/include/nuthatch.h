@@ -394,7 +394,7 @@ const char *nuthatch_code_name(int32_t code);
 const char *nuthatch_version(void);
 
 // Opens the store in a folder. `options` may be null: a store is made where there is none then.
-// Answers its handle through `store`. A process opens a folder once.
+// Answers its handle through `store`. A process opens a folder once, by whichever path.
 int32_t nuthatch_store_open(const uint8_t *path,
                             size_t path_len,
                             const nuthatch_store_options *options,

@@ -43,6 +43,11 @@ pub enum Described {
     Unknown,
 }
 
+/// Returns whether a label is that of metadata about an object, and not of its chunks.
+pub(crate) fn is_metadata(label: &[u8]) -> bool {
+    label.first() == Some(&METADATA)
+}
+
 impl Key {
     fn from_label(label: Vec<u8>) -> Result<Self> {
         if label.len() > LABEL_MOST {
@@ -98,7 +103,7 @@ impl Key {
 
     /// Whether it is one of metadata, and so of no object.
     pub(crate) fn is_metadata(&self) -> bool {
-        self.label.first() == Some(&METADATA)
+        is_metadata(&self.label)
     }
 
     /// The key of a label that was found.

@@ -34,6 +34,13 @@ pub enum Looked<'a> {
         /// Bytes of all segments.
         total: u64,
     },
+    /// A part is as it was written.
+    Good {
+        /// The label of its name.
+        label: &'a [u8],
+        /// Its length in bytes.
+        bytes: u64,
+    },
     /// A part is not as it was written.
     Damaged {
         /// What its name stands for.
@@ -128,8 +135,10 @@ impl Segments {
             }
             match found.verify(number) {
                 Ok(()) => {
+                    let bytes = found.len_of(number);
                     verified.good += 1;
-                    verified.good_bytes += found.len_of(number);
+                    verified.good_bytes += bytes;
+                    tell(Looked::Good { label: &found.head.label, bytes });
                 }
                 Err(Unread::Damaged(_)) => {
                     verified.damaged += 1;

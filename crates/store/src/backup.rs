@@ -2,7 +2,7 @@
 
 use crate::environment::{Environment, open_alone};
 use crate::error::{Error, Result};
-use crate::file::DATA;
+use crate::file::{DATA, resolve_folder};
 use crate::lock_file::StoreLock;
 use crate::store::Store;
 use crate::verify::verify_closed;
@@ -66,9 +66,7 @@ impl Store {
 ///
 /// [`Error::Corrupt`] if the store is damaged, and [`Error::InUse`] if a process has it open.
 pub fn compact(folder: impl AsRef<Path>) -> Result<Compacted> {
-    let given = folder.as_ref();
-    let folder = fs::canonicalize(given);
-    let folder = folder.map_err(|e| Error::io(given, "open", e))?;
+    let folder = resolve_folder(folder.as_ref())?;
     let data = folder.join(DATA);
     let len =
         |act| fs::metadata(&data).map(|meta| meta.len()).map_err(|e| Error::io(&data, act, e));

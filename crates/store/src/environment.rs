@@ -2,7 +2,7 @@
 //! asks for it where what LMDB trusts could be broken.
 
 use crate::error::{Error, FullCause, Result};
-use crate::file::{DATA, corrupt, first, meta};
+use crate::file::{DATA, corrupt, first, meta, resolve_folder};
 use crate::fork::{self, OfProcess, Owner};
 use crate::gate::{Gate, Place};
 use crate::links::Links;
@@ -124,7 +124,7 @@ impl Environment {
         options.validate()?;
         fork::watch().map_err(|e| Error::io(path, "open", e))?;
         make_folder(path, options)?;
-        let path = std::fs::canonicalize(path).map_err(|e| Error::io(path, "open", e))?;
+        let path = resolve_folder(path)?;
         network::check(&path, options)?;
         // Once without the lock: where there is no store, none of its files is created.
         check_file(&path, options)?;

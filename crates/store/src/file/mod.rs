@@ -11,10 +11,24 @@ pub(crate) mod page;
 pub(crate) mod tree;
 
 use crate::error::{Damage, Error};
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 /// The name of the data within a store's folder.
 pub(crate) const DATA: &str = "data.mdb";
+
+/// Returns the absolute path of a store's folder, without symbolic links.
+///
+/// # Errors
+///
+/// Where there is nothing at the path, says that the store is absent.
+pub(crate) fn resolve_folder(path: &Path) -> Result<PathBuf, Error> {
+    path.canonicalize().map_err(|e| match e.kind() {
+        // As if the folder were there, without the file.
+        ErrorKind::NotFound => Error::io(&path.join(DATA), "open", e),
+        _ => Error::io(path, "open", e),
+    })
+}
 
 /// Two bytes at an offset; zero beyond the end, which no caller asks for.
 #[inline]

@@ -60,7 +60,7 @@ impl Reloading {
         if self.loaded.file.as_deref() != Some("-") {
             let environment = Environment::read(std::env::vars_os()).map_err(Failure::Usage)?;
             loaded = load(environment)?;
-            keep_fixed_settings(&self.loaded.configuration, &mut loaded.configuration);
+            keep_fixed_settings(&self.loaded, &mut loaded);
         }
         let users = access::users(&loaded)?;
         access::check_exposure(&loaded, &users)?;
@@ -82,13 +82,14 @@ impl Reloading {
 
 /// Gives the settings that cannot change while the server runs their old values, with a warning
 /// for each that would be another one after a restart.
-fn keep_fixed_settings(old: &Configuration, new: &mut Configuration) {
+fn keep_fixed_settings(old: &Loaded, new: &mut Loaded) {
+    // The default budget may have been lowered to what the machine has: no file has changed then.
+    let is_default_memory = !new.is_given("memory");
+    let (old, new) = (&old.configuration, &mut new.configuration);
     for setting in settings().filter(|setting| !is_reloaded(setting)) {
         let [mut before, mut after] = [old.clone(), new.clone()];
-        // A default budget may have been lowered: the file has not changed then.
-        if setting.name != "memory"
-            && setting.kind.shown(&mut before) != setting.kind.shown(&mut after)
-        {
+        let is_lowered = setting.name == "memory" && is_default_memory;
+        if !is_lowered && setting.kind.shown(&mut before) != setting.kind.shown(&mut after) {
             let name = setting.name;
             tell(format_args!("warning: {name} was changed: it needs a restart to take effect"));
         }

@@ -85,7 +85,7 @@ impl Put {
             }
             Ok(true)
         })?;
-        Ok(self.answer(written, &store.path().display().to_string()))
+        Ok(self.answer(written, &self.place.shown()))
     }
 
     /// Has a server write it.
@@ -177,7 +177,7 @@ impl Del {
             return self.delete_at(&remote);
         }
         let store = self.place.change()?;
-        let table = self.table.find(&store)?;
+        let table = self.table.find(&store, &self.place)?;
         if self.range.is_given() {
             let range = self.range.range();
             return counted(store.update(|txn| txn.delete_range(&table, &range))?);
@@ -193,7 +193,7 @@ impl Del {
             Ok(missing)
         };
         let missing = store.update(delete)?;
-        Ok(told_missing(&missing, &store.path().display().to_string()))
+        Ok(told_missing(&missing, &self.place.shown()))
     }
 
     /// Has a server delete them.

@@ -98,7 +98,7 @@ impl Load {
         if !self.quiet {
             let (rows, time) = (grouped(rows), seconds(start.elapsed()));
             let mut stdout = Stdout::new();
-            let place = target.place();
+            let place = target.shown(&self.place);
             stdout.put(format!("{place}: {rows} rows, {time}\n").as_bytes())?;
             stdout.flush()?;
         }
@@ -151,9 +151,10 @@ enum Target {
 }
 
 impl Target {
-    fn place(&self) -> String {
+    /// Returns where the rows go, for messages.
+    fn shown(&self, place: &Place) -> String {
         match self {
-            Self::Local(store, _) => store.path().display().to_string(),
+            Self::Local(..) => place.shown(),
             Self::Remote(remote, _) => remote.address.clone(),
         }
     }

@@ -69,10 +69,10 @@ impl Get {
             return self.print(&remote.address, found);
         }
         let store = self.place.read()?;
-        let table = self.table.find(&store)?;
+        let table = self.table.find(&store, &self.place)?;
         let txn = store.read()?;
         let entries = self.keys.iter().map(|key| Ok(txn.entry(&table, key.as_encoded_bytes())?));
-        self.print(&store.path().display().to_string(), entries)
+        self.print(&self.place.shown(), entries)
     }
 
     /// Prints the values of the keys, in their order.
@@ -174,7 +174,7 @@ impl Scan {
             remote.rows(self.table.name(), &self.wanted_of(), |row, _| lines.put(row))?;
         } else {
             let store = self.place.read()?;
-            let table = self.table.find(&store)?;
+            let table = self.table.find(&store, &self.place)?;
             let txn = store.read()?;
             for row in txn.scan(&table, &self.wanted())? {
                 lines.put(row?)?;
@@ -231,7 +231,7 @@ impl Count {
             remote.ask(remote.client.count(self.table.name(), &range))?
         } else {
             let store = self.place.read()?;
-            let table = self.table.find(&store)?;
+            let table = self.table.find(&store, &self.place)?;
             store.read()?.count(&table, &range)?
         };
         let mut stdout = Stdout::new();
@@ -273,7 +273,7 @@ impl Dump {
             return self.dump_from(&remote);
         }
         let store = self.place.read()?;
-        let table = self.table.find(&store)?;
+        let table = self.table.find(&store, &self.place)?;
         let txn = store.read()?;
         let total = store.table_stat(&table)?.entries;
         let (display, mut lines) = (Display::new(self.quiet, None), Lines::new(Form::Json));

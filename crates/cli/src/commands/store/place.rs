@@ -103,6 +103,11 @@ impl Place {
         self.open(Options::new())
     }
 
+    /// Returns the store's path or address as the user gave it, for messages.
+    pub(super) fn shown(&self) -> String {
+        self.path.display().to_string()
+    }
+
     fn open(&self, options: Options) -> Result<Store, Failure> {
         Ok(Store::open(&self.path, &self.network.apply(options))?)
     }
@@ -122,8 +127,8 @@ impl Tabled {
         Ok(())
     }
 
-    /// The table, which must be there.
-    pub(super) fn find(&self, store: &Store) -> Result<Table, Failure> {
+    /// Returns the table of the store at `place`, which must exist.
+    pub(super) fn find(&self, store: &Store, place: &Place) -> Result<Table, Failure> {
         if self.main {
             return Ok(store.main_table());
         }
@@ -136,7 +141,7 @@ impl Tabled {
         } else {
             format!("{}; --table chooses one, --main the main one", names.join(", "))
         };
-        let (path, table) = (store.path().display(), &self.table);
+        let (path, table) = (place.shown(), &self.table);
         Err(Failure::Error(format!("{path}: expected a table \"{table}\", found {there}")))
     }
 

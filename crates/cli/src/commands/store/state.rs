@@ -37,7 +37,7 @@ impl Stat {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
         let told = match self.place.remote()? {
             Some(remote) => Told::by(&remote)?,
-            None => Told::of(&self.place.read()?)?,
+            None => Told::of(&self.place.read()?, self.place.shown())?,
         };
         let text = if self.json { told.json() } else { told.text() };
         let mut stdout = Stdout::new();
@@ -56,14 +56,13 @@ struct Told {
 }
 
 impl Told {
-    fn of(store: &Store) -> Result<Self, Failure> {
+    fn of(store: &Store, place: String) -> Result<Self, Failure> {
         let mut tables = vec![(String::new(), store.table_stat(&store.main_table())?)];
         for name in store.table_names()? {
             if let Some(table) = store.find_table(&name)? {
                 tables.push((name, store.table_stat(&table)?));
             }
         }
-        let place = store.path().display().to_string();
         Ok(Self { place, stat: store.stat()?, oldest: store.oldest_change()?, tables })
     }
 

@@ -89,7 +89,7 @@ impl Watch {
         } else if self.keep.is_some() {
             Some(self.table.make(&store, None)?)
         } else {
-            Some(self.table.find(&store)?)
+            Some(self.table.find(&store, &self.place)?)
         };
         let mut watch = store.watch(table.as_ref(), self.keys.range(), start)?;
         self.print(|| Ok(watch.next_within(WAIT)?.unwrap_or_default()))

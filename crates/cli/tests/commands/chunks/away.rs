@@ -61,7 +61,7 @@ fn a_folder_that_cannot_be_opened_is_done_without_with_one_warning() {
     assert_eq!(passed.status, Some(0), "{}", passed.stderr);
     assert!(passed.stdout_bytes == body);
     assert_eq!(passed.stderr.lines().count(), 1, "{}", passed.stderr);
-    let told = "nuthatch: warning: cannot make the folder ";
+    let told = "nuthatch: warning: cannot open the folder ";
     assert!(passed.stderr.starts_with(told), "{}", passed.stderr);
     assert!(passed.stderr.contains("; reads pass through to the origin"), "{}", passed.stderr);
     let offline = run(&["--offline"]);
