@@ -27,9 +27,9 @@ pub(crate) struct Build {
     inputs: Vec<PathBuf>,
     /// The snapshot to make; it appears, or replaces an older one, when it is whole
     ///
-    /// - writes it to standard output. A file that is replaced keeps its mode, and its owner if
-    /// that is allowed; a symbolic link stays, and the file it leads to is replaced. A device,
-    /// pipe, socket or folder is not replaced, and neither is an input.
+    /// Standard output is `-`. An existing file keeps its mode, and its owner if the system allows
+    /// it. A symbolic link stays, and the file it leads to is replaced. A device, pipe, socket,
+    /// folder or input is refused.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 

@@ -240,7 +240,8 @@ fn the_version_that_a_condition_needs_is_shown() {
 #[test]
 fn a_damaged_store_is_an_error_for_every_command() {
     let folder = Folder::new();
-    let rows: String = (0..400).map(|n| format!("key{n:04}\tvalue of {n}\n")).collect();
+    let rows: Vec<_> = (0..400).map(|n| format!("key{n:04}\tvalue of {n}\n")).collect();
+    let rows = rows.concat();
     let load = folder.run_with(&["store", "load", "db", "-", "--format", "tsv"], rows.as_bytes());
     assert_eq!(load.status, Some(0), "{}", load.stderr);
     let path = folder.path("db/data.mdb");

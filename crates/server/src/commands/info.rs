@@ -222,37 +222,37 @@ fn cluster(_: &Server, text: &mut String, _: &Turn<'_>) {
     lines(text, [("cluster_enabled", number(0))]);
 }
 
-/// Items that are looked at to tell how many expire.
+/// Items from which the number that expire is estimated.
 const SAMPLED_ITEMS: usize = 1024;
 
-/// Items that expire, and those that were looked at.
+/// A sample of the items.
 #[derive(Default)]
-struct Expiring {
-    met: u64,
+struct Sampled {
+    items: u64,
     expiring: u64,
     ttl_ms: u64,
 }
 
-/// Which items expire is not counted: it follows from the first ones in the order of their hashes,
-/// and is exact where these are all.
+/// Writes the number of keys. How many of them expire is estimated from the first items in the order
+/// of their hashes, and is exact if those are all.
 fn keyspace(server: &Server, text: &mut String, turn: &Turn<'_>) {
     let keys = server.cache.len();
     if keys == 0 {
         return;
     }
-    let (now_ms, mut found) = (turn.now_ms(), Expiring::default());
+    let (now_ms, mut found) = (turn.now_ms(), Sampled::default());
     let cursor = turn.scan(0, SAMPLED_ITEMS, |item| {
-        found.met += 1;
+        found.items += 1;
         if let Some(at) = item.expires_ms() {
             found.expiring += 1;
             found.ttl_ms += at.saturating_sub(now_ms);
         }
     });
-    let Expiring { met, expiring, ttl_ms } = found;
-    let expires = match (cursor, met) {
+    let Sampled { items, expiring, ttl_ms } = found;
+    let expires = match (cursor, items) {
         (0, _) => expiring,
         (_, 0) => 0,
-        _ => (u128::from(keys) * u128::from(expiring) / u128::from(met)) as u64,
+        _ => (u128::from(keys) * u128::from(expiring) / u128::from(items)) as u64,
     };
     let avg_ttl = ttl_ms.checked_div(expiring).unwrap_or(0);
     line(text, format_args!("db0:keys={keys},expires={expires},avg_ttl={avg_ttl}"));

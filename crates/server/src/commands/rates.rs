@@ -49,8 +49,11 @@ impl Rates {
     pub(super) fn until(&self, now: &Sample) -> PerSecond {
         let is_old = |one: &&Sample| now.at.saturating_duration_since(one.at) >= MIN_SPAN;
         let Some(base) = self.0.iter().flatten().find(is_old) else { return PerSecond::default() };
-        let seconds = now.at.saturating_duration_since(base.at).as_secs_f64();
-        let rate = |now: u64, base: u64| (now.saturating_sub(base) as f64 / seconds).round() as u64;
+        let nanos = now.at.saturating_duration_since(base.at).as_nanos().max(1);
+        let rate = |now: u64, base: u64| {
+            let events = u128::from(now.saturating_sub(base));
+            ((events * 1_000_000_000 + nanos / 2) / nanos) as u64
+        };
         PerSecond {
             calls: rate(now.calls, base.calls),
             received: rate(now.received, base.received),
@@ -80,7 +83,7 @@ mod tests {
         rates.sample(at(2000), || sample(at(2000), 5100));
         // A moment later the second before counts.
         let now = sample(at(2100), 5100 + 60);
-        assert_eq!(rates.until(&now).calls, (5060.0_f64 / 1.1).round() as u64);
+        assert_eq!(rates.until(&now).calls, 4600, "5060 in 1.1 s");
         let now = sample(at(3000), 5100 + 2000);
         let expected =
             PerSecond { calls: 2000, received: 20_000, hits: 1000, ..PerSecond::default() };

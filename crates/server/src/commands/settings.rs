@@ -111,7 +111,9 @@ impl Settings {
             Ok((known, number.map_err(|problem| format!("{name}: {problem}"))?))
         };
         let parsed: Vec<_> = settings.iter().map(parse).collect::<Result<_, String>>()?;
-        parsed.into_iter().for_each(|(known, number)| known.set(self, number));
+        for (known, number) in parsed {
+            known.set(self, number);
+        }
         Ok(())
     }
 

@@ -451,7 +451,11 @@ fn threads_without_work_do_not_seem_to_wait_for_io() {
         while is_running() {}
     }
     let blocked = tasks_in_iowait();
-    waiting.iter().for_each(|(waker, _)| waker.wake());
-    threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+    for (waker, _) in &waiting {
+        waker.wake();
+    }
+    for thread in threads {
+        thread.join().expect("no panic");
+    }
     assert!(blocked < THREADS / 2, "{blocked} tasks wait for I/O");
 }

@@ -21,6 +21,7 @@ pub(crate) fn end_on_panic() {
     panic::set_hook(Box::new(move |panic| {
         report(panic);
         tell("a thread panicked, which is a bug: the server ends, to be restarted");
+        #[expect(clippy::disallowed_methods, reason = "a panic leaves nothing to clean up safely")]
         process::exit(PANICKED);
     }));
 }
@@ -67,6 +68,10 @@ impl Ending {
         self.cache.stop();
         if self.store.is_some() {
             // Its calls would have the rest of their time. What was acknowledged is stored.
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "the operator asked for it a second time"
+            )]
             process::exit(0);
         }
     }

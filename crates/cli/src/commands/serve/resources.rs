@@ -86,11 +86,10 @@ fn mount(mounts: &str, version_2: bool) -> Option<(PathBuf, PathBuf)> {
         let (root, at) = (mount.next()?, mount.next()?);
         let mut system = system.split(' ');
         let (kind, options) = (system.next()?, system.nth(1).unwrap_or(""));
-        let is_it = match version_2 {
-            true => kind == "cgroup2",
-            false => kind == "cgroup" && options.split(',').any(|option| option == "memory"),
-        };
-        is_it.then(|| (unescaped(root), unescaped(at)))
+        let has_memory = || options.split(',').any(|option| option == "memory");
+        let is_wanted =
+            if version_2 { kind == "cgroup2" } else { kind == "cgroup" && has_memory() };
+        is_wanted.then(|| (unescaped(root), unescaped(at)))
     })
 }
 

@@ -209,8 +209,8 @@ impl Secrets {
     /// Reads the files again, and has the server use them.
     fn reload(&self, reloader: &Reloader) -> Result<(), Failure> {
         let (tls, tokens) = self.read()?;
-        let reloaded = reloader.reload(tls, tokens);
-        reloaded.map(drop).map_err(|error| Failure::Error(error.to_string()))
+        let outcome = reloader.reload(tls, tokens);
+        outcome.map(drop).map_err(|error| Failure::Error(error.to_string()))
     }
 
     /// Reloads, and says what came of it: the server goes on whatever happens.

@@ -270,7 +270,7 @@ fn what_a_killed_copy_left_is_removed_and_one_that_runs_is_not() {
     killed.kill().expect("a signal");
     killed.wait().expect("its end");
     let left = format!("out.partial-{}", killed.id());
-    assert_eq!(names(&folder), [left.clone()]);
+    assert_eq!(names(&folder), std::slice::from_ref(&left));
     let running = waiting(&folder, &server);
     let begun = format!("out.partial-{}", running.id());
     while names(&folder).contains(&left) {
