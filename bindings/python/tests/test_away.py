@@ -73,7 +73,7 @@ def test_the_filesystem_reads_while_its_target_is_away(origin: Origin, tmp_path:
     assert fs_of(cache, max_stale=3600).cat_file(url, 0, BLOCK) == DATA[:BLOCK]
     with pytest.raises(OSError, match="no answer to be had"):
         fs_of(cache, max_stale=0).cat_file(url, 0, BLOCK)
-    origin.refusals = [404]
+    origin.refusals = [404] * 100
     with pytest.raises(FileNotFoundError):
         fs_of(cache, max_stale=3600).cat_file(url, 0, BLOCK)
 

@@ -28,6 +28,7 @@ def test_every_code_has_its_class_and_every_class_its_codes() -> None:
         "changed",
         "denied",
         "not-found",
+        "offline",
         "setup",
         "unreachable",
     }
@@ -122,7 +123,7 @@ def test_a_watch_without_kept_changes_names_the_setting(tmp_path: Path) -> None:
 
 def test_certificates_come_from_the_system_or_from_files_that_are_named(tmp_path: Path) -> None:
     missing = tmp_path / "missing.pem"
-    with pytest.raises(nuthatch.ArgumentError, match="missing.pem: expected certificates in PEM"):
+    with pytest.raises(nuthatch.ArgumentError, match=r"missing\.pem: expected certificates in PEM"):
         nuthatch.connect("grpcs://127.0.0.1:1", ca=missing)
     with pytest.raises(nuthatch.ArgumentError, match="expected cert and key together"):
         nuthatch.connect("grpcs://127.0.0.1:1", cert=missing)

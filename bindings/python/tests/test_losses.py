@@ -51,6 +51,9 @@ def restartable(tmp_path: Path) -> Iterator[Restartable]:
 
 
 def test_a_watch_reconnects_for_a_time_and_not_a_few_times(restartable: Restartable) -> None:
+    with nuthatch.connect(restartable.address) as store:
+        # The table that is watched.
+        store.put(b"before", b"0")
     with (
         nuthatch.connect(restartable.address, retries=1, reconnect=3600) as store,
         store.watch() as watch,

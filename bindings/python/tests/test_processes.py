@@ -138,7 +138,7 @@ def test_a_store_is_opened_once_in_a_process(here: nuthatch.Store) -> None:
     assert error.value.code == "already-open"
 
 
-def in_child(act: Callable[[], None]) -> None:
+def in_child(act: Callable[[], object]) -> None:
     """Do something in a child made by `fork`, which must succeed."""
     child = os.fork()
     if child == 0:
