@@ -52,8 +52,7 @@ fn texts(spans: &[Span], bytes: &[u8]) -> Vec<Vec<u8>> {
 
 /// Limits that short inputs reach, and those of a server.
 fn limits(choice: u8) -> Limits {
-    let few =
-        Limits { bulk_len: 20, args: 5, line_len: 30, request_len: 60, ..Limits::default() };
+    let few = Limits { bulk_len: 20, args: 5, line_len: 30, request_len: 60, ..Limits::default() };
     let limits = if choice & 1 == 0 { Limits::default() } else { few };
     if choice & 2 == 0 { limits } else { limits.before_auth() }
 }
