@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 /// The result of this crate's operations.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error of this crate. A missing key is not one: lookups answer `None`.
+/// An error of this crate. A missing key is not one: lookups return `None`.
+///
+/// Variants box what they hold, because an error is part of the result of every lookup.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -28,7 +30,7 @@ pub enum Error {
     },
     /// The file was truncated, or the device could not read it, while it was mapped. Reported by
     /// builds with the feature `sigbus` only.
-    Unreadable(PathBuf),
+    Unreadable(Box<PathBuf>),
     /// The file was published under its name, but its folder could not be synced: a power failure
     /// may bring the old file back.
     NotDurable(Box<IoError>),
@@ -190,7 +192,7 @@ mod tests {
             Error::Unsupported(damage()),
             Error::Corrupt(damage()),
             Error::WrongType { asked, found },
-            Error::Unreadable(PathBuf::new()),
+            Error::Unreadable(Box::default()),
             Error::not_durable(Path::new("a.nut"), std::io::ErrorKind::Other.into()),
             Error::Duplicate(Box::new(Duplicate { key: Vec::new(), first: 0, second: 1 })),
             Error::limit("key length", 65_535, 65_536),

@@ -5,7 +5,7 @@ use crate::bucket::prefetch;
 use crate::error::Result;
 use crate::hash::KeyHash;
 use crate::owned::CowValue;
-use crate::reader::Snapshot;
+use crate::reader::{Quick, Snapshot};
 use crate::stored::Stored;
 
 /// Keys in flight at a time: enough to cover the wait for memory, few enough that what was asked
@@ -32,8 +32,8 @@ impl Snapshot {
         keys: &[K],
         out: &mut [Option<CowValue<'a>>],
     ) -> Result<()> {
-        self.for_each_of_many(keys, out, |stored, out| {
-            *out = stored.map(|stored| stored.value()).transpose()?;
+        self.for_each_of_many(keys, out, |quick, key, hash, out| {
+            *out = self.read(quick, key, hash)?;
             Ok(())
         })
     }
@@ -48,8 +48,8 @@ impl Snapshot {
         keys: &[K],
         out: &mut [Option<Stored<'a>>],
     ) -> Result<()> {
-        self.for_each_of_many(keys, out, |stored, out| {
-            *out = stored;
+        self.for_each_of_many(keys, out, |quick, key, hash, out| {
+            *out = self.answer(quick, key, hash)?;
             Ok(())
         })
     }
@@ -59,7 +59,7 @@ impl Snapshot {
         &'a self,
         keys: &[K],
         out: &mut [T],
-        mut answer: impl FnMut(Option<Stored<'a>>, &mut T) -> Result<()>,
+        mut answer: impl FnMut(Quick<'a>, &[u8], KeyHash, &mut T) -> Result<()>,
     ) -> Result<()> {
         assert!(out.len() >= keys.len(), "{} places for {} keys", out.len(), keys.len());
         let mut hashes = [KeyHash(0); GROUP];
@@ -73,7 +73,8 @@ impl Snapshot {
                 *record = self.candidate(*hash);
             }
             for (((key, out), hash), record) in keys.iter().zip(out).zip(&hashes).zip(&records) {
-                answer(self.confirm(key.as_ref(), *hash, *record)?, out)?;
+                let key = key.as_ref();
+                answer(self.confirm(key, *hash, *record), key, *hash, out)?;
             }
         }
         Ok(())
@@ -95,11 +96,10 @@ impl Snapshot {
     }
 
     #[inline(always)]
-    fn confirm(&self, key: &[u8], hash: KeyHash, record: u64) -> Result<Option<Stored<'_>>> {
-        let quick = match record {
+    fn confirm(&self, key: &[u8], hash: KeyHash, record: u64) -> Quick<'_> {
+        match record {
             NO_CANDIDATE => self.quick_find(key, hash, None),
             record => self.quick_read(record, key, None),
-        };
-        self.answer(quick, key, hash)
+        }
     }
 }

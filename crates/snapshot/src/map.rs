@@ -144,7 +144,7 @@ impl Map {
     /// Returns the error for a file that could not be read, if it could not.
     #[inline]
     pub(crate) fn check_readable(&self) -> Result<()> {
-        if self.is_lost() { Err(Error::Unreadable(self.path.clone())) } else { Ok(()) }
+        if self.is_lost() { Err(Error::Unreadable(Box::new(self.path.clone()))) } else { Ok(()) }
     }
 
     /// Tells where the sections are that lookups read.

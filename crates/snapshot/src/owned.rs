@@ -3,6 +3,7 @@
 use crate::string_list::StringList;
 use crate::value::Value;
 use std::fmt;
+use std::sync::Arc;
 
 /// A value that owns its bytes.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,8 +80,9 @@ impl From<StringList<'_>> for OwnedStringList {
 pub enum CowValue<'a> {
     /// The value, where it lies in the file.
     Borrowed(Value<'a>),
-    /// The decompressed value. Boxed, so that a borrowed one takes no more room than a [`Value`].
-    Owned(Box<OwnedValue>),
+    /// The decompressed value. Behind a pointer, so that a borrowed one takes no more memory than a
+    /// [`Value`]; behind this one, so that a clone does not copy it.
+    Owned(Arc<OwnedValue>),
 }
 
 impl CowValue<'_> {
@@ -97,7 +99,7 @@ impl CowValue<'_> {
     pub fn into_owned(self) -> OwnedValue {
         match self {
             Self::Borrowed(value) => value.into(),
-            Self::Owned(value) => *value,
+            Self::Owned(value) => Arc::unwrap_or_clone(value),
         }
     }
 }
@@ -149,5 +151,22 @@ impl CowStringList<'_> {
 impl fmt::Debug for CowStringList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_list().fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    #[test]
+    fn a_value_that_may_be_owned_takes_no_more_memory_than_a_borrowed_one() {
+        assert_eq!(size_of::<CowValue<'_>>(), size_of::<Value<'_>>());
+        assert_eq!(size_of::<Option<CowValue<'_>>>(), size_of::<Value<'_>>());
+    }
+
+    #[test]
+    fn an_error_fits_in_two_registers() {
+        assert_eq!(size_of::<Error>(), 16);
     }
 }

@@ -11,7 +11,7 @@ use crate::map::{Map, Residency};
 use crate::owned::CowValue;
 use crate::record::{DataSection, Flaw, Record, long_value, plain_value};
 use crate::stored::Stored;
-use crate::value::ValueType;
+use crate::value::{Value, ValueType};
 use std::fmt;
 use std::path::Path;
 
@@ -116,14 +116,12 @@ impl Snapshot {
     /// Returns the value of a key, or `None` for a missing key. Fails on a damaged file.
     ///
     /// The value is borrowed from the file. A compressed value is decompressed and owned: that
-    /// costs the decompression, a copy and an allocation. To read many compressed values, reuse one
-    /// buffer: [`Stored::decompress`] on the result of [`find`](Self::find).
+    /// costs the decompression, a copy and two allocations. To read many compressed values, reuse
+    /// one buffer: [`Stored::decompress`] on the result of [`find`](Self::find).
     #[inline(always)]
     pub fn get(&self, key: &[u8]) -> Result<Option<CowValue<'_>>> {
-        match self.find(key)? {
-            Some(stored) => stored.value().map(Some),
-            None => Ok(None),
-        }
+        let hash = KeyHash::of(key, self.header.seed);
+        self.read(self.quick_find(key, hash, None), key, hash)
     }
 
     /// Finds the value of a key as it lies in the file, without reading it.
@@ -194,6 +192,30 @@ impl Snapshot {
             Quick::Absent => Ok(None),
             Quick::Unsure => self.find_anywhere(key, hash),
         }
+    }
+
+    /// Returns the value of a key after a quick look. The common case handles only borrowed values
+    /// and no errors: a compressed or damaged value is read out of line, so that the caller's
+    /// result stays in registers.
+    #[inline(always)]
+    pub(crate) fn read<'a>(
+        &'a self,
+        quick: Quick<'a>,
+        key: &[u8],
+        hash: KeyHash,
+    ) -> Result<Option<CowValue<'a>>> {
+        let value = match quick.value() {
+            Ok(value) => value.map(CowValue::Borrowed),
+            // `?` moves the result out of the memory that the call writes to.
+            Err(Unsure) => self.read_anywhere(key, hash)?,
+        };
+        Ok(value)
+    }
+
+    /// Returns the value of a key after a whole lookup.
+    #[inline(never)]
+    fn read_anywhere(&self, key: &[u8], hash: KeyHash) -> Result<Option<CowValue<'_>>> {
+        self.find_anywhere(key, hash)?.map(|stored| stored.value()).transpose()
     }
 
     /// A whole lookup: every line the key can be in, every kind of record. Out of line, so that the
@@ -302,6 +324,24 @@ pub(crate) enum Quick<'a> {
     /// Only [`Snapshot::find_anywhere`] can tell.
     Unsure,
 }
+
+impl<'a> Quick<'a> {
+    /// Reads the value. Fails if only [`Snapshot::find_anywhere`] can read it or name its damage.
+    #[inline(always)]
+    fn value(self) -> std::result::Result<Option<Value<'a>>, Unsure> {
+        match self {
+            Self::Found(code, bytes) => {
+                let value_type = ValueType::from_code(code).ok_or(Unsure)?;
+                Value::from_bytes(value_type, bytes).map(Some).map_err(|_| Unsure)
+            }
+            Self::Absent => Ok(None),
+            Self::Unsure => Err(Unsure),
+        }
+    }
+}
+
+/// Says that a quick look did not suffice.
+struct Unsure;
 
 /// The lines to look at for one key: its home, then the next ones, around its partition.
 #[derive(Clone, Copy)]

@@ -2,11 +2,12 @@
 
 use crate::compression::Scratch;
 use crate::error::{Error, Result};
-use crate::owned::CowValue;
+use crate::owned::{CowValue, OwnedValue};
 use crate::reader::Snapshot;
 use crate::record::Record;
 use crate::value::{Value, ValueType};
 use std::fmt;
+use std::sync::Arc;
 
 /// A value as it lies in the file: its type is known, its bytes are not yet looked at.
 #[derive(Clone, Copy)]
@@ -53,10 +54,12 @@ impl<'a> Stored<'a> {
     /// Reads the value: borrowed from the file, or decompressed into memory of its own.
     #[inline(always)]
     pub fn value(&self) -> Result<CowValue<'a>> {
-        if self.compressed {
-            return self.decompress_owned();
+        if !self.compressed
+            && let Ok(value) = Value::from_bytes(self.value_type, self.bytes)
+        {
+            return Ok(CowValue::Borrowed(value));
         }
-        self.value_of(self.value_type).map(CowValue::Borrowed)
+        self.read_owned().map(CowValue::Owned)
     }
 
     /// Reads the value where it lies in the file. Returns `None` if it is compressed.
@@ -65,25 +68,24 @@ impl<'a> Stored<'a> {
         if self.compressed {
             return Ok(None);
         }
-        self.value_of(self.value_type).map(Some)
+        self.read_uncompressed().map(Some)
     }
 
-    /// Reads a value that is not compressed, of a type that is known to be this one. With a
-    /// constant for the type, the code for the other types falls away.
+    /// Reads a value that is not compressed.
     #[inline(always)]
-    pub(crate) fn value_of(&self, value_type: ValueType) -> Result<Value<'a>> {
-        match Value::from_bytes(value_type, self.bytes) {
+    fn read_uncompressed(&self) -> Result<Value<'a>> {
+        match Value::from_bytes(self.value_type, self.bytes) {
             Ok(value) => Ok(value),
             Err(broken) => Err(self.corrupt(broken.expected(), "other bytes")),
         }
     }
 
+    /// Reads a compressed value, or returns the error for a damaged one of either kind. Takes
+    /// `self` by value: a reference would keep it in memory on the caller's fast path.
     #[cold]
     #[inline(never)]
-    fn decompress_owned(&self) -> Result<CowValue<'a>> {
-        Scratch::with_thread_local(|scratch| {
-            Ok(CowValue::Owned(Box::new(self.decompress(scratch)?.into())))
-        })
+    fn read_owned(self) -> Result<Arc<OwnedValue>> {
+        Scratch::with_thread_local(|scratch| Ok(Arc::new(self.decompress(scratch)?.into())))
     }
 
     /// Reads the value: borrowed from the file, or decompressed into the scratch buffer. Allocates
@@ -93,7 +95,7 @@ impl<'a> Stored<'a> {
         'a: 's,
     {
         if !self.compressed {
-            return self.value_of(self.value_type);
+            return self.read_uncompressed();
         }
         let bytes = scratch
             .fill(self.bytes, &self.snapshot.dictionary)

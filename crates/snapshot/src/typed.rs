@@ -4,10 +4,10 @@ use crate::error::{Error, Result};
 use crate::hash::KeyHash;
 use crate::owned::{CowStringList, CowValue, OwnedValue};
 use crate::reader::{Quick, Snapshot};
-use crate::stored::Stored;
 use crate::string_list::StringList;
 use crate::value::{Value, ValueType};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// What a typed lookup returns.
 trait Typed<'a>: Sized {
@@ -121,15 +121,19 @@ impl Snapshot {
 
     #[inline(always)]
     fn get_typed<'a, T: Typed<'a>>(&'a self, key: &[u8]) -> Result<Option<T>> {
-        // One comparison finds key length and type right at once; all else goes the long way.
+        // One comparison checks the length of the key and the type. Any other case, compressed and
+        // damaged values included, takes the slow path.
         let hash = KeyHash::of(key, self.header.seed);
-        match self.quick_find(key, hash, Some(T::TYPE.code())) {
-            Quick::Found(_, value) => {
-                Ok(T::of(Stored::plain(self, T::TYPE, value).value_of(T::TYPE)?))
-            }
-            Quick::Absent => Ok(None),
-            Quick::Unsure => self.find_typed(key),
-        }
+        let found = match self.quick_find(key, hash, Some(T::TYPE.code())) {
+            Quick::Found(_, bytes) => Value::from_bytes(T::TYPE, bytes).ok(),
+            Quick::Absent => return Ok(None),
+            Quick::Unsure => None,
+        };
+        let value = match found {
+            Some(value) => T::of(value),
+            None => self.find_typed(key)?,
+        };
+        Ok(value)
     }
 
     #[inline(never)]
@@ -141,7 +145,7 @@ impl Snapshot {
         }
         let value = match stored.value()? {
             CowValue::Borrowed(value) => T::of(value),
-            CowValue::Owned(value) => T::of_owned(*value),
+            CowValue::Owned(value) => T::of_owned(Arc::unwrap_or_clone(value)),
         };
         match value {
             Some(value) => Ok(Some(value)),

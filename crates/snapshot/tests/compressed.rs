@@ -49,6 +49,32 @@ fn get_and_get_many_read_compressed_values_as_any_other() -> AnyResult {
 }
 
 #[test]
+fn a_clone_of_a_decompressed_value_shares_its_bytes() -> AnyResult {
+    let snapshot = snapshot(Compression::Zstd { level: 3 })?;
+    let value = snapshot.get(b"bytes")?.ok_or("the key")?;
+    let clone = value.clone();
+    let (Value::Bytes(bytes), Value::Bytes(cloned)) = (value.as_value(), clone.as_value()) else {
+        panic!("{value:?}");
+    };
+    assert!(std::ptr::eq(bytes, cloned), "a clone has bytes of its own");
+    assert_eq!(clone.into_owned(), value.into_owned());
+    Ok(())
+}
+
+#[test]
+fn get_many_replaces_values_of_an_earlier_call() -> AnyResult {
+    let plain = snapshot(Compression::None)?;
+    let compressed = snapshot(Compression::Zstd { level: 3 })?;
+    let mut values = [const { None }; 9];
+    compressed.get_many(&KEYS, &mut values)?;
+    plain.get_many(&KEYS, &mut values)?;
+    assert!(values.iter().all(|value| matches!(value, None | Some(CowValue::Borrowed(_)))));
+    compressed.get_many(&[b"missing"; 9], &mut values)?;
+    assert_eq!(values, [const { None }; 9]);
+    Ok(())
+}
+
+#[test]
 fn typed_getters_read_compressed_values_as_any_other() -> AnyResult {
     for compression in [Compression::None, Compression::Zstd { level: 3 }] {
         let snapshot = snapshot(compression)?;

@@ -262,3 +262,29 @@ fn an_empty_file_is_no_snapshot() -> AnyResult {
     }
     Ok(())
 }
+
+#[test]
+fn every_lookup_of_a_damaged_value_is_an_error() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("damaged.nut");
+    let rows = [(b"a key".to_vec(), Value::String("unmistakable"))];
+    build(&path, &WriterOptions::new(), &rows)?;
+    let mut bytes = std::fs::read(&path)?;
+    let at = bytes.windows(12).position(|part| part == b"unmistakable").ok_or("the value")?;
+    bytes[at] = 0xff;
+    let snapshot = Snapshot::from_bytes(&bytes)?;
+    let stored = snapshot.find(b"a key")?.ok_or("the key")?;
+    let errors = [
+        snapshot.get(b"a key").err(),
+        snapshot.get_many(&[b"a key"], &mut [None]).err(),
+        snapshot.get_string(b"a key").err(),
+        stored.value().err(),
+        stored.in_place().err(),
+    ];
+    for error in errors {
+        let error = error.ok_or("an error")?.to_string();
+        let place = format!("at byte {at}: expected a string in UTF-8");
+        assert!(error.contains(&place), "{error}");
+    }
+    Ok(())
+}
