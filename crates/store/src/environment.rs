@@ -240,12 +240,13 @@ impl Environment {
 
     /// What LMDB tells of the environment. The map stays where it is meanwhile.
     pub(crate) fn info(&self) -> Result<EnvInfo> {
-        self.check()?;
         let _pass = self.pass()?;
         Ok(self.env.info())
     }
 
     fn pass(&self) -> Result<Pass<'_>> {
+        // A child made by `fork` could find the gate shut for ever.
+        self.check_process()?;
         let pass = Pass { gate: &self.gate, place: self.gate.enter() };
         // The map may have been lost while the gate was shut.
         self.check()?;
@@ -308,7 +309,6 @@ impl Environment {
     ) -> Result<(T, Pass<'e>)> {
         const TRIES: usize = 8;
         for last in (0..TRIES).map(|n| n + 1 == TRIES) {
-            self.check()?;
             let pass = self.pass()?;
             match begin(&self.env) {
                 Ok(txn) => return Ok((txn, pass)),

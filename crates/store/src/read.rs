@@ -1,7 +1,7 @@
 //! Reading: transactions that see one state of the store, and lookups in any transaction.
 
 use crate::environment::Pass;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fork::OfProcess;
 use crate::gate::Place;
 use crate::pages::{Roots, Tree};
@@ -15,6 +15,10 @@ use heed::{AnyTls, RoTxn, WithoutTls};
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
+
+/// How often a transaction begins again where other processes committed twice before its roots
+/// were read. After that, it reads through LMDB.
+const RETRIES: usize = 16;
 
 /// A transaction that reads one state of the store, whatever is written meanwhile.
 ///
@@ -47,23 +51,46 @@ impl Drop for OwnedPass {
 }
 
 impl<'s> ReadTxn<'s> {
+    #[inline]
     pub(crate) fn borrowed(shared: &'s Shared) -> Result<Self> {
-        begin(|| {
+        let (txn, pass) = shared.environment.read()?;
+        let held = Held::Borrowed(shared, pass);
+        let txn = OfProcess::new(txn);
+        if let Some(roots) = Roots::known(shared, &txn) {
+            return Ok(Self { txn, shared: held, now: Cell::new(None), roots: Some(roots) });
+        }
+        // In this order: the gate is left when the transaction has ended.
+        drop(txn);
+        drop(held);
+        Self::begin_slowly(|| {
             let (txn, pass) = shared.environment.read()?;
-            let roots = Roots::of(shared, &txn)?;
-            let txn = OfProcess::new(txn);
-            Ok(Self { txn, shared: Held::Borrowed(shared, pass), now: Cell::new(None), roots })
+            Ok((OfProcess::new(txn), Held::Borrowed(shared, pass)))
         })
     }
 
     pub(crate) fn owned(shared: &Arc<Shared>) -> Result<ReadTxn<'static>> {
-        begin(|| {
+        ReadTxn::begin_slowly(|| {
             let (txn, place) = shared.environment.read_owned()?;
-            let pass = OwnedPass { shared: Arc::clone(shared), place };
-            let roots = Roots::of(shared, &txn)?;
-            let txn = OfProcess::new(txn);
-            Ok(ReadTxn { txn, shared: Held::Owned(pass), now: Cell::new(None), roots })
+            let held = Held::Owned(OwnedPass { shared: Arc::clone(shared), place });
+            Ok((OfProcess::new(txn), held))
         })
+    }
+
+    /// Begins a transaction where the address of the map is not known yet, and begins it again
+    /// where other processes committed twice before its roots were read.
+    #[inline(never)]
+    fn begin_slowly(
+        begin: impl Fn() -> Result<(OfProcess<RoTxn<'s, WithoutTls>>, Held<'s>)>,
+    ) -> Result<Self> {
+        for retries_left in (0..=RETRIES).rev() {
+            let (txn, held) = begin()?;
+            let mut txn = Self { txn, shared: held, now: Cell::new(None), roots: None };
+            txn.roots = Roots::of(txn.shared(), &txn.txn)?;
+            if txn.roots.is_some() || retries_left == 0 {
+                return Ok(txn);
+            }
+        }
+        Err(Error::Broken)
     }
 
     pub(crate) fn shared(&self) -> &Shared {
@@ -77,21 +104,6 @@ impl<'s> ReadTxn<'s> {
     pub fn id(&self) -> u64 {
         self.txn.id() as u64
     }
-}
-
-/// Begins a transaction, and once more where other processes committed twice before its roots were
-/// found.
-fn begin<'s>(begin: impl Fn() -> Result<ReadTxn<'s>>) -> Result<ReadTxn<'s>> {
-    const RETRIES: usize = 16;
-    let mut txn = begin()?;
-    for _ in 0..RETRIES {
-        if txn.roots.is_some() {
-            break;
-        }
-        drop(txn);
-        txn = begin()?;
-    }
-    Ok(txn)
 }
 
 impl fmt::Debug for ReadTxn<'_> {

@@ -1,6 +1,6 @@
 //! The rows of a range of keys, leaf after leaf, in both directions.
 
-use super::map::Page;
+use super::map::{Page, are_ordered, is_from, prefetch_beyond};
 use super::tree::{Above, Tree};
 use crate::error::Result;
 use crate::range::Bounds;
@@ -21,6 +21,8 @@ pub(crate) struct Cursor<'t> {
     /// Whether the bound lies within this leaf.
     is_last: bool,
     is_reverse: bool,
+    /// How far the next leaf is in memory; zero if that is not known.
+    ahead: usize,
 }
 
 impl<'t> Cursor<'t> {
@@ -36,6 +38,7 @@ impl<'t> Cursor<'t> {
             bound: far.map(<[u8]>::to_vec),
             is_last: false,
             is_reverse,
+            ahead: 0,
         };
         if tree.root().is_some() {
             cursor.seek(near)?;
@@ -45,7 +48,7 @@ impl<'t> Cursor<'t> {
 
     fn seek(&mut self, near: Bound<&[u8]>) -> Result<()> {
         let reverse = self.is_reverse;
-        let leaf = self.tree.descend(&mut self.above, |page| match near {
+        let leaf = self.tree.seek(&mut self.above, |page| match near {
             Bound::Included(key) | Bound::Excluded(key) => {
                 Some(page.first_above(1, key, false)? - 1)
             }
@@ -95,25 +98,29 @@ impl<'t> Cursor<'t> {
     /// Goes to the next leaf in the direction of the scan. Returns whether there is one.
     #[inline(never)]
     fn next_leaf(&mut self) -> Result<bool> {
-        let (before, reverse) = (self.leaf.take(), self.is_reverse);
-        if self.is_last {
-            return Ok(false);
-        }
+        let reverse = self.is_reverse;
+        let Some(before) = self.leaf.take() else { return Ok(false) };
         let depth = self.above.len();
         while let Some((branch, index)) = self.above.pop() {
-            let index = if reverse {
+            let next = if reverse {
                 index.checked_sub(1)
             } else {
-                Some(index + 1).filter(|index| *index < branch.len())
+                Some(index + 1).filter(|next| *next < branch.len())
             };
-            let Some(index) = index else {
+            let Some(next) = next else {
                 // All pages below it were read.
                 if branch.is_filled() && branch.is_in_order(1) {
                     continue;
                 }
                 return Err(self.tree.damaged_page(&branch));
             };
-            self.above.push((branch, index));
+            // The key of the branch between the two leaves.
+            let between = branch.key(index.max(next));
+            self.check_side(&before, between, reverse)?;
+            if self.is_last {
+                return Ok(false);
+            }
+            self.above.push((branch, next));
             let leaf = self
                 .tree
                 .descend(&mut self.above, |page| Some(if reverse { page.len() - 1 } else { 0 }))?;
@@ -121,29 +128,33 @@ impl<'t> Cursor<'t> {
             if self.above.len() != depth {
                 return Err(self.tree.damaged_page(&leaf));
             }
-            self.check_order(before.as_ref(), &leaf)?;
+            self.check_side(&leaf, between, !reverse)?;
             self.enter(leaf)?;
-            self.prefetch(&leaf);
+            self.ahead = self.distance(&leaf);
             return Ok(true);
         }
         Ok(false)
     }
 
-    /// Checks that the keys of a leaf are beyond those of the leaf before it.
-    fn check_order(&self, before: Option<&Page<'t>>, leaf: &Page<'t>) -> Result<()> {
-        let Some(before) = before else { return Ok(()) };
-        let (low, high) = if self.is_reverse { (leaf, before) } else { (before, leaf) };
-        let is_ordered = low.key(low.len() - 1) < high.key(0);
-        if is_ordered { Ok(()) } else { Err(self.tree.damaged_page(leaf)) }
+    /// Checks that the keys of a leaf are below the key of a branch, or not below it if the leaf is
+    /// `above`.
+    fn check_side(&self, leaf: &Page<'t>, between: Option<&[u8]>, above: bool) -> Result<()> {
+        let is_on_side = if above {
+            matches!((leaf.key(0), between), (Some(key), Some(between)) if is_from(key, between))
+        } else {
+            are_ordered(leaf.key(leaf.len() - 1), between)
+        };
+        if is_on_side { Ok(()) } else { Err(self.tree.damaged_page(leaf)) }
     }
 
-    fn prefetch(&self, leaf: &Page<'t>) {
-        if let Some((branch, index)) = self.above.last() {
-            let next = if self.is_reverse { index.checked_sub(1) } else { Some(index + 1) };
-            if let Some(next) = next.and_then(|next| branch.child(next)) {
-                self.tree.prefetch(next, leaf);
-            }
-        }
+    /// Returns how far the next leaf is from this one in memory; zero if that is not known. Its
+    /// entries are likely to lie where those of this leaf do, and are prefetched one with each row:
+    /// more at once would delay the rows of this leaf.
+    fn distance(&self, leaf: &Page<'t>) -> usize {
+        let Some((branch, index)) = self.above.last() else { return 0 };
+        let next = if self.is_reverse { index.checked_sub(1) } else { Some(index + 1) };
+        let next = next.and_then(|next| branch.child(next));
+        next.zip(self.tree.map()).map_or(0, |(next, map)| map.distance(leaf, next))
     }
 
     /// Returns the next row of this leaf; `None` if it has no more, or the row is damaged.
@@ -155,10 +166,12 @@ impl<'t> Cursor<'t> {
         }
         if self.is_reverse {
             let row = leaf.row(self.end - 1, map)?;
+            prefetch_beyond(row.0, self.ahead);
             self.end -= 1;
             return Some(row);
         }
         let row = leaf.row(self.next, map)?;
+        prefetch_beyond(row.0, self.ahead);
         self.next += 1;
         Some(row)
     }
@@ -206,11 +219,15 @@ impl<'t> Cursor<'t> {
         }
         while let (Some(leaf), Some(map)) = (self.leaf, self.tree.map()) {
             let is_whole = self.next == 0 && self.end == leaf.len();
-            let mut filled = 0;
+            let (mut filled, ahead) = (0, self.ahead);
             for index in self.next..self.end {
-                let Some(((key, value), len)) = leaf.row_and_len(index, map) else {
-                    return self.visit_slowly(index, visit);
+                // The closure is passed to no function that is not in line: what it refers to can
+                // then stay in registers.
+                let ((key, value), len) = match leaf.row_and_len(index, map) {
+                    Some(row) => row,
+                    None => self.tree.row_and_len(&leaf, index)?,
                 };
+                prefetch_beyond(key, ahead);
                 filled += len;
                 if !visit(key, value)? {
                     return Ok(());
@@ -221,24 +238,6 @@ impl<'t> Cursor<'t> {
                 return Err(self.tree.damaged_page(&leaf));
             }
             if !self.next_leaf()? {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// As `visit`, from an entry of this leaf on whose value lies in pages that the file did not
-    /// have when the transaction began to read, or is damaged.
-    #[cold]
-    #[inline(never)]
-    fn visit_slowly(
-        mut self,
-        index: usize,
-        mut visit: impl FnMut(&'t [u8], &'t [u8]) -> Result<bool>,
-    ) -> Result<()> {
-        self.next = index;
-        while let Some((key, value)) = self.next_row()? {
-            if !visit(key, value)? {
                 break;
             }
         }

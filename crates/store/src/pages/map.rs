@@ -4,12 +4,10 @@
 use crate::file::layout::{META_PAGES, meta, node, page as at, tree};
 use crate::file::{u16_at, u64_at};
 use crate::rows::Row;
+use std::cmp::Ordering as Order;
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
-
-/// Entries of the next leaf that are prefetched.
-const PREFETCHED: usize = 32;
 
 /// Where LMDB has a store's file mapped, as far as it is known.
 #[derive(Debug)]
@@ -31,6 +29,10 @@ pub(crate) struct Map<'t> {
     txn: PhantomData<&'t [u8]>,
 }
 
+/// A meta page, which another process may be writing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Meta<'t>(&'t [u8; meta::LEN]);
+
 /// A branch or leaf whose header is right.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Page<'t> {
@@ -39,6 +41,17 @@ pub(crate) struct Page<'t> {
     len: usize,
     /// Where the entries begin, after the free space.
     upper: usize,
+}
+
+/// The place of a key in a page, between the keys below and above it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gap<'t> {
+    /// The entry that the key would come before, or is equal to.
+    pub(crate) index: usize,
+    /// The key of the entry before; `None` if it is the first one that has a key.
+    pub(crate) below: Option<&'t [u8]>,
+    /// The key of the entry at `index`; `None` after the last one.
+    pub(crate) above: Option<&'t [u8]>,
 }
 
 impl Mapping {
@@ -80,11 +93,12 @@ impl<'t> Map<'t> {
     #[inline]
     pub(crate) fn page(self, number: u64) -> Option<Page<'t>> {
         let bytes = self.bytes(number, 0, self.page_size)?;
-        let u16_at = |at| usize::from(u16_at(bytes, at));
+        let header = bytes.first_chunk::<{ at::HEADER_LEN }>()?;
+        let u16_at = |at| usize::from(u16_at(header, at));
         let (lower, upper) = (u16_at(at::LOWER), u16_at(at::UPPER));
         let kind = u16_at(at::FLAGS) as u16 & (at::BRANCH | at::LEAF | at::LEAF2 | at::OVERFLOW);
         let is_valid = number >= META_PAGES
-            && u64_at(bytes, at::NUMBER) == number
+            && u64_at(header, at::NUMBER) == number
             && (kind == at::BRANCH || kind == at::LEAF)
             && lower > at::HEADER_LEN
             && lower <= upper
@@ -121,42 +135,51 @@ impl<'t> Map<'t> {
         if is_valid { self.bytes(page, at::HEADER_LEN, len) } else { None }
     }
 
-    /// Reads the number of the transaction of a meta page, which another process may be writing.
+    /// Returns the meta page of a transaction, and the other one.
     #[inline]
-    pub(crate) fn meta_transaction(self, number: u64) -> Option<u64> {
-        self.meta_word(number, meta::TRANSACTION)
+    pub(crate) fn meta_pages(self, transaction: u64) -> Option<[Meta<'t>; 2]> {
+        let pages = self.bytes(0, 0, META_PAGES as usize * self.page_size)?;
+        let (even, odd) = pages.split_at_checked(self.page_size)?;
+        let (even, odd) = (Meta(even.first_chunk()?), Meta(odd.first_chunk()?));
+        Some(if transaction & 1 == 0 { [even, odd] } else { [odd, even] })
     }
 
-    /// Reads the root and the flags of the main table from a meta page, as `meta_transaction` does.
+    /// Returns how far a page is from another one in memory, and prefetches its header. Zero if
+    /// there is no such page.
+    pub(crate) fn distance(self, from: &Page<'_>, number: u64) -> usize {
+        let Some(bytes) = self.bytes(number, 0, self.page_size) else { return 0 };
+        prefetch(bytes.as_ptr());
+        bytes.as_ptr().addr().wrapping_sub(from.bytes.as_ptr().addr())
+    }
+}
+
+impl Meta<'_> {
+    /// Reads the number of the transaction that wrote it.
     #[inline]
-    pub(crate) fn meta_main(self, number: u64) -> Option<(u64, u16)> {
-        let head = self.meta_word(number, meta::MAIN_TREE)?;
-        let root = self.meta_word(number, meta::MAIN_TREE + tree::ROOT)?;
-        Some((root, (head >> (8 * tree::FLAGS)) as u16))
+    pub(crate) fn transaction(self) -> u64 {
+        self.word::<{ meta::TRANSACTION }>()
+    }
+
+    /// Reads the root and the flags of the main table.
+    #[inline]
+    pub(crate) fn main(self) -> (u64, u16) {
+        let head = self.word::<{ meta::MAIN_TREE }>();
+        let root = self.word::<{ meta::MAIN_TREE + tree::ROOT }>();
+        (root, (head >> (8 * tree::FLAGS)) as u16)
     }
 
     #[inline]
-    fn meta_word(self, number: u64, at: usize) -> Option<u64> {
-        let bytes = self.bytes(number & 1, at, size_of::<u64>())?;
+    fn word<const AT: usize>(self) -> u64 {
+        const { assert!(AT.is_multiple_of(8) && AT + size_of::<u64>() <= meta::LEN) };
+        let word = self.0.as_ptr().wrapping_add(AT);
         #[expect(clippy::cast_ptr_alignment, reason = "pages and words of a meta page are aligned")]
-        let word = bytes.as_ptr().cast::<u64>();
-        // SAFETY: the word lies within the map, at an offset that is a multiple of eight in a page
+        let word = word.cast::<u64>();
+        // SAFETY: the word lies within the page, at an offset that is a multiple of eight in a page
         // that is aligned to its size. A volatile read tolerates that it changes meanwhile.
         let word = unsafe { ptr::read_volatile(word) };
         // Words are read in the order of the calls.
         fence(Ordering::Acquire);
-        Some(u64::from_le(word))
-    }
-
-    /// Prefetches the headers of the first entries of a leaf, about where those of `like` lie.
-    pub(crate) fn prefetch(self, number: u64, like: &Page<'_>) {
-        let Some(bytes) = self.bytes(number, 0, self.page_size) else { return };
-        prefetch(bytes.as_ptr());
-        for index in 0..like.len.min(PREFETCHED) {
-            if let Some((start, _)) = like.node(index) {
-                prefetch(bytes.as_ptr().wrapping_add(start));
-            }
-        }
+        u64::from_le(word)
     }
 }
 
@@ -170,6 +193,13 @@ impl<'t> Page<'t> {
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.len
+    }
+
+    /// Returns where the entries begin.
+    #[inline(always)]
+    fn offsets(&self) -> &'t [[u8; 2]] {
+        let offsets = self.bytes.get(at::HEADER_LEN..at::HEADER_LEN + 2 * self.len);
+        offsets.unwrap_or_default().as_chunks().0
     }
 
     /// Returns where the key of an entry begins, and the entry's header.
@@ -200,14 +230,26 @@ impl<'t> Page<'t> {
     /// `equal`.
     #[inline]
     pub(crate) fn first_above(&self, from: usize, key: &[u8], equal: bool) -> Option<usize> {
+        self.search(from, key, equal).map(|gap| gap.index)
+    }
+
+    /// Finds the place of a key among the entries from `from` on. An entry that is equal to it is
+    /// above it if `equal`, and below it otherwise.
+    #[inline(always)]
+    pub(crate) fn search(&self, from: usize, key: &[u8], equal: bool) -> Option<Gap<'t>> {
         let (mut low, mut high) = (from, self.len);
+        let (mut below, mut above) = (None, None);
         while low < high {
             let middle = low.midpoint(high);
             let found = self.key(middle)?;
-            let above = if equal { found >= key } else { found > key };
-            if above { high = middle } else { low = middle + 1 }
+            let order = compare(found, key);
+            if if equal { order.is_ge() } else { order.is_gt() } {
+                (high, above) = (middle, Some(found));
+            } else {
+                (low, below) = (middle + 1, Some(found));
+            }
         }
-        Some(low)
+        Some(Gap { index: low, below, above })
     }
 
     #[inline(always)]
@@ -241,11 +283,9 @@ impl<'t> Page<'t> {
 
     /// Returns whether the entries fill the page: see [`filled`](Self::filled).
     pub(crate) fn is_filled(&self) -> bool {
-        let offsets = self.bytes.get(at::HEADER_LEN..at::HEADER_LEN + 2 * self.len);
-        let (offsets, _) = offsets.unwrap_or_default().as_chunks::<2>();
         let is_leaf = !self.is_branch();
         let (mut filled, mut is_inside) = (0, true);
-        for offset in offsets {
+        for offset in self.offsets() {
             let start = usize::from(u16::from_le_bytes(*offset));
             let header = self.bytes.get(start..).and_then(<[u8]>::first_chunk);
             let header = header.map_or(u64::MAX, |header| u64::from_le_bytes(*header));
@@ -262,7 +302,7 @@ impl<'t> Page<'t> {
 
     /// Returns whether all keys are in order. `from` is the first entry that has a key.
     pub(crate) fn is_in_order(&self, from: usize) -> bool {
-        (from + 1..self.len).all(|index| self.key(index - 1) < self.key(index))
+        (from + 1..self.len).all(|index| are_ordered(self.key(index - 1), self.key(index)))
     }
 
     /// Returns whether the keys around an entry are in order. `from` is the first entry that has a
@@ -270,7 +310,7 @@ impl<'t> Page<'t> {
     pub(crate) fn is_ordered_at(&self, from: usize, index: usize) -> bool {
         let first = index.saturating_sub(2).max(from);
         let last = (index + 1).min(self.len - 1);
-        (first..last).all(|index| self.key(index) < self.key(index + 1))
+        (first..last).all(|index| are_ordered(self.key(index), self.key(index + 1)))
     }
 
     /// Returns the offset of the page in the file.
@@ -279,9 +319,38 @@ impl<'t> Page<'t> {
     }
 }
 
+/// Compares two keys. Most differ within eight bytes, which takes no call.
+#[inline(always)]
+pub(crate) fn compare(one: &[u8], other: &[u8]) -> Order {
+    match (one.first_chunk(), other.first_chunk()) {
+        (Some(a), Some(b)) if a != b => {
+            u64::from_le_bytes(*a).swap_bytes().cmp(&u64::from_le_bytes(*b).swap_bytes())
+        }
+        _ => one.cmp(other),
+    }
+}
+
+/// Returns whether a key is not below another one.
+#[inline(always)]
+pub(crate) fn is_from(key: &[u8], low: &[u8]) -> bool {
+    compare(key, low).is_ge()
+}
+
+/// Returns whether two keys can be read, and the first one is below the second one.
+#[inline(always)]
+pub(crate) fn are_ordered(low: Option<&[u8]>, high: Option<&[u8]>) -> bool {
+    matches!((low, high), (Some(low), Some(high)) if compare(low, high).is_lt())
+}
+
 #[inline(always)]
 fn key_len(header: u64) -> usize {
     (header >> (8 * node::KEY_LEN)) as usize
+}
+
+/// Prefetches memory at a distance from these bytes.
+#[inline(always)]
+pub(crate) fn prefetch_beyond(bytes: &[u8], distance: usize) {
+    prefetch(bytes.as_ptr().wrapping_add(distance));
 }
 
 /// Prefetches a line of memory.

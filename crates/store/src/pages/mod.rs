@@ -9,10 +9,11 @@
 //!   entries;
 //! - each entry that is compared or returned: that it lies within its page, and a long value within
 //!   the file;
-//! - a key that is not found: that keys around the place of the search are in order, and that the
-//!   leaf has the keys that its branches say;
+//! - a key that is not found: that keys around its place in the leaf are in order, that the leaf
+//!   has the keys that its branches say, and the leaf beside it if the place is at the edge. A
+//!   wrong key in a branch leads to a leaf that has no keys on both sides of the one looked up;
 //! - a leaf or branch that a scan has read to its end: that its entries fill it without gaps or
-//!   overlaps, and that its keys are beyond those of the leaf before it.
+//!   overlaps, and that its keys are on their side of the key of a branch between two leaves.
 //!
 //! LMDB keeps no checksums, so other bytes within a value are not found, nor within a key that a
 //! search does not come by; `verify` compares all keys. A transaction that writes reads through

@@ -14,8 +14,9 @@ use std::cell::Cell;
 
 /// The maximum number of levels of a tree.
 const MAX_DEPTH: usize = 32;
-/// Tables whose roots a transaction remembers.
-const REMEMBERED: usize = 4;
+/// Tables whose roots a transaction remembers: those that it looked up last. A longer list would
+/// make each transaction slower to begin.
+const REMEMBERED: usize = 2;
 
 /// The roots that a read transaction sees.
 pub(crate) struct Roots {
@@ -34,7 +35,20 @@ impl Roots {
             Some(map) => main_root(map, txn.id() as u64),
             None => locate(shared, txn)?,
         };
-        Ok(root.map(|main| Self { main, tables: [const { Cell::new((0, 0)) }; REMEMBERED] }))
+        Ok(root.map(Self::new))
+    }
+
+    /// As `of`, where the address of the map is known already; `None` otherwise.
+    #[inline]
+    pub(crate) fn known(shared: &Shared, txn: &RoTxn<'_, AnyTls>) -> Option<Self> {
+        let environment = &shared.environment;
+        let map = environment.mapping().get(environment.page_size())?;
+        main_root(map, txn.id() as u64).map(Self::new)
+    }
+
+    #[inline]
+    fn new(main: Root) -> Self {
+        Self { main, tables: [const { Cell::new((0, 0)) }; REMEMBERED] }
     }
 
     /// Returns a table; `None` if the transaction does not see it.
@@ -46,13 +60,12 @@ impl Roots {
             return Ok(Some(Tree::new(map, self.main, shared)));
         }
         let id = table.address();
-        let remembered = &self.tables[(id >> 6) % REMEMBERED];
-        let (other, page) = remembered.get();
-        if other == id {
+        if let Some((_, page)) = self.tables.iter().map(Cell::get).find(|(known, _)| *known == id) {
             return Ok(Some(Tree::new(map, Root { page }, shared)));
         }
         let Some(root) = self.named(shared, table.name())? else { return Ok(None) };
-        remembered.set((id, root.page));
+        let [last, before] = &self.tables;
+        before.set(last.replace((id, root.page)));
         Ok(Some(Tree::new(map, root, shared)))
     }
 
@@ -81,13 +94,12 @@ impl Roots {
 /// Reads the root of the main table from the meta page of a transaction.
 #[inline]
 fn main_root(map: Map<'_>, id: u64) -> Option<Root> {
-    let (root, flags) = map.meta_main(id)?;
     // The meta page is written again by the commit after the next one, which cannot have begun
     // while the other meta page is older than this one.
-    if map.meta_transaction(id)? != id || map.meta_transaction(id + 1)? > id {
-        return None;
-    }
-    (flags & tree::OTHER_KINDS == 0).then_some(Root { page: root })
+    let [meta, other] = map.meta_pages(id)?;
+    let (root, flags) = meta.main();
+    let is_current = meta.transaction() == id && other.transaction() <= id;
+    (is_current && flags & tree::OTHER_KINDS == 0).then_some(Root { page: root })
 }
 
 /// Finds the address of the map: the first row of the main table is read from the file and through

@@ -1,7 +1,7 @@
 //! Lookups in a table, page by page.
 
 use super::cursor::Cursor;
-use super::map::{Map, Page};
+use super::map::{Gap, Map, Page, are_ordered, compare, is_from};
 use crate::error::{Error, Result};
 use crate::file::corrupt;
 use crate::file::layout::NO_PAGE;
@@ -58,18 +58,15 @@ impl<'t> Tree<'t> {
     #[inline]
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<&'t [u8]>> {
         let Some(root) = self.root() else { return Ok(None) };
-        let mut way = Way::default();
-        match self.map.and_then(|map| find(map, root, key, &mut way)) {
+        match self.map.and_then(|map| find(map, root, key)) {
             Some(Found::Value(value)) => Ok(Some(value)),
-            Some(Found::Absent(leaf, index)) if way.shows_absence(self.map, &leaf, index) => {
-                Ok(None)
-            }
-            _ => self.get_slowly(key),
+            Some(Found::Absent) => Ok(None),
+            None => self.get_slowly(key),
         }
     }
 
-    /// As `get`, where a page was not found or is damaged, or the key would be the first or last
-    /// one of its leaf: a wrong key in a branch may have led there, so the leaf beside it is checked.
+    /// As `get`, where a page was not found or is damaged, or the key would lie between two leaves
+    /// that are not below the same branch: it reads and checks the leaves on both sides.
     #[cold]
     #[inline(never)]
     fn get_slowly(&self, key: &[u8]) -> Result<Option<&'t [u8]>> {
@@ -88,7 +85,7 @@ impl<'t> Tree<'t> {
             return Ok(());
         }
         let mut above = Above::new();
-        let leaf = self.descend(&mut above, |page| Some(page.first_above(1, key, false)? - 1))?;
+        let leaf = self.seek(&mut above, |page| Some(page.first_above(1, key, false)? - 1))?;
         let branches = above.iter().map(|(branch, _)| (branch, 1));
         let mut pages = branches.chain([(&leaf, 0)]);
         match pages.find(|(page, from)| !page.is_filled() || !page.is_in_order(*from)) {
@@ -103,8 +100,20 @@ impl<'t> Tree<'t> {
         found.ok_or_else(|| self.damaged_page(leaf))
     }
 
-    /// Goes down to a leaf, by the entry of each branch that `choose` returns, and checks the leaf
-    /// and the entries around the way.
+    /// Goes down to a leaf as `descend` does, and checks that its keys are those that all branches
+    /// above it have there.
+    pub(super) fn seek(
+        &self,
+        above: &mut Above<'t>,
+        choose: impl Fn(&Page<'t>) -> Option<usize>,
+    ) -> Result<Page<'t>> {
+        let leaf = self.descend(above, choose)?;
+        let is_within = above.iter().all(|(branch, at)| is_within(&leaf, branch, *at));
+        if is_within { Ok(leaf) } else { Err(self.damaged_page(&leaf)) }
+    }
+
+    /// Goes down to a leaf, by the entry of each branch that `choose` returns, and checks the
+    /// entries around the way.
     pub(super) fn descend(
         &self,
         above: &mut Above<'t>,
@@ -118,8 +127,7 @@ impl<'t> Tree<'t> {
                 None => return Err(parent.map_or(Error::Broken, |page| self.damaged_page(&page))),
             };
             if !page.is_branch() {
-                let is_within = above.iter().all(|(branch, at)| is_within(&page, branch, *at));
-                return if is_within { Ok(page) } else { Err(self.damaged_page(&page)) };
+                return Ok(page);
             }
             let index = choose(&page).filter(|index| page.is_ordered_at(1, *index + 1));
             let index = index.ok_or_else(|| self.damaged_page(&page))?;
@@ -131,10 +139,21 @@ impl<'t> Tree<'t> {
         }
     }
 
+    /// Returns a row whose value may lie in pages that the file did not have when its length was
+    /// last read.
     pub(super) fn row(&self, leaf: &Page<'t>, index: usize) -> Result<crate::rows::Row<'t>> {
-        let row = self.map.and_then(|map| leaf.row(index, map));
-        // The value may lie in pages that the file did not have when this was last looked at.
-        let row = row.or_else(|| self.refreshed().ok().and_then(|map| leaf.row(index, map)));
+        self.row_and_len(leaf, index).map(|(row, _)| row)
+    }
+
+    /// Returns a row as `row` does, and the bytes that its entry takes in the page.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn row_and_len(
+        &self,
+        leaf: &Page<'t>,
+        index: usize,
+    ) -> Result<(crate::rows::Row<'t>, usize)> {
+        let row = self.refreshed().ok().and_then(|map| leaf.row_and_len(index, map));
         row.ok_or_else(|| self.damaged_page(leaf))
     }
 
@@ -143,13 +162,6 @@ impl<'t> Tree<'t> {
         match self.map.and_then(|map| map.page(number)) {
             Some(page) => Ok(page),
             None => self.refreshed()?.page(number).ok_or_else(|| self.damaged(number)),
-        }
-    }
-
-    /// Prefetches a page that is likely to be read next.
-    pub(super) fn prefetch(&self, number: u64, like: &Page<'_>) {
-        if let Some(map) = self.map {
-            map.prefetch(number, like);
         }
     }
 
@@ -201,61 +213,97 @@ impl<'t> Tree<'t> {
     }
 }
 
-/// What a search found.
+/// The result of a search.
 enum Found<'t> {
     Value(&'t [u8]),
-    /// No such key; the leaf where it would be, and the entry that it would come before.
-    Absent(Page<'t>, usize),
+    Absent,
 }
 
-/// The branches that a search went through: their numbers, and the entry that it took in each.
-#[derive(Default)]
-struct Way {
-    len: usize,
-    branches: [(u64, usize); MAX_WAY],
+/// The branches above a leaf, as far as a search for a key remembers them.
+#[derive(Clone, Copy, Default)]
+struct Way<'t> {
+    /// The closest keys of branches that are below the key, or equal to it, and above it.
+    low: Option<&'t [u8]>,
+    high: Option<&'t [u8]>,
+    /// The lowest branch, and the entry that leads to the leaf.
+    parent: Option<(Page<'t>, usize)>,
 }
 
-/// Branches that a search remembers. Deeper trees have more than 10^12 rows.
-const MAX_WAY: usize = 8;
-
-impl Way {
-    /// Returns whether the keys around the way of a search are in order, and the key that it did
-    /// not find would be within the leaf: so it is absent.
-    #[inline(never)]
-    fn shows_absence(&self, map: Option<Map<'_>>, leaf: &Page<'_>, index: usize) -> bool {
-        let is_inside = (1..leaf.len()).contains(&index) || self.len == 0;
-        let Some(map) = map.filter(|_| is_inside && leaf.is_ordered_at(0, index)) else {
-            return false;
-        };
-        self.branches.get(..self.len).unwrap_or_default().iter().all(|(number, at)| {
-            let branch = map.page(*number);
-            branch.is_some_and(|branch| {
-                branch.is_ordered_at(1, at + 1) && is_within(leaf, &branch, *at)
-            })
-        })
-    }
-}
-
-/// Looks a key up; `None` if a page on the way is damaged.
+/// Looks a key up; `None` if a page on the way is damaged, or nothing is sure without more pages.
 #[inline]
-fn find<'t>(map: Map<'t>, root: u64, key: &[u8], way: &mut Way) -> Option<Found<'t>> {
-    let mut number = root;
-    loop {
+fn find<'t>(map: Map<'t>, root: u64, key: &[u8]) -> Option<Found<'t>> {
+    let (mut number, mut way) = (root, Way::default());
+    for _ in 0..MAX_DEPTH {
         let page = map.page(number)?;
         if !page.is_branch() {
-            let index = page.first_above(0, key, true)?;
-            if index == page.len() {
-                return Some(Found::Absent(page, index));
+            let gap = page.search(0, key, true)?;
+            if gap.above == Some(key) {
+                return Some(Found::Value(page.row(gap.index, map)?.1));
             }
-            let (found, value) = page.row(index, map)?;
-            let is_found = found == key;
-            return Some(if is_found { Found::Value(value) } else { Found::Absent(page, index) });
+            return way.shows_absence(map, &page, &gap).then_some(Found::Absent);
         }
         // The first entry of a branch has no key: it is below all others.
-        let index = page.first_above(1, key, false)? - 1;
-        *way.branches.get_mut(way.len)? = (number, index);
-        way.len += 1;
-        number = page.child(index)?;
+        let gap = page.search(1, key, false)?;
+        way = way.down(page, &gap)?;
+        number = page.child(gap.index - 1)?;
+    }
+    None
+}
+
+impl<'t> Way<'t> {
+    /// Goes down from a branch. `None` if the keys that the search found there are not between
+    /// those of the branches above.
+    #[inline(always)]
+    fn down(self, branch: Page<'t>, gap: &Gap<'t>) -> Option<Self> {
+        let is_lower = matches!((self.low, gap.below), (Some(a), Some(b)) if compare(b, a).is_lt());
+        let is_upper =
+            matches!((self.high, gap.above), (Some(a), Some(b)) if compare(b, a).is_gt());
+        let parent = Some((branch, gap.index - 1));
+        let way = Self { low: gap.below.or(self.low), high: gap.above.or(self.high), parent };
+        (!is_lower && !is_upper).then_some(way)
+    }
+
+    /// Returns whether a key that a search did not find is absent: the keys around its place are in
+    /// order, and the leaf has the keys that the branches say. If it would be the first or last one
+    /// of the leaf, a wrong key in a branch may have led there, so the leaf beside is checked.
+    #[inline(never)]
+    fn shows_absence(&self, map: Map<'t>, leaf: &Page<'t>, gap: &Gap<'t>) -> bool {
+        let (index, last) = (gap.index, leaf.len() - 1);
+        let is_ordered = (index < 2 || are_ordered(leaf.key(index - 2), gap.below))
+            && (index >= last || are_ordered(gap.above, leaf.key(index + 1)));
+        let is_above = self.low.is_none_or(|low| leaf.key(0).is_some_and(|key| is_from(key, low)));
+        let is_below = self.high.is_none() || are_ordered(leaf.key(last), self.high);
+        is_ordered
+            && is_above
+            && is_below
+            && (gap.below.is_some() || self.is_after_leaf_before(map))
+            && (gap.above.is_some() || self.is_before_leaf_after(map))
+    }
+
+    /// Returns whether the leaf before has only keys below those of this one; false if it is not
+    /// below the same branch.
+    fn is_after_leaf_before(&self, map: Map<'t>) -> bool {
+        let (Some(low), Some((branch, at))) = (self.low, self.parent) else { return true };
+        let leaf = at.checked_sub(1).and_then(|at| map.page(branch.child(at)?));
+        leaf.is_some_and(|leaf| {
+            let last = leaf.len() - 1;
+            !leaf.is_branch()
+                && leaf.is_ordered_at(0, last)
+                && are_ordered(leaf.key(last), Some(low))
+        })
+    }
+
+    /// Returns whether the leaf after has only keys above those of this one; false if it is not
+    /// below the same branch.
+    fn is_before_leaf_after(&self, map: Map<'t>) -> bool {
+        let (Some(high), Some((branch, at))) = (self.high, self.parent) else { return true };
+        let leaf = branch.child(at + 1).and_then(|number| map.page(number));
+        leaf.is_some_and(|leaf| {
+            let first = leaf.key(0);
+            !leaf.is_branch()
+                && leaf.is_ordered_at(0, 0)
+                && first.is_some_and(|key| is_from(key, high))
+        })
     }
 }
 
