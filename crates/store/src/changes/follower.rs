@@ -5,8 +5,8 @@
 //! second.
 //!
 //! A look needs a slot of a reader and some memory, so it can fail for a while. The thread then
-//! looks again after a delay that doubles up to [`MAX_RETRY_DELAY`], and counts the failure. It ends
-//! when the store is closed or broken; a watch that waits gets that error.
+//! looks again after a delay that doubles up to [`MAX_RETRY_DELAY`], and counts the failure. It
+//! ends when the store is closed or broken; a watch that waits gets that error.
 
 use crate::error::{Error, Result};
 use crate::file::DATA;
