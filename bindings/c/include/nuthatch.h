@@ -374,7 +374,8 @@ typedef struct {
     uint64_t pages;
     // Pages that can be used again.
     uint64_t free_pages;
-    // Pages that are neither in use nor free: lost room, and no damage.
+    // Pages that are neither in use nor free: lost room, and no damage. LMDB refuses to compact
+    // such a file.
     uint64_t lost_pages;
     // Tables, the main one among them.
     uint64_t tables;

@@ -111,3 +111,40 @@ impl Drop for Partial {
         let _ = fs::remove_file(&self.path);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::layout::{META_PAGES, meta};
+    use crate::file::u64_at;
+    use crate::{Options, Store};
+
+    #[test]
+    fn a_store_with_lost_pages_is_whole_but_is_not_compacted() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::open(folder.path(), &Options::new()).expect("a store");
+        let table = store.table("t").expect("a table");
+        store.put(&table, b"key", b"value").expect("a row");
+        assert!(store.close_within(std::time::Duration::from_mins(10)));
+        // One more page, which is in no table and not free.
+        let path = folder.path().join(DATA);
+        let mut bytes = fs::read(&path).expect("the file");
+        let page_size = crate::file::meta::read(&File::open(&path).expect("open"), &path, None);
+        let page_size = page_size.expect("read").expect("a meta page").page_size as usize;
+        let mut end = 0;
+        for page in 0..META_PAGES as usize {
+            let at = page * page_size + meta::LAST_PAGE;
+            let last = u64_at(&bytes, at) + 1;
+            bytes[at..at + 8].copy_from_slice(&last.to_le_bytes());
+            end = end.max((last as usize + 1) * page_size);
+        }
+        bytes.resize(bytes.len().max(end), 0);
+        fs::write(&path, &bytes).expect("a changed file");
+
+        let verified = verify_closed(folder.path(), |_, _| ()).expect("no damage");
+        assert_eq!(verified.lost_pages, 1, "{verified:?}");
+        let error = compact(folder.path()).expect_err("LMDB does not compact it");
+        assert_eq!(error.code(), "lmdb", "{error}");
+        assert_eq!(fs::read(&path).expect("the file"), bytes, "the store is as it was");
+    }
+}

@@ -65,7 +65,8 @@ pub struct nuthatch_store_verified {
     pub pages: u64,
     /// Pages that can be used again.
     pub free_pages: u64,
-    /// Pages that are neither in use nor free: lost room, and no damage.
+    /// Pages that are neither in use nor free: lost room, and no damage. LMDB refuses to compact
+    /// such a file.
     pub lost_pages: u64,
     /// Tables, the main one among them.
     pub tables: u64,
