@@ -43,6 +43,9 @@ class OpenOptions(TypedDict, total=False):
     """How many read transactions can be open in all processes; 1022 by default."""
     threads: int
     """How many threads read for asynchronous scans; one for each core by default."""
+    allow_network_filesystem: bool
+    """Whether to open a store on a network filesystem, which is refused by default. Machines do
+    not share the memory maps of a store, so only processes of one machine may use it."""
 
 
 class ConnectOptions(TypedDict, total=False):

@@ -75,6 +75,9 @@ fn _open_store<'py>(
     if let Some(most) = named.take("threads")? {
         wanted = wanted.threads(most);
     }
+    if let Some(allow) = named.take("allow_network_filesystem")? {
+        wanted = wanted.allow_network_filesystem(allow);
+    }
     named.finish()?;
     let open = Work::blocking(move || Local::open(path, &wanted, durability));
     let face = face(asynchronous);
