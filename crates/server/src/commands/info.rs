@@ -233,8 +233,8 @@ struct Sampled {
     ttl_ms: u64,
 }
 
-/// Writes the number of keys. How many of them expire is estimated from the first items in the order
-/// of their hashes, and is exact if those are all.
+/// Writes the number of keys. How many of them expire is estimated from the first items in the
+/// order of their hashes, and is exact if those are all.
 fn keyspace(server: &Server, text: &mut String, turn: &Turn<'_>) {
     let keys = server.cache.len();
     if keys == 0 {
