@@ -92,7 +92,7 @@ impl Run<'_> {
             GET..=7 => self.get(object, &range),
             8 => self.view(object, &range),
             9 => {
-                self.chunks.remove(&key(object));
+                self.chunks.remove(&key(object)).expect("a list of pins that can be read");
                 self.put.retain(|(put, _), _| *put != object);
             }
             10 => self.chunks.pin(&key(object), len.is_multiple_of(2)).expect("a pin"),

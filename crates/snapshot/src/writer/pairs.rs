@@ -16,6 +16,9 @@ pub(crate) const PAIR_LEN: usize = 16;
 /// One of this many pairs of a run in a file is also kept in memory, to find the others.
 const SAMPLE_EVERY: usize = 256;
 
+/// Number of pairs that are written to a file at a time: 64 KiB.
+const PAIRS_PER_WRITE: usize = (64 << 10) / PAIR_LEN;
+
 /// Sorted pairs.
 pub(crate) enum Run {
     Memory(Vec<Pair>),
@@ -31,10 +34,17 @@ pub(crate) enum Run {
 impl Run {
     /// Writes sorted pairs to the file.
     pub(crate) fn spill(pairs: &[Pair], file: &SpillFile) -> Result<Self> {
-        let words = pairs.iter().flat_map(|(first, second)| [first, second]);
-        let bytes: Vec<u8> = words.flat_map(|word| word.to_le_bytes()).collect();
+        let offset = file.reserve((pairs.len() * PAIR_LEN) as u64);
+        let mut at = offset;
+        // In pieces: all of the bytes would take as much memory as the pairs.
+        for piece in pairs.chunks(PAIRS_PER_WRITE) {
+            let words = piece.iter().flat_map(|(first, second)| [first, second]);
+            let bytes: Vec<u8> = words.flat_map(|word| word.to_le_bytes()).collect();
+            file.write_at(&bytes, at)?;
+            at += bytes.len() as u64;
+        }
         let samples = pairs.iter().step_by(SAMPLE_EVERY).map(|pair| pair.0).collect();
-        Ok(Self::Spilled { offset: file.append(&bytes)?, count: pairs.len(), samples })
+        Ok(Self::Spilled { offset, count: pairs.len(), samples })
     }
 
     /// Appends the pairs whose first number is in the range to `out`.
