@@ -119,24 +119,10 @@ pub(crate) struct TlsArguments {
 pub(crate) struct Stopping(Signals);
 
 impl Stopping {
-    /// Registers SIGINT and SIGTERM.
-    pub(crate) fn new() -> Result<Self, Failure> {
-        Self::of(&[SIGINT, SIGTERM])
-    }
-
     /// Registers SIGINT, SIGTERM and SIGHUP.
     pub(crate) fn with_reload() -> Result<Self, Failure> {
-        Self::of(&[SIGINT, SIGTERM, SIGHUP])
-    }
-
-    fn of(signals: &[i32]) -> Result<Self, Failure> {
-        let signals = Signals::new(signals);
+        let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]);
         signals.map(Self).map_err(|error| Failure::Error(error.to_string()))
-    }
-
-    /// Stops the server when a signal comes.
-    pub(crate) fn then(self, stop: impl FnOnce() + Send + 'static) {
-        self.then_or_reload(stop, || ());
     }
 
     /// Stops the server when SIGINT or SIGTERM comes, and reloads for each SIGHUP before.

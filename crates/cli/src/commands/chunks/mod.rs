@@ -3,7 +3,6 @@
 mod evict;
 mod freshness;
 mod get;
-mod hangup;
 mod json;
 mod limit;
 mod list;

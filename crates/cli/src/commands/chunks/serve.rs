@@ -1,7 +1,6 @@
 //! `nuthatch chunks serve`: an HTTP cache in front of an origin.
 
 use super::freshness::Freshness;
-use super::hangup::Hangups;
 use super::limit::Limit;
 use super::parse_time;
 use super::place::Place;
@@ -150,7 +149,7 @@ impl Serve {
             .retries(retries);
         let settings = self.freshness.on(settings);
         let cache = self.place.make(self.limit, settings, self.freshness.is_offline())?;
-        let (stopping, hangups) = (Stopping::new()?, Hangups::new()?);
+        let stopping = Stopping::with_reload()?;
         let shown = prefix.to_string();
         let server = Server::start(cache.clone(), prefix, &options).map_err(not_started)?;
         let (_admin, admin) =
@@ -165,15 +164,15 @@ impl Serve {
         let scheme = if self.access.tls.cert.is_some() { "https" } else { "http" };
         greet(scheme, server.addresses(), &admin, &cached)?;
         let (stopper, reloader, serve) = (server.stopper(), server.reloader(), self.clone());
-        stopping.then(move || stopper.stop());
-        hangups.each(move || {
+        let reload = move || {
             let options = serve.options().map_err(Failure::into_message);
             let reload = |options| reloader.replace(&options).map_err(|error| error.to_string());
             if let Err(error) = options.and_then(reload) {
                 warn!(target: "nuthatch::chunks", %error,
                     "credentials were not reloaded; those from before hold");
             }
-        });
+        };
+        stopping.then_or_reload(move || stopper.stop(), reload);
         server.wait().map_err(not_started)?;
         Ok(Answer::Whole)
     }
