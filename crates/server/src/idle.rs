@@ -50,12 +50,14 @@ impl Idle {
         self.unsure = true;
     }
 
-    /// Connections that have ended while they are still being received from.
+    /// Returns the connections of which the kernel has not told all: their clients have ended them,
+    /// or bytes wait, although a receive operation is under way. It is to be started anew.
     ///
-    /// When bytes and the end come at once, Linux may tell of the bytes alone, and then of nothing:
-    /// 6.18 does on sockets in the file system. So each connection is looked at once more when it
-    /// has been silent for a moment. An end after that comes alone, and is told.
-    pub(crate) fn find_ended<'c>(
+    /// When bytes and the end arrive at once, Linux may report the bytes alone, and nothing
+    /// afterwards: 6.18 does so on Unix sockets. So each connection is checked once more when it has
+    /// been silent for a second. What arrives after that is reported. The check finds unread bytes
+    /// at no further cost, and a client does not wait forever should the kernel miss those.
+    pub(crate) fn find_unreported<'c>(
         &mut self,
         connections: impl Iterator<Item = (Number, &'c mut Connection)>,
     ) -> Vec<Number> {
@@ -69,18 +71,18 @@ impl Idle {
                 connection.unsure = false;
                 if connection.receiving {
                     numbers.push(number);
-                    sockets.push(PollFd::new(&connection.socket, PollFlags::RDHUP));
+                    sockets.push(PollFd::new(&connection.socket, PollFlags::RDHUP | PollFlags::IN));
                 }
             }
             self.unsure |= connection.unsure;
         }
-        // Of those that cannot be looked at, the end is seen with whatever comes next.
+        // If the poll fails, the end is seen with whatever arrives next.
         let _ = poll(&mut sockets, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
-        let ended = sockets.iter().map(|socket| !socket.revents().is_empty());
+        let unreported = sockets.iter().map(|socket| !socket.revents().is_empty());
         numbers
             .into_iter()
-            .zip(ended)
-            .filter_map(|(number, ended)| ended.then_some(number))
+            .zip(unreported)
+            .filter_map(|(number, unreported)| unreported.then_some(number))
             .collect()
     }
 

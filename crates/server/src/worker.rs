@@ -211,7 +211,7 @@ impl<'c> Worker<'c> {
         self.heed_changes();
         self.close_idle(timeout_s);
         self.close_discarding();
-        self.find_ended()?;
+        self.receive_unreported()?;
         self.heed_memory();
         self.heed_drain();
         self.send()?;

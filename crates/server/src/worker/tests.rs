@@ -25,6 +25,7 @@ over_every_reactor! {
     a_long_pipeline_leaves_turns_to_others
     many_long_pipelines_leave_turns_to_each_other
     a_long_pipeline_is_executed_although_its_client_sends_no_more
+    bytes_that_the_kernel_did_not_report_are_received
 }
 
 /// More turns than anything here takes.
@@ -296,4 +297,27 @@ fn a_long_pipeline_is_executed_although_its_client_sends_no_more(kind: Kind) {
     }
     assert_eq!(numbers(&mut client, &mut answers), REQUESTS);
     assert!(answers.ends_with(b":10000\r\n"));
+}
+
+/// A receive operation that reports nothing: of a socket on which nothing arrives.
+fn bytes_that_the_kernel_did_not_report_are_received(kind: Kind) {
+    let common = common(16 << 20, kind);
+    let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
+    let (mut client, number) = connect(&mut worker);
+    worker.reactor.pause(number).expect("a pause");
+    let mut events = Vec::new();
+    let is_paused = |event: &Event| matches!(event, Event::Received { more: false, .. });
+    while !events.iter().any(is_paused) {
+        worker.reactor.wait(None, &mut events).expect("a wait");
+    }
+    let (silent, _theirs) = pair();
+    let silent = crate::reactor::Socket::new(silent);
+    worker.reactor.receive(&silent, number).expect("receives");
+    client.write_all(b"PING\r\n").expect("sent");
+    let connection = worker.connections.get(number).expect("it is open");
+    worker.idle.heard(connection);
+    while worker.connections.get(number).expect("it is open").unsure {
+        turn(&mut worker);
+    }
+    expect(&mut worker, &mut client, b"+PONG\r\n");
 }

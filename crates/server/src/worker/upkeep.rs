@@ -51,9 +51,9 @@ impl Worker<'_> {
         }
     }
 
-    /// Receives anew from connections that have ended, so that we are told.
-    pub(super) fn find_ended(&mut self) -> io::Result<()> {
-        let ended = self.idle.find_ended(self.connections.iter());
-        ended.into_iter().try_for_each(|number| self.reactor.pause(number))
+    /// Starts the receive operation anew for connections of which the kernel has not told all.
+    pub(super) fn receive_unreported(&mut self) -> io::Result<()> {
+        let unreported = self.idle.find_unreported(self.connections.iter());
+        unreported.into_iter().try_for_each(|number| self.reactor.pause(number))
     }
 }

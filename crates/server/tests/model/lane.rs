@@ -2,13 +2,18 @@
 
 use crate::op::{Ask, Exchange, Op, Part};
 use crate::store::Store;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
 /// What goes before an answer that is wrong.
 type Wrong = String;
+
+/// A read waits for so long, so often, before the test fails. Not in one wait: if the machine stands
+/// still, that would be over before the server could go on.
+const WAIT: Duration = Duration::from_secs(1);
+const MAX_WAITS: usize = 60;
 
 pub(crate) struct Lane {
     stream: BufReader<UnixStream>,
@@ -21,8 +26,7 @@ pub(crate) struct Lane {
 impl Lane {
     pub(crate) fn new(path: &Path, ask: Ask) -> Self {
         let stream = UnixStream::connect(path).expect("a connection");
-        // Where nothing comes any more the test fails, and does not hang.
-        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
+        stream.set_read_timeout(Some(WAIT)).expect("a socket");
         Self { stream: BufReader::new(stream), ask, exchanges: Vec::new(), outbox: Vec::new() }
     }
 
@@ -83,7 +87,7 @@ impl Lane {
     fn read(&mut self, expected: &[u8], before: &[u8]) -> Result<Vec<u8>, Wrong> {
         let mut found = Vec::with_capacity(expected.len());
         while found.len() < expected.len() {
-            let buffer = self.stream.fill_buf().map_err(|error| error.to_string())?;
+            let buffer = self.fill().map_err(|error| error.to_string())?;
             let len = buffer.len().min(expected.len() - found.len());
             let more = &buffer[..len];
             if len == 0 || *more != expected[found.len()..found.len() + len] {
@@ -96,10 +100,21 @@ impl Lane {
         Ok(found)
     }
 
+    /// Returns bytes that were received, after waiting for them; none at the end.
+    fn fill(&mut self) -> std::io::Result<&[u8]> {
+        for _ in 1..MAX_WAITS {
+            match self.stream.fill_buf() {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                _ => break,
+            }
+        }
+        self.stream.fill_buf()
+    }
+
     fn number(&mut self) -> u64 {
         let mut number = 0;
         loop {
-            let byte = *self.stream.fill_buf().expect("an answer").first().unwrap_or(&b' ');
+            let byte = *self.fill().expect("an answer").first().unwrap_or(&b' ');
             if !byte.is_ascii_digit() {
                 return number;
             }
@@ -108,15 +123,22 @@ impl Lane {
         }
     }
 
+    fn byte(&mut self) -> u8 {
+        let byte = *self.fill().expect("an answer").first().expect("an answer, not the end");
+        self.stream.consume(1);
+        byte
+    }
+
     /// Sends bytes, and reads an answer of which the length is told by its first line of RESP.
     pub(crate) fn get(&mut self, request: &[u8]) -> Option<Vec<u8>> {
         self.stream.get_mut().write_all(request).expect("sent");
         let mut line = Vec::new();
-        self.stream.read_until(b'\n', &mut line).expect("an answer");
+        while line.last() != Some(&b'\n') {
+            line.push(self.byte());
+        }
         let line = String::from_utf8(line).expect("text");
         let len = line.strip_prefix('$')?.trim_end().parse::<usize>().ok()?;
-        let mut value = vec![0; len + 2];
-        self.stream.read_exact(&mut value).expect("a value");
+        let mut value: Vec<u8> = (0..len + 2).map(|_| self.byte()).collect();
         value.truncate(len);
         Some(value)
     }
