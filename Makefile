@@ -1,6 +1,6 @@
 # The same commands locally and in CI.
 .DEFAULT_GOAL := help
-.PHONY: help run test check check-long bench-snapshot bench-store bench-server bench-java bench-chunks fuzz
+.PHONY: help run test test-all check check-long bench-snapshot bench-store bench-server bench-java bench-chunks fuzz
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -8,14 +8,18 @@ help: ## Print this list
 run: ## Build nuthatch and take a tour of it on real data
 	@scripts/run
 
-test: ## Run every check that a change must pass
+test: ## Run the checks that every change must pass
 	@scripts/test
+
+test-all: ## Run the checks that are slow by nature, after `make test`: clients, fuzzing, sanitizer, loom
+	@scripts/test slow
 
 check: ## Run the quick checks: format, house rules, lints
 	@scripts/test format tidy clippy
 
-check-long: ## Run every check, the largest sizes, five minutes of chunks, and fuzz each target for FUZZ_SECONDS (300)
+check-long: ## Run all checks, the largest sizes, five minutes of chunks, and fuzz each target for FUZZ_SECONDS (300)
 	@scripts/test
+	@scripts/test slow
 	@bench/large
 	@cargo test --locked --quiet -p nuthatch-chunks --test resilience -- 300
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-300} scripts/fuzz
