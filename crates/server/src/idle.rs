@@ -54,9 +54,9 @@ impl Idle {
     /// or bytes wait, although a receive operation is under way. It is to be started anew.
     ///
     /// When bytes and the end arrive at once, Linux may report the bytes alone, and nothing
-    /// afterwards: 6.18 does so on Unix sockets. So each connection is checked once more when it has
-    /// been silent for a second. What arrives after that is reported. The check finds unread bytes
-    /// at no further cost, and a client does not wait forever should the kernel miss those.
+    /// afterwards: 6.18 does so on Unix sockets. So each connection is checked once more when it
+    /// has been silent for a second. What arrives after that is reported. The check finds unread
+    /// bytes at no further cost, and no client waits forever should the kernel miss those.
     pub(crate) fn find_unreported<'c>(
         &mut self,
         connections: impl Iterator<Item = (Number, &'c mut Connection)>,

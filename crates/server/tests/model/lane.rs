@@ -10,8 +10,8 @@ use std::time::Duration;
 /// What goes before an answer that is wrong.
 type Wrong = String;
 
-/// A read waits for so long, so often, before the test fails. Not in one wait: if the machine stands
-/// still, that would be over before the server could go on.
+/// A read waits for so long, so often, before the test fails. Not in one wait: if the machine
+/// stands still, that would be over before the server could go on.
 const WAIT: Duration = Duration::from_secs(1);
 const MAX_WAITS: usize = 60;
 
