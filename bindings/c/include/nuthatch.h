@@ -131,6 +131,12 @@ typedef struct {
     uint64_t reserve_bytes;
     // The most that the file may grow to, in bytes; 0 for no limit.
     uint64_t limit_bytes;
+    // 1 opens a folder on a network filesystem, such as NFS or SMB; 0 refuses it with `options`.
+    // Machines do not share the memory maps of a store, so only processes of one machine may use
+    // such a folder.
+    uint32_t allow_network_filesystem;
+    // Nothing.
+    uint32_t reserved;
 } nuthatch_store_options;
 
 // An open store.

@@ -23,7 +23,8 @@ static nuthatch_error error;
 #define TEXT(text) (const uint8_t *)(text), strlen(text)
 
 static nuthatch_store open_store(const char *path) {
-    nuthatch_store_options options = {.create = 1};
+    /* Allowing a network filesystem changes nothing for a folder on a local one. */
+    nuthatch_store_options options = {.create = 1, .allow_network_filesystem = 1};
     nuthatch_store store = 0;
     OK(nuthatch_store_open(TEXT(path), &options, &store, &error));
     return store;

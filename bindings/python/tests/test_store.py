@@ -56,6 +56,19 @@ async def test_unknown_and_contradicting_arguments_are_refused(store: Store) -> 
         await settle(store.put(b"a", b"b", ttl=-1))
 
 
+async def test_a_network_filesystem_is_allowed_by_an_option(tmp_path: Path) -> None:
+    # On a local filesystem the option changes nothing.
+    for allow in (False, True):
+        with nuthatch.open(tmp_path / "store", allow_network_filesystem=allow) as waiting:
+            waiting.put(b"key", b"value")
+        async with nuthatch.aio.open(
+            tmp_path / "store", allow_network_filesystem=allow
+        ) as asynchronous:
+            assert await asynchronous.get(b"key") == b"value"
+    with pytest.raises(TypeError, match=r"allow_network_filesystem"):
+        nuthatch.open(tmp_path / "store", allow_network_filesystem="yes")  # type: ignore[arg-type]
+
+
 async def test_keys_have_bounds(store: Store) -> None:
     for key in (b"", b"k" * 512):
         with pytest.raises(nuthatch.ArgumentError) as error:

@@ -143,7 +143,8 @@ impl Options {
         self
     }
 
-    /// Whether a folder on a network filesystem, such as NFS or SMB, may be opened; not by default.
+    /// Sets whether a folder on a network filesystem, such as NFS or SMB, may be opened; `false` by
+    /// default.
     ///
     /// Processes share a store through memory maps and locks. Two machines may see different bytes
     /// of one map on such a filesystem, so that a store which both write to is damaged without an
@@ -203,6 +204,7 @@ impl fmt::Debug for Options {
             .field("durability", &self.durability)
             .field("reserve", &self.reserve)
             .field("limit", &self.limit)
+            .field("allow_network_filesystem", &self.allow_network_filesystem)
             .finish_non_exhaustive()
     }
 }

@@ -49,13 +49,20 @@ pub struct nuthatch_store_options {
     pub reserve_bytes: u64,
     /// The most that the file may grow to, in bytes; 0 for no limit.
     pub limit_bytes: u64,
+    /// 1 opens a folder on a network filesystem, such as NFS or SMB; 0 refuses it with `options`.
+    /// Machines do not share the memory maps of a store, so only processes of one machine may use
+    /// such a folder.
+    pub allow_network_filesystem: u32,
+    /// Nothing.
+    pub reserved: u32,
 }
 
 fn options_of(options: &nuthatch_store_options) -> Result<Options> {
     let mut made = Options::new()
         .create(options.create != 0)
         .read_only(options.read_only != 0)
-        .durability(durability_of(options.durability)?);
+        .durability(durability_of(options.durability)?)
+        .allow_network_filesystem(options.allow_network_filesystem != 0);
     if options.tables != 0 {
         made = made.tables(options.tables);
     }
@@ -231,5 +238,31 @@ impl OpenTable {
         }
         let expected = format!("{} of this store", Self::WHAT);
         Err(Failure::argument("table", &expected, "one of another"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_filesystem_is_allowed_only_if_the_options_say_so() {
+        for (given, expected) in [(0, "false"), (1, "true")] {
+            let options = nuthatch_store_options {
+                create: 1,
+                read_only: 0,
+                durability: 0,
+                tables: 0,
+                readers: 0,
+                growth_patience_ms: 0,
+                reserve_bytes: 0,
+                limit_bytes: 0,
+                allow_network_filesystem: given,
+                reserved: 0,
+            };
+            let Ok(options) = options_of(&options) else { panic!("valid options") };
+            let expected = format!("allow_network_filesystem: {expected}");
+            assert!(format!("{options:?}").contains(&expected), "{options:?}");
+        }
     }
 }

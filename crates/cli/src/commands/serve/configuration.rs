@@ -7,6 +7,7 @@ use std::time::Duration;
 
 /// All settings. What each means, and its default, is in the [table](super::table).
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "settings that are independent of each other")]
 pub(crate) struct Configuration {
     pub(crate) resp: Vec<Place>,
     pub(crate) memcache: Vec<Place>,
@@ -17,6 +18,7 @@ pub(crate) struct Configuration {
     pub(crate) grpc: Vec<Place>,
     pub(crate) store: Option<PathBuf>,
     pub(crate) store_create: bool,
+    pub(crate) store_allow_network_filesystem: bool,
     pub(crate) store_durability: &'static str,
     pub(crate) store_keep_changes: u64,
     pub(crate) store_memory: u64,

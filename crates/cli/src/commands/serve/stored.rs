@@ -98,6 +98,7 @@ impl Joined {
 fn refuse_without_store(loaded: &Loaded) -> Result<(), Failure> {
     let names = [
         "grpc",
+        "store-allow-network-filesystem",
         "store-create",
         "store-durability",
         "store-keep-changes",
@@ -114,12 +115,19 @@ fn refuse_without_store(loaded: &Loaded) -> Result<(), Failure> {
 }
 
 fn open(path: &Path, configuration: &Configuration) -> Result<Store, Failure> {
-    let options = StoreOptions::new().create(configuration.store_create);
-    let store = Store::open(path, &options.durability(durability(configuration)))?;
+    let store = Store::open(path, &store_options(configuration))?;
     if configuration.store_keep_changes > 0 {
         keep_changes(&store, configuration.store_keep_changes)?;
     }
     Ok(store)
+}
+
+/// Returns the options that the settings of the store are for.
+fn store_options(configuration: &Configuration) -> StoreOptions {
+    StoreOptions::new()
+        .create(configuration.store_create)
+        .durability(durability(configuration))
+        .allow_network_filesystem(configuration.store_allow_network_filesystem)
 }
 
 fn durability(configuration: &Configuration) -> Durability {
@@ -186,6 +194,22 @@ fn address(loaded: &Loaded, place: &Place) -> Result<SocketAddr, Failure> {
             let at = loaded.source("grpc").named();
             let found = "a socket in the file system";
             Err(Failure::Usage(format!("{at} {place}: expected host:port, found {found}")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_filesystem_is_allowed_only_if_the_settings_say_so() {
+        let mut configuration = Configuration::default();
+        for (given, expected) in [(false, "false"), (true, "true")] {
+            configuration.store_allow_network_filesystem = given;
+            let options = format!("{:?}", store_options(&configuration));
+            let expected = format!("allow_network_filesystem: {expected}");
+            assert!(options.contains(&expected), "{options}");
         }
     }
 }

@@ -233,6 +233,16 @@ const STORE: &[Setting] = &[
         told: Told::Not,
     },
     Setting {
+        name: "store-allow-network-filesystem",
+        value_name: "BOOL",
+        default: "false",
+        help: "Open the store on a network filesystem; only if one machine alone uses the store",
+        more: "Machines do not share the memory maps of a store, so a store that two machines \
+               write to is damaged without an error. Without it such a folder is refused.",
+        kind: Kind::Truth(|all| &mut all.store_allow_network_filesystem),
+        told: Told::Not,
+    },
+    Setting {
         name: "store-durability",
         value_name: "LEVEL",
         default: "sync",

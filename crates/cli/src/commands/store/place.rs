@@ -156,3 +156,18 @@ impl Tabled {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_filesystem_is_allowed_only_with_the_flag() {
+        for allow in [false, true] {
+            let network = Network { allow_network_filesystem: allow };
+            let options = format!("{:?}", network.apply(Options::new()));
+            let expected = format!("allow_network_filesystem: {allow}");
+            assert!(options.contains(&expected), "{options}");
+        }
+    }
+}

@@ -114,3 +114,15 @@ fn what_does_not_fit_together_is_refused() {
     assert_eq!(run.status, Some(3), "{}", run.stderr);
     assert!(run.stderr.contains("none: expected the folder of a store"), "{}", run.stderr);
 }
+
+#[test]
+fn the_store_may_be_allowed_on_a_network_filesystem() {
+    let folder = Folder::new();
+    let store = ["--store=db", "--store-create", "--grpc=127.0.0.1:0"];
+    // On a local filesystem it changes nothing.
+    let server = folder.serve(&[&store[..], &["--store-allow-network-filesystem"]].concat(), &[]);
+    assert_eq!(server.ask("PING"), "+PONG\r\n");
+    let message = "--store-allow-network-filesystem: expected a store too, found none";
+    let alone = ["--store-allow-network-filesystem", "--memory=16MiB", "--resp=127.0.0.1:0"];
+    folder.fails(&[&alone[..], &["--memcache=off", "--admin=off"]].concat(), 2, message);
+}

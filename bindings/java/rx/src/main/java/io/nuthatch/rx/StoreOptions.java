@@ -15,6 +15,7 @@ import java.util.OptionalLong;
  * @param tables how many tables can be open
  * @param readers how many read transactions can be open in all processes
  * @param queueBytes how many bytes of writes can wait; who writes more waits, too
+ * @param allowNetworkFilesystem whether a folder on a network filesystem may be opened
  */
 public record StoreOptions(
     boolean create,
@@ -25,7 +26,8 @@ public record StoreOptions(
     Duration growthPatience,
     int tables,
     int readers,
-    long queueBytes) {
+    long queueBytes,
+    boolean allowNetworkFilesystem) {
 
   private static final StoreOptions DEFAULTS =
       new StoreOptions(
@@ -37,7 +39,8 @@ public record StoreOptions(
           Duration.ofSeconds(5),
           256,
           1022,
-          64L << 20);
+          64L << 20,
+          false);
 
   /** A store that is made where there is none, with durable commits and no limit. */
   public static StoreOptions defaults() {
@@ -48,62 +51,73 @@ public record StoreOptions(
   public StoreOptions create(boolean make) {
     return new StoreOptions(
         make, readOnly, durability, reserveBytes, limitBytes, growthPatience, tables, readers,
-        queueBytes);
+        queueBytes, allowNetworkFilesystem);
   }
 
   /** Opens for reading only. */
   public StoreOptions readOnly(boolean only) {
     return new StoreOptions(
         create, only, durability, reserveBytes, limitBytes, growthPatience, tables, readers,
-        queueBytes);
+        queueBytes, allowNetworkFilesystem);
   }
 
   /** What commits wait for. */
   public StoreOptions durability(Durability wait) {
     return new StoreOptions(
         create, readOnly, wait, reserveBytes, limitBytes, growthPatience, tables, readers,
-        queueBytes);
+        queueBytes, allowNetworkFilesystem);
   }
 
   /** Addresses for the map, from 64 KiB to 64 TiB; 1 TiB by default. */
   public StoreOptions reserve(long bytes) {
     return new StoreOptions(
         create, readOnly, durability, bytes, limitBytes, growthPatience, tables, readers,
-        queueBytes);
+        queueBytes, allowNetworkFilesystem);
   }
 
   /** The most that the file may grow to. Writes fail with {@link StoreFullException} beyond. */
   public StoreOptions limit(long bytes) {
     return new StoreOptions(
         create, readOnly, durability, reserveBytes, OptionalLong.of(bytes), growthPatience, tables,
-        readers, queueBytes);
+        readers, queueBytes, allowNetworkFilesystem);
   }
 
   /** How long a map that must move waits for transactions to end; 5 seconds by default. */
   public StoreOptions growthPatience(Duration patience) {
     return new StoreOptions(
         create, readOnly, durability, reserveBytes, limitBytes, patience, tables, readers,
-        queueBytes);
+        queueBytes, allowNetworkFilesystem);
   }
 
   /** How many tables can be open; 256 by default. */
   public StoreOptions tables(int most) {
     return new StoreOptions(
         create, readOnly, durability, reserveBytes, limitBytes, growthPatience, most, readers,
-        queueBytes);
+        queueBytes, allowNetworkFilesystem);
   }
 
   /** How many read transactions can be open in all processes; 1022 by default. */
   public StoreOptions readers(int most) {
     return new StoreOptions(
         create, readOnly, durability, reserveBytes, limitBytes, growthPatience, tables, most,
-        queueBytes);
+        queueBytes, allowNetworkFilesystem);
   }
 
   /** How many bytes of writes can wait; 64 MiB by default. */
   public StoreOptions queueBytes(long most) {
     return new StoreOptions(
         create, readOnly, durability, reserveBytes, limitBytes, growthPatience, tables, readers,
-        most);
+        most, allowNetworkFilesystem);
+  }
+
+  /**
+   * Sets whether a folder on a network filesystem, such as NFS or SMB, may be opened; {@code false}
+   * by default. Machines do not share the memory maps of a store, so that one which two machines
+   * write to is damaged without an error. Allow it only if processes of one machine use the store.
+   */
+  public StoreOptions allowNetworkFilesystem(boolean allow) {
+    return new StoreOptions(
+        create, readOnly, durability, reserveBytes, limitBytes, growthPatience, tables, readers,
+        queueBytes, allow);
   }
 }

@@ -33,7 +33,9 @@ final class Layouts {
               JAVA_INT.withName("readers"),
               JAVA_INT.withName("growth_patience_ms"),
               JAVA_LONG.withName("reserve_bytes"),
-              JAVA_LONG.withName("limit_bytes"))
+              JAVA_LONG.withName("limit_bytes"),
+              JAVA_INT.withName("allow_network_filesystem"),
+              JAVA_INT.withName("reserved"))
           .withName("nuthatch_store_options");
 
   static final StructLayout RANGE =

@@ -23,6 +23,7 @@ import io.reactivex.rxjava3.core.Completable;
 import io.reactivex.rxjava3.core.Flowable;
 import io.reactivex.rxjava3.core.Single;
 import io.reactivex.rxjava3.functions.Function;
+import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
@@ -60,6 +61,14 @@ final class OpenStore implements LocalStore {
     var scratch = Scratch.mine();
     var path = scratch.copy(folder.toString().getBytes(StandardCharsets.UTF_8));
     var struct = scratch.zeros(Layouts.OPTIONS.byteSize());
+    write(options, struct);
+    var out = scratch.take(8);
+    Native.open(path, path.byteSize(), struct, out, scratch);
+    return out.get(JAVA_LONG, 0);
+  }
+
+  /** Writes options as the struct of the header, which is zero before. */
+  static void write(StoreOptions options, MemorySegment struct) {
     int[] small = {
       options.create() ? 1 : 0,
       options.readOnly() ? 1 : 0,
@@ -73,9 +82,7 @@ final class OpenStore implements LocalStore {
     }
     struct.set(JAVA_LONG, 24, options.reserveBytes());
     struct.set(JAVA_LONG, 32, options.limitBytes().orElse(0));
-    var out = scratch.take(8);
-    Native.open(path, path.byteSize(), struct, out, scratch);
-    return out.get(JAVA_LONG, 0);
+    struct.set(JAVA_INT, 40, options.allowNetworkFilesystem() ? 1 : 0);
   }
 
   @Override
