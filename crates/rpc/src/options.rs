@@ -28,6 +28,8 @@ pub struct Options {
 }
 
 impl Options {
+    /// The default limit of connections.
+    pub const CONNECTIONS: usize = 1024;
     /// The bytes of rows in a message of a scan, about, unless told otherwise.
     pub const BATCH_BYTES: usize = 256 << 10;
     /// The longest message, in bytes, unless told otherwise.
@@ -45,7 +47,7 @@ impl Options {
             insecure: false,
             threads: cores.clamp(1, 8),
             readers: (cores * 4).clamp(8, 128),
-            connections: 1024,
+            connections: Self::CONNECTIONS,
             streams: 128,
             message_bytes: Self::MESSAGE_BYTES,
             memory: 256 << 20,

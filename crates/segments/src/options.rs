@@ -43,6 +43,9 @@ pub(crate) const LIMIT_LEAST: u64 = 4 << 20;
 const PART_SHARE: u64 = 8;
 
 impl Options {
+    /// The default of [`open_files`](Self::open_files).
+    pub const OPEN_FILES: usize = 256;
+
     /// The limits of the folder as they are, or 10 GiB; checks once.
     #[must_use]
     pub fn new() -> Self {
@@ -54,7 +57,7 @@ impl Options {
             shared: None,
             check: Check::Once,
             patience: Duration::from_secs(2),
-            open_files: 256,
+            open_files: Self::OPEN_FILES,
             guard: true,
             clock: Arc::new(SystemClock),
             disk: Arc::new(SystemDisk),

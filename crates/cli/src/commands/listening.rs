@@ -1,5 +1,4 @@
-//! What servers have in common on the command line: where they tell what they count, what they
-//! log, TLS, and how they are asked to stop.
+//! Arguments that servers have in common: the admin endpoint, logs, TLS, addresses and tokens.
 
 use super::Failure;
 use super::serve::{metrics_at, open_to_all, read_text};
@@ -9,12 +8,9 @@ use clap::Args;
 use nuthatch_rpc::Tokens;
 use nuthatch_server::Address;
 use nuthatch_server::admin::{Admin, Format, Told};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 
 /// Bytes that a file of tokens may have.
 const TOKENS_LONGEST: u64 = 16 << 20;
@@ -112,34 +108,6 @@ pub(crate) struct TlsArguments {
         requires = "tls_cert"
     )]
     pub(crate) client_ca: Option<PathBuf>,
-}
-
-/// Signals that ask a server to stop or to reload. Registered before a client can connect, so that
-/// no signal finds the server unprepared.
-pub(crate) struct Stopping(Signals);
-
-impl Stopping {
-    /// Registers SIGINT, SIGTERM and SIGHUP.
-    pub(crate) fn with_reload() -> Result<Self, Failure> {
-        let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]);
-        signals.map(Self).map_err(|error| Failure::Error(error.to_string()))
-    }
-
-    /// Stops the server when SIGINT or SIGTERM comes, and reloads for each SIGHUP before.
-    pub(crate) fn then_or_reload(
-        mut self,
-        stop: impl FnOnce() + Send + 'static,
-        reload: impl Fn() + Send + 'static,
-    ) {
-        thread::spawn(move || {
-            for signal in self.0.forever() {
-                if signal != SIGHUP {
-                    return stop();
-                }
-                reload();
-            }
-        });
-    }
 }
 
 /// An address to listen at.

@@ -8,6 +8,8 @@ mod dump;
 mod get;
 mod info;
 mod listening;
+mod process;
+mod resources;
 mod serve;
 mod store;
 mod top;

@@ -19,12 +19,13 @@ mod pages;
 mod place;
 mod reading;
 mod reload;
-mod resources;
 mod rewrite;
 mod show;
 mod stored;
 mod table;
 
+use super::process::ServerProcess;
+use super::resources::{self, MemoryLimit};
 use super::{Answer, Failure};
 use crate::figures::bytes;
 use crate::logs;
@@ -39,18 +40,17 @@ use flags::Flags;
 use kind::Kind;
 use layers::Loaded;
 use nuthatch_cache::{Cache, Eviction, Options as CacheOptions};
+use nuthatch_rpc::Options as StoreOptions;
 use nuthatch_server::admin::Unavailable;
 use nuthatch_server::commands::{Debugging, Server};
 use nuthatch_server::protocol::mrcache::Framing;
 use nuthatch_server::{Address, ListenError, Listener, Options, Protocol, Reactors, Running};
 pub(crate) use reading::{open_to_all, read_text};
 use reload::Reloading;
-use resources::MemoryLimit;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use std::fmt::Write;
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::thread::{self, available_parallelism};
+use std::thread::available_parallelism;
 use std::time::Duration;
 use stored::{Joined, Stored};
 pub(crate) use table::ADMIN;
@@ -92,7 +92,6 @@ impl Serve {
             stdout.flush()?;
             return Ok(Answer::Whole);
         }
-        ending::end_on_panic();
         set_default_memory(&mut loaded);
         self.serve(&loaded)
     }
@@ -129,16 +128,16 @@ fn serve(
     server.stays_closed = stays_closed;
     server.debug = Debugging::named(configuration.enable_debug_command).unwrap_or_default();
     tell_settings(loaded, &mut server)?;
-    let clients_limit = limit_clients(loaded, &server, threads, listeners.len())?;
+    let limits = ConnectionLimits::of_this_process(loaded, threads, listeners.len())?;
+    limits.apply(loaded, &server)?;
     server.rewrite = rewrite::rewrite(loaded);
-    // Before anybody can connect, so that no signal finds us unprepared.
-    let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failure)?;
+    let process = ServerProcess::begin()?;
     let admin = configuration.admin.iter().map(|place| place.address.clone()).collect();
     let options = Options::new(listeners).admin(admin).threads(threads);
     let mut options = options.reactors(reactors(configuration));
     options.tls = tls;
     options.admin_optional = !loaded.is_given("admin");
-    let stored = Stored::start(loaded)?;
+    let stored = Stored::start(loaded, limits.store)?;
     server.also_told.extend(stored.as_ref().map(Stored::exposition));
     let running = Running::serve(server, &options).map_err(|error| not_started(loaded, &error))?;
     tell_skipped(loaded, &running);
@@ -148,15 +147,18 @@ fn serve(
     let patience = Duration::from_millis(configuration.drain_ms);
     let stored = stored.map(|stored| stored.join(running.stopper(), patience));
     let store = stored.as_ref().map(Joined::stopper);
-    let ending = Ending { cache: running.stopper(), store, patience };
+    let mut ending = Ending { cache: running.stopper(), store, patience, is_draining: false };
     let mut reloading = Reloading {
         loaded: loaded.clone(),
         server: running.reloader(),
         log: logs.filter(),
-        clients_limit,
+        clients_limit: limits.clients,
         store: reload_store.map(|reload| Box::new(reload) as Box<dyn Fn() + Send>),
     };
-    thread::spawn(move || ending.heed(signals, || reloading.reload(&load)));
+    process.on_request(move |request| {
+        ending.handle(request, || reloading.reload(&load));
+        ControlFlow::Continue(())
+    });
     let ended = running.wait().map_err(failure);
     stored.map_or(Ok(()), Joined::wait)?;
     ended?;
@@ -216,48 +218,63 @@ fn threads(configuration: &Configuration) -> usize {
 
 /// Lowers the default budget where this process cannot have as much.
 fn set_default_memory(loaded: &mut Loaded) {
-    let memory = &mut loaded.configuration.memory;
-    let Some(limit) = MemoryLimit::of_this_process() else { return };
-    let lower = limit.default_budget(*memory);
-    let usual = std::mem::replace(memory, lower);
-    if loaded.is_given("memory") {
-        loaded.configuration.memory = usual;
-    } else if lower < usual {
-        let (lower, usual, all) = (bytes(lower), bytes(usual), bytes(limit.bytes));
-        let why = format!("{all} are all there is ({})", limit.source);
-        tell(format_args!("warning: memory is {lower} instead of {usual}: {why}"));
+    if !loaded.is_given("memory") {
+        let limit = MemoryLimit::of_this_process();
+        let memory = &mut loaded.configuration.memory;
+        *memory = resources::default_memory("memory", *memory, limit.as_ref());
     }
 }
 
-/// Raises the limit of open files, and lowers that of clients to it. Returns how many clients there
-/// can be.
-fn limit_clients(
-    loaded: &Loaded,
-    server: &Server,
-    threads: usize,
-    listeners: usize,
-) -> Result<u64, Failure> {
-    let files = resources::raise_file_limit();
-    let counts = (threads as u64, listeners as u64);
-    let has_store = loaded.configuration.store.is_some();
-    let limit = resources::max_clients(files, counts, has_store).map_err(Failure::Error)?;
-    server.settings.limit_clients(limit);
-    let clients = max_clients(loaded, limit);
-    server.settings.change("maxclients", &clients.to_string()).map_err(Failure::Error)?;
-    Ok(limit)
+/// Files that one thread opens besides its listening sockets: its ring or epoll instance, and what
+/// wakes it.
+const FILES_PER_THREAD: u64 = 3;
+
+/// The part of all connections that clients of the store may have at least, where there are few.
+const STORE_RATIO: u64 = 4;
+
+/// How many connections there can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ConnectionLimits {
+    /// Connections of clients of the cache.
+    clients: u64,
+    /// Connections of clients of the store, if there is one.
+    store: usize,
+}
+
+impl ConnectionLimits {
+    /// Raises the limit of open files, and returns what it allows.
+    fn of_this_process(loaded: &Loaded, threads: usize, listeners: usize) -> Result<Self, Failure> {
+        let has_store = loaded.configuration.store.is_some();
+        let files = resources::raise_file_limit();
+        let others = threads as u64 * (FILES_PER_THREAD + listeners as u64);
+        Self::of(files, others, has_store).map_err(Failure::Error)
+    }
+
+    /// Shares the connections that a limit of open files allows: one in four is kept for clients of
+    /// the store, up to the limit of the gRPC server.
+    fn of(file_limit: u64, others: u64, has_store: bool) -> Result<Self, String> {
+        if !has_store {
+            let clients = resources::max_connections(file_limit, others)?;
+            return Ok(Self { clients, store: 0 });
+        }
+        // The store's files, and its first connection.
+        let others = others + resources::spare_files(file_limit) + 1;
+        let all = resources::max_connections(file_limit, others)?;
+        let more = (StoreOptions::CONNECTIONS as u64 - 1).min(all / STORE_RATIO);
+        Ok(Self { clients: all - more, store: more as usize + 1 })
+    }
+
+    /// Sets how many clients the cache accepts.
+    fn apply(self, loaded: &Loaded, server: &Server) -> Result<(), Failure> {
+        server.settings.limit_clients(self.clients);
+        let clients = max_clients(loaded, self.clients);
+        server.settings.change("maxclients", &clients.to_string()).map_err(Failure::Error)
+    }
 }
 
 /// Returns how many clients there may be: as configured, or fewer, with a warning.
 fn max_clients(loaded: &Loaded, limit: u64) -> u64 {
-    let wanted = loaded.configuration.max_clients;
-    if wanted > limit {
-        let raise = "raise the limit of open files (`ulimit -n`, LimitNOFILE= of systemd)";
-        tell(format_args!(
-            "warning: max-clients is {limit} instead of {wanted}: the process may open too few \
-             files for more; {raise}"
-        ));
-    }
-    wanted.min(limit)
+    resources::limit_connections("max-clients", loaded.configuration.max_clients, limit)
 }
 
 /// Returns the settings that change while the server runs, by Redis's names.
@@ -365,4 +382,21 @@ fn not_started(loaded: &Loaded, error: &std::io::Error) -> Failure {
 #[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
 fn failure(error: std::io::Error) -> Failure {
     Failure::Error(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ConnectionLimits;
+
+    /// The store's clients were not counted: with few files they took those of the cache's.
+    #[test]
+    fn clients_of_the_store_count_against_the_limit_of_open_files() {
+        for files in [100, 1024, 4096, 1 << 20] {
+            let alone = ConnectionLimits::of(files, 6, false).expect("room").clients;
+            let both = ConnectionLimits::of(files, 6, true).expect("room");
+            assert!(both.clients + (both.store as u64) < alone, "{files}: {both:?} {alone}");
+            assert!(both.clients > 0 && (1..=1024).contains(&both.store), "{files}: {both:?}");
+        }
+        assert_eq!(ConnectionLimits::of(1 << 20, 6, true).expect("room").store, 1024);
+    }
 }

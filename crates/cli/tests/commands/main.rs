@@ -15,6 +15,7 @@ mod read;
 mod roundtrip;
 mod serve;
 mod server;
+mod servers;
 mod store;
 mod store_remote;
 mod top;

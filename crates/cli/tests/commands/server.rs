@@ -68,19 +68,24 @@ impl Folder {
     #[track_caller]
     pub(crate) fn serve_with_files(&self, files: &str, arguments: &[&str]) -> Running {
         let serves = self.serve_command(&with_defaults(arguments), &[]);
+        self.start(self.with_files(files, &serves))
+    }
+
+    /// Returns a command of this folder, run with these arguments of `ulimit`.
+    pub(crate) fn with_files(&self, files: &str, limited: &Command) -> Command {
         let mut command = Command::new("sh");
         let limit = format!("ulimit {files} && exec \"$0\" \"$@\"");
-        command.arg("-c").arg(limit).arg(serves.get_program()).args(serves.get_args());
+        command.arg("-c").arg(limit).arg(limited.get_program()).args(limited.get_args());
         command.current_dir(self.path("."));
-        for (name, _) in serves.get_envs().filter(|(_, value)| value.is_none()) {
+        for (name, _) in limited.get_envs().filter(|(_, value)| value.is_none()) {
             command.env_remove(name);
         }
-        self.start(command)
+        command
     }
 
     /// Starts a server, and waits until it listens.
     #[track_caller]
-    fn start(&self, mut command: Command) -> Running {
+    pub(crate) fn start(&self, mut command: Command) -> Running {
         let stderr = self.path("stderr");
         command.stderr(std::fs::File::create(&stderr).expect("a file of the test"));
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the command to start");
@@ -96,7 +101,7 @@ impl Folder {
             {
                 address.clone_into(&mut admin);
             } else if let Some(address) = line.strip_prefix("listening at ") {
-                addresses.extend(address.split(' ').next().map(str::to_owned));
+                addresses.extend(address.split_whitespace().next().map(str::to_owned));
             } else if !line.starts_with("metrics at ") {
                 break line;
             }

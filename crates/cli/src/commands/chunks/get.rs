@@ -100,7 +100,8 @@ impl Get {
         let start = Instant::now();
         let access = self.shown.access()?;
         let settings = self.freshness.on(Settings::new().retries(self.retries));
-        let cache = self.place.make(self.limit, settings, self.freshness.is_offline())?;
+        let (options, offline) = (self.limit.options(), self.freshness.is_offline());
+        let cache = self.place.make(self.limit, &options, settings, offline)?;
         // The work is done by threads of the cache; this one waits for it and writes.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::Error(error.to_string()))?;

@@ -27,12 +27,13 @@ impl Place {
         })
     }
 
-    /// Opens a cache to read objects through, and makes it if the folder is empty; with a limit
-    /// from now on, if there is one. A folder that cannot be opened is done without, with a
+    /// Opens a cache to read objects through, and makes it if the folder is empty. `options` are those
+    /// of the limit, or come from them. A folder that cannot be opened is done without, with a
     /// warning, unless reading without it is no use.
     pub(super) fn make(
         &self,
         limit: Limit,
+        options: &Options,
         settings: Settings,
         offline: bool,
     ) -> Result<ObjectCache, Failure> {
@@ -47,7 +48,7 @@ impl Place {
             Contents::Segments => limit.confirm(&folder)?,
             Contents::Nothing => {}
         }
-        let cache = ObjectCache::open(folder, &limit.options(), settings)?;
+        let cache = ObjectCache::open(folder, options, settings)?;
         for warning in cache.chunks().iter().flat_map(|chunks| chunks.warnings()) {
             tell(format_args!("warning: {warning}"));
         }

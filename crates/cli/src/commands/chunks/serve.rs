@@ -6,15 +6,20 @@ use super::parse_time;
 use super::place::Place;
 use super::shown::Shown;
 use crate::commands::listening::{
-    Stopping, TlsArguments, Watched, address, greet, not_started, read_tokens, warn_if_open,
+    TlsArguments, Watched, address, greet, not_started, read_tokens, warn_if_open,
 };
+use crate::commands::process::{Request, ServerProcess};
+use crate::commands::resources::{self, MemoryLimit};
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, parse_size};
+use crate::streams::tell;
 use clap::Args;
+use nuthatch_chunks::Options as FolderOptions;
 use nuthatch_origins::Settings;
 use nuthatch_origins::front::{Figures, Options, Prefix, Server};
 use nuthatch_server::{Tls, TlsFiles};
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::warn;
@@ -60,7 +65,8 @@ Examples:
 Exit status:
   0  it was asked to stop by SIGTERM or SIGINT (Ctrl-C), and did
   2  the command line is wrong, or anybody could read there
-  3  anything else: a file is not what it should be, an address is taken";
+  3  anything else: a file is not what it should be, an address is taken
+  101  a thread panicked, which is a bug: restart the server";
 
 /// Serve an HTTP cache in front of an origin
 #[derive(Clone, Debug, Args)]
@@ -110,6 +116,10 @@ struct Access {
 #[command(next_help_heading = "Limits")]
 struct Bounds {
     /// Connections. More of them wait to be accepted
+    ///
+    /// The server raises its limit of open files as far as it may. Where that is too low, or the
+    /// memory for all connections is more than this machine or the control group of the process
+    /// has, there may be fewer connections, and a warning says how many.
     #[arg(long, value_name = "N", default_value_t = 256)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     connections: u32,
@@ -136,6 +146,47 @@ struct Bounds {
     drain_ms: u64,
 }
 
+/// Memory of one connection, besides what is fetched ahead for it.
+const CONNECTION_BYTES: u64 = 256 << 10;
+
+/// What the server can have of the files and the memory of this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Room {
+    connections: usize,
+    /// Segments of the cache that are held open for reading.
+    segment_files: usize,
+}
+
+impl Room {
+    /// Raises the limit of open files, and returns what that and the memory allow.
+    fn of_this_process(bounds: &Bounds) -> Result<Self, Failure> {
+        let files = resources::raise_file_limit();
+        let limit = MemoryLimit::of_this_process();
+        let each = CONNECTION_BYTES.saturating_add(bounds.read_ahead);
+        resources::check_memory(limit.as_ref(), each)
+            .map_err(|problem| Failure::Usage(format!("--read-ahead: {problem}")))?;
+        let segment_files = (files / 4).min(FolderOptions::OPEN_FILES as u64);
+        let connections =
+            resources::max_connections(files, segment_files).map_err(Failure::Error)?;
+        let wanted = u64::from(bounds.connections);
+        let connections = resources::limit_connections("connections", wanted, connections);
+        let connections = match &limit {
+            Some(limit) if connections > limit.bytes / each => {
+                let (fewer, each) = (limit.bytes / each, bytes(each));
+                let (all, source) = (bytes(limit.bytes), &limit.source);
+                tell(format_args!(
+                    "warning: connections is {fewer} instead of {connections}: each may take \
+                     {each} of memory, and {all} are all there is ({source}); a smaller \
+                     --read-ahead allows more"
+                ));
+                fewer
+            }
+            _ => connections,
+        };
+        Ok(Self { connections: connections as usize, segment_files: segment_files as usize })
+    }
+}
+
 impl Serve {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
         let prefix = self.prefix()?;
@@ -148,8 +199,11 @@ impl Serve {
             .unmeasured_most(unmeasured)
             .retries(retries);
         let settings = self.freshness.on(settings);
-        let cache = self.place.make(self.limit, settings, self.freshness.is_offline())?;
-        let stopping = Stopping::with_reload()?;
+        let room = Room::of_this_process(&self.bounds)?;
+        let options = options.connections(room.connections);
+        let folder = self.limit.options().open_files(room.segment_files);
+        let cache = self.place.make(self.limit, &folder, settings, self.freshness.is_offline())?;
+        let process = ServerProcess::begin()?;
         let shown = prefix.to_string();
         let server = Server::start(cache.clone(), prefix, &options).map_err(not_started)?;
         let (_admin, admin) =
@@ -172,7 +226,16 @@ impl Serve {
                     "credentials were not reloaded; those from before hold");
             }
         };
-        stopping.then_or_reload(move || stopper.stop(), reload);
+        process.on_request(move |request| match request {
+            Request::Reload => {
+                reload();
+                ControlFlow::Continue(())
+            }
+            Request::Stop => {
+                stopper.stop();
+                ControlFlow::Break(())
+            }
+        });
         server.wait().map_err(not_started)?;
         Ok(Answer::Whole)
     }
@@ -191,11 +254,10 @@ impl Serve {
 
     fn options(&self) -> Result<Options, Failure> {
         let Access { listen, tls, tokens, insecure } = &self.access;
-        let Bounds { connections, threads, idle_ms, origin_ms, drain_ms, .. } = &self.bounds;
+        let Bounds { threads, idle_ms, origin_ms, drain_ms, .. } = &self.bounds;
         let mut options = Options::new(listen.clone())
             .access(self.shown.access()?)
             .insecure(*insecure)
-            .connections(*connections as usize)
             .idle(Duration::from_millis(*idle_ms))
             .origin_within(Duration::from_millis(*origin_ms))
             .drain(Duration::from_millis(*drain_ms));

@@ -4,6 +4,7 @@ use super::configuration::Configuration;
 use super::layers::Loaded;
 use super::place::Place;
 use crate::commands::Failure;
+use crate::commands::resources::limit_connections;
 use crate::commands::store::{Secrets, keep_changes};
 use nuthatch_rpc::{Options, Server, Stopper};
 use nuthatch_server::commands::Exposition;
@@ -27,12 +28,15 @@ pub(crate) struct Joined {
 }
 
 impl Stored {
-    /// Opens the store and serves it; none where no folder is given.
-    pub(crate) fn start(loaded: &Loaded) -> Result<Option<Self>, Failure> {
+    /// Opens the store and serves it to clients with so many connections at most. Returns none if no
+    /// folder is given.
+    pub(crate) fn start(loaded: &Loaded, connections: usize) -> Result<Option<Self>, Failure> {
         let Some(path) = &loaded.configuration.store else {
             return refuse_without_store(loaded).map(|()| None);
         };
-        let options = options(loaded)?;
+        let options = options(loaded)?.connections(connections);
+        let usual = Options::CONNECTIONS as u64;
+        limit_connections("the number of connections to the store", usual, connections as u64);
         if let Some(problem) = options.problem() {
             let at = loaded.source("grpc").named();
             return Err(Failure::Usage(format!("{at} {problem}; --insecure allows it")));

@@ -2,8 +2,10 @@
 
 use super::place::Network;
 use crate::commands::listening::{
-    Stopping, TlsArguments, Watched, address, greet, not_started, read_tokens, warn_if_open,
+    TlsArguments, Watched, address, greet, not_started, read_tokens, warn_if_open,
 };
+use crate::commands::process::{Request, ServerProcess};
+use crate::commands::resources::{self, MemoryLimit};
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, parse_size};
 use crate::streams::tell;
@@ -11,8 +13,12 @@ use clap::{Args, ValueEnum};
 use nuthatch_rpc::{Counts, Options, Reloader, Server, ServerTls, Tokens};
 use nuthatch_store::{Durability, Options as StoreOptions, Store};
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// The default of `--memory`, in bytes.
+const DEFAULT_MEMORY: u64 = 256 << 20;
 
 /// What the changes that are kept may take, in bytes, for each that is kept.
 const BYTES_EACH: u64 = 4096;
@@ -41,7 +47,8 @@ Examples:
 Exit status:
   0  it was asked to stop by SIGTERM or SIGINT (Ctrl-C), and did
   2  the command line is wrong, or anybody could read and write there
-  3  anything else: the store is missing, a file is not what it should be, an address is taken";
+  3  anything else: the store is missing, a file is not what it should be, an address is taken
+  101  a thread panicked, which is a bug: restart the server";
 
 /// Serve a store to clients of gRPC
 #[derive(Debug, Args)]
@@ -102,13 +109,19 @@ struct Access {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
 struct Limits {
-    /// Memory that requests and answers of all clients may take
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = parse_size)]
-    memory: u64,
+    /// Memory that requests and answers of all clients may take; 256MiB without it
+    ///
+    /// More than this machine or the control group of the process has is refused. The default is
+    /// less where that is less than 341 MiB: three quarters of it.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    memory: Option<u64>,
     /// The longest message, and so the longest value
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = parse_size)]
     message: u64,
     /// Connections
+    ///
+    /// The server raises its limit of open files as far as it may. Where that is too low, there may
+    /// be fewer connections, and a warning says how many.
     #[arg(long, value_name = "N", default_value_t = 1024)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     connections: u32,
@@ -132,7 +145,8 @@ struct Limits {
 
 impl Serve {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
-        let options = self.options()?;
+        let memory = self.limits.memory()?;
+        let options = self.options()?.memory(memory).connections(self.limits.connections()?);
         let _logs = self.watched.begin(options.problem(), self.access.insecure)?;
         let store = StoreOptions::new().create(self.create).read_only(self.read_only);
         let store = self.network.apply(store.durability(self.durability.into()));
@@ -140,30 +154,37 @@ impl Serve {
         if let Some(keep) = self.keep_changes {
             keep_changes(&store, keep)?;
         }
-        let stopping = Stopping::with_reload()?;
+        let process = ServerProcess::begin()?;
         let server = Server::start(store, &options).map_err(not_started)?;
         let (_admin, admin) =
             self.watched.tell(server.counts(), Counts::exposition, Counts::is_stopping)?;
-        let line = format!("{}: {} of memory", self.path.display(), bytes(self.limits.memory));
+        let line = format!("{}: {} of memory", self.path.display(), bytes(memory));
         let scheme = if self.access.tls.cert.is_some() { "grpcs" } else { "grpc" };
         greet(scheme, server.addresses(), &admin, &line)?;
         let (stopper, reloader) = (server.stopper(), server.reloader());
         let secrets = self.access.secrets();
-        stopping.then_or_reload(move || stopper.stop(), move || secrets.reload_or_tell(&reloader));
+        process.on_request(move |request| match request {
+            Request::Reload => {
+                secrets.reload_or_tell(&reloader);
+                ControlFlow::Continue(())
+            }
+            Request::Stop => {
+                stopper.stop();
+                ControlFlow::Break(())
+            }
+        });
         server.wait().map_err(not_started)?;
         Ok(Answer::Whole)
     }
 
     fn options(&self) -> Result<Options, Failure> {
         let Access { listen, insecure, .. } = &self.access;
-        let Limits { memory, message, connections, streams, threads, .. } = &self.limits;
+        let Limits { message, streams, threads, .. } = &self.limits;
         let Limits { idle_ms, longest_ms, drain_ms, .. } = &self.limits;
         let mut options = Options::new(listen.clone())
             .insecure(*insecure)
             .durability(self.durability.into())
-            .memory(*memory)
             .message_bytes(usize::try_from(*message).unwrap_or(usize::MAX))
-            .connections(*connections as usize)
             .streams(*streams)
             .idle(Duration::from_millis(*idle_ms))
             .longest(Duration::from_millis(*longest_ms))
@@ -179,6 +200,30 @@ impl Serve {
             options = options.tokens(tokens);
         }
         Ok(options)
+    }
+}
+
+impl Limits {
+    /// Returns the budget of memory: what was given, if this process can have as much.
+    fn memory(&self) -> Result<u64, Failure> {
+        let limit = MemoryLimit::of_this_process();
+        let Some(memory) = self.memory else {
+            return Ok(resources::default_memory("memory", DEFAULT_MEMORY, limit.as_ref()));
+        };
+        match resources::check_memory(limit.as_ref(), memory) {
+            Ok(()) => Ok(memory),
+            Err(problem) => Err(Failure::Usage(format!("--memory: {problem}"))),
+        }
+    }
+
+    /// Returns how many connections there may be, after raising the limit of open files.
+    fn connections(&self) -> Result<usize, Failure> {
+        let files = resources::raise_file_limit();
+        // Its files, and as many again for those of the store.
+        let others = resources::spare_files(files);
+        let limit = resources::max_connections(files, others).map_err(Failure::Error)?;
+        let wanted = u64::from(self.connections);
+        Ok(resources::limit_connections("connections", wanted, limit) as usize)
     }
 }
 

@@ -1,16 +1,12 @@
 //! What the machine lets this process have: memory and open files.
 
 use crate::figures::bytes;
+use crate::streams::tell;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files that one thread opens besides its listening sockets: its ring or epoll instance, and what
-/// wakes it.
-const FILES_PER_THREAD: u64 = 3;
-
-/// Files that are kept for the admin endpoint, logs and files that are read again; of a low limit
-/// a quarter. With a store beside the cache, its files and clients need as many again.
+/// Files that are kept for the admin endpoint, logs and files that are read again.
 const SPARE_FILES: u64 = 64;
 
 /// A default budget takes no more than this part of the memory that there is.
@@ -98,6 +94,18 @@ fn unescaped(path: &str) -> PathBuf {
     path.replace("\\040", " ").replace("\\134", "\\").into()
 }
 
+/// Returns the default budget of memory, or a lower one with a warning if this process can have less.
+pub(crate) fn default_memory(name: &str, usual: u64, limit: Option<&MemoryLimit>) -> u64 {
+    let Some(limit) = limit else { return usual };
+    let lower = limit.default_budget(usual);
+    if lower < usual {
+        let (lower, usual, all) = (bytes(lower), bytes(usual), bytes(limit.bytes));
+        let why = format!("{all} are all there is ({})", limit.source);
+        tell(format_args!("warning: {name} is {lower} instead of {usual}: {why}"));
+    }
+    lower
+}
+
 /// Checks that a budget fits into what this process can have.
 ///
 /// # Errors
@@ -123,26 +131,41 @@ pub(crate) fn raise_file_limit() -> u64 {
     limit.current.unwrap_or(u64::MAX)
 }
 
-/// Returns how many clients there can be with this limit of open files.
+/// Returns how many files of this limit are kept for all that is not a connection: 64, or a quarter
+/// of a low limit.
+pub(crate) fn spare_files(file_limit: u64) -> u64 {
+    SPARE_FILES.min(file_limit / 4)
+}
+
+/// Returns how many connections there can be with this limit of open files, where the server opens
+/// `others` for something else.
 ///
 /// # Errors
 ///
-/// Says how many files are needed if there can be none.
-pub(crate) fn max_clients(
-    file_limit: u64,
-    (threads, listeners): (u64, u64),
-    has_store: bool,
-) -> Result<u64, String> {
+/// Says how many files are needed if there can be no connection.
+pub(crate) fn max_connections(file_limit: u64, others: u64) -> Result<u64, String> {
     let open = fs::read_dir("/proc/self/fd").map_or(16, |files| files.count() as u64);
-    let spare = SPARE_FILES.min(file_limit / 4) * if has_store { 2 } else { 1 };
-    let needed = open + threads * (FILES_PER_THREAD + listeners) + spare;
+    let needed = open + others + spare_files(file_limit);
     match file_limit.saturating_sub(needed) {
         0 => Err(format!(
-            "expected a limit of more than {needed} open files for {threads} threads, found \
-             {file_limit}; raise it (`ulimit -n`, LimitNOFILE= of systemd)"
+            "expected a limit of more than {needed} open files, found {file_limit}; raise it \
+             (`ulimit -n`, LimitNOFILE= of systemd)"
         )),
-        clients => Ok(clients),
+        connections => Ok(connections),
     }
+}
+
+/// Returns how many connections a server accepts: as many as configured under this name, or fewer
+/// with a warning.
+pub(crate) fn limit_connections(name: &str, wanted: u64, limit: u64) -> u64 {
+    if wanted > limit {
+        let raise = "raise the limit of open files (`ulimit -n`, LimitNOFILE= of systemd)";
+        tell(format_args!(
+            "warning: {name} is {limit} instead of {wanted}: the process may open too few files \
+             for more; {raise}"
+        ));
+    }
+    wanted.min(limit)
 }
 
 #[cfg(test)]
@@ -233,7 +256,7 @@ mod tests {
 
     #[test]
     fn few_open_files_leave_room_for_fewer_clients() {
-        let clients = |limit| max_clients(limit, (2, 3), false);
+        let clients = |limit| max_connections(limit, 12);
         assert!(clients(1 << 20).is_ok_and(|clients| clients > 1_000_000));
         assert!(clients(1024).is_ok_and(|clients| (700..1024).contains(&clients)));
         assert!(clients(12).is_err_and(|problem| problem.contains("ulimit -n")));

@@ -1,0 +1,78 @@
+//! The process of a server: signals, and its end when a thread panics.
+
+use super::Failure;
+use crate::streams::tell;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::ops::ControlFlow;
+use std::panic;
+use std::process;
+use std::thread;
+
+/// The exit status after a panic, as that of programs whose main thread panics.
+const PANICKED: i32 = 101;
+
+/// The signal on which a server panics, in builds with debug assertions: tests need it.
+#[cfg(debug_assertions)]
+const PANIC: i32 = signal_hook::consts::SIGUSR2;
+
+/// What a signal requests of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// SIGINT or SIGTERM.
+    Stop,
+    /// SIGHUP.
+    Reload,
+}
+
+/// The process of a server. Begins before a client can connect, so that no signal and no panic finds
+/// the server unprepared.
+pub(crate) struct ServerProcess(Signals);
+
+impl ServerProcess {
+    /// Registers SIGINT, SIGTERM and SIGHUP, and ends the process from now on when any of its
+    /// threads panics.
+    pub(crate) fn begin() -> Result<Self, Failure> {
+        end_on_panic();
+        let signals = [
+            SIGINT,
+            SIGTERM,
+            SIGHUP,
+            #[cfg(debug_assertions)]
+            PANIC,
+        ];
+        Signals::new(signals).map(Self).map_err(|error| Failure::Error(error.to_string()))
+    }
+
+    /// Calls `handle` for each signal, on a thread of its own, until it breaks.
+    pub(crate) fn on_request(
+        mut self,
+        mut handle: impl FnMut(Request) -> ControlFlow<()> + Send + 'static,
+    ) {
+        thread::spawn(move || {
+            for signal in self.0.forever() {
+                let request = match signal {
+                    SIGHUP => Request::Reload,
+                    #[cfg(debug_assertions)]
+                    PANIC => panic!("SIGUSR2 was received"),
+                    _ => Request::Stop,
+                };
+                if handle(request).is_break() {
+                    return;
+                }
+            }
+        });
+    }
+}
+
+/// Ends the process when any of its threads panics, after the usual message. A server with one
+/// thread less would go on in part, and a supervisor would not restart it.
+fn end_on_panic() {
+    let report = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        tell("a thread panicked, which is a bug: the server ends, to be restarted");
+        #[expect(clippy::disallowed_methods, reason = "a panic leaves nothing to clean up safely")]
+        process::exit(PANICKED);
+    }));
+}

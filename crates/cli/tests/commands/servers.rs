@@ -1,0 +1,206 @@
+//! What holds of all servers: `serve`, `store serve` and `chunks serve`.
+
+use crate::folder::Folder;
+use crate::server::Running;
+use rustix::process::Signal;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+const CACHE: &[&str] =
+    &["serve", "--memory=16MiB", "--memcache=off", "--resp=127.0.0.1:0", "--admin=off"];
+const STORE: &[&str] = &["store", "serve", "db", "--create", "--listen", "127.0.0.1:0"];
+
+/// The cache of objects in the folder `objects`, which this makes.
+fn chunks(folder: &Folder) -> Vec<String> {
+    std::fs::create_dir(folder.path("objects")).expect("a folder");
+    folder.file("objects/a", "bytes");
+    let origin = format!("file://{}/", folder.text("objects"));
+    let serve = ["chunks", "serve", "--origin", &origin, "--cache", "cache"];
+    let bounds = ["--limit", "64MiB", "--listen", "127.0.0.1:0"];
+    serve.into_iter().chain(bounds).map(str::to_owned).collect()
+}
+
+fn as_texts(arguments: &[String]) -> Vec<&str> {
+    arguments.iter().map(String::as_str).collect()
+}
+
+/// The number of connections that the server announces in its first warning.
+#[track_caller]
+fn announced(server: &Running, usual: &str) -> usize {
+    let messages = server.messages();
+    let rest = messages.strip_prefix("nuthatch: warning: connections is ");
+    let (count, rest) = rest.and_then(|rest| rest.split_once(' ')).expect(&messages);
+    let reason = format!("instead of {usual}: the process may open too few files for more");
+    assert!(rest.starts_with(&reason), "{messages}");
+    count.parse().expect(&messages)
+}
+
+/// Opens connections that send nothing.
+fn idle(address: &str, count: usize) -> Vec<TcpStream> {
+    (0..count).map(|_| TcpStream::connect(address).expect("a connection")).collect()
+}
+
+/// Where a cache of objects listens.
+fn http(server: &Running) -> &str {
+    server.addresses[0].trim_start_matches("http://").trim_end_matches('/')
+}
+
+/// Has a cache of objects answer a request for the object `a`.
+#[track_caller]
+fn assert_is_answered(address: &str) {
+    let mut client = TcpStream::connect(address).expect("a connection");
+    client.write_all(b"GET /a HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").expect("sent");
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("bytes"), "{answer}");
+}
+
+/// Fails, and returns the message.
+#[track_caller]
+fn refused(folder: &Folder, arguments: &[&str], status: i32) -> String {
+    let run = folder.run(arguments);
+    assert_eq!((run.status, &run.stdout[..]), (Some(status), ""), "{run:?}");
+    run.stderr
+}
+
+/// SIGUSR2 has servers panic in builds with debug assertions.
+#[cfg(debug_assertions)]
+#[track_caller]
+fn ends_on_panic(arguments: &[&str], folder: &Folder) {
+    let mut server = folder.start(folder.command(arguments));
+    server.signal(Signal::USR2);
+    assert_eq!(server.wait(), Some(101), "{arguments:?}");
+    let messages = server.messages();
+    let last = "nuthatch: a thread panicked, which is a bug: the server ends, to be restarted\n";
+    assert!(messages.ends_with(last), "{messages}");
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn a_panic_in_a_thread_ends_a_cache_with_a_store() {
+    let store = ["--store=db", "--store-create", "--grpc=127.0.0.1:0"];
+    ends_on_panic(&[CACHE, &store].concat(), &Folder::new());
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn a_panic_in_a_thread_ends_the_server_of_a_store() {
+    ends_on_panic(STORE, &Folder::new());
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn a_panic_in_a_thread_ends_the_cache_of_objects() {
+    let folder = Folder::new();
+    ends_on_panic(&as_texts(&chunks(&folder)), &folder);
+}
+
+/// Connections beyond the limit of open files took the descriptors that the store needs.
+#[test]
+fn with_few_open_files_a_store_accepts_fewer_connections() {
+    let folder = Folder::new();
+    let server = folder.start(folder.with_files("-n 64", &folder.command(STORE)));
+    let count = announced(&server, "1024");
+    assert!((4..60).contains(&count), "{count}");
+    let address = server.addresses[0].clone();
+    let connections = idle(address.trim_start_matches("grpc://"), count - 1);
+    let put = folder.run(&["store", "put", &address, "a", "1"]);
+    assert_eq!((put.status, &put.stderr[..]), (Some(0), ""));
+    drop(connections);
+    assert_eq!(server.stop().0, Some(0));
+}
+
+#[test]
+fn with_few_open_files_a_cache_of_objects_accepts_fewer_connections() {
+    let folder = Folder::new();
+    let chunks = chunks(&folder);
+    let command = folder.command(&as_texts(&chunks));
+    let server = folder.start(folder.with_files("-n 64", &command));
+    let count = announced(&server, "256");
+    assert!((4..60).contains(&count), "{count}");
+    let address = http(&server);
+    let connections = idle(address, count - 1);
+    assert_is_answered(address);
+    drop(connections);
+    assert_eq!(server.stop().0, Some(0));
+}
+
+#[test]
+fn a_cache_with_a_store_shares_few_open_files_between_their_clients() {
+    let folder = Folder::new();
+    let store = ["--store=db", "--store-create", "--grpc=127.0.0.1:0", "--threads=1"];
+    let command = folder.command(&[CACHE, &store].concat());
+    let server = folder.start(folder.with_files("-n 100", &command));
+    let messages = server.messages();
+    let lines: Vec<_> = messages.lines().collect();
+    let starts = ["max-clients is ", "the number of connections to the store is "];
+    assert_eq!(lines.len(), starts.len(), "{messages}");
+    for (line, start) in lines.iter().zip(starts) {
+        assert!(line.starts_with(&format!("nuthatch: warning: {start}")), "{messages}");
+    }
+}
+
+/// Connections beyond the soft limit of open files were not accepted.
+#[test]
+fn the_limit_of_open_files_of_a_store_is_raised() {
+    let folder = Folder::new();
+    let server = folder.start(folder.with_files("-S -n 64", &folder.command(STORE)));
+    assert_eq!(server.messages(), "");
+    let address = server.addresses[0].clone();
+    let _connections = idle(address.trim_start_matches("grpc://"), 100);
+    let put = folder.run(&["store", "put", &address, "a", "1"]);
+    assert_eq!((put.status, &put.stderr[..]), (Some(0), ""));
+}
+
+#[test]
+fn the_limit_of_open_files_of_a_cache_of_objects_is_raised() {
+    let folder = Folder::new();
+    let chunks = chunks(&folder);
+    let command = folder.command(&as_texts(&chunks));
+    let server = folder.start(folder.with_files("-S -n 64", &command));
+    assert_eq!(server.messages(), "");
+    let address = http(&server);
+    let _connections = idle(address, 100);
+    assert_is_answered(address);
+}
+
+#[test]
+fn too_few_open_files_for_any_connection_are_an_error() {
+    let folder = Folder::new();
+    let chunks = chunks(&folder);
+    for arguments in [STORE, &as_texts(&chunks)] {
+        let run =
+            crate::folder::Run::of(folder.with_files("-n 10", &folder.command(arguments)), b"");
+        assert_eq!(run.status, Some(3), "{run:?}");
+        let start = "nuthatch: expected a limit of more than ";
+        assert!(run.stderr.starts_with(start) && run.stderr.contains("ulimit -n"), "{run:?}");
+    }
+    assert!(!folder.path("db").exists(), "nothing was created before the check");
+}
+
+#[test]
+fn more_memory_than_there_is_is_refused_by_all_servers() {
+    let folder = Folder::new();
+    let message = refused(&folder, &[STORE, &["--memory", "999999GiB"]].concat(), 2);
+    assert!(message.starts_with("nuthatch: --memory: expected at most "), "{message}");
+    let chunks = chunks(&folder);
+    let chunks = as_texts(&chunks);
+    let message = refused(&folder, &[&chunks[..], &["--read-ahead", "999999GiB"]].concat(), 2);
+    assert!(message.starts_with("nuthatch: --read-ahead: expected at most "), "{message}");
+}
+
+#[test]
+fn a_cache_of_objects_accepts_as_many_connections_as_its_memory_allows() {
+    let folder = Folder::new();
+    let chunks = chunks(&folder);
+    let machine = std::fs::read_to_string("/proc/meminfo").expect("a machine with memory");
+    let total = machine.lines().find_map(|line| line.strip_prefix("MemTotal:")).expect("a line");
+    let kib: u64 = total.trim().trim_end_matches("kB").trim().parse().expect("a number");
+    // A hundredth of the machine's memory for each of 200 connections; a control group has less.
+    let each = format!("{}KiB", kib / 100);
+    let bounds = ["--connections", "200", "--read-ahead", &each];
+    let server = folder.start(folder.command(&[&as_texts(&chunks)[..], &bounds].concat()));
+    let messages = server.messages();
+    assert!(messages.starts_with("nuthatch: warning: connections is "), "{messages}");
+    assert!(messages.contains(" of memory, and "), "{messages}");
+}
