@@ -36,6 +36,28 @@ impl fmt::Display for ReloadError {
 impl std::error::Error for ReloadError {}
 
 impl Reloader {
+    /// Checks that [`reload`](Self::reload) would use this certificate and these tokens.
+    ///
+    /// # Errors
+    ///
+    /// If TLS, certificates of clients or tokens would be switched on or off.
+    pub fn check(
+        &self,
+        tls: Option<&ServerTls>,
+        tokens: Option<&Tokens>,
+    ) -> Result<(), ReloadError> {
+        if tls.is_some() != self.tls.is_some() {
+            return Err(ReloadError("TLS"));
+        }
+        if tokens.is_some() != self.tokens.borrow().is_some() {
+            return Err(ReloadError("tokens"));
+        }
+        match (&self.tls, tls) {
+            (Some(live), Some(tls)) => live.check(tls),
+            _ => Ok(()),
+        }
+    }
+
     /// Uses this certificate and these tokens from now on.
     ///
     /// Connections stay open, except those of clients whose certificate is no longer accepted.
@@ -50,14 +72,9 @@ impl Reloader {
         tls: Option<ServerTls>,
         tokens: Option<Tokens>,
     ) -> Result<Reloaded, ReloadError> {
-        if tls.is_some() != self.tls.is_some() {
-            return Err(ReloadError("TLS"));
-        }
-        if tokens.is_some() != self.tokens.borrow().is_some() {
-            return Err(ReloadError("tokens"));
-        }
+        self.check(tls.as_ref(), tokens.as_ref())?;
         let closed_connections = match (&self.tls, tls) {
-            (Some(live), Some(tls)) => live.replace(tls)?,
+            (Some(live), Some(tls)) => live.replace(tls),
             _ => 0,
         };
         self.tokens.send_replace(tokens);
@@ -112,12 +129,18 @@ impl LiveTls {
         Some(closing)
     }
 
-    /// Returns how many connections were closed.
-    fn replace(&self, tls: ServerTls) -> Result<usize, ReloadError> {
-        let mut state = self.lock();
-        if tls.asks_for_certificate() != state.tls.asks_for_certificate() {
-            return Err(ReloadError("certificates of clients"));
+    /// Checks that clients need a certificate with this TLS if, and only if, they do now.
+    fn check(&self, tls: &ServerTls) -> Result<(), ReloadError> {
+        if tls.asks_for_certificate() == self.lock().tls.asks_for_certificate() {
+            Ok(())
+        } else {
+            Err(ReloadError("certificates of clients"))
         }
+    }
+
+    /// Returns how many connections were closed.
+    fn replace(&self, tls: ServerTls) -> usize {
+        let mut state = self.lock();
         state.tls = tls;
         let (kept, closed) = std::mem::take(&mut state.clients)
             .into_iter()
@@ -130,7 +153,7 @@ impl LiveTls {
             // One that has just closed by itself does not hear of it.
             let _ = client.close.send(());
         }
-        Ok(count)
+        count
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -142,7 +142,7 @@ fn serve(
     let running = Running::serve(server, &options).map_err(|error| not_started(loaded, &error))?;
     tell_skipped(loaded, &running);
     greet(&running, stored.as_ref(), configuration.memory, threads)?;
-    let reload_store = stored.as_ref().map(|stored| stored.reload(loaded));
+    let store_reloader = stored.as_ref().map(Stored::reloader);
     // One that ends takes the other along: half a server is none.
     let patience = Duration::from_millis(configuration.drain_ms);
     let stored = stored.map(|stored| stored.join(running.stopper(), patience));
@@ -153,7 +153,7 @@ fn serve(
         server: running.reloader(),
         log: logs.filter(),
         clients_limit: limits.clients,
-        store: reload_store.map(|reload| Box::new(reload) as Box<dyn Fn() + Send>),
+        store: store_reloader,
     };
     process.on_request(move |request| {
         ending.handle(request, || reloading.reload(&load));

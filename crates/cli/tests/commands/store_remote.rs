@@ -288,7 +288,7 @@ fn tokens_are_reloaded_and_bad_ones_are_not_used() {
 }
 
 /// A certificate authority with a certificate for this machine, in files of a folder.
-fn certificates(folder: &Folder, name: &str) {
+pub(crate) fn certificates(folder: &Folder, name: &str) {
     let mut params = CertificateParams::new(Vec::new()).expect("a name");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key"));

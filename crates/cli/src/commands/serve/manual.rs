@@ -23,8 +23,9 @@ Examples:
 
 SIGTERM or SIGINT (Ctrl-C) ends the server: it accepts no more connections, /healthz is 503, and
 requests under way have --drain-ms to finish. A second signal ends it at once. SIGHUP reads
-certificates, users, passwords, the log filter and the settings that CONFIG SET changes again, and
-closes only connections of users who were removed or may do less.
+certificates, users, passwords, tokens of the store, the log filter and the settings that CONFIG SET
+changes again. If one file is wrong, nothing changes, and the log says why. Only connections of
+users who were removed or may do less are closed.
 
 What the cache holds is in memory, and goes with the server; what a store holds stays in its
 folder.

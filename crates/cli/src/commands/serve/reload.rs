@@ -5,10 +5,11 @@ use super::configuration::Configuration;
 use super::environment::Environment;
 use super::layers::Loaded;
 use super::table::{Setting, settings};
-use super::{changeable_settings, max_clients};
+use super::{changeable_settings, max_clients, stored};
 use crate::commands::Failure;
 use crate::logs::LogFilter;
 use crate::streams::tell;
+use nuthatch_rpc::{ReloadError, Reloader as StoreReloader, ServerTls, Tokens};
 use nuthatch_server::{Reload, Reloader};
 
 /// Settings that a reload applies; all others need a restart.
@@ -45,12 +46,13 @@ pub(crate) struct Reloading {
     pub(crate) log: LogFilter,
     /// How many clients there can be.
     pub(crate) clients_limit: u64,
-    /// Reloads the store's server, if there is one, and logs what came of it.
-    pub(crate) store: Option<Box<dyn Fn() + Send>>,
+    /// Reloads the server of the store, if there is one.
+    pub(crate) store: Option<StoreReloader>,
 }
 
 impl Reloading {
-    /// Reads everything again, and applies all of it or nothing. `load` reads the settings.
+    /// Reads and checks all settings and files, those of the store included, and then applies all of
+    /// them; on an error nothing is applied. `load` reads the settings.
     pub(crate) fn reload(
         &mut self,
         load: impl FnOnce(Environment) -> Result<Loaded, Failure>,
@@ -70,14 +72,37 @@ impl Reloading {
         let mut reload = Reload::default();
         (reload.tls, reload.users) = (tls, Some(users));
         reload.settings = changeable_settings(&loaded);
+        let store = self.store.as_ref().map(|store| Pending::read(store, &loaded)).transpose()?;
         self.server.reload(reload).map_err(Failure::Error)?;
         self.log.set(&loaded.configuration.log);
         self.loaded = loaded;
-        if let Some(reload) = &self.store {
-            reload();
-        }
-        Ok(())
+        store.map_or(Ok(()), Pending::apply)
     }
+}
+
+/// A reload of the server of the store that was read and checked, and not applied yet.
+struct Pending<'r> {
+    server: &'r StoreReloader,
+    tls: Option<ServerTls>,
+    tokens: Option<Tokens>,
+}
+
+impl<'r> Pending<'r> {
+    fn read(server: &'r StoreReloader, loaded: &Loaded) -> Result<Self, Failure> {
+        let (tls, tokens) = stored::secrets(&loaded.configuration).read()?;
+        server.check(tls.as_ref(), tokens.as_ref()).map_err(refused)?;
+        Ok(Self { server, tls, tokens })
+    }
+
+    /// Cannot fail after the check: nothing else changes whether there is TLS, or tokens.
+    fn apply(self) -> Result<(), Failure> {
+        self.server.reload(self.tls, self.tokens).map(drop).map_err(refused)
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
+fn refused(error: ReloadError) -> Failure {
+    Failure::Error(format!("the store: {error}"))
 }
 
 /// Gives the settings that cannot change while the server runs their old values, with a warning

@@ -6,7 +6,7 @@ use super::place::Place;
 use crate::commands::Failure;
 use crate::commands::resources::limit_connections;
 use crate::commands::store::{Secrets, keep_changes};
-use nuthatch_rpc::{Options, Server, Stopper};
+use nuthatch_rpc::{Options, Reloader, Server, Stopper};
 use nuthatch_server::commands::Exposition;
 use nuthatch_server::{Address, Stopper as CacheStopper};
 use nuthatch_store::{Durability, Options as StoreOptions, Store};
@@ -63,12 +63,9 @@ impl Stored {
         Exposition::new(move || counts.exposition())
     }
 
-    /// Returns what reads the certificate and the tokens again and has the server use them, and
-    /// says what came of it. On an error it keeps what it had. Streams and transactions whose token
-    /// was removed or allows less than before are ended.
-    pub(crate) fn reload(&self, loaded: &Loaded) -> impl Fn() + Send + use<> {
-        let (secrets, reloader) = (secrets(&loaded.configuration), self.server.reloader());
-        move || secrets.reload_or_tell(&reloader)
+    /// Returns what replaces the certificate and the tokens of the server.
+    pub(crate) fn reloader(&self) -> Reloader {
+        self.server.reloader()
     }
 
     /// Stops the cache when this one ends by itself.
@@ -168,8 +165,8 @@ fn options(loaded: &Loaded) -> Result<Options, Failure> {
     Ok(options)
 }
 
-/// The files of the server of the store.
-fn secrets(configuration: &Configuration) -> Secrets {
+/// Returns the files of the server of the store.
+pub(crate) fn secrets(configuration: &Configuration) -> Secrets {
     let Configuration { tls_cert, tls_key, tls_client_ca, .. } = configuration;
     let has_tls = configuration.grpc.iter().any(|place| place.tls);
     let pair = tls_cert.clone().zip(tls_key.clone()).filter(|_| has_tls);

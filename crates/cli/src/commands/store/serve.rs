@@ -259,7 +259,7 @@ impl Secrets {
     }
 
     /// Reloads, and says what came of it: the server goes on whatever happens.
-    pub(crate) fn reload_or_tell(&self, reloader: &Reloader) {
+    fn reload_or_tell(&self, reloader: &Reloader) {
         match self.reload(reloader) {
             Ok(()) => tell("the store: reloaded the certificate and the tokens"),
             Err(Failure::Error(message) | Failure::Usage(message)) => {

@@ -2,6 +2,7 @@
 
 use crate::folder::Folder;
 use crate::server::Running;
+use crate::store_remote::certificates;
 use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -90,4 +91,91 @@ fn the_log_filter_is_reloaded() {
     server.signal(Signal::HUP);
     folder.file("a.toml", "log = 'info'");
     reload(&server, "INFO nuthatch::server: reloaded");
+}
+
+const STORE: [&str; 4] = ["--config=a.toml", "--store=db", "--store-create", "--log=info"];
+const FAILED: &str = "reload failed: what was there before stays in use";
+const RELOADED: &str = "nuthatch::server: reloaded";
+
+/// The address of the store that a server has beside its cache.
+fn store_of(server: &Running) -> String {
+    let address = server.addresses.iter().find(|address| address.starts_with("grpc"));
+    address.expect("where the store is").clone()
+}
+
+/// The cache's settings and users were reloaded before the file of tokens was read.
+#[test]
+fn a_bad_file_of_tokens_reloads_nothing_of_the_cache_either() {
+    let folder = Folder::new();
+    folder.file("tokens", "token app write >robin\n").file("old", "robin").file("new", "wren");
+    folder.file("a.toml", "timeout = '10s'\nusers = 'users'");
+    folder.file("users", "user default on >a allkeys +@all");
+    let tokens = ["--grpc=127.0.0.1:0", "--store-tokens=tokens"];
+    let server = folder.serve(&[&STORE[..], &tokens].concat(), &[]);
+    let address = store_of(&server);
+    let put = |token: &str| {
+        folder.run(&["store", "put", &address, "a", "1", "--token-file", token]).status
+    };
+    let timeout = |password: &str, expected: &str| {
+        let mut client = server.connect();
+        ask(&mut client, &format!("AUTH {password}\r\n"), "+OK\r\n");
+        let expected = format!("*2\r\n$7\r\ntimeout\r\n$2\r\n{expected}\r\n");
+        ask(&mut client, "CONFIG GET timeout\r\n", &expected);
+    };
+    let change = |tokens: &str, users: &str| {
+        folder.file("a.toml", "timeout = '30s'\nusers = 'users'");
+        folder.file("tokens", tokens).file("users", users);
+    };
+    let users = "user default on >b allkeys +@all";
+    change("token app", users);
+    reload(&server, FAILED);
+    let messages = server.messages();
+    assert!(messages.contains("tokens: line 1"), "{messages}");
+    assert_eq!((put("old"), put("new")), (Some(0), Some(3)));
+    timeout("a", "10");
+    // The other way about: tokens that are right beside users that are not.
+    change("token app write >wren\n", "user default on +fly");
+    reload(&server, FAILED);
+    assert_eq!((put("old"), put("new")), (Some(0), Some(3)));
+    timeout("a", "10");
+    change("token app write >wren\n", users);
+    reload(&server, RELOADED);
+    assert_eq!((put("old"), put("new")), (Some(3), Some(0)));
+    timeout("b", "30");
+}
+
+/// The store went on with the files that the settings named at the start.
+#[test]
+fn the_store_uses_the_certificate_that_a_reloaded_file_names() {
+    let folder = Folder::new();
+    let named = |name: &str, more: &str| {
+        let files = format!("tls-cert = '{name}.cert'\ntls-key = '{name}.key'\n{more}");
+        folder.file("a.toml", files);
+    };
+    for name in ["one", "two"] {
+        certificates(&folder, name);
+        for kind in ["cert", "key"] {
+            let from = folder.path(&format!("{kind}.pem"));
+            std::fs::rename(from, folder.path(&format!("{name}.{kind}"))).expect("a rename");
+        }
+    }
+    named("one", "timeout = '10s'");
+    let server = folder.serve(&[&STORE[..], &["--grpc=tls:127.0.0.1:0"]].concat(), &[]);
+    let port = store_of(&server).rsplit(':').next().expect("a port").to_owned();
+    let put = |ca: &str| {
+        let address = format!("grpcs://localhost:{port}");
+        folder.run(&["store", "put", &address, "a", "1", "--tls-ca", ca]).status
+    };
+    assert_eq!((put("one.ca"), put("two.ca")), (Some(0), Some(3)));
+    // Whether clients need a certificate cannot change: all stays as it was.
+    named("two", "tls-client-ca = 'one.ca'\ntimeout = '30s'");
+    reload(&server, FAILED);
+    let refused = "the store: certificates of clients cannot be switched on or off";
+    assert!(server.messages().contains(refused), "{}", server.messages());
+    assert_eq!((put("one.ca"), put("two.ca")), (Some(0), Some(3)));
+    assert_eq!(server.config("timeout"), "10");
+    named("two", "timeout = '30s'");
+    reload(&server, RELOADED);
+    assert_eq!((put("one.ca"), put("two.ca")), (Some(3), Some(0)));
+    assert_eq!(server.config("timeout"), "30");
 }
