@@ -263,27 +263,106 @@ static void closing(nuthatch_store store, nuthatch_store_table table) {
     OK(nuthatch_store_close_scan(scan, &error));
 }
 
-/* A child made by fork opens the store of its parent itself. */
+/* What the child may do with the handles of its parent: nothing but close them. */
+struct forked {
+    nuthatch_store store;
+    nuthatch_store_table table;
+    nuthatch_store_scan scan;
+    nuthatch_store_snapshot snapshot;
+    nuthatch_store_writer writer;
+    nuthatch_store_watch watch;
+};
+
+static void use_in_child(const struct forked *parent) {
+    nuthatch_store_table table = parent->table;
+    nuthatch_store_entry entry;
+    nuthatch_store_key key = {TEXT("parent")};
+    nuthatch_store_write write = {.table = table, .act = NUTHATCH_STORE_PUT,
+                                  .key = (const uint8_t *)"w", .key_len = 1};
+    const nuthatch_store_row *rows;
+    const nuthatch_store_change *changes;
+    nuthatch_store_ack ack;
+    nuthatch_store_stat stat;
+    nuthatch_store_scan scan;
+    nuthatch_store_writer other;
+    uint64_t count;
+    size_t len;
+    FAILS("closed", nuthatch_store_put(table, TEXT("a"), TEXT("b"), &error));
+    FAILS("closed", nuthatch_store_delete(table, TEXT("a"), NULL, &error));
+    FAILS("closed", nuthatch_store_get(table, TEXT("a"), NULL, 0, &entry, &error));
+    FAILS("closed", nuthatch_store_count(table, NULL, &count, &error));
+    /* A scan begins with its first batch. */
+    OK(nuthatch_store_open_scan(table, NULL, &scan, &error));
+    FAILS("closed", nuthatch_store_scan_next(scan, &rows, &len, &error));
+    OK(nuthatch_store_close_scan(scan, &error));
+    FAILS("closed", nuthatch_store_open_writer(parent->store, NULL, &other, &error));
+    FAILS("closed", nuthatch_store_stat_of(parent->store, &stat, &error));
+    FAILS("closed", nuthatch_store_scan_next(parent->scan, &rows, &len, &error));
+    FAILS("closed",
+          nuthatch_store_snapshot_get(parent->snapshot, table, &key, &entry, 1, &error));
+    FAILS("closed", nuthatch_store_submit(parent->writer, &write, 1, 1, &error));
+    FAILS("closed", nuthatch_store_take_acks(parent->writer, 60000, &ack, 1, &len, &error));
+    FAILS("closed", nuthatch_store_finish_writer(parent->writer, &error));
+    FAILS("closed", nuthatch_store_watch_next(parent->watch, 60000, &changes, &len, &error));
+    OK(nuthatch_store_close_scan(parent->scan, &error));
+    OK(nuthatch_store_close_snapshot(parent->snapshot, &error));
+    OK(nuthatch_store_close_writer(parent->writer, &error));
+    OK(nuthatch_store_close_watch(parent->watch, &error));
+    OK(nuthatch_store_close(parent->store, &error));
+}
+
+/* In a child made by fork what its parent opened fails; the child opens the store itself, and the
+ * parent goes on where it was. */
 static void forking(const char *path) {
-    nuthatch_store store = open_store(path);
-    nuthatch_store_table table = open_table(store, "forks", NUTHATCH_STORE_PLAIN);
+    nuthatch_store_scan_options one = {.batch_rows = 1};
+    struct forked opened = {.store = open_store(path)};
+    nuthatch_store_table table = opened.table =
+        open_table(opened.store, "forks", NUTHATCH_STORE_PLAIN);
+    const nuthatch_store_row *rows;
+    const nuthatch_store_change *changes;
+    nuthatch_store_ack ack;
+    size_t count;
+    put(table, "parent", "1");
+    put(table, "parents", "2");
+    OK(nuthatch_store_keep_changes(opened.store, 100, 1 << 20, &error));
+    OK(nuthatch_store_open_scan(table, &one, &opened.scan, &error));
+    OK(nuthatch_store_scan_next(opened.scan, &rows, &count, &error));
+    OK(nuthatch_store_open_snapshot(opened.store, &opened.snapshot, NULL, NULL, &error));
+    OK(nuthatch_store_open_writer(opened.store, NULL, &opened.writer, &error));
+    OK(nuthatch_store_open_watch(opened.store, table, NULL, NUTHATCH_STORE_FROM_NOW, 0,
+                                 &opened.watch, &error));
     pid_t child = fork();
     if (child == 0) {
-        uint64_t count;
-        FAILS("closed", nuthatch_store_put(table, TEXT("a"), TEXT("b"), &error));
-        FAILS("closed", nuthatch_store_count(table, NULL, &count, &error));
-        OK(nuthatch_store_close(store, &error));
-        store = open_store(path);
+        use_in_child(&opened);
+        nuthatch_store store = open_store(path);
         put(open_table(store, "forks", NUTHATCH_STORE_PLAIN), "child", "wrote");
         OK(nuthatch_store_close(store, &error));
         _exit(0);
     }
     int status;
     CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
-    uint64_t count;
-    OK(nuthatch_store_count(table, NULL, &count, &error));
-    CHECK(count == 1);
-    OK(nuthatch_store_close(store, &error));
+    CHECK(rows[0].key_len == 6 && memcmp(rows[0].key, "parent", 6) == 0);
+    OK(nuthatch_store_scan_next(opened.scan, &rows, &count, &error));
+    CHECK(count == 1 && rows[0].key_len == 7);
+    nuthatch_store_entry entry;
+    nuthatch_store_key key = {TEXT("child")};
+    OK(nuthatch_store_snapshot_get(opened.snapshot, table, &key, &entry, 1, &error));
+    CHECK(!entry.found);
+    OK(nuthatch_store_watch_next(opened.watch, 60000, &changes, &count, &error));
+    CHECK(count == 1 && memcmp(changes[0].key, "child", 5) == 0);
+    nuthatch_store_write write = {.table = table, .act = NUTHATCH_STORE_PUT,
+                                  .key = (const uint8_t *)"w", .key_len = 1};
+    OK(nuthatch_store_submit(opened.writer, &write, 1, 1, &error));
+    OK(nuthatch_store_take_acks(opened.writer, 60000, &ack, 1, &count, &error));
+    CHECK(count == 1 && ack.error.code == 0);
+    uint64_t all;
+    OK(nuthatch_store_count(table, NULL, &all, &error));
+    CHECK(all == 4);
+    OK(nuthatch_store_close_scan(opened.scan, &error));
+    OK(nuthatch_store_close_snapshot(opened.snapshot, &error));
+    OK(nuthatch_store_close_writer(opened.writer, &error));
+    OK(nuthatch_store_close_watch(opened.watch, &error));
+    OK(nuthatch_store_close(opened.store, &error));
 }
 
 int main(int argc, char **argv) {

@@ -128,6 +128,13 @@ impl OpenWriter {
         handles::find(handle)
     }
 
+    /// Fails if the parent of a process made by `fork` started the writer. Its answers never come in
+    /// the child, and may stay locked there.
+    fn check_process(&self) -> Result<()> {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(writer.as_ref().map_or(Ok(()), BatchWriter::check_process)?)
+    }
+
     fn writer(&self) -> Result<BatchWriter> {
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         writer.clone().ok_or_else(Failure::closed)
@@ -218,6 +225,7 @@ pub unsafe extern "C" fn nuthatch_store_take_acks(
             return Err(Failure::argument("capacity", "room for one or more", 0));
         }
         let open = OpenWriter::find(writer)?;
+        open.check_process()?;
         let taken = open.answers.take(timeout_ms, room.len())?;
         out.put(taken.len());
         for (ack, (tag, answer)) in room.iter_mut().zip(taken) {
@@ -246,6 +254,7 @@ pub unsafe extern "C" fn nuthatch_store_finish_writer(
 ) -> i32 {
     let act = |_: &Caller<'_>| {
         let open = OpenWriter::find(writer)?;
+        open.check_process()?;
         let taken = open.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         // Whoever submits at this moment has a writer of its own, and is waited for by its end.
         if let Some(writer) = taken {

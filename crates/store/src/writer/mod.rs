@@ -120,7 +120,12 @@ impl Drop for Handle {
 
 impl Store {
     /// Starts a thread that writes batches of many tasks in groups.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Forked`] in a child made by `fork`, and [`Error::Io`] if the thread cannot be started.
     pub fn batch_writer(&self, options: &BatchOptions) -> Result<BatchWriter> {
+        self.0.environment.check_process()?;
         let queue = Arc::new(Queue::new(options.queue_bytes));
         let worker = work::Worker::new(self.clone(), Arc::clone(&queue), *options);
         let thread = std::thread::Builder::new().name("nuthatch-write".to_owned());
@@ -145,6 +150,16 @@ impl BatchWriter {
     /// acknowledgement.
     pub fn submit_async(&self, batch: Batch) -> Submitting<'_> {
         Submitting { queue: self.queue(), batch: Some(batch) }
+    }
+
+    /// Checks that this process started the writer. In a child made by `fork` no thread writes, so
+    /// no acknowledgement comes there.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Forked`] in a child made by `fork`.
+    pub fn check_process(&self) -> Result<()> {
+        self.queue().check_process()
     }
 
     /// Waits until everything that was submitted before has its answer.

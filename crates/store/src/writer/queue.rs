@@ -54,6 +54,11 @@ impl Queue {
         Self { owner: Owner::this(), state: Mutex::new(State::default()), work, room, most_bytes }
     }
 
+    /// Fails in a child made by `fork`, where no thread writes.
+    pub(super) fn check_process(&self) -> Result<(), Error> {
+        self.owner.check()
+    }
+
     /// Takes a batch in, or gives it back.
     pub(super) fn offer(&self, batch: Batch) -> Result<Ack, (Batch, Error)> {
         if let Err(error) = self.owner.check() {

@@ -99,6 +99,9 @@ fn drop_in_child(store: &Store, table: &Table) {
         let error = writer.submit(Batch::new()).expect_err("of the parent");
         assert_eq!(error.code(), "closed");
         assert_eq!(writer.flush().expect_err("of the parent").code(), "closed");
+        assert_eq!(writer.check_process().expect_err("of the parent").code(), "closed");
+        let other = store.batch_writer(&BatchOptions::new()).expect_err("of the parent");
+        assert_eq!(other.code(), "closed");
         let mut txn = txn.take().expect("a transaction");
         assert_eq!(txn.put(table, b"two", b"2").expect_err("of the parent").code(), "closed");
         assert_eq!(txn.commit().expect_err("of the parent").code(), "closed");
