@@ -1,39 +1,31 @@
 package io.nuthatch.rx.remote;
 
 import io.nuthatch.rx.StoreException;
-import io.nuthatch.rx.flow.Demand;
-import io.nuthatch.rx.flow.Signals;
+import io.nuthatch.rx.flow.DrainingSubscription;
 import io.reactivex.rxjava3.disposables.Disposable;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
 import org.reactivestreams.Subscriber;
-import org.reactivestreams.Subscription;
 
 /**
- * A stream that somebody reads. Messages are asked for when items are, and {@link #AHEAD} of them
- * at most are here or on their way beyond the one that is being read: then the server waits.
- *
- * <p>Items are emitted by one thread at a time: whoever asks for some or brings a message, unless
- * another one is at it already, which then goes on.
+ * A subscription to the items in the messages of a server. Messages are requested when items are,
+ * and at most {@link #AHEAD} of them are received or on their way beyond the one that is being read:
+ * then the server waits. Items are emitted by the threads that request them or bring messages.
  */
-final class StreamSubscription<M, T> implements Subscription, Source.Sink<M>, Calls.Running {
+final class StreamSubscription<M, T> extends DrainingSubscription<T>
+    implements Source.Sink<M>, Calls.Running {
 
   private static final int AHEAD = 2;
 
-  private final Subscriber<? super T> subscriber;
   private final Calls calls;
   private final Plan<M, T> plan;
-  private final AtomicInteger work = new AtomicInteger();
-  private final AtomicLong requested = new AtomicLong();
   private final Queue<M> messages = new ConcurrentLinkedQueue<>();
   private final CountDownLatch begun = new CountDownLatch(1);
 
   // Of the thread that emits.
   private Plan.Chunk<T> chunk;
-  private T next;
+  private final T[] next = oneItem();
 
   // Under the lock of this.
   private Source<M> source;
@@ -42,15 +34,13 @@ final class StreamSubscription<M, T> implements Subscription, Source.Sink<M>, Ca
   private Disposable pause = Disposable.disposed();
 
   private final Losses losses;
-  private volatile boolean isCancelled;
-  private volatile Throwable thrown;
   /** How the source ended; set after its last message is in the queue. */
   private volatile End end;
 
   private record End(Failure failure) {}
 
   StreamSubscription(Subscriber<? super T> subscriber, Calls calls, Plan<M, T> plan) {
-    this.subscriber = subscriber;
+    super(subscriber);
     this.calls = calls;
     this.plan = plan;
     this.losses = new Losses(calls.options);
@@ -107,20 +97,8 @@ final class StreamSubscription<M, T> implements Subscription, Source.Sink<M>, Ca
   }
 
   @Override
-  public void request(long n) {
-    if (n <= 0) {
-      stop(new IllegalArgumentException("expected a request of 1 or more, found " + n));
-      return;
-    }
-    requested.accumulateAndGet(n, Demand::sum);
+  protected void onRequest() {
     ask();
-    drain();
-  }
-
-  @Override
-  public void cancel() {
-    isCancelled = true;
-    release();
   }
 
   @Override
@@ -128,17 +106,8 @@ final class StreamSubscription<M, T> implements Subscription, Source.Sink<M>, Ca
     stop(failure);
   }
 
-  private void stop(Throwable why) {
-    thrown = why;
-    release();
-    drain();
-  }
-
-  private boolean isStopped() {
-    return isCancelled || thrown != null;
-  }
-
-  private void release() {
+  @Override
+  protected void release() {
     synchronized (this) {
       pause.dispose();
       if (source != null) {
@@ -178,56 +147,25 @@ final class StreamSubscription<M, T> implements Subscription, Source.Sink<M>, Ca
     drain();
   }
 
-  private void drain() {
-    if (work.getAndIncrement() != 0) {
-      return;
+  @Override
+  protected Found advance(boolean isRequested) throws Throwable {
+    // The end is set after the last message: it is read before the messages are.
+    var last = end;
+    if (readNext()) {
+      give(next, 1);
+      return Found.ITEMS;
     }
-    int missed = 1;
-    while (emit()) {
-      missed = work.addAndGet(-missed);
-      if (missed == 0) {
-        return;
-      }
+    if (last == null) {
+      return Found.NOTHING_YET;
     }
-    // The stream is over: whoever drains from now on finds the count above zero, and goes.
+    if (last.failure != null) {
+      throw calls.told(last.failure);
+    }
+    return Found.END;
   }
 
-  /** Emits what is asked for and there; false when that was the end. */
-  private boolean emit() {
-    long wanted = requested.get();
-    long emitted = 0;
-    try {
-      while (!isStopped()) {
-        var last = end;
-        if (next == null && !advance()) {
-          if (last != null) {
-            return finish(last.failure);
-          }
-          break;
-        }
-        if (emitted == wanted) {
-          break;
-        }
-        var item = next;
-        next = null;
-        subscriber.onNext(item);
-        emitted++;
-      }
-    } catch (Throwable any) {
-      // An `Error`, too: threads of the connection serve other calls, and this one has to end.
-      thrown = any;
-    }
-    if (isStopped()) {
-      return finish();
-    }
-    if (emitted > 0 && wanted != Long.MAX_VALUE) {
-      requested.addAndGet(-emitted);
-    }
-    return true;
-  }
-
-  /** Looks for the next item; false where there is none here. */
-  private boolean advance() throws Throwable {
+  /** Reads the next item; false where there is none here. */
+  private boolean readNext() throws Throwable {
     while (true) {
       if (chunk == null) {
         var message = messages.poll();
@@ -236,8 +174,8 @@ final class StreamSubscription<M, T> implements Subscription, Source.Sink<M>, Ca
         }
         chunk = plan.read(message);
       }
-      next = chunk.next();
-      if (next != null) {
+      next[0] = chunk.next();
+      if (next[0] != null) {
         return true;
       }
       chunk = null;
@@ -245,25 +183,13 @@ final class StreamSubscription<M, T> implements Subscription, Source.Sink<M>, Ca
     }
   }
 
-  private boolean finish(Failure failure) {
-    release();
-    if (isCancelled) {
-      return false;
-    }
-    if (failure != null) {
-      Signals.error(subscriber, calls.told(failure));
-    } else {
-      Signals.complete(subscriber);
-    }
-    return false;
+  @Override
+  protected void discard() {
+    messages.clear();
   }
 
-  private boolean finish() {
-    release();
-    messages.clear();
-    if (!isCancelled) {
-      Signals.error(subscriber, thrown);
-    }
-    return false;
+  @SuppressWarnings("unchecked")
+  private static <T> T[] oneItem() {
+    return (T[]) new Object[1];
   }
 }

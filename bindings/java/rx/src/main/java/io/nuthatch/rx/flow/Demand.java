@@ -17,6 +17,11 @@ public final class Demand {
     return sum < 0 ? Long.MAX_VALUE : sum;
   }
 
+  /** Returns the failure of a stream of which less than one item was requested. */
+  public static IllegalArgumentException refusal(long n) {
+    return new IllegalArgumentException("expected a request of 1 or more, found " + n);
+  }
+
   /** So many more are asked for. */
   public void add(long n) {
     lock.lock();

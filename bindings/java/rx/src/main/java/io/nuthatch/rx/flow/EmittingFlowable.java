@@ -101,7 +101,7 @@ public final class EmittingFlowable<T> extends Flowable<T> {
       if (n > 0) {
         demand.add(n);
       } else {
-        fail(new IllegalArgumentException("expected a request of 1 or more, found " + n));
+        fail(Demand.refusal(n));
       }
     }
 

@@ -70,6 +70,11 @@ final class Groups<T> extends Flowable<List<T>> {
 
     @Override
     public void request(long n) {
+      if (n <= 0) {
+        upstream.cancel();
+        onError(Demand.refusal(n));
+        return;
+      }
       long more;
       lock.lock();
       try {

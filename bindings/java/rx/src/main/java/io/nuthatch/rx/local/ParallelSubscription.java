@@ -2,16 +2,12 @@ package io.nuthatch.rx.local;
 
 import io.nuthatch.rx.RowMapper;
 import io.nuthatch.rx.StoreException;
-import io.nuthatch.rx.flow.Demand;
-import io.nuthatch.rx.flow.Signals;
+import io.nuthatch.rx.flow.DrainingSubscription;
 import io.reactivex.rxjava3.schedulers.Schedulers;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
 import org.reactivestreams.Subscriber;
-import org.reactivestreams.Subscription;
 
 /**
  * A subscription to a scan that several threads read.
@@ -22,7 +18,7 @@ import org.reactivestreams.Subscription;
  * waits for another one as long as there is room for its chunks. Without room it gives its thread
  * back, and is scheduled again when half of the room is free.
  */
-final class ParallelSubscription<T> implements Subscription, Running {
+final class ParallelSubscription<T> extends DrainingSubscription<T> implements Running {
 
   /** Maximum number of chunks of a part that are not emitted yet. */
   private static final int MAX_CHUNKS_AHEAD = 8;
@@ -36,24 +32,12 @@ final class ParallelSubscription<T> implements Subscription, Running {
   /** Rows of a chunk: so many that the cost of handing it over is small beside that of its rows. */
   private static final int CHUNK_ROWS = 1024;
 
-  private final Subscriber<? super T> subscriber;
   private final OpenStore store;
   private final RowMapper<? extends T> mapper;
   private final NativeScan[] scans;
   private final boolean isOrdered;
   private final int threads;
   private final int maxChunksAhead;
-
-  private final AtomicLong requested = new AtomicLong();
-  /** Above zero while a thread emits. */
-  private final AtomicInteger work = new AtomicInteger();
-  private volatile boolean isCancelled;
-  private volatile boolean isStopped;
-  private volatile Throwable failure;
-
-  // Of the thread that emits.
-  private Chunk<T> chunk = Chunk.empty();
-  private int at;
 
   // Under the lock of this.
   /** Parts that are begun and not emitted to their end, in the order of the scan. */
@@ -85,7 +69,7 @@ final class ParallelSubscription<T> implements Subscription, Running {
       int threads,
       boolean isOrdered,
       RowMapper<? extends T> mapper) {
-    this.subscriber = subscriber;
+    super(subscriber);
     this.store = store;
     this.scans = scans;
     this.threads = threads;
@@ -94,19 +78,9 @@ final class ParallelSubscription<T> implements Subscription, Running {
     this.mapper = mapper;
   }
 
-  @Override
-  public void request(long n) {
-    if (n <= 0) {
-      stopWith(new IllegalArgumentException("expected a request of 1 or more, found " + n));
-      return;
-    }
-    requested.accumulateAndGet(n, Demand::sum);
-    start();
-    drain();
-  }
-
   /** Begins to read, with the first request. */
-  private void start() {
+  @Override
+  protected void onRequest() {
     synchronized (this) {
       if (isStarted) {
         return;
@@ -123,25 +97,13 @@ final class ParallelSubscription<T> implements Subscription, Running {
   }
 
   @Override
-  public void cancel() {
-    isCancelled = true;
-    isStopped = true;
-    end();
-  }
-
-  @Override
   public void fail(StoreException thrown) {
-    stopWith(thrown);
-  }
-
-  private void stopWith(Throwable thrown) {
-    failure = thrown;
-    isStopped = true;
-    drain();
+    stop(thrown);
   }
 
   /** Ends all reading, and the transactions. */
-  private void end() {
+  @Override
+  protected void release() {
     for (var scan : scans) {
       scan.close();
     }
@@ -155,7 +117,7 @@ final class ParallelSubscription<T> implements Subscription, Running {
 
     @Override
     public void run() {
-      while (!isStopped && begin(this)) {
+      while (!isStopped() && begin(this)) {
         read(part);
         drain();
         if (!goesOn(this)) {
@@ -218,87 +180,29 @@ final class ParallelSubscription<T> implements Subscription, Running {
     return false;
   }
 
-  private void drain() {
-    if (work.getAndIncrement() != 0) {
-      return;
+  @Override
+  protected Found advance(boolean isRequested) throws Throwable {
+    var resumed = new ArrayList<Reading>(0);
+    Chunk<T> taken;
+    try {
+      taken = take(resumed);
+    } finally {
+      resumed.forEach(this::schedule);
     }
-    int missed = 1;
-    while (emit()) {
-      missed = work.addAndGet(-missed);
-      if (missed == 0) {
-        return;
-      }
+    if (taken == null) {
+      return Found.NOTHING_YET;
     }
-    // The stream is over: the count stays above zero, so nothing is emitted from now on.
+    if (taken == Chunk.END) {
+      return Found.END;
+    }
+    give(taken.items(), taken.count());
+    return Found.ITEMS;
   }
 
-  /** Emits what is requested and ready; false when that was the end. */
-  private boolean emit() {
-    long wanted = requested.get();
-    long emitted = 0;
-    while (true) {
-      if (isStopped) {
-        return finish(failure);
-      }
-      if (at == chunk.count()) {
-        var resumed = new ArrayList<Reading>(0);
-        var taken = take(resumed);
-        resumed.forEach(this::schedule);
-        if (taken == null && failure == null) {
-          break;
-        }
-        if (taken == null || taken == Chunk.END) {
-          return finish(failure);
-        }
-        chunk = taken;
-        at = 0;
-        continue;
-      }
-      if (emitted == wanted) {
-        break;
-      }
-      try {
-        emitted += emitSome((int) Math.min(wanted - emitted, chunk.count() - at));
-      } catch (Throwable thrown) {
-        return finish(thrown);
-      }
-    }
-    if (emitted > 0 && wanted != Long.MAX_VALUE) {
-      requested.addAndGet(-emitted);
-    }
-    return true;
-  }
-
-  private int emitSome(int most) {
-    var items = chunk.items();
-    int from = at;
-    int i = 0;
-    while (i < most && !isStopped) {
-      subscriber.onNext(items[from + i]);
-      i++;
-    }
-    at = from + i;
-    return i;
-  }
-
-  private boolean finish(Throwable thrown) {
-    end();
-    chunk = Chunk.empty();
-    at = 0;
-    synchronized (this) {
-      open.clear();
-      idle.clear();
-    }
-    if (isCancelled) {
-      return false;
-    }
-    isStopped = true;
-    if (thrown == null) {
-      Signals.complete(subscriber);
-    } else {
-      Signals.error(subscriber, thrown);
-    }
-    return false;
+  @Override
+  protected synchronized void discard() {
+    open.clear();
+    idle.clear();
   }
 
   /**
@@ -307,7 +211,7 @@ final class ParallelSubscription<T> implements Subscription, Running {
    * last chunk.
    */
   @SuppressWarnings("unchecked")
-  private synchronized Chunk<T> take(List<Reading> resumed) {
+  private synchronized Chunk<T> take(List<Reading> resumed) throws Throwable {
     var parts = open.iterator();
     while (parts.hasNext()) {
       var part = parts.next();
@@ -320,8 +224,7 @@ final class ParallelSubscription<T> implements Subscription, Running {
         return taken;
       }
       if (part.failure != null) {
-        failure = part.failure;
-        return null;
+        throw part.failure;
       }
       if (part.isRead) {
         parts.remove();
