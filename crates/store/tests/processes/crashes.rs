@@ -73,8 +73,7 @@ fn acknowledged_batches_are_there_after_a_kill() {
 #[test]
 fn a_killed_writer_leaves_no_trace_of_what_it_did_not_commit() {
     let place = Place::new();
-    let store = place.open(&Options::new());
-    let table = store.table("rows").expect("a table");
+    let (store, table) = place.open_rows();
     let mut other = Other::start("hold the writer", &place.path());
     assert_eq!(other.hear().as_deref(), Some("holding"));
     other.kill();

@@ -9,8 +9,7 @@ use std::os::unix::fs::FileExt;
 fn good() -> Vec<u8> {
     let place = Place::new();
     {
-        let store = place.open(&Options::new());
-        let table = store.table("rows").expect("a table");
+        let (store, table) = place.open_rows();
         store
             .update(|txn| {
                 (0..600_u32).try_for_each(|n| txn.put(&table, &n.to_le_bytes(), &[n as u8; 90]))

@@ -122,8 +122,7 @@ fn a_child_made_by_fork_opens_the_store_and_leaves_its_parents_alone() {
     let place = Place::new();
     let mut other = Other::start("fork", &place.path());
     assert_eq!(other.hear().as_deref(), Some("forked"));
-    let error = compact(place.path()).expect_err("the parent has it open");
-    assert_eq!(error.code(), "in-use", "{error}");
+    place.assert_in_use("forked");
     other.nudge();
     other.wait();
 }

@@ -13,7 +13,7 @@ mod replaced;
 mod room;
 mod together;
 
-use nuthatch_store::{Options, Store, verify_closed};
+use nuthatch_store::{Options, Store, Table, compact, verify_closed};
 use std::path::PathBuf;
 use tempfile::TempDir;
 
@@ -35,6 +35,20 @@ impl Place {
 
     pub(crate) fn open(&self, options: &Options) -> Store {
         Store::open(self.path(), options).expect("a store")
+    }
+
+    /// Opens the store, and its table `rows`.
+    pub(crate) fn open_rows(&self) -> (Store, Table) {
+        let store = self.open(&Options::new());
+        let table = store.table("rows").expect("a table");
+        (store, table)
+    }
+
+    /// Checks that another process, which has said `form`, has the store open: it is not compacted.
+    #[track_caller]
+    pub(crate) fn assert_in_use(&self, form: &str) {
+        let error = compact(self.path()).expect_err("it is open elsewhere");
+        assert_eq!(error.code(), "in-use", "{form}: {error}");
     }
 }
 

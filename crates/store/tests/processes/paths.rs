@@ -89,12 +89,10 @@ fn a_store_is_open_once_and_its_locks_hold_whichever_path_is_used() {
     let place = Place::new();
     let mut other = Other::start("use many paths", &place.path());
     assert_eq!(other.hear().as_deref(), Some("tried"));
-    let error = compact(place.path()).expect_err("it is open elsewhere");
-    assert_eq!(error.code(), "in-use", "{error}");
+    place.assert_in_use("other paths");
     other.nudge();
     assert_eq!(other.hear().as_deref(), Some("closed"));
-    let store = place.open(&Options::new());
-    let table = store.table("rows").expect("a table");
+    let (store, table) = place.open_rows();
     let found = store.get(&table, b"key").expect("a get");
     assert_eq!(found.as_deref(), Some(&b"acknowledged"[..]));
     assert!(store.close_within(LONG), "no other handle");
@@ -163,45 +161,40 @@ pub(crate) fn read_from_read_only_mount(path: &Path) {
     assert_eq!(found.as_deref(), Some(&b"value"[..]));
 }
 
-#[test]
-fn a_store_that_is_read_from_a_read_only_mount_is_not_compacted() {
-    let place = Place::new();
-    {
-        let store = place.open(&Options::new());
-        let table = store.table("rows").expect("a table");
-        store.put(&table, b"key", b"value").expect("a put");
-    }
-    let mut other = Other::start_with_own_mounts("read from a read-only mount", &place.path());
+/// Has another process open the store by a second path. The store is compacted when that process has
+/// ended, and not before.
+#[track_caller]
+fn is_compacted_after(place: &Place, role: &str) {
+    let mut other = Other::start_with_own_mounts(role, &place.path());
     let form = other.hear().expect("what it tried");
-    let error = compact(place.path()).expect_err("it is open elsewhere");
-    assert_eq!(error.code(), "in-use", "{form}: {error}");
+    assert!(["mounted", "linked"].contains(&form.as_str()), "{form}");
+    place.assert_in_use(&form);
     other.nudge();
     other.wait();
     compact(place.path()).expect("it is closed now");
 }
 
 #[test]
-fn a_store_is_open_once_where_its_folder_is_mounted_twice() {
+fn a_store_that_is_read_from_a_read_only_mount_is_not_compacted() {
     let place = Place::new();
-    let mut other = Other::start_with_own_mounts("mount the folder again", &place.path());
-    let form = other.hear().expect("what it tried");
-    assert!(["mounted", "linked"].contains(&form.as_str()), "{form}");
-    let error = compact(place.path()).expect_err("it is open elsewhere");
-    assert_eq!(error.code(), "in-use", "{form}: {error}");
-    other.nudge();
-    other.wait();
-    compact(place.path()).expect("it is closed now");
+    let (store, table) = place.open_rows();
+    store.put(&table, b"key", b"value").expect("a put");
+    drop((store, table));
+    is_compacted_after(&place, "read from a read-only mount");
+}
+
+#[test]
+fn a_store_is_open_once_where_its_folder_is_mounted_twice() {
+    is_compacted_after(&Place::new(), "mount the folder again");
 }
 
 #[test]
 fn a_folder_that_was_removed_and_made_again_is_another_store() {
     let place = Place::new();
-    let old = place.open(&Options::new());
-    let table = old.table("rows").expect("a table");
+    let (old, table) = place.open_rows();
     old.put(&table, b"key", b"old").expect("a put");
     std::fs::rename(place.path(), place.beside("moved")).expect("a rename");
-    let new = place.open(&Options::new());
-    let fresh = new.table("rows").expect("a table");
+    let (new, fresh) = place.open_rows();
     assert_eq!(new.get(&fresh, b"key").expect("a get"), None);
     new.put(&fresh, b"key", b"new").expect("a put");
     assert_eq!(old.get(&table, b"key").expect("a get").as_deref(), Some(&b"old"[..]));

@@ -40,8 +40,7 @@ fn a_reader_that_opens_during_a_compaction_sees_the_new_file() {
     let place = Place::new();
     let copy = place.beside("copy");
     {
-        let store = place.open(&Options::new());
-        let table = store.table("rows").expect("a table");
+        let (store, table) = place.open_rows();
         store.put(&table, b"first", b"value").expect("a put");
         store.backup(&copy, true).expect("a backup");
     }
@@ -54,8 +53,7 @@ fn a_reader_that_opens_during_a_compaction_sees_the_new_file() {
     std::fs::rename(copy.join("data.mdb"), place.path().join("data.mdb")).expect("a rename");
     drop(lock);
     assert_eq!(other.hear().as_deref(), Some("open"));
-    let store = place.open(&Options::new());
-    let table = store.table("rows").expect("a table");
+    let (store, table) = place.open_rows();
     store.put(&table, b"later", b"committed").expect("a put");
     other.nudge();
     assert_eq!(other.hear().as_deref(), Some("committed"));
