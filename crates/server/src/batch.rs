@@ -175,6 +175,10 @@ impl Batch {
         let Some(connection) = scene.connections.get(connection) else { return true };
         connection.begin_turn();
         let progress = &mut self.progress[work];
+        if progress.starves {
+            // What follows the request that waits for memory is decoded again behind it.
+            return true;
+        }
         if progress.effort() >= SHARE {
             progress.waits = progress.decoded < bytes.len();
             return true;

@@ -46,6 +46,9 @@ pub(crate) const DISCARD_IDLE_S: u64 = 5;
 /// take their output. Each try is one iteration of the event loop.
 const MAX_MEMORY_TRIES: u32 = 100_000;
 
+/// An inbox up to so many bytes grows to twice its length.
+const DOUBLES_UP_TO: usize = 1 << 20;
+
 /// Capacity that an empty buffer of a connection keeps.
 pub(crate) const KEPT: usize = 16 << 10;
 
@@ -212,6 +215,11 @@ impl Connection {
         works.push(Work { connection: number, source, start });
     }
 
+    /// Returns whether requests of the inbox may be looked for and executed in this iteration.
+    pub(crate) fn may_execute(&self) -> bool {
+        self.is_open() && self.work.is_none() && !self.draft.is_unfinished()
+    }
+
     /// Whether so much waits for its turn that no more is received for now.
     pub(crate) fn is_ahead(&self) -> bool {
         self.waits && self.inbox.len() - self.done > AHEAD_MOST
@@ -228,13 +236,15 @@ impl Connection {
     ) {
         let Progress { decoded, executed, waits, .. } = progress;
         self.waits = waits && self.is_open();
+        // A request whose value was received in place is the first.
+        let again = if executed == 0 && decoded > 0 { self.draft.talk() } else { None };
+        if executed > 0 || decoded > 0 && again.is_none() {
+            self.draft = Drafting::None;
+        }
         if executed < decoded {
             // What was decoded ahead is decoded again.
-            self.talk = Talk::new(self.talk.protocol(), server, self.trusted);
-        }
-        if executed > 0 || decoded > 0 {
-            // A request with a draft is the first, and is executed if it is whole.
-            self.draft = Drafting::None;
+            let new = || Talk::new(self.talk.protocol(), server, self.trusted);
+            self.talk = again.unwrap_or_else(new);
         }
         self.inbox.clear();
         self.done = 0;
@@ -292,6 +302,7 @@ impl Connection {
         self.resets |= self.output_len() > 0;
         self.drop_output();
         (self.inbox, self.done) = (Vec::new(), 0);
+        self.draft = Drafting::None;
         self.discards = 0;
         (self.closing, self.shut) = (true, true);
     }
@@ -330,9 +341,9 @@ impl Connection {
     }
 
     /// Returns whether a request that found no memory may wait until clients are closed that do not
-    /// take their output. A value that is received in place would be lost.
+    /// take their output.
     pub(crate) fn may_wait_for_memory(&mut self, server: &Server) -> bool {
-        if matches!(self.draft, Drafting::Begun(_)) || self.memory_tries == MAX_MEMORY_TRIES {
+        if self.memory_tries == MAX_MEMORY_TRIES {
             self.memory_tries = 0;
             return false;
         }
@@ -461,4 +472,12 @@ impl Connection {
     pub(crate) fn is_idle(&self) -> bool {
         self.sending == 0 && !self.receiving
     }
+}
+
+/// Appends to an inbox. A long one does not grow to twice its length at once, for all of it counts.
+pub(crate) fn append(inbox: &mut Vec<u8>, bytes: &[u8]) {
+    if inbox.len() >= DOUBLES_UP_TO && inbox.capacity() - inbox.len() < bytes.len() {
+        inbox.reserve_exact((inbox.len() / 8).max(bytes.len()));
+    }
+    inbox.extend_from_slice(bytes);
 }

@@ -1,21 +1,27 @@
-//! Long values of requests that are not whole: they are received into the cache's own memory, where
-//! `SET` and its like leave them, and are not gathered in a buffer of the connection.
+//! Long values that are received in place: into the cache's own memory, where `SET` and its like
+//! leave them, instead of a buffer of the connection.
 //!
-//! The connection's inbox holds the rest of the request, as if the value had no bytes; the decoder
-//! knows that. One value of a request is received so, the first that is long. Where there is no
-//! room for it at first, it is gathered as short ones are.
+//! While that lasts, the connection's inbox holds the rest of the request as if the value had no
+//! bytes; the decoder knows that. One value of a request is received so, the first that is long.
+//!
+//! Memory is taken as bytes arrive, and others may have taken it by then. In this order:
+//! 1. Before the first byte: the value is gathered in the inbox as short ones are.
+//! 2. Later: the bytes wait in the inbox while clients are closed that do not take their output.
+//! 3. If none can be closed: the value is discarded as it arrives, and its request is answered with
+//!    the error that memory is used up. The connection stays.
 
 use crate::commands::Server;
-use crate::connection::Connection;
+use crate::connection::{Connection, append};
+use crate::talk::Talk;
 use nuthatch_cache::{Draft, Error, Session, Turn};
 
 /// Values are long from so many granules of the cache on.
 const LONG_GRANULES: usize = 4;
 
-/// How often room is made for a part of a value before it is refused: others may be faster.
+/// How often room is made for a part of a value before there is none: other threads may take it.
 const TRIES: usize = 4;
 
-/// What a request that is not whole has besides the inbox.
+/// What an incomplete request has besides the inbox.
 #[derive(Debug, Default)]
 pub(crate) enum Drafting {
     /// Nothing.
@@ -23,41 +29,103 @@ pub(crate) enum Drafting {
     None,
     /// A long value, which is gathered in the inbox.
     Refused,
-    /// A long value.
-    Begun(Box<Draft>),
+    /// A value that is received in place.
+    Begun(Box<Begun>),
 }
 
-/// There is no room for a value as long as it has become.
-pub(crate) struct NoRoom;
+/// A value that is received in place.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    value: Value,
+    /// The decoder as it was when it left the value out. It decodes the request again if that is
+    /// executed later.
+    talk: Talk,
+    /// Where the inbox continues with bytes of the value, and of what follows it, that wait for
+    /// memory.
+    stalled_at: Option<usize>,
+}
+
+#[derive(Debug)]
+enum Value {
+    Kept(Draft),
+    /// There was no memory for it, and so many bytes are still to come.
+    Discarded {
+        missing: usize,
+    },
+}
+
+/// There is no memory for more of a value, of which so many bytes were taken.
+struct NoRoom {
+    taken: usize,
+}
 
 impl Drafting {
-    /// The draft that the next request is about.
+    /// Returns the value that the next request is about.
     #[inline]
     pub(crate) fn get(&self) -> Option<&Draft> {
         match self {
-            Self::Begun(draft) => Some(draft),
+            Self::Begun(begun) => begun.value.kept(),
             Self::None | Self::Refused => None,
         }
     }
 
+    /// Returns whether the value of the next request was discarded.
     #[inline]
-    fn unfinished(&mut self) -> Option<&mut Draft> {
+    pub(crate) fn is_discarded(&self) -> bool {
+        matches!(self, Self::Begun(begun) if begun.value.kept().is_none())
+    }
+
+    /// Returns whether bytes of the value are still to come.
+    #[inline]
+    pub(crate) fn is_unfinished(&self) -> bool {
+        matches!(self, Self::Begun(begun) if begun.is_stalled() || begun.value.missing() > 0)
+    }
+
+    /// Returns whether received bytes wait for memory.
+    #[inline]
+    pub(crate) fn is_stalled(&self) -> bool {
+        matches!(self, Self::Begun(begun) if begun.is_stalled())
+    }
+
+    /// Returns the decoder that decodes the request of the value again.
+    pub(crate) fn talk(&self) -> Option<Talk> {
         match self {
-            Self::Begun(draft) if draft.missing() > 0 => Some(draft),
-            _ => None,
+            Self::Begun(begun) => Some(begun.talk.clone()),
+            Self::None | Self::Refused => None,
+        }
+    }
+}
+
+impl Begun {
+    fn is_stalled(&self) -> bool {
+        self.stalled_at.is_some()
+    }
+}
+
+impl Value {
+    fn kept(&self) -> Option<&Draft> {
+        match self {
+            Self::Kept(draft) => Some(draft),
+            Self::Discarded { .. } => None,
         }
     }
 
-    /// Takes what the value still needs of these bytes, and answers how many that were.
-    #[inline]
-    pub(crate) fn fill(
-        &mut self,
-        session: &mut Session<'_>,
-        bytes: &[u8],
-    ) -> Result<usize, NoRoom> {
-        match self.unfinished() {
-            Some(draft) => push_all(draft, &mut session.turn(), bytes),
-            None => Ok(0),
+    fn missing(&self) -> usize {
+        match self {
+            Self::Kept(draft) => draft.missing(),
+            Self::Discarded { missing } => *missing,
+        }
+    }
+
+    /// Takes what the value still needs of `bytes`, and returns how many that were.
+    fn take(&mut self, session: &mut Session<'_>, bytes: &[u8]) -> Result<usize, NoRoom> {
+        match self {
+            Self::Kept(draft) => push_all(draft, &mut session.turn(), bytes),
+            Self::Discarded { missing } => {
+                let taken = bytes.len().min(*missing);
+                *missing -= taken;
+                Ok(taken)
+            }
         }
     }
 }
@@ -68,13 +136,93 @@ fn push_all(draft: &mut Draft, turn: &mut Turn<'_>, bytes: &[u8]) -> Result<usiz
         match draft.push(turn, &bytes[taken..]) {
             Ok(len) => (taken, tries) = (taken + len, 0),
             Err(_) if tries < TRIES && turn.renew() => tries += 1,
-            Err(_) => return Err(NoRoom),
+            Err(_) => return Err(NoRoom { taken }),
         }
     }
     Ok(taken)
 }
 
 impl Connection {
+    /// Takes what the value that is received in place needs of `bytes`, and returns how many that
+    /// were. Where there is no memory, all of them wait in the inbox: see
+    /// [`Drafting::is_stalled`].
+    #[inline]
+    pub(crate) fn receive_value(
+        &mut self,
+        session: &mut Session<'_>,
+        server: &Server,
+        bytes: &[u8],
+    ) -> usize {
+        if self.draft.is_unfinished() { self.continue_value(session, server, bytes) } else { 0 }
+    }
+
+    fn continue_value(
+        &mut self,
+        session: &mut Session<'_>,
+        server: &Server,
+        bytes: &[u8],
+    ) -> usize {
+        let Drafting::Begun(begun) = &mut self.draft else { return 0 };
+        if begun.is_stalled() {
+            append(&mut self.inbox, bytes);
+            return bytes.len();
+        }
+        let NoRoom { taken } = match begun.value.take(session, bytes) {
+            Ok(taken) => return taken,
+            Err(no_room) => no_room,
+        };
+        if self.stalls(server, self.inbox.len()) {
+            append(&mut self.inbox, &bytes[taken..]);
+            return bytes.len();
+        }
+        taken + self.continue_value(session, server, &bytes[taken..])
+    }
+
+    /// Tries again to find memory for bytes that wait for it.
+    pub(crate) fn resume_value(&mut self, session: &mut Session<'_>, server: &Server) {
+        let Drafting::Begun(begun) = &mut self.draft else { return };
+        let Some(at) = begun.stalled_at.take() else { return };
+        let (taken, is_short) = match begun.value.take(session, &self.inbox[at..]) {
+            Ok(taken) => (taken, false),
+            Err(NoRoom { taken }) => (taken, true),
+        };
+        self.inbox.drain(at..at + taken);
+        if !is_short {
+            self.note_executed();
+        } else if !self.stalls(server, at) {
+            let Drafting::Begun(begun) = &mut self.draft else { return };
+            let taken = begun.value.take(session, &self.inbox[at..]).unwrap_or(0);
+            self.inbox.drain(at..at + taken);
+        }
+    }
+
+    /// Returns whether the value waits for memory, with its next bytes at this place of the inbox.
+    /// If not, it is discarded from here on.
+    #[cold]
+    fn stalls(&mut self, server: &Server, at: usize) -> bool {
+        let waits = self.may_wait_for_memory(server);
+        let Drafting::Begun(begun) = &mut self.draft else { return false };
+        if waits {
+            begun.stalled_at = Some(at);
+            self.waits = true;
+        } else {
+            begun.value = Value::Discarded { missing: begun.value.missing() };
+        }
+        waits
+    }
+
+    /// Discards the value that the next request is waiting for, although the bytes that arrived
+    /// were gathered in the inbox. Returns false if it waits for none.
+    pub(crate) fn discard_value(&mut self) -> bool {
+        let Some((start, len)) = self.talk.awaits().filter(|_| self.trusted) else { return false };
+        let at = self.done + start;
+        let taken = len.min(self.inbox.len().saturating_sub(at));
+        self.inbox.drain(at..at + taken);
+        self.inbox.shrink_to(0);
+        self.begin_value(Value::Discarded { missing: len - taken });
+        true
+    }
+
     /// Receives the value that the inbox ends in into the cache from here on, if it is a long one.
     #[inline]
     pub(crate) fn begin_draft(&mut self, session: &mut Session<'_>, server: &Server) {
@@ -110,7 +258,13 @@ impl Connection {
         let Ok(taken) = push_all(&mut draft, turn, &self.inbox[at..]) else { return };
         self.inbox.drain(at..at + taken);
         self.inbox.shrink_to(0);
+        self.begin_value(Value::Kept(draft));
+    }
+
+    /// The value that the next request is waiting for is not in the inbox from here on.
+    fn begin_value(&mut self, value: Value) {
         self.talk.elide();
-        self.draft = Drafting::Begun(Box::new(draft));
+        let talk = self.talk.clone();
+        self.draft = Drafting::Begun(Box::new(Begun { value, talk, stalled_at: None }));
     }
 }

@@ -7,6 +7,7 @@ use crate::protocol::mrcache::Framing;
 use crate::protocol::{memcache, mrcache, pmc, resp};
 
 /// Which protocol a connection speaks, with what finds its requests.
+#[derive(Clone, Debug)]
 pub(crate) enum Talk {
     Resp(resp::Decoder),
     Memcache(memcache::Decoder),

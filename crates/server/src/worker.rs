@@ -2,6 +2,7 @@
 
 mod closing;
 mod expiring;
+mod input;
 mod pressure;
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,7 @@ use crate::lent::Outgoing;
 use crate::listener::{Listening, Protocol};
 use crate::memcache::Shared;
 use crate::protocol::mrcache::Framing;
-use crate::reactor::{BUFFER_LEN, Event, Filled, Kind, Number, Reactor, Waker};
+use crate::reactor::{BUFFER_LEN, Event, Kind, Number, Reactor, Waker};
 use crate::serve::Options;
 use crate::spares::Spares;
 use crate::tls::{Session as TlsSession, Tls};
@@ -43,9 +44,6 @@ const BUFFERS_PART: u64 = 16;
 
 /// Changes of a worker's memory are told to the others from so many bytes on.
 const TOLD_FROM: isize = 64 << 10;
-
-/// An inbox up to so many bytes grows to twice its length.
-const DOUBLES_UP_TO: usize = 1 << 20;
 
 /// Answers of so many bytes are sent before others are made, lest they leave the processor's cache.
 const SENT_EARLY_FROM: usize = 64 << 10;
@@ -215,6 +213,7 @@ impl<'c> Worker<'c> {
         self.heed_memory();
         self.heed_drain();
         self.send()?;
+        self.shed_output();
         self.listeners.resume_in_time(&mut self.reactor)?;
         self.metrics.end_turn();
         Ok(())
@@ -303,73 +302,6 @@ impl<'c> Worker<'c> {
         }
         let number = self.connections.insert(connection);
         self.touched.push(number);
-    }
-
-    /// Bytes came: they are executed with those of others, behind what came before.
-    fn receive(&mut self, number: Number, filled: Filled) {
-        let Self { reactor, connections, works, session, .. } = self;
-        let Some(connection) = connections.get(number) else { return reactor.give_back(filled) };
-        if connection.closing {
-            connection.discard(filled.len());
-            return reactor.give_back(filled);
-        }
-        let works = &mut works[connection.talk.protocol().index()];
-        if connection.tls.is_some() {
-            receive_tls(connection, session, reactor.bytes(&filled), (number, works));
-            return reactor.give_back(filled);
-        }
-        let Ok(taken) = connection.draft.fill(session, reactor.bytes(&filled)) else {
-            connection.refuse_input();
-            return reactor.give_back(filled);
-        };
-        if taken == filled.len() {
-            return reactor.give_back(filled);
-        }
-        if let Some(at) = connection.work {
-            let source = std::mem::replace(&mut works[at].source, Source::Inbox(Vec::new()));
-            let mut inbox = match source {
-                Source::Inbox(bytes) => bytes,
-                Source::Buffer(first) => {
-                    let bytes = reactor.bytes(&first).to_vec();
-                    reactor.give_back(first);
-                    bytes
-                }
-            };
-            append(&mut inbox, &reactor.bytes(&filled)[taken..]);
-            works[at].source = Source::Inbox(inbox);
-        } else if connection.inbox.is_empty() && !connection.blocked {
-            connection.work = Some(works.len());
-            works.push(Work { connection: number, source: Source::Buffer(filled), start: 0 });
-            return;
-        } else {
-            append(&mut connection.inbox, &reactor.bytes(&filled)[taken..]);
-            if !connection.blocked {
-                connection.enqueue(number, works);
-            }
-        }
-        reactor.give_back(filled);
-    }
-
-    /// The client has taken answers: what waited goes on.
-    fn unblock(&mut self, number: Number) {
-        let Some(connection) = self.connections.get(number) else { return };
-        if !connection.blocked {
-            return;
-        }
-        connection.note_output(self.common.server.is_short_of_memory());
-        if connection.is_open() && !connection.inbox.is_empty() && connection.work.is_none() {
-            connection.enqueue(number, &mut self.works[connection.talk.protocol().index()]);
-        }
-    }
-
-    /// Those whose requests waited for this turn come first.
-    fn go_on(&mut self) {
-        for number in self.waiting.drain(..) {
-            let connection = self.connections.get(number).filter(|it| it.is_open());
-            if let Some(connection) = connection.filter(|it| it.work.is_none()) {
-                connection.enqueue(number, &mut self.works[connection.talk.protocol().index()]);
-            }
-        }
     }
 
     /// Executes what was received.
@@ -476,7 +408,12 @@ impl<'c> Worker<'c> {
         while let Some(number) = self.touched.pop() {
             let Some(connection) = self.connections.get(number) else { continue };
             if connection.is_too_long(short_of_memory) && !connection.closing {
-                connection.refuse_input();
+                if connection.may_wait_for_memory(&self.common.server) {
+                    connection.waits = true;
+                    self.waiting.push(number);
+                } else if !connection.discard_value() || connection.is_too_long(short_of_memory) {
+                    connection.refuse_input();
+                }
             }
             if self.spares_memory {
                 connection.drop_unused();
@@ -534,38 +471,6 @@ fn buffers(memory: u64, workers: usize) -> u16 {
     let room = memory / BUFFERS_PART / workers as u64 / BUFFER_LEN as u64;
     let most = room.clamp(BUFFERS_LEAST, BUFFERS_MOST);
     1 << most.ilog2()
-}
-
-/// Appends to an inbox. A long one does not grow to twice its length at once, for all of it counts.
-fn append(inbox: &mut Vec<u8>, bytes: &[u8]) {
-    if inbox.len() >= DOUBLES_UP_TO && inbox.capacity() - inbox.len() < bytes.len() {
-        inbox.reserve_exact((inbox.len() / 8).max(bytes.len()));
-    }
-    inbox.extend_from_slice(bytes);
-}
-
-/// Bytes came over TLS: what they hold goes behind what came before.
-fn receive_tls(
-    connection: &mut Connection,
-    session: &mut Session<'_>,
-    bytes: &[u8],
-    (number, works): (Number, &mut Vec<Work>),
-) {
-    let Connection { tls: Some(tls), inbox, draft, .. } = connection else { return };
-    let inbox = match connection.work.map(|at| &mut works[at].source) {
-        Some(Source::Inbox(bytes)) => bytes,
-        _ => inbox,
-    };
-    let before = inbox.len();
-    // What came whole before the end is answered.
-    connection.ended |= !tls.receive(bytes, inbox);
-    let Ok(taken) = draft.fill(session, &inbox[before..]) else {
-        return connection.refuse_input();
-    };
-    inbox.drain(before..before + taken);
-    if connection.work.is_none() && !connection.blocked && !connection.inbox.is_empty() {
-        connection.enqueue(number, works);
-    }
 }
 
 /// No buffer was free, or we ended it: receiving goes on later.

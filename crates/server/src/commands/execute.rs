@@ -110,6 +110,25 @@ fn carefully(call: &mut Call<'_>, found: Option<Found>) -> Result {
     result
 }
 
+/// Answers a request for which there is no memory, unless the client wants no answers. In a
+/// transaction, `EXEC` will be refused.
+#[cold]
+pub(crate) fn refuse_for_memory(call: &mut Call<'_>, found: Option<Found>) {
+    let start = call.out.len();
+    if let Failure::Answer(text) = OUT_OF_MEMORY {
+        refuse(call, found, &text);
+    }
+    let answers = &mut call.client.state.answers;
+    match *answers {
+        Answers::All => {}
+        Answers::None => call.take_back(start),
+        Answers::Skip | Answers::SkipNext => {
+            *answers = Answers::All;
+            call.take_back(start);
+        }
+    }
+}
+
 /// The command to run, or none if it was queued. In the order of Redis: a client learns that a
 /// command does not exist before it learns that it may not use any.
 fn admit(call: &mut Call<'_>, found: Option<Found>) -> Result<Option<Found>> {

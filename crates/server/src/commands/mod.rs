@@ -64,6 +64,7 @@ pub use call::{Args, Call};
 pub use client::Client;
 pub use clients::{Clients, Endpoints};
 pub use debug::Debugging;
+pub(crate) use execute::refuse_for_memory;
 pub use execute::{OUT_OF_MEMORY, execute, execute_found};
 pub use failure::{Failure, Result};
 pub(crate) use making::update;

@@ -122,6 +122,10 @@ fn execute(request: &Asked<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
 #[cold]
 fn execute_drafted(request: &Asked<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
     let drafting = std::mem::take(&mut stage.connection.draft);
+    if drafting.is_discarded() {
+        memcache::out_of_memory(&mut call(stage), request);
+        return Ok(());
+    }
     let value = drafting.get().and_then(Draft::value).unwrap_or_default();
     let result = execute(&with_value(*request, value), stage);
     // Where there is no room it is executed once more.

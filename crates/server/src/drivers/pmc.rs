@@ -15,6 +15,7 @@ use crate::talk::Talk;
 pub(crate) struct PmcDriver;
 
 /// Finds messages of both kinds.
+#[derive(Clone, Debug)]
 pub(crate) struct PmcDecoder {
     pub(crate) messages: Decoder,
     pub(crate) resp: resp::Decoder,

@@ -1,8 +1,9 @@
 //! RESP, executed by [`commands`](crate::commands).
 
 use super::{Driver, Stage, Step};
-use crate::commands::{Args, Call, Failure, Found, OUT_OF_MEMORY, execute_found, lookup};
+use crate::commands::{Args, Call, Failure, Found, execute_found, lookup, refuse_for_memory};
 use crate::connection::Connection;
+use crate::drafting::Drafting;
 use crate::full::Full;
 use crate::http_guard::is_http_word;
 use crate::journal;
@@ -126,6 +127,12 @@ impl Driver for RespDriver {
             }
             return Ok(());
         };
+        if connection.draft.is_discarded() {
+            Self::out_of_memory(request, stage);
+            // The requests behind it are not about the value.
+            stage.connection.draft = Drafting::None;
+            return Ok(());
+        }
         let Connection { client, out, draft, .. } = &mut **connection;
         let args = args.with_draft(draft.get());
         let mut call = Call { turn, client, server, args, out };
@@ -140,10 +147,11 @@ impl Driver for RespDriver {
     }
 
     #[cold]
-    fn out_of_memory(_: &Request<'_>, stage: &mut Stage<'_>) {
-        let Connection { client, out, .. } = &mut *stage.connection;
-        if let Failure::Answer(text) = OUT_OF_MEMORY {
-            Reply::new(out, client.version).error(text.as_bytes());
+    fn out_of_memory(request: &Request<'_>, stage: &mut Stage<'_>) {
+        let Stage { turn, connection, server, spans, .. } = stage;
+        if let Some((args, found)) = request.parts(spans) {
+            let Connection { client, out, .. } = &mut **connection;
+            refuse_for_memory(&mut Call { turn, client, server, args, out }, found);
         }
     }
 }

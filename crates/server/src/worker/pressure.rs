@@ -18,14 +18,24 @@ impl Worker<'_> {
         } else if self.spares_memory && server.has_memory_to_spare() {
             self.spare_memory(false);
         }
-        if server.holds_too_much() {
-            // Those that are closed are seen by `heed_changes` of the next iteration.
-            server.shed_output(0);
-            self.common.wake();
-        }
         let len = self.reactor.buffers_len();
         self.untold += len.cast_signed() - self.buffers_len.cast_signed();
         self.buffers_len = len;
+    }
+
+    /// Marks clients to be closed that do not take their output, if connections take too much. It
+    /// runs at the end of an iteration, when what was closed in it is gone: the next round begins
+    /// as the last one ends.
+    pub(super) fn shed_output(&self) {
+        let server = &self.common.server;
+        if server.holds_too_much() {
+            let marks = server.clients.marks();
+            server.shed_output(0);
+            if server.clients.marks() != marks {
+                // The threads of those clients may be asleep, and this one is about to be.
+                self.common.wake();
+            }
+        }
     }
 
     fn spare_memory(&mut self, little: bool) {

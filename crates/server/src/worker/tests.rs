@@ -10,13 +10,15 @@ use std::os::unix::net::UnixStream;
 macro_rules! over_every_reactor {
     ($($test:ident)*) => {
         mod io_uring {
-            $(#[test] fn $test() { super::$test(super::Kind::Uring); })*
+            $(#[test] fn $test() { super::$test(crate::reactor::Kind::Uring); })*
         }
         mod epoll {
-            $(#[test] fn $test() { super::$test(super::Kind::Epoll); })*
+            $(#[test] fn $test() { super::$test(crate::reactor::Kind::Epoll); })*
         }
     };
 }
+
+mod shedding;
 
 over_every_reactor! {
     buffers_of_unknown_connections_come_back

@@ -277,3 +277,74 @@ fn what_is_made_of_a_long_value_is_refused_if_it_does_not_fit_beside_it() {
     ask(&mut resp, b"APPEND k x\r\n", len.as_bytes());
     subject.is_well();
 }
+
+/// A value that is received into the cache finds no memory half-way.
+#[test]
+fn a_long_value_without_memory_half_way_is_refused_and_the_connection_goes_on() {
+    const LEN: usize = 4 << 20;
+    for threads in [1, 2] {
+        for listener in [RESP, MEMCACHE] {
+            let subject = Subject::with(64 << 20, Eviction::None, threads);
+            let mut stream = subject.connect(listener);
+            let (request, _) = set(listener, "big", &vec![b'v'; LEN]);
+            let (first, rest) = request.split_at(LEN / 4);
+            stream.write_all(first).expect("sent");
+            while subject.cache.stats().memory_large < (LEN / 8) as u64 {
+                subject.answers();
+            }
+            fill(&subject, "k");
+            // What is behind it is executed.
+            let (next, found) = get(listener, "k:1", &VALUE);
+            let refused = NO_ROOM[listener];
+            ask(&mut stream, &[rest, &next].concat(), &[refused, &found].concat());
+            ask(&mut stream, &get(listener, "big", b"").0, miss(listener));
+            ask(&mut subject.connect(RESP), b"FLUSHALL\r\n", b"+OK\r\n");
+            while subject.cache.drafted() > 0 {
+                subject.answers();
+            }
+            let (_, stored) = set(listener, "big", b"");
+            ask(&mut stream, &request, stored);
+            subject.is_well();
+        }
+    }
+}
+
+/// As in Redis, `EXEC` is refused then. Where the client asked for no answers there is none.
+#[test]
+fn a_long_value_without_memory_is_refused_in_transactions_and_without_answers() {
+    const LEN: usize = 4 << 20;
+    for before in [&b"MULTI\r\n"[..], b"CLIENT REPLY OFF\r\n", b"CLIENT REPLY SKIP\r\n"] {
+        let subject = Subject::with(64 << 20, Eviction::None, 1);
+        let mut stream = subject.connect(RESP);
+        let answer: &[u8] = if before == b"MULTI\r\n" { b"+OK\r\n" } else { b"" };
+        ask(&mut stream, before, answer);
+        let (request, _) = set(RESP, "big", &vec![b'v'; LEN]);
+        let (first, rest) = request.split_at(LEN / 4);
+        stream.write_all(first).expect("sent");
+        while subject.cache.stats().memory_large < (LEN / 8) as u64 {
+            subject.answers();
+        }
+        fill(&subject, "k");
+        let (next, answer) = if before == b"MULTI\r\n" {
+            let aborted = b"-EXECABORT Transaction discarded because of previous errors.\r\n";
+            (&b"EXEC\r\n"[..], [NO_ROOM[RESP], aborted].concat())
+        } else {
+            (&b"CLIENT REPLY ON\r\n"[..], b"+OK\r\n".to_vec())
+        };
+        ask(&mut stream, &[rest, next].concat(), &answer);
+        subject.is_well();
+    }
+}
+
+#[test]
+fn a_request_without_memory_is_not_answered_where_the_client_wants_no_answers() {
+    let subject = Subject::with(Options::LEAST_MEMORY, Eviction::None, 1);
+    fill(&subject, "k");
+    let mut stream = subject.connect(RESP);
+    for mode in ["OFF", "SKIP"] {
+        let (request, _) = set(RESP, "new", &VALUE);
+        let request = [format!("CLIENT REPLY {mode}\r\n").as_bytes(), &request].concat();
+        ask(&mut stream, &[&request[..], b"CLIENT REPLY ON\r\n"].concat(), b"+OK\r\n");
+    }
+    ask(&mut stream, b"EXISTS new\r\n", b":0\r\n");
+}

@@ -235,3 +235,90 @@ fn a_write_is_not_refused_for_output_that_others_do_not_take() {
         assert_eq!(subject.cache.kept_by_leases(), 0);
     }
 }
+
+/// Stores ten values of 4 MiB, which are too long for sockets, and removes them while the output of
+/// clients keeps them. Returns the clients, which read nothing.
+fn keep_removed_values(subject: &Subject, control: &mut TcpStream) -> Vec<TcpStream> {
+    const LEN: usize = 4 << 20;
+    let streams = (1..=10).map(|number| {
+        let (request, stored) = set(RESP, "kept", &vec![b'v'; LEN]);
+        ask(control, &request, stored);
+        let stream = ask_without_reading(subject, "kept", 1);
+        while subject.cache.stats().memory_leased < (number * LEN) as u64 {
+            subject.answers();
+        }
+        ask(control, b"DEL kept\r\n", b":1\r\n");
+        stream
+    });
+    streams.collect()
+}
+
+/// The head of a request that stores a value of so many bytes.
+fn head(listener: usize, len: usize) -> (Vec<u8>, &'static [u8]) {
+    if listener == RESP {
+        let head = format!("*3\r\n$3\r\nSET\r\n$3\r\nbig\r\n${len}\r\n");
+        (head.into_bytes(), b"+OK\r\n")
+    } else {
+        (format!("set big 0 0 {len}\r\n").into_bytes(), b"STORED\r\n")
+    }
+}
+
+#[test]
+fn a_long_value_that_is_being_received_waits_while_clients_that_do_not_read_are_closed() {
+    const LEN: usize = 24 << 20;
+    for threads in [1, 2] {
+        for listener in [RESP, MEMCACHE] {
+            let subject = Subject::with(64 << 20, Eviction::S3Fifo, threads);
+            let mut control = subject.connect(RESP);
+            let mut stream = subject.connect(listener);
+            let (head, stored) = head(listener, LEN);
+            stream.write_all(&[&head[..], &[b'x'; 1000]].concat()).expect("sent");
+            while subject.cache.drafted() == 0 {
+                subject.answers();
+            }
+            let streams = keep_removed_values(&subject, &mut control);
+            ask(&mut stream, &[&vec![b'x'; LEN - 1000][..], b"\r\n"].concat(), stored);
+            ask(&mut control, b"STRLEN big\r\n", format!(":{LEN}\r\n").as_bytes());
+            let (request, answer) = set(listener, "next", b"v");
+            ask(&mut stream, &request, answer);
+            drop((streams, stream, control));
+            subject.wait_until_alone();
+            subject.is_well();
+        }
+    }
+}
+
+/// The value is whole, and what the command makes of it finds no memory.
+#[test]
+fn a_command_with_a_long_value_waits_while_clients_that_do_not_read_are_closed() {
+    const LEN: usize = 4 << 20;
+    let subject = Subject::with(64 << 20, Eviction::None, 1);
+    let mut control = subject.connect(RESP);
+    let (request, stored) = set(RESP, "old", &vec![b'v'; 8 << 20]);
+    ask(&mut control, &request, stored);
+    let mut stream = subject.connect(RESP);
+    let head = format!("*3\r\n$6\r\nAPPEND\r\n$3\r\nold\r\n${LEN}\r\n");
+    stream.write_all(&[head.as_bytes(), &vec![b'x'; LEN - 1000]].concat()).expect("sent");
+    while subject.cache.stats().memory_large < (LEN + (8 << 20)) as u64 - 100_000 {
+        subject.answers();
+    }
+    let _streams = keep_removed_values(&subject, &mut control);
+    let answer = format!(":{}\r\n+PONG\r\n", LEN + (8 << 20));
+    ask(&mut stream, &[&[b'x'; 1000][..], b"\r\nPING\r\n"].concat(), answer.as_bytes());
+    subject.is_well();
+}
+
+/// Empty lines, which get no answer, lie where the next requests are looked for.
+#[test]
+fn no_request_is_lost_behind_one_that_waits_for_memory() {
+    let subject = Subject::with(64 << 20, Eviction::None, 1);
+    let mut control = subject.connect(RESP);
+    let _streams = keep_removed_values(&subject, &mut control);
+    let mut stream = subject.connect(RESP);
+    for number in 0..50 {
+        let (request, stored) = set(RESP, &format!("n:{number}"), &vec![b'w'; 900_000]);
+        let request = [&request[..], &b"PING\r\n".repeat(63), b"\r\n", b"PING\r\n"].concat();
+        ask(&mut stream, &request, &[stored, &b"+PONG\r\n".repeat(64)].concat());
+    }
+    subject.is_well();
+}

@@ -95,7 +95,7 @@ impl std::error::Error for TooLong {}
 ///
 /// It remembers how far it has looked for the end of a message, so that one that comes in many
 /// pieces is searched once.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Decoder {
     message_len: u32,
     limit: ValueLimit,

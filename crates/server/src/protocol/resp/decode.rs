@@ -12,7 +12,7 @@ const KEPT_SPANS: usize = 1024;
 ///
 /// It remembers how much of a request it has read when the rest is missing, so that one that comes
 /// in many pieces is read once. Memory grows with what has arrived, never with what was announced.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Decoder {
     limits: Limits,
     /// What `limits` allow this client.

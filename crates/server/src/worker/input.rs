@@ -1,0 +1,114 @@
+//! What a worker does with received bytes: it hands them to the next batch of requests, behind what
+//! the connection has received before.
+
+use super::Worker;
+use crate::batch::{Source, Work};
+use crate::commands::Server;
+use crate::connection::{Connection, append};
+use crate::reactor::{Filled, Number};
+use nuthatch_cache::Session;
+
+impl Worker<'_> {
+    /// Hands received bytes to the next batch.
+    pub(super) fn receive(&mut self, number: Number, filled: Filled) {
+        let Self { common, reactor, connections, works, session, waiting, .. } = self;
+        let server = &common.server;
+        let Some(connection) = connections.get(number) else { return reactor.give_back(filled) };
+        if connection.closing {
+            connection.discard(filled.len());
+            return reactor.give_back(filled);
+        }
+        let works = &mut works[connection.talk.protocol().index()];
+        let was_stalled = connection.draft.is_stalled();
+        let taken = if connection.tls.is_some() {
+            receive_tls(connection, (session, server), reactor.bytes(&filled), (number, works));
+            filled.len()
+        } else {
+            connection.receive_value(session, server, reactor.bytes(&filled))
+        };
+        if connection.draft.is_stalled() && !was_stalled {
+            waiting.push(number);
+        }
+        if taken == filled.len() {
+            return reactor.give_back(filled);
+        }
+        if let Some(at) = connection.work {
+            let source = std::mem::replace(&mut works[at].source, Source::Inbox(Vec::new()));
+            let mut inbox = match source {
+                Source::Inbox(bytes) => bytes,
+                Source::Buffer(first) => {
+                    let bytes = reactor.bytes(&first).to_vec();
+                    reactor.give_back(first);
+                    bytes
+                }
+            };
+            append(&mut inbox, &reactor.bytes(&filled)[taken..]);
+            works[at].source = Source::Inbox(inbox);
+        } else if connection.inbox.is_empty() && !connection.blocked {
+            connection.work = Some(works.len());
+            works.push(Work { connection: number, source: Source::Buffer(filled), start: 0 });
+            return;
+        } else {
+            append(&mut connection.inbox, &reactor.bytes(&filled)[taken..]);
+            if !connection.blocked {
+                connection.enqueue(number, works);
+            }
+        }
+        reactor.give_back(filled);
+    }
+
+    /// Lets a connection continue whose client has taken answers.
+    pub(super) fn unblock(&mut self, number: Number) {
+        let Some(connection) = self.connections.get(number) else { return };
+        if !connection.blocked {
+            return;
+        }
+        connection.note_output(self.common.server.is_short_of_memory());
+        if connection.may_execute() && !connection.inbox.is_empty() {
+            connection.enqueue(number, &mut self.works[connection.talk.protocol().index()]);
+        }
+    }
+
+    /// Hands the requests that waited for this iteration to the next batch, before any others.
+    pub(super) fn go_on(&mut self) {
+        let Self { common, connections, works, session, waiting, touched, .. } = self;
+        waiting.retain(|number| {
+            let Some(connection) = connections.get(*number) else { return false };
+            touched.push(*number);
+            connection.waits = false;
+            connection.resume_value(session, &common.server);
+            if connection.may_execute() {
+                connection.enqueue(*number, &mut works[connection.talk.protocol().index()]);
+            }
+            connection.draft.is_stalled()
+        });
+    }
+}
+
+/// Decrypts bytes that came over TLS, and hands what they hold to the next batch.
+fn receive_tls(
+    connection: &mut Connection,
+    (session, server): (&mut Session<'_>, &Server),
+    bytes: &[u8],
+    (number, works): (Number, &mut Vec<Work>),
+) {
+    let Some(mut tls) = connection.tls.take() else { return };
+    let is_unfinished = connection.draft.is_unfinished();
+    let inbox = match connection.work.map(|at| &mut works[at].source) {
+        Some(Source::Inbox(bytes)) => bytes,
+        _ => &mut connection.inbox,
+    };
+    let before = inbox.len();
+    // What came whole before the end is answered.
+    connection.ended |= !tls.receive(bytes, inbox);
+    connection.tls = Some(tls);
+    if is_unfinished {
+        // No batch has its inbox.
+        let plain = connection.inbox.split_off(before);
+        let taken = connection.receive_value(session, server, &plain);
+        append(&mut connection.inbox, &plain[taken..]);
+    }
+    if connection.may_execute() && !connection.inbox.is_empty() {
+        connection.enqueue(number, works);
+    }
+}
