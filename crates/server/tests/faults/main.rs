@@ -11,6 +11,7 @@ mod oversized;
 mod too_long;
 mod truncated;
 mod unread;
+mod values;
 
 use nuthatch_cache::{Cache, Clock, Eviction, Options as CacheOptions};
 use nuthatch_server::protocol::mrcache::Framing;

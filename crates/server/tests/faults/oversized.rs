@@ -121,15 +121,10 @@ fn lengths_of_memcached_are_refused() {
     let subject = Subject::new();
     let mut stream = subject.connect(MEMCACHE);
     let bad = "CLIENT_ERROR bad command line format\r\n";
-    for len in ["-1", "x", "1x", "2147483648", "4294967296", "18446744073709551616"] {
-        let request = format!("set k 0 0 {len}\r\nms k {len}\r\nmn\r\n");
-        ask(&mut stream, request.as_bytes(), format!("{bad}{bad}MN\r\n").as_bytes());
-    }
     for (request, answer) in [
         ("set k 4294967296 0 1\r\n1\r\n", bad),
         ("set k 0 9223372036854775808 1\r\n1\r\n", bad),
         ("cas k 0 0 1 18446744073709551616\r\n1\r\n", bad),
-        ("set k 0 0 1\r\n12345", "CLIENT_ERROR bad data chunk\r\n"),
         ("\r\n", "ERROR\r\n"),
         ("set k 0 0 1\r\n1\r\n", "STORED\r\n"),
         ("incr k 18446744073709551616\r\n", "CLIENT_ERROR invalid numeric delta argument\r\n"),

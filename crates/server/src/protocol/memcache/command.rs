@@ -17,18 +17,34 @@ pub(super) struct Fault {
     pub(super) error: Error,
     /// Whether the client asked for no reply; like memcached, not even this one.
     pub(super) quiet: bool,
-    /// The length of the data block that follows all the same.
-    pub(super) block: Option<usize>,
+    pub(super) rest: Rest,
+}
+
+/// What follows a line that is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// The next line.
+    Line,
+    /// A data block of this length, and then the next line.
+    Block(usize),
+    /// A data block whose length is unknown.
+    Unknown,
 }
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
-        Self { error, quiet: false, block: None }
+        Self::new(error, false)
     }
 }
 
 impl Fault {
     pub(super) fn new(error: Error, quiet: bool) -> Self {
-        Self { error, quiet, block: None }
+        Self { error, quiet, rest: Rest::Line }
+    }
+
+    /// A line that stores something, without a length that can be trusted: what follows may be a
+    /// value or commands, so the connection must be closed.
+    pub(super) fn without_length(error: Error) -> Self {
+        Self { error, quiet: false, rest: Rest::Unknown }
     }
 }

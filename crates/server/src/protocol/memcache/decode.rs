@@ -1,6 +1,6 @@
 //! From received bytes to requests.
 
-use super::command::{Command, Fault};
+use super::command::{Command, Fault, Rest};
 use super::error::Error;
 use super::flags::Flags;
 use super::request::{Get, Key, Keys, Meta, MetaVerb, Request, Store, StoreMode, TooLarge};
@@ -53,7 +53,8 @@ pub enum Step<'b> {
         error: Error,
         /// How many bytes it took.
         consumed: usize,
-        /// Whether the connection must be closed: where the next request starts cannot be told.
+        /// Whether the connection must be closed: where the next request starts is unknown. An
+        /// error that closes is answered although the client asked for no reply.
         close: bool,
     },
     /// Bytes to which there is no answer: data of a refused request, or a bad request whose client
@@ -200,7 +201,7 @@ impl Decoder {
     ) -> Step<'b> {
         self.searched = 0;
         if len > self.limits.object_len {
-            self.skip = len + LINE_END_LEN;
+            self.skip = len.saturating_add(LINE_END_LEN);
             return Step::Request { request: too_large(request), consumed: start };
         }
         let end = start + if self.elided { 0 } else { len } + LINE_END_LEN;
@@ -210,20 +211,23 @@ impl Decoder {
         };
         self.needed = 0;
         self.was_elided = std::mem::take(&mut self.elided);
-        // As in memcached, what follows the bytes that were announced is the next line.
         match block.strip_suffix(b"\r\n") {
             Some(value) => Step::Request { request: with_value(request, value), consumed: end },
-            None => self.fault(Fault::new(Error::BadChunk, noreply(&request)), end),
+            // Unlike memcached, which goes on with the next line: that may be a part of the value.
+            None => self.fault(Fault::without_length(Error::BadChunk), end),
         }
     }
 
     fn fault<'b>(&mut self, fault: Fault, consumed: usize) -> Step<'b> {
         self.searched = 0;
-        self.skip = fault.block.map_or(0, |len| len + LINE_END_LEN);
-        if fault.quiet {
+        let Fault { error, quiet, rest } = fault;
+        if let Rest::Block(len) = rest {
+            self.skip = len.saturating_add(LINE_END_LEN);
+        }
+        if quiet {
             Step::Skip { consumed }
         } else {
-            Step::Error { error: fault.error, consumed, close: false }
+            Step::Error { error, consumed, close: rest == Rest::Unknown }
         }
     }
 

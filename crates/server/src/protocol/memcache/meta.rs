@@ -1,7 +1,7 @@
 //! The meta commands: two letters, a key, and flags.
 
 use super::base64::is_base64;
-use super::command::{Command, Fault};
+use super::command::{Command, Fault, Rest};
 use super::error::Error;
 use super::flags::Flags;
 use super::request::{Direction, Key, Meta, MetaVerb, Request, StoreMode};
@@ -43,11 +43,12 @@ fn meta<'b>(verb: MetaVerb, key: &'b [u8], flags: &'b [u8]) -> Result<Meta<'b>, 
     Ok(Meta { verb, key: Key { text: key, base64 }, value: b"", flags })
 }
 
-/// What follows a refused line is skipped wherever its length can be told, as in the text protocol.
+/// What follows a refused line is skipped, or the connection is closed, as in the text protocol.
 fn set(rest: &[u8]) -> Result<Command<'_>, Fault> {
     let mut words = Words { rest };
-    let key = words.next().ok_or(Error::UnknownCommand)?;
-    let len = words.next().and_then(block_len).ok_or(Error::BadFormat)?;
+    let key = words.next().ok_or(Fault::without_length(Error::UnknownCommand))?;
+    let len = words.next().and_then(block_len);
+    let len = len.ok_or(Fault::without_length(Error::BadFormat))?;
     let request = meta(MetaVerb::Set(StoreMode::Set), key, words.rest).and_then(|meta| {
         let mode = match meta.flags.mode().unwrap_or(b'S') {
             b'S' => StoreMode::Set,
@@ -61,7 +62,7 @@ fn set(rest: &[u8]) -> Result<Command<'_>, Fault> {
     });
     match request {
         Ok(request) => Ok(Command::Block(request, len)),
-        Err(error) => Err(Fault { error, quiet: false, block: Some(len) }),
+        Err(error) => Err(Fault { error, quiet: false, rest: Rest::Block(len) }),
     }
 }
 

@@ -1,7 +1,6 @@
 //! The text commands, from the words of their lines.
 
-use super::MAX_OBJECT_LEN;
-use super::command::{Command, Fault};
+use super::command::{Command, Fault, Rest};
 use super::error::Error;
 use super::request::{Arith, Direction, Get, Keys, Request, Store, StoreMode};
 use super::words::{Words, is_key, signed, unsigned, unsigned_32};
@@ -82,20 +81,21 @@ fn get(cas: bool, exptime: Option<i64>, text: &[u8]) -> Result<Request<'_>, Faul
 
 fn store<'b>(mode: StoreMode, words: &[&'b [u8]]) -> Result<Command<'b>, Fault> {
     let ([key, flags, exptime, len] | [key, flags, exptime, len, _]) = *words else {
-        return Err(Error::UnknownCommand.into());
+        return Err(Fault::without_length(Error::UnknownCommand));
     };
     block(mode, [key, flags, exptime, len], None, noreply(words))
 }
 
 fn cas<'b>(words: &[&'b [u8]]) -> Result<Command<'b>, Fault> {
     let ([key, flags, exptime, len, cas] | [key, flags, exptime, len, cas, _]) = *words else {
-        return Err(Error::UnknownCommand.into());
+        return Err(Fault::without_length(Error::UnknownCommand));
     };
     block(StoreMode::Set, [key, flags, exptime, len], Some(cas), noreply(words))
 }
 
-/// Unlike memcached, which takes the data block of a refused line for the next lines, what follows
-/// is skipped wherever its length can be told: no value is ever run as a command.
+/// Unlike memcached, which takes the data block of a refused line for the next lines, skips what
+/// follows. Where its length is unknown, the connection is closed. So no value is ever executed as
+/// a command.
 fn block<'b>(
     mode: StoreMode,
     words: [&'b [u8]; 4],
@@ -103,7 +103,7 @@ fn block<'b>(
     noreply: bool,
 ) -> Result<Command<'b>, Fault> {
     let [key, flags, exptime, len] = words;
-    let len = block_len(len).ok_or(Fault::new(Error::BadFormat, noreply))?;
+    let len = block_len(len).ok_or(Fault::without_length(Error::BadFormat))?;
     let store = || {
         let flags = unsigned_32(flags)?;
         let exptime = signed(exptime)?;
@@ -115,13 +115,13 @@ fn block<'b>(
     };
     match store() {
         Some(store) => Ok(Command::Block(Request::Store(store), len)),
-        None => Err(Fault { error: Error::BadFormat, quiet: noreply, block: Some(len) }),
+        None => Err(Fault { error: Error::BadFormat, quiet: noreply, rest: Rest::Block(len) }),
     }
 }
 
-/// The length of a data block.
+/// Returns the length of a data block, which may be longer than any that is stored.
 pub(super) fn block_len(word: &[u8]) -> Option<usize> {
-    usize::try_from(unsigned(word)?).ok().filter(|len| *len <= MAX_OBJECT_LEN)
+    usize::try_from(unsigned(word)?).ok()
 }
 
 fn arith<'b>(direction: Direction, words: &[&'b [u8]]) -> Result<Request<'b>, Fault> {
