@@ -39,4 +39,4 @@ pub use lent::Lent;
 pub use listener::{ListenError, Listener, Protocol};
 pub use reactor::Reactors;
 pub use serve::{Options, Reload, Reloader, Running, Stopper};
-pub use tls::{Tls, TlsError, TlsFiles};
+pub use tls::{Tls, TlsError, TlsFiles, unreadable};

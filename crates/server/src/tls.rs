@@ -1,12 +1,16 @@
 //! TLS, with rustls: what listeners need to know, and one connection's session.
 
+mod files;
+
+pub use files::{TlsError, unreadable};
+
 use crate::lent::Outgoing;
+use files::{certificates, private_key};
+use rustls::crypto::CryptoProvider;
 use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
-use rustls_pki_types::pem::{self, PemObject};
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use std::collections::VecDeque;
-use std::fmt;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,45 +30,39 @@ pub struct TlsFiles {
 #[derive(Clone, Debug)]
 pub struct Tls(Arc<ServerConfig>);
 
-/// Why there is no TLS: a file, and what is wrong with it.
-#[derive(Debug)]
-pub struct TlsError {
-    path: PathBuf,
-    problem: String,
-}
-
-impl fmt::Display for TlsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.problem)
-    }
-}
-
-impl std::error::Error for TlsError {}
-
 impl Tls {
     /// Reads the files.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read, is no PEM of its kind, or does not fit the others. The error names
+    /// the file, what was expected and found, and what to do.
     pub fn open(files: &TlsFiles) -> Result<Self, TlsError> {
         let TlsFiles { cert, key, client_ca } = files;
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
-            .map_err(refuse(cert))?;
+            .map_err(|error| TlsError::new(cert, error.to_string()))?;
         let builder = match client_ca {
             None => builder.with_no_client_auth(),
-            Some(path) => {
-                let mut roots = RootCertStore::empty();
-                for cert in certificates(path)? {
-                    roots.add(cert).map_err(refuse(path))?;
-                }
-                let verifier =
-                    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-                builder.with_client_cert_verifier(verifier.build().map_err(refuse(path))?)
-            }
+            Some(path) => builder.with_client_cert_verifier(verifier(path, provider)?),
         };
-        let private = PrivateKeyDer::from_pem_file(key)
-            .map_err(|error| unreadable(key, error, "a private key"))?;
-        let config = builder.with_single_cert(certificates(cert)?, private);
-        Ok(Self(Arc::new(config.map_err(refuse(cert))?)))
+        let config = builder.with_single_cert(certificates(cert)?, private_key(key)?);
+        let config = config.map_err(|error| match error {
+            rustls::Error::InconsistentKeys(_) => {
+                let problem = format!(
+                    "expected the private key of {}, found that of another certificate; name the \
+                     key that the certificate was issued for",
+                    cert.display()
+                );
+                TlsError::new(key, problem)
+            }
+            error => {
+                let problem = format!("not usable with the key {}: {error}", key.display());
+                TlsError::new(cert, problem)
+            }
+        });
+        Ok(Self(Arc::new(config?)))
     }
 
     /// The same for servers of other protocols.
@@ -83,26 +81,21 @@ impl Tls {
     }
 }
 
-fn refuse<E: fmt::Display>(path: &Path) -> impl Fn(E) -> TlsError {
-    |error| TlsError { path: path.to_owned(), problem: error.to_string() }
-}
-
-/// A file that should have been PEM with something in it.
-fn unreadable(path: &Path, error: pem::Error, expected: &str) -> TlsError {
-    match error {
-        pem::Error::NoItemsFound => refuse(path)(format!("expected {expected} in PEM, found none")),
-        pem::Error::Io(error) => refuse(path)(error.to_string()),
-        error => refuse(path)(error.to_string()),
+/// Reads the certificates that those of clients must lead to.
+fn verifier(
+    path: &Path,
+    provider: Arc<CryptoProvider>,
+) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
+    let refused = |error: &dyn std::fmt::Display| {
+        let problem = format!("expected certificates of issuers, found one that is not: {error}");
+        TlsError::new(path, problem)
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(path)? {
+        roots.add(certificate).map_err(|error| refused(&error))?;
     }
-}
-
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let found = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
-    let found: Vec<_> = found.map_err(|error| unreadable(path, error, "certificates"))?;
-    if found.is_empty() {
-        return Err(unreadable(path, pem::Error::NoItemsFound, "certificates"));
-    }
-    Ok(found)
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+    verifier.map_err(|error| refused(&error))
 }
 
 /// Bytes that a session takes, about: keys, and records that are not whole.

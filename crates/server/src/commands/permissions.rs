@@ -3,6 +3,14 @@
 use super::glob::Glob;
 use super::{Args, Command, Failure, Found, Keys, subcommands};
 
+/// A word is not shown where it may be a password without its mark.
+const UNKNOWN_RULE: &str = "expected a rule such as on, off, nopass, >PASSWORD, #SHA256, \
+                            ~PATTERN, +COMMAND, -COMMAND, +@GROUP or -@GROUP, found another word";
+const UNKNOWN_GROUP: &str =
+    "expected @all, @read, @write, @connection or @dangerous, found another group";
+const UNKNOWN_COMMAND: &str =
+    "expected the name of a command, found none of that name; COMMAND LIST has all names";
+
 /// Commands that show or change what belongs to others, or that take long, as in Redis.
 const DANGEROUS: &[&str] =
     &["acl", "config", "debug", "flushall", "flushdb", "info", "keys", "latency", "slowlog"];
@@ -95,7 +103,7 @@ impl Permissions {
                 } else if let Some(which) = rule.strip_prefix('-') {
                     self.allow(which, false)?;
                 } else {
-                    return Err("this is no rule that is known");
+                    return Err(UNKNOWN_RULE);
                 }
             }
         }
@@ -105,7 +113,7 @@ impl Permissions {
     fn allow(&mut self, which: &str, allowed: bool) -> Result<(), &'static str> {
         if let Some(group) = which.strip_prefix('@') {
             if !["all", "read", "write", "connection", "dangerous"].contains(&group) {
-                return Err("expected @all, @read, @write, @connection or @dangerous");
+                return Err(UNKNOWN_GROUP);
             }
             for (number, command) in subcommands::everything().enumerate() {
                 if is_in(command, group) {
@@ -114,7 +122,7 @@ impl Permissions {
             }
             return Ok(());
         }
-        let found = subcommands::find_full(which.as_bytes()).ok_or("there is no such command")?;
+        let found = subcommands::find_full(which.as_bytes()).ok_or(UNKNOWN_COMMAND)?;
         self.commands[found.number] = allowed;
         for part in subcommands::of(found.command) {
             self.commands[part.number] = allowed;

@@ -27,6 +27,9 @@ use subtle::{Choice, ConstantTimeEq};
 
 type Hash = [u8; 32];
 
+const BAD_HASH: &str = "expected 64 hexadecimal digits after #, found something else; `printf %s \
+                        PASSWORD | sha256sum` prints them";
+
 /// The name of the user that clients are before they log in.
 pub(super) const DEFAULT: &str = "default";
 
@@ -86,7 +89,7 @@ impl User {
                 Some((">", password)) => self.add_password(hash(password.as_bytes())),
                 Some(("#", digits)) => {
                     let hash = parse_hash(digits);
-                    self.add_password(hash.ok_or("expected 64 hexadecimal digits after #")?);
+                    self.add_password(hash.ok_or(BAD_HASH)?);
                 }
                 _ => return self.permissions.apply(rule),
             },
@@ -161,11 +164,21 @@ impl Users {
                 None => continue,
                 Some((_, word)) if word.starts_with('#') => continue,
                 Some((_, "user")) => {}
-                Some((word, _)) => return Err(error(word, "expected `user`")),
+                Some((word, _)) => {
+                    return Err(error(
+                        word,
+                        "expected `user`, found another word; a line is `user NAME RULE...`",
+                    ));
+                }
             }
-            let (_, name) = words.next().ok_or(error(1, "expected a name"))?;
+            let (_, name) = words
+                .next()
+                .ok_or(error(1, "expected the name of a user, found the end of the line"))?;
             if seen.contains(&name) {
-                return Err(error(1, "this user is there already"));
+                return Err(error(
+                    1,
+                    "expected another name, found one of a line above; give a user one line",
+                ));
             }
             seen.push(name);
             let mut user = User::new(name);

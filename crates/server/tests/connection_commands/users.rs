@@ -130,18 +130,41 @@ fn a_client_that_no_server_knows_gets_no_more_rights() {
 
 #[test]
 fn what_is_wrong_with_a_file_is_told_without_its_secrets() {
+    const RULES: &str = "expected a rule such as on, off, nopass, >PASSWORD, #SHA256, ~PATTERN, \
+                         +COMMAND, -COMMAND, +@GROUP or -@GROUP, found another word";
     for (text, expected) in [
-        ("user", "line 1, word 2 of the users: expected a name"),
-        ("\n\nusr ann", "line 3, word 1 of the users: expected `user`"),
-        ("user a on\nuser a on", "line 2, word 2 of the users: this user is there already"),
-        ("user a on hunter2", "line 1, word 4 of the users: this is no rule that is known"),
-        ("user a +nosuch", "line 1, word 3 of the users: there is no such command"),
+        (
+            "user",
+            "line 1, word 2 of the users: expected the name of a user, found the end \
+         of the line",
+        ),
+        (
+            "\n\nusr ann",
+            "line 3, word 1 of the users: expected `user`, found another word; \
+         a line is `user NAME RULE...`",
+        ),
+        (
+            "user a on\nuser a on",
+            "line 2, word 2 of the users: expected another name, \
+         found one of a line above; give a user one line",
+        ),
+        ("user a on hunter2", &format!("line 1, word 4 of the users: {RULES}")),
+        (
+            "user a +nosuch",
+            "line 1, word 3 of the users: expected the name of a command, \
+         found none of that name; COMMAND LIST has all names",
+        ),
         (
             "user a +@hash",
-            "line 1, word 3 of the users: expected @all, @read, @write, @connection or @dangerous",
+            "line 1, word 3 of the users: expected @all, @read, @write, @connection or \
+             @dangerous, found another group",
         ),
-        ("user a #12", "line 1, word 3 of the users: expected 64 hexadecimal digits after #"),
-        ("user a é", "line 1, word 3 of the users: this is no rule that is known"),
+        (
+            "user a #12",
+            "line 1, word 3 of the users: expected 64 hexadecimal digits after \
+         #, found something else; `printf %s PASSWORD | sha256sum` prints them",
+        ),
+        ("user a é", &format!("line 1, word 3 of the users: {RULES}")),
     ] {
         let error = Users::parse(text).expect_err(text);
         assert_eq!(error.to_string(), expected, "{text}");

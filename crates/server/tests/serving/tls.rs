@@ -9,6 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -214,25 +215,108 @@ fn new_connections_use_a_reloaded_certificate_and_others_stay(reactors: Reactors
     assert!(old.write_all(b"PING\r\n").and_then(|()| old.flush()).is_err(), "it is unknown");
 }
 
+const CHAIN: &str = "expected a certificate chain in PEM (BEGIN CERTIFICATE), ";
+const KEY: &str = "expected a private key in PEM (PKCS#8 BEGIN PRIVATE KEY, SEC1 BEGIN EC PRIVATE \
+                   KEY or PKCS#1 BEGIN RSA PRIVATE KEY), ";
+const ABSENT: &str = "but there is no such file; check the path";
+const EMPTY: &str = "found an empty file; write it anew";
+const FOLDER: &str = "but it is a folder; name a file in it";
+const GARBAGE: &str = "found 7 bytes that are not PEM; name another file";
+const DER: &str = "found DER; `openssl x509 -inform der` or `openssl pkey -inform der` converts it";
+const SWAPPED: &str = "are certificate and key the wrong way round?";
+
+/// The error of these files.
+#[track_caller]
+fn refusal(files: &TlsFiles) -> String {
+    Tls::open(files).expect_err("wrong files").to_string()
+}
+
 #[test]
-fn files_that_are_not_right_are_named() {
+fn files_of_tls_that_cannot_be_used_are_named_with_what_they_hold_and_what_to_do() {
     let house = House::new();
     let good = house.files();
-    let empty = house.put("empty", "");
-    let absent = house.folder.path().join("absent");
-    let cases = [
-        (TlsFiles { cert: absent.clone(), ..good.clone() }, "absent: "),
-        (TlsFiles { cert: empty.clone(), ..good.clone() }, "empty: expected certificates in PEM"),
-        (TlsFiles { key: absent, ..good.clone() }, "absent: "),
-        (TlsFiles { key: empty.clone(), ..good.clone() }, "empty: expected a private key in PEM"),
-        (TlsFiles { key: good.cert.clone(), ..good.clone() }, "cert: expected a private key"),
-        (TlsFiles { client_ca: Some(empty), ..good.clone() }, "empty: expected certificates"),
-        (TlsFiles { key: house.put("other", &certificate(&house.issuer).1), ..good }, "cert: "),
-    ];
-    for (files, expected) in cases {
-        let error = Tls::open(&files).expect_err(expected).to_string();
-        assert!(error.contains(expected), "{error}: {expected}");
+    let request = "-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n";
+    let damaged = "-----BEGIN CERTIFICATE-----\nAA";
+    let encrypted =
+        "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
+    let text = |path: &PathBuf| std::fs::read_to_string(path).expect("a file");
+    let swapped =
+        [format!("found a certificate; {SWAPPED}"), format!("found a private key; {SWAPPED}")];
+    for (name, content, found) in [
+        ("absent", None, ABSENT),
+        ("empty", Some(""), EMPTY),
+        ("garbage", Some("garbage"), GARBAGE),
+        ("der", Some("0\u{1}"), DER),
+        ("csr", Some(request), "found PEM with CERTIFICATE REQUEST; name another file"),
+        (".", None, FOLDER),
+        (
+            "encrypted",
+            Some(encrypted),
+            "found an encrypted key; `openssl pkey -in FILE -out PLAIN`",
+        ),
+    ] {
+        let path = match content {
+            Some(content) => house.put(name, content),
+            None => house.folder.path().join(name),
+        };
+        let error = |expected: &str| format!("{}: {expected}{found}", path.display());
+        let refused = refusal(&TlsFiles { cert: path.clone(), ..good.clone() });
+        assert!(refused.starts_with(&error(CHAIN)), "{refused}");
+        let refused = refusal(&TlsFiles { key: path.clone(), ..good.clone() });
+        assert!(refused.starts_with(&error(KEY)), "{refused}");
+        let refused = refusal(&TlsFiles { client_ca: Some(path.clone()), ..good.clone() });
+        assert!(refused.starts_with(&error(CHAIN)), "{refused}");
     }
+    let refused = refusal(&TlsFiles { cert: good.key.clone(), ..good.clone() });
+    assert_eq!(refused, format!("{}: {CHAIN}{}", good.key.display(), swapped[1]));
+    let refused = refusal(&TlsFiles { key: good.cert.clone(), ..good.clone() });
+    assert_eq!(refused, format!("{}: {KEY}{}", good.cert.display(), swapped[0]));
+    for cut in [damaged, &text(&good.cert)[..200]] {
+        let refused = refusal(&TlsFiles { cert: house.put("cut", cut), ..good.clone() });
+        assert!(refused.contains(&format!("cut: {CHAIN}found damaged PEM (")), "{refused}");
+    }
+}
+
+#[test]
+fn a_key_of_another_certificate_is_named_with_the_certificate() {
+    let house = House::new();
+    let good = house.files();
+    let other = house.put("other", &certificate(&house.issuer).1);
+    let refused = refusal(&TlsFiles { key: other.clone(), ..good.clone() });
+    let expected = format!(
+        "{}: expected the private key of {}, found that of another certificate; name the key that \
+         the certificate was issued for",
+        other.display(),
+        good.cert.display()
+    );
+    assert_eq!(refused, expected);
+    // PEM, and no certificate in it.
+    let wrong = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    let wrong = house.put("wrong", wrong);
+    let refused = refusal(&TlsFiles { cert: wrong.clone(), ..good.clone() });
+    let expected = format!("{}: not usable with the key {}: ", wrong.display(), good.key.display());
+    assert!(refused.starts_with(&expected), "{refused}");
+    let refused = refusal(&TlsFiles { client_ca: Some(wrong.clone()), ..good });
+    let expected = format!("{}: expected certificates of issuers, found one", wrong.display());
+    assert!(refused.starts_with(&expected), "{refused}");
+}
+
+/// Root may read every file: then only the text is checked.
+#[test]
+fn a_file_that_may_not_be_read_names_the_user_of_the_process() {
+    let house = House::new();
+    let good = house.files();
+    std::fs::set_permissions(&good.key, std::fs::Permissions::from_mode(0o000)).expect("a mode");
+    let user = rustix::process::geteuid();
+    let text = if user.is_root() {
+        nuthatch_server::unreadable(&std::io::ErrorKind::PermissionDenied.into())
+    } else {
+        refusal(&good)
+    };
+    let expected = format!("user {}, as which this process runs, may not read it (", user.as_raw());
+    assert!(text.contains(&expected), "{text}");
+    let remedy = "change the owner or the mode of the file and of its folders";
+    assert!(text.ends_with(remedy), "{text}");
 }
 
 #[test]

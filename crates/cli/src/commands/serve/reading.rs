@@ -1,6 +1,7 @@
 //! Files that a server reads when it starts.
 
 use crate::commands::Failure;
+use nuthatch_server::unreadable;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
@@ -21,19 +22,23 @@ pub(crate) fn read_text(file: &str, longest: u64) -> Result<String, Failure> {
 /// The bytes of a file, no more than `longest`.
 pub(crate) fn read_bytes(path: &Path, longest: u64) -> Result<Vec<u8>, Failure> {
     let name = path.display().to_string();
-    let file = File::open(path).map_err(|error| Failure::Error(format!("{name}: {error}")))?;
+    let file = File::open(path).map_err(|error| failed(&name, &error))?;
     read(&name, file, longest)
 }
 
 fn read(name: &str, from: impl Read, longest: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let mut from = from.take(longest + 1);
-    from.read_to_end(&mut bytes).map_err(|error| Failure::Error(format!("{name}: {error}")))?;
+    from.read_to_end(&mut bytes).map_err(|error| failed(name, &error))?;
     if bytes.len() as u64 > longest {
         let text = format!("{name}: expected a file of at most {longest} bytes, found more");
         return Err(Failure::Error(text));
     }
     Ok(bytes)
+}
+
+fn failed(name: &str, error: &io::Error) -> Failure {
+    Failure::Error(format!("{name}: expected a file, but {}", unreadable(error)))
 }
 
 /// A warning, if everybody on this machine may read a file that holds a secret.

@@ -101,9 +101,16 @@ fn wrong_files_of_passwords_and_users_are_refused() {
     for (argument, message) in [
         ("--password-file=empty", "empty: expected one line with a password, found nothing"),
         ("--password-file=two", "two: expected one line with a password, found several lines"),
-        ("--password-file=absent", "absent: No such file or directory (os error 2)"),
-        ("--users=users", "users: line 1, word 4 of the users: there is no such command"),
-        ("--users=absent", "absent: No such file or directory (os error 2)"),
+        (
+            "--password-file=absent",
+            "absent: expected a file, but there is no such file; check the path",
+        ),
+        (
+            "--users=users",
+            "users: line 1, word 4 of the users: expected the name of a command, found none of \
+             that name; COMMAND LIST has all names",
+        ),
+        ("--users=absent", "absent: expected a file, but there is no such file; check the path"),
     ] {
         folder.fails(&[argument], 3, message);
     }
@@ -150,8 +157,9 @@ fn tls_needs_its_files() {
     let message = "--resp tls:127.0.0.1:0: expected tls-cert too, found none";
     folder.fails(&[tls], 2, message);
     folder.fails(&[tls, "--tls-cert=cert.pem"], 2, &message.replace("cert", "key"));
-    let files = ["--tls-cert=cert.pem", "--tls-key=absent.pem"];
-    let absent = "absent.pem: No such file or directory (os error 2)";
+    let files = ["--tls-cert=absent.pem", "--tls-key=key.pem"];
+    let absent = "absent.pem: expected a certificate chain in PEM (BEGIN CERTIFICATE), but there \
+                  is no such file; check the path";
     folder.fails(&[&[tls], &files[..]].concat(), 3, absent);
     let server = folder.serve(&["--tls-cert=cert.pem", "--tls-key=key.pem"], &[]);
     let warning = "nuthatch: warning: --tls-cert is not used: no address begins with `tls:`\n";

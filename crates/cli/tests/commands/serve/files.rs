@@ -117,10 +117,14 @@ fn what_is_no_toml_is_told_with_its_place() {
 #[test]
 fn files_that_cannot_be_read_are_told_of() {
     let folder = Folder::new();
-    let absent = "nowhere.toml: No such file or directory (os error 2)";
+    let absent = "nowhere.toml: expected a file, but there is no such file; check the path";
     folder.fails(&["--config", "nowhere.toml"], 3, absent);
     folder.fails_with(&[], &[("NUTHATCH_CONFIG", "nowhere.toml")], 3, absent);
-    folder.fails(&["--config", "."], 3, ".: Is a directory (os error 21)");
+    folder.fails(
+        &["--config", "."],
+        3,
+        ".: expected a file, but it is a folder; name a file in it",
+    );
     std::fs::write(folder.path("bytes.toml"), b"a\xff").expect("a file of the test");
     let message = "bytes.toml: expected UTF-8, found something else at byte 1";
     folder.fails(&["--config", "bytes.toml"], 3, message);

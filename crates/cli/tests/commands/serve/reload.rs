@@ -58,7 +58,11 @@ fn a_bad_file_is_logged_and_changes_nothing() {
     let failed = "reload failed: what was there before stays in use";
     for (file, text, problem) in [
         ("a.toml", "timeout = 'soon'", "a.toml:1:11: timeout"),
-        ("a.toml", "timeout = '5s'\nusers = 'absent'", "absent: No such file"),
+        (
+            "a.toml",
+            "timeout = '5s'\nusers = 'absent'",
+            "absent: expected a file, but there is no such file",
+        ),
         ("users", "user default on +fly", "users: line 1, word 4"),
     ] {
         folder.file("a.toml", "users = 'users'\ntimeout = '20s'").file(file, text);
