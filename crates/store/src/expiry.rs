@@ -8,7 +8,10 @@
 
 use crate::codec::integers::{key_of, number_of};
 use crate::error::{Error, Result};
+use crate::pages::{Access, TableId};
 use crate::read::Read;
+use crate::rows::Rows;
+use crate::scan::Scan;
 use crate::stamp::Stamp;
 use crate::table::Table;
 use crate::write::WriteTxn;
@@ -30,6 +33,7 @@ pub(crate) fn note(txn: &mut WriteTxn<'_>, table: &Table, key: &[u8], stamp: Sta
     if stamp.expiry_ms == 0 {
         return Ok(());
     }
+    txn.check_own(TableId::EXPIRY, &entry_key(stamp), Access::Put)?;
     let (shared, heed, journal) = txn.parts();
     let Some(own) = journal.own() else {
         let expected = "a store with settings, since the table is stamped";
@@ -46,6 +50,7 @@ pub(crate) fn forget(txn: &mut WriteTxn<'_>, stamp: Stamp) -> Result<()> {
     if stamp.expiry_ms == 0 {
         return Ok(());
     }
+    txn.check_own(TableId::EXPIRY, &entry_key(stamp), Access::Delete)?;
     let (shared, heed, journal) = txn.parts();
     let Some(own) = journal.own() else { return Ok(()) };
     // A sweep may have removed the entry before the row.
@@ -71,14 +76,15 @@ struct Due {
 pub(crate) fn sweep(txn: &mut WriteTxn<'_>, limit: u64) -> Result<u64> {
     let due = due(txn, limit)?;
     for entry in &due {
-        let (shared, heed, journal) = txn.parts();
+        let (shared, _, journal) = txn.parts();
         let Some(own) = journal.own() else { break };
         let Some(table) = shared.opened(&entry.table) else {
             // Another process made the table: it is opened before the next transaction.
             shared.tables_missing();
             continue;
         };
-        let deleted = own.expiry.delete(heed, &entry.entry);
+        txn.check_own(TableId::EXPIRY, &entry.entry, Access::Delete)?;
+        let deleted = own.expiry.delete(txn.parts().1, &entry.entry);
         deleted.map_err(|e| shared.environment.error("sweep", e))?;
         let row = txn.view().raw(&table, &entry.key)?;
         // Earlier builds left the entry there when the row was written again.
@@ -92,16 +98,13 @@ pub(crate) fn sweep(txn: &mut WriteTxn<'_>, limit: u64) -> Result<u64> {
 }
 
 fn due(txn: &mut WriteTxn<'_>, limit: u64) -> Result<Vec<Due>> {
-    let (shared, heed, journal) = txn.parts();
-    let Some(own) = journal.own() else { return Ok(Vec::new()) };
-    let error = |e| shared.environment.error("sweep", e);
-    if own.expiry.is_empty(heed).map_err(error)? {
-        return Ok(Vec::new());
-    }
-    let now_ms = shared.clock.now_ms();
+    let Some(own) = txn.parts().2.own() else { return Ok(Vec::new()) };
+    let view = txn.view();
+    let rows = Rows::of_own(view, TableId::EXPIRY, own.expiry, &Scan::all())?;
+    let now_ms = view.shared.clock.now_ms();
     let mut due = Vec::new();
-    for entry in own.expiry.iter(heed).map_err(error)? {
-        let (time, place) = entry.map_err(error)?;
+    for entry in rows {
+        let (time, place) = entry?;
         let wrong = || Error::decode("a time of expiry", time.escape_ascii().to_string());
         let (at, version) = time.split_at_checked(layout::VERSION).ok_or_else(wrong)?;
         let at_ms = number_of(at).ok_or_else(wrong)?;

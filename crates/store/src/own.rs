@@ -3,6 +3,8 @@
 
 use crate::environment::Bare;
 use crate::error::{Error, Result};
+use crate::pages::TableId;
+use crate::read::View;
 use crate::table::Kind;
 use heed::RwTxn;
 
@@ -45,8 +47,8 @@ pub(crate) struct Kept {
 }
 
 impl Own {
-    pub(crate) fn sequence(&self, txn: &heed::RoTxn<'_>) -> Result<u64> {
-        Ok(self.words::<1>(txn, layout::SEQUENCE_KEY)?.map_or(0, |[sequence]| sequence))
+    pub(crate) fn sequence(&self, view: &View<'_>) -> Result<u64> {
+        Ok(self.words::<1>(view, layout::SEQUENCE_KEY)?.map_or(0, |[sequence]| sequence))
     }
 
     pub(crate) fn put_sequence(&self, txn: &mut RwTxn<'_>, sequence: u64) -> heed::Result<()> {
@@ -54,8 +56,8 @@ impl Own {
     }
 
     /// How many changes are kept; `None` when none are.
-    pub(crate) fn kept(&self, txn: &heed::RoTxn<'_>) -> Result<Option<Kept>> {
-        let words = self.words::<{ layout::KEEP_WORDS }>(txn, layout::KEEP_KEY)?;
+    pub(crate) fn kept(&self, view: &View<'_>) -> Result<Option<Kept>> {
+        let words = self.words::<{ layout::KEEP_WORDS }>(view, layout::KEEP_KEY)?;
         Ok(words.map(|[most, most_bytes, oldest, bytes]| Kept { most, most_bytes, oldest, bytes }))
     }
 
@@ -69,8 +71,8 @@ impl Own {
         self.settings.delete(txn, layout::KEEP_KEY).map(|_| ())
     }
 
-    pub(crate) fn kind(&self, txn: &heed::RoTxn<'_>, table: &str) -> Result<Kind> {
-        let flags = self.words::<1>(txn, &table_key(table))?.map_or(0, |[flags]| flags);
+    pub(crate) fn kind(&self, view: &View<'_>, table: &str) -> Result<Kind> {
+        let flags = self.words::<1>(view, &table_key(table))?.map_or(0, |[flags]| flags);
         Ok(if flags & layout::STAMPED == 0 { Kind::Plain } else { Kind::Stamped })
     }
 
@@ -85,8 +87,8 @@ impl Own {
     }
 
     /// Fails when a later version wrote the settings.
-    pub(crate) fn check_format(&self, txn: &heed::RoTxn<'_>) -> Result<()> {
-        match self.words::<1>(txn, layout::FORMAT_KEY)? {
+    pub(crate) fn check_format(&self, view: &View<'_>) -> Result<()> {
+        match self.words::<1>(view, layout::FORMAT_KEY)? {
             Some([found]) if found != layout::FORMAT => {
                 Err(Error::decode("settings of format 1", format!("format {found}")))
             }
@@ -95,9 +97,8 @@ impl Own {
     }
 
     /// A record of so many words; `None` when it is not there.
-    fn words<const N: usize>(&self, txn: &heed::RoTxn<'_>, key: &[u8]) -> Result<Option<[u64; N]>> {
-        let record = self.settings.get(txn, key);
-        let record = record.map_err(|e| Error::Lmdb { act: "settings", message: e.to_string() })?;
+    fn words<const N: usize>(&self, view: &View<'_>, key: &[u8]) -> Result<Option<[u64; N]>> {
+        let record = view.own_row(TableId::SETTINGS, self.settings, key)?;
         let Some(record) = record else { return Ok(None) };
         let (words, rest) = record.as_chunks::<8>();
         match <[[u8; 8]; N]>::try_from(words) {
@@ -110,6 +111,6 @@ impl Own {
     }
 }
 
-fn table_key(table: &str) -> Vec<u8> {
+pub(crate) fn table_key(table: &str) -> Vec<u8> {
     [layout::TABLE_PREFIX, table.as_bytes()].concat()
 }

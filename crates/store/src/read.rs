@@ -1,10 +1,10 @@
 //! Reading: transactions that see one state of the store, and lookups in any transaction.
 
-use crate::environment::Pass;
+use crate::environment::{Bare, Pass};
 use crate::error::{Error, Result};
 use crate::fork::OfProcess;
 use crate::gate::Place;
-use crate::pages::{Roots, Tree};
+use crate::pages::{Access, Committed, Roots, TableId, Tree};
 use crate::range::Range;
 use crate::rows::Rows;
 use crate::scan::Scan;
@@ -118,8 +118,28 @@ pub struct View<'t> {
     pub(crate) txn: &'t RoTxn<'t, AnyTls>,
     pub(crate) shared: &'t Shared,
     now: &'t Cell<Option<u64>>,
-    /// Where tables begin. A transaction that writes has none: its pages may not be mapped.
-    roots: Option<&'t Roots>,
+    pages: Pages<'t>,
+}
+
+/// The committed pages that a transaction sees.
+#[derive(Clone, Copy)]
+pub(crate) enum Pages<'t> {
+    /// Those of a read transaction; without roots, which is rare, rows are read through LMDB.
+    Read(Option<&'t Roots>),
+    /// Those that a write transaction began from.
+    Write(&'t Committed),
+}
+
+/// How the rows of a table are read.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'t> {
+    /// From its pages, which are checked.
+    Pages(Tree<'t>),
+    /// Through LMDB, since this transaction has changed the table. The pages that it had before
+    /// are checked before LMDB follows them.
+    Changed(Tree<'t>),
+    /// Through LMDB.
+    Lmdb,
 }
 
 impl fmt::Debug for View<'_> {
@@ -133,27 +153,77 @@ impl<'t> View<'t> {
         txn: &'t RoTxn<'t, AnyTls>,
         shared: &'t Shared,
         now: &'t Cell<Option<u64>>,
-        roots: Option<&'t Roots>,
+        pages: Pages<'t>,
     ) -> Self {
-        Self { txn, shared, now, roots }
+        Self { txn, shared, now, pages }
     }
 
     /// Checks the pages that LMDB follows when it opens a table.
     pub(crate) fn check_way_to(&self, name: &str) -> Result<()> {
-        self.roots.map_or(Ok(()), |roots| roots.main(self.shared).check_way(name.as_bytes()))
+        match self.pages {
+            Pages::Read(None) => Ok(()),
+            Pages::Read(Some(roots)) => roots.main(self.shared).check_way(name.as_bytes()),
+            Pages::Write(committed) => {
+                committed.check(self.shared, TableId::MAIN, Some(name.as_bytes()), Access::Read)
+            }
+        }
     }
 
     /// Returns the pages of a table; `None` if it is to be read through LMDB.
     #[inline]
     pub(crate) fn tree(&self, table: &Table) -> Result<Option<Tree<'t>>> {
-        let Some(roots) = self.roots else { return Ok(None) };
-        roots.tree(self.shared, table)
+        Ok(match self.source(table)? {
+            Source::Pages(tree) => Some(tree),
+            Source::Changed(_) | Source::Lmdb => None,
+        })
     }
 
-    /// Returns one of the store's own tables; `None` as with `tree`.
-    pub(crate) fn own_tree(&self, name: &str) -> Result<Option<Tree<'t>>> {
-        let Some(roots) = self.roots else { return Ok(None) };
-        roots.own(self.shared, name)
+    /// Returns how a table is read.
+    #[inline]
+    pub(crate) fn source(&self, table: &Table) -> Result<Source<'t>> {
+        match self.pages {
+            Pages::Read(None) => Ok(Source::Lmdb),
+            Pages::Read(Some(roots)) => {
+                Ok(roots.tree(self.shared, table)?.map_or(Source::Lmdb, Source::Pages))
+            }
+            Pages::Write(committed) => committed.source(self.shared, TableId::of(table)),
+        }
+    }
+
+    /// Returns how one of the store's own tables is read.
+    pub(crate) fn own_source(&self, table: TableId<'static>) -> Result<Source<'t>> {
+        match self.pages {
+            Pages::Read(None) => Ok(Source::Lmdb),
+            Pages::Read(Some(roots)) => {
+                let tree = roots.own(self.shared, table.name())?;
+                Ok(tree.map_or(Source::Lmdb, Source::Pages))
+            }
+            Pages::Write(committed) => committed.source(self.shared, table),
+        }
+    }
+
+    /// Returns a row of one of the store's own tables.
+    pub(crate) fn own_row(
+        &self,
+        table: TableId<'static>,
+        bare: Bare,
+        key: &[u8],
+    ) -> Result<Option<&'t [u8]>> {
+        match self.own_source(table)? {
+            Source::Pages(tree) => return tree.get(key),
+            Source::Changed(_) => self.check_changed(table, key)?,
+            Source::Lmdb => {}
+        }
+        bare.get(self.txn, key).map_err(|e| self.shared.environment.error("settings", e))
+    }
+
+    /// Checks the pages that LMDB follows to a key of a table that this transaction has changed.
+    #[inline(never)]
+    fn check_changed(&self, table: TableId<'_>, key: &[u8]) -> Result<()> {
+        match self.pages {
+            Pages::Write(committed) => committed.check(self.shared, table, Some(key), Access::Read),
+            Pages::Read(_) => Ok(()),
+        }
     }
 
     /// The time that this transaction goes by, taken when it is first asked for.
@@ -172,8 +242,21 @@ impl<'t> View<'t> {
             // LMDB takes no empty keys, so there is none.
             return Ok(None);
         }
-        if let Some(tree) = self.tree(table)? {
+        if let Pages::Read(Some(roots)) = self.pages
+            && let Some(tree) = roots.tree(self.shared, table)?
+        {
             return tree.get(key);
+        }
+        self.raw_of_write(table, bare, key)
+    }
+
+    /// As `raw`, in a transaction that writes, or one that reads through LMDB.
+    #[inline(never)]
+    fn raw_of_write(&self, table: &Table, bare: Bare, key: &[u8]) -> Result<Option<&'t [u8]>> {
+        match self.source(table)? {
+            Source::Pages(tree) => return tree.get(key),
+            Source::Changed(_) => self.check_changed(TableId::of(table), key)?,
+            Source::Lmdb => {}
         }
         bare.get(self.txn, key).map_err(|e| self.shared.table_error(table, "get", e))
     }
@@ -201,6 +284,7 @@ impl<'t> View<'t> {
     pub(crate) fn count(&self, table: &Table, range: &Range) -> Result<u64> {
         self.shared.environment.check_process()?;
         if range.is_all() && !table.is_stamped() {
+            self.check_way_to(table.name())?;
             let len = table.bare(self.shared.id)?.len(self.txn);
             return len.map_err(|e| self.shared.table_error(table, "count", e));
         }
@@ -264,12 +348,12 @@ pub trait Read {
     /// was read here.
     fn sequence(&self) -> Result<u64> {
         let view = self.view();
-        view.shared.own()?.map_or(Ok(0), |own| own.sequence(view.txn))
+        view.shared.own()?.map_or(Ok(0), |own| own.sequence(&view))
     }
 }
 
 impl Read for ReadTxn<'_> {
     fn view(&self) -> View<'_> {
-        View::new(&self.txn, self.shared(), &self.now, self.roots.as_ref())
+        View::new(&self.txn, self.shared(), &self.now, Pages::Read(self.roots.as_ref()))
     }
 }

@@ -1,10 +1,10 @@
 //! The rows of a scan, one after the other, where they lie.
 
 use crate::environment::Bare;
-use crate::error::Result;
-use crate::pages::Cursor;
+use crate::error::{Error, Result};
+use crate::pages::{Ahead, Cursor, TableId};
 use crate::range::Bounds;
-use crate::read::View;
+use crate::read::{Source, View};
 use crate::scan::Scan;
 use crate::stamp::Stamp;
 use crate::store::Shared;
@@ -23,8 +23,8 @@ const MIN_ROWS_FOR_LOOKUP: u64 = 16;
 
 /// The rows of a scan, in order, lent from the store until the transaction ends or writes.
 ///
-/// A read transaction goes through the pages itself and checks each leaf when it enters it: damage
-/// is an error before a row of that leaf is returned. A transaction that writes uses LMDB's cursor.
+/// A transaction goes through the pages of a table itself and checks them, unless it has changed
+/// the table: then it uses LMDB's cursor, and checks the committed pages of the table ahead of it.
 pub struct Rows<'t> {
     steps: Steps<'t>,
     /// With LMDB's cursor, the address of the last row's key; zero when that is not known.
@@ -50,9 +50,9 @@ impl Filter {
 enum Steps<'t> {
     /// The pages, checked.
     Pages(Cursor<'t>),
-    /// LMDB's cursor.
-    Forward(RoRange<'t, Bytes, Bytes>),
-    Backward(RoRevRange<'t, Bytes, Bytes>),
+    /// LMDB's cursor, with the check ahead of it.
+    Forward(RoRange<'t, Bytes, Bytes>, Option<Ahead<'t>>),
+    Backward(RoRevRange<'t, Bytes, Bytes>, Option<Ahead<'t>>),
     None,
 }
 
@@ -64,27 +64,50 @@ impl<'t> Rows<'t> {
         let mut rows =
             Self { steps: Steps::None, last: 0, left: scan.limit, filter, shared: view.shared };
         let Some(bounds) = scan.range.bounds().filter(|_| scan.limit > 0) else { return Ok(rows) };
-        if let Some(tree) = view.tree(table)? {
-            rows.steps = Steps::Pages(Cursor::new(tree, bounds, scan.reverse)?);
-        } else {
-            let through = rows.through_lmdb(view, bare, bounds, scan);
-            through.map_err(|e| view.shared.table_error(table, "scan", e))?;
-        }
+        let source = view.source(table)?;
+        rows.begin(view, source, bare, bounds, scan, |e| {
+            view.shared.table_error(table, "scan", e)
+        })?;
         Ok(rows)
     }
 
     /// The rows of one of the store's own tables.
-    pub(crate) fn of_own(view: View<'t>, name: &str, bare: Bare, scan: &Scan) -> Result<Self> {
+    pub(crate) fn of_own(
+        view: View<'t>,
+        table: TableId<'static>,
+        bare: Bare,
+        scan: &Scan,
+    ) -> Result<Self> {
         let (last, left, filter, shared) = (0, scan.limit, Filter::NONE, view.shared);
         let mut rows = Self { steps: Steps::None, last, left, filter, shared };
         let Some(bounds) = scan.range.bounds() else { return Ok(rows) };
-        if let Some(tree) = view.own_tree(name)? {
-            rows.steps = Steps::Pages(Cursor::new(tree, bounds, scan.reverse)?);
-        } else {
-            let through = rows.through_lmdb(view, bare, bounds, scan);
-            through.map_err(|e| shared.environment.error("scan", e))?;
-        }
+        let source = view.own_source(table)?;
+        rows.begin(view, source, bare, bounds, scan, |e| shared.environment.error("scan", e))?;
         Ok(rows)
+    }
+
+    fn begin(
+        &mut self,
+        view: View<'t>,
+        source: Source<'t>,
+        bare: Bare,
+        bounds: Bounds<'_>,
+        scan: &Scan,
+        error: impl Fn(heed::Error) -> Error,
+    ) -> Result<()> {
+        let ahead = match source {
+            Source::Pages(tree) => {
+                self.steps = Steps::Pages(Cursor::new(tree, bounds, scan.reverse)?);
+                return Ok(());
+            }
+            Source::Changed(tree) => {
+                // LMDB looks the other end up, too.
+                Ahead::new(tree, bounds, !scan.reverse)?;
+                Some(Ahead::new(tree, bounds, scan.reverse)?)
+            }
+            Source::Lmdb => None,
+        };
+        self.through_lmdb(view, bare, bounds, scan, ahead).map_err(error)
     }
 
     fn through_lmdb(
@@ -93,16 +116,21 @@ impl<'t> Rows<'t> {
         bare: Bare,
         mut bounds: Bounds<'_>,
         scan: &Scan,
+        ahead: Option<Ahead<'t>>,
     ) -> heed::Result<()> {
         let inner = bounds;
         let far = if scan.reverse { &mut bounds.0 } else { &mut bounds.1 };
         if *far != Bound::Unbounded && scan.limit > MIN_ROWS_FOR_LOOKUP {
             let last = outermost(bare, view.txn, inner, !scan.reverse)?;
-            let Some((key, _)) = last else { return Ok(()) };
+            let Some((key, _)) = last else {
+                // The first step finds no row, and checks that the pages have none.
+                self.steps = Steps::new(bare, view.txn, inner, scan.reverse, ahead)?;
+                return Ok(());
+            };
             self.last = key.as_ptr().addr();
             *far = Bound::Unbounded;
         }
-        self.steps = Steps::new(bare, view.txn, bounds, scan.reverse)?;
+        self.steps = Steps::new(bare, view.txn, bounds, scan.reverse, ahead)?;
         Ok(())
     }
 
@@ -124,8 +152,12 @@ impl<'t> Rows<'t> {
                 course.run_pages::<false>(cursor, &mut visit)
             }
             Steps::Pages(cursor) => course.run_pages::<true>(cursor, &mut visit),
-            Steps::Forward(mut steps) => course.run(&mut steps, shared, &mut visit),
-            Steps::Backward(mut steps) => course.run(&mut steps, shared, &mut visit),
+            Steps::Forward(mut steps, mut ahead) => {
+                course.run(&mut steps, &mut ahead, shared, &mut visit)
+            }
+            Steps::Backward(mut steps, mut ahead) => {
+                course.run(&mut steps, &mut ahead, shared, &mut visit)
+            }
             Steps::None => Ok(false),
         }
     }
@@ -142,8 +174,8 @@ impl<'t> Rows<'t> {
         };
         let walked = match &mut self.steps {
             Steps::Pages(cursor) => course.next_of_pages(cursor, &mut take),
-            Steps::Forward(steps) => course.run(steps, self.shared, &mut take),
-            Steps::Backward(steps) => course.run(steps, self.shared, &mut take),
+            Steps::Forward(steps, ahead) => course.run(steps, ahead, self.shared, &mut take),
+            Steps::Backward(steps, ahead) => course.run(steps, ahead, self.shared, &mut take),
             Steps::None => return None,
         };
         self.left = course.left;
@@ -165,9 +197,9 @@ fn outermost<'t>(
     bounds: Bounds<'_>,
     reverse: bool,
 ) -> heed::Result<Option<Row<'t>>> {
-    match Steps::new(bare, txn, bounds, reverse)? {
-        Steps::Forward(mut steps) => steps.next().transpose(),
-        Steps::Backward(mut steps) => steps.next().transpose(),
+    match Steps::new(bare, txn, bounds, reverse, None)? {
+        Steps::Forward(mut steps, _) => steps.next().transpose(),
+        Steps::Backward(mut steps, _) => steps.next().transpose(),
         Steps::Pages(_) | Steps::None => Ok(None),
     }
 }
@@ -179,11 +211,12 @@ impl<'t> Steps<'t> {
         txn: &'t RoTxn<'t>,
         bounds: Bounds<'_>,
         reverse: bool,
+        ahead: Option<Ahead<'t>>,
     ) -> heed::Result<Self> {
         Ok(if reverse {
-            Self::Backward(bare.rev_range(txn, &bounds)?)
+            Self::Backward(bare.rev_range(txn, &bounds)?, ahead)
         } else {
-            Self::Forward(bare.range(txn, &bounds)?)
+            Self::Forward(bare.range(txn, &bounds)?, ahead)
         })
     }
 }
@@ -257,6 +290,7 @@ impl Course {
     fn run<'t>(
         &mut self,
         steps: &mut impl Iterator<Item = heed::Result<Row<'t>>>,
+        ahead: &mut Option<Ahead<'t>>,
         shared: &Shared,
         visit: &mut impl FnMut(&'t [u8], &'t [u8]) -> bool,
     ) -> Result<bool> {
@@ -264,8 +298,12 @@ impl Course {
             let (key, value) = match steps.next() {
                 Some(Ok(row)) => row,
                 Some(Err(error)) => return Err(shared.environment.error("scan", error)),
-                None => break,
+                None => {
+                    ahead.as_mut().map_or(Ok(()), Ahead::finish)?;
+                    break;
+                }
             };
+            ahead.as_mut().map_or(Ok(()), |ahead| ahead.pass(key))?;
             match self.show(key, value, visit)? {
                 Shown::Enough => return Ok(true),
                 Shown::Last => break,

@@ -74,7 +74,9 @@ impl Store {
     pub fn table_stat(&self, table: &Table) -> Result<TableStat> {
         let bare = table.bare(self.0.id)?;
         let txn = self.read()?;
-        let stat = bare.stat(txn.view().txn);
+        let view = txn.view();
+        view.check_way_to(table.name())?;
+        let stat = bare.stat(view.txn);
         let stat = stat.map_err(|e| self.0.table_error(table, "stat", e))?;
         Ok(TableStat {
             entries: stat.entries as u64,

@@ -7,19 +7,23 @@ use crate::error::{Error, Result};
 use crate::file::DATA;
 use crate::fork::OfProcess;
 use crate::options::{Durability, Options};
-use crate::own::{Own, layout};
+use crate::own::{Own, layout, table_key};
+use crate::pages::{Access, Committed, TableId};
 use crate::pool::Pool;
-use crate::read::{Read, ReadTxn};
+use crate::range::Range;
+use crate::read::{Pages, Read, ReadTxn, View};
 use crate::rows::Rows;
 use crate::scan::Scan;
 use crate::table::{Kind, Table, check_name, check_record};
 use crate::write::WriteTxn;
 use heed::types::Bytes;
-use heed::{CommitOrAbort, MdbError};
+use heed::{CommitOrAbort, MdbError, RwTxn};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
@@ -225,7 +229,7 @@ impl Store {
         self.0.refresh_own()?;
         let txn = self.read()?;
         let Some(own) = self.0.own()? else { return Ok(None) };
-        Ok(own.kept(txn.view().txn)?.map(|kept| kept.oldest))
+        Ok(own.kept(&txn.view())?.map(|kept| kept.oldest))
     }
 
     /// No new transactions from now on, in this process: they fail, and so does what reads in
@@ -314,16 +318,15 @@ impl Shared {
         loop {
             let mut turn = self.environment.turn()?;
             let (txn, pass) = self.environment.write(&mut turn, durability)?;
-            let main = self.environment.main();
+            let committed = Rc::new(Committed::of(self, &txn)?);
             let own = self.own.get().copied();
             // Another process may have made them since they were last looked for.
-            let made = own.is_none() && {
-                let found = main.get(&txn, layout::SETTINGS.as_bytes());
-                found.map_err(|e| self.environment.error("settings", e))?.is_some()
-            };
+            let made = own.is_none() && committed.has_table(self, layout::SETTINGS)?;
             if !made {
-                let journal = Journal::open(own, &txn)?;
-                return Ok(WriteTxn::new(self, txn, journal, pass, turn));
+                let now = Cell::new(None);
+                let view = View::new(&txn, self, &now, Pages::Write(&committed));
+                let journal = Journal::open(own, Rc::clone(&committed), &view)?;
+                return Ok(WriteTxn::new(self, txn, committed, journal, pass, turn));
             }
             drop((txn, pass, turn));
             self.open_own()?;
@@ -359,6 +362,15 @@ impl Shared {
         names.iter().try_for_each(|name| txn.view().check_way_to(name))
     }
 
+    /// Checks the pages that LMDB changes when it makes these tables.
+    fn check_ways_to_make(&self, txn: &RwTxn<'_>, names: &[&str]) -> Result<Committed> {
+        let committed = Committed::of(self, txn)?;
+        for name in names {
+            committed.check(self, TableId::MAIN, Some(name.as_bytes()), Access::Put)?;
+        }
+        Ok(committed)
+    }
+
     /// Makes the store's own tables, if they are not there.
     fn make_own(&self) -> Result<Own> {
         self.refresh_own()?;
@@ -368,6 +380,7 @@ impl Shared {
         let names = [layout::SETTINGS, layout::CHANGES, layout::EXPIRY];
         let mut turn = self.environment.turn()?;
         let (txn, _pass) = self.environment.write(&mut turn, self.durability)?;
+        self.check_ways_to_make(&txn, &names)?;
         let made = self.environment.heed().create_databases_and_commit(txn, |opener, txn| {
             let made = names.map(|name| opener.create_database::<Bytes, Bytes>(txn, Some(name)));
             let [settings, changes, expiry] = made;
@@ -406,7 +419,7 @@ impl Shared {
             let main = Table::new(self.id, "", self.environment.main(), Kind::Plain);
             let Some(record) = txn.get(&main, name.as_bytes())? else { return Ok(None) };
             check_record(name, record)?;
-            self.own.get().map_or(Ok(Kind::Plain), |own| own.kind(txn.view().txn, name))?
+            self.own.get().map_or(Ok(Kind::Plain), |own| own.kind(&txn.view(), name))?
         };
         let (txn, _pass) = self.environment.read()?;
         let opened = self.environment.heed().open_databases_and_commit(txn, |opener, txn| {
@@ -422,6 +435,11 @@ impl Shared {
         let own = if kind == Kind::Stamped { Some(self.make_own()?) } else { None };
         let mut turn = self.environment.turn()?;
         let (txn, pass) = self.environment.write(&mut turn, self.durability)?;
+        let committed = self.check_ways_to_make(&txn, &[name])?;
+        if own.is_some() {
+            let key = table_key(name);
+            committed.check(self, TableId::SETTINGS, Some(&key), Access::Put)?;
+        }
         let made = self.environment.heed().create_databases_and_commit(txn, |opener, txn| {
             // Another process may have made it since it was looked for.
             let there = self.environment.main().get(txn, name.as_bytes())?.is_some();
@@ -450,12 +468,11 @@ impl Shared {
     fn open_stamped(&self) -> Result<()> {
         let Some(own) = self.own()? else { return Ok(()) };
         let names = {
-            let (txn, _pass) = self.environment.read()?;
-            let error = |e| self.environment.error("settings", e);
-            let entries = own.settings.prefix_iter(&txn, layout::TABLE_PREFIX).map_err(error)?;
-            let names = entries.map(|entry| {
-                let (key, _) = entry.map_err(error)?;
-                let name = key.strip_prefix(layout::TABLE_PREFIX).unwrap_or_default();
+            let txn = ReadTxn::borrowed(self)?;
+            let scan = Scan::new(Range::prefix(layout::TABLE_PREFIX));
+            let rows = Rows::of_own(txn.view(), TableId::SETTINGS, own.settings, &scan)?;
+            let names = rows.map(|row| {
+                let name = row?.0.strip_prefix(layout::TABLE_PREFIX).unwrap_or_default();
                 Ok(String::from_utf8_lossy(name).into_owned())
             });
             names.collect::<Result<Vec<_>>>()?

@@ -4,8 +4,9 @@ use crate::changes::Journal;
 use crate::environment::{Bare, Pass, Turn};
 use crate::error::{Error, Result};
 use crate::fork::OfProcess;
+use crate::pages::{Access, Committed, TableId};
 use crate::range::Range;
-use crate::read::{Read, View};
+use crate::read::{Pages, Read, View};
 use crate::rows::Rows;
 use crate::scan::Scan;
 use crate::stamp::{self, Stamp};
@@ -14,6 +15,7 @@ use crate::table::Table;
 use heed::{MdbError, PutFlags, RwTxn};
 use std::cell::Cell;
 use std::fmt;
+use std::rc::Rc;
 
 /// The longest value, in bytes.
 const VALUE_MOST: usize = u32::MAX as usize - 4096;
@@ -40,6 +42,8 @@ pub enum Condition<'c> {
 pub struct WriteTxn<'s> {
     // Ends before the gate is left and the turn given up: fields go in this order.
     txn: OfProcess<RwTxn<'s>>,
+    /// The committed pages that it begins from. Those that LMDB follows are checked before.
+    committed: Rc<Committed>,
     journal: Journal,
     /// The journal of the transaction that this one is nested in.
     parent: Option<&'s mut Journal>,
@@ -53,13 +57,14 @@ impl<'s> WriteTxn<'s> {
     pub(crate) fn new(
         shared: &'s Shared,
         txn: RwTxn<'s>,
+        committed: Rc<Committed>,
         journal: Journal,
         pass: Pass<'s>,
         turn: Turn<'s>,
     ) -> Self {
         let (now, right) = (Cell::new(None), Some((pass, turn)));
         let txn = OfProcess::new(txn);
-        Self { txn, journal, parent: None, shared, now, right }
+        Self { txn, committed, journal, parent: None, shared, now, right }
     }
 
     /// The number of this transaction, which readers see once it is committed.
@@ -153,6 +158,7 @@ impl<'s> WriteTxn<'s> {
         if range.is_all() && !table.is_stamped() && !self.journal.keeps() {
             let count = self.count(table, range)?;
             let bare = table.bare(self.shared.id)?;
+            self.committed.check_all(self.shared, TableId::of(table))?;
             let cleared = bare.clear(&mut self.txn);
             cleared.map_err(|e| self.shared.table_error(table, "clear", e))?;
             return Ok(count);
@@ -205,6 +211,7 @@ impl<'s> WriteTxn<'s> {
             txn.map_err(|e| self.shared.environment.error("begin a nested transaction", e))?;
         Ok(WriteTxn {
             txn: OfProcess::new(txn),
+            committed: Rc::clone(&self.committed),
             journal: self.journal.clone(),
             parent: Some(&mut self.journal),
             shared: self.shared,
@@ -246,6 +253,16 @@ impl<'s> WriteTxn<'s> {
         (self.shared, &mut self.txn, &mut self.journal)
     }
 
+    /// Checks the pages of one of the store's own tables before a key of it is changed.
+    pub(crate) fn check_own(
+        &self,
+        table: TableId<'static>,
+        key: &[u8],
+        access: Access,
+    ) -> Result<()> {
+        self.committed.check(self.shared, table, Some(key), access)
+    }
+
     fn put_row(
         &mut self,
         table: &Table,
@@ -258,6 +275,9 @@ impl<'s> WriteTxn<'s> {
         self.shared.environment.check_process()?;
         self.check_row(key, value)?;
         let shared = self.shared;
+        // Appending goes to the last leaf, whatever the key is.
+        let place = Some(key).filter(|_| flags != PutFlags::APPEND);
+        self.committed.check(shared, TableId::of(table), place, Access::Put)?;
         let error = |e: heed::Error| match e {
             heed::Error::Mdb(MdbError::KeyExist) if flags == PutFlags::APPEND => {
                 Error::Unordered { key: key.to_vec() }
@@ -296,6 +316,7 @@ impl<'s> WriteTxn<'s> {
     pub(crate) fn delete_row(&mut self, table: &Table, key: &[u8]) -> Result<bool> {
         let bare = table.bare(self.shared.id)?;
         self.shared.environment.check_process()?;
+        self.committed.check(self.shared, TableId::of(table), Some(key), Access::Delete)?;
         let deleted = bare.delete(&mut self.txn, key);
         deleted.map_err(|e| self.shared.table_error(table, "delete", e))
     }
@@ -358,7 +379,7 @@ fn put_stamped(
 
 impl Read for WriteTxn<'_> {
     fn view(&self) -> View<'_> {
-        View::new(&self.txn, self.shared, &self.now, None)
+        View::new(&self.txn, self.shared, &self.now, Pages::Write(&self.committed))
     }
 
     fn sequence(&self) -> Result<u64> {

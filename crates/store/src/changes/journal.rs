@@ -3,11 +3,14 @@
 use super::record::{Act, Record};
 use crate::codec::integers::{key_of, number_of};
 use crate::error::Result;
-use crate::own::{Kept, Own};
+use crate::own::{Kept, Own, layout};
+use crate::pages::{Access, Committed, TableId};
+use crate::read::View;
 use crate::stamp::Stamp;
 use crate::store::Shared;
 use crate::table::Table;
 use heed::{PutFlags, RwTxn};
+use std::rc::Rc;
 
 /// How many of the oldest changes a commit lets go for each that it adds, at most; and a few more,
 /// so that a smaller number of kept ones is reached in time.
@@ -18,6 +21,8 @@ const DROPPED_MORE: u64 = 64;
 #[derive(Clone)]
 pub(crate) struct Journal {
     own: Option<Own>,
+    /// Checks pages of the store's own tables before they are changed.
+    committed: Rc<Committed>,
     sequence: u64,
     first: u64,
     kept: Option<Kept>,
@@ -25,15 +30,19 @@ pub(crate) struct Journal {
 
 impl Journal {
     /// What the store has at the beginning of a transaction.
-    pub(crate) fn open(own: Option<Own>, txn: &heed::RoTxn<'_>) -> Result<Self> {
+    pub(crate) fn open(
+        own: Option<Own>,
+        committed: Rc<Committed>,
+        view: &View<'_>,
+    ) -> Result<Self> {
         let (sequence, kept) = match &own {
             Some(own) => {
-                own.check_format(txn)?;
-                (own.sequence(txn)?, own.kept(txn)?)
+                own.check_format(view)?;
+                (own.sequence(view)?, own.kept(view)?)
             }
             None => (0, None),
         };
-        Ok(Self { own, sequence, first: sequence, kept })
+        Ok(Self { own, committed, sequence, first: sequence, kept })
     }
 
     /// Whether changes are kept.
@@ -67,10 +76,12 @@ impl Journal {
     pub(crate) fn write_kept(&mut self, shared: &Shared, txn: &mut RwTxn<'_>) -> Result<()> {
         let Some(own) = self.own else { return Ok(()) };
         let error = |e| shared.environment.error("settings", e);
+        self.committed.check(shared, TableId::SETTINGS, Some(layout::KEEP_KEY), Access::Delete)?;
         if let Some(kept) = &mut self.kept {
-            trim(shared, txn, &own, kept, self.sequence, u64::MAX)?;
+            trim(shared, txn, &self.committed, &own, kept, self.sequence, u64::MAX)?;
             return own.put_kept(txn, *kept).map_err(error);
         }
+        self.committed.check_all(shared, TableId::CHANGES)?;
         own.changes.clear(txn).map_err(error)?;
         own.remove_kept(txn).map_err(error)
     }
@@ -116,6 +127,7 @@ impl Journal {
         let (Some(own), Some(kept)) = (&self.own, &mut self.kept) else { return Ok(()) };
         let bytes = record.bytes();
         kept.bytes += bytes.len() as u64;
+        self.committed.check(shared, TableId::CHANGES, None, Access::Put)?;
         // The numbers only grow, so a record goes behind all others.
         let put = own.changes.put_with_flags(txn, PutFlags::APPEND, &key_of(number), &bytes);
         put.map_err(|e| shared.environment.error("keep a change", e))
@@ -125,11 +137,14 @@ impl Journal {
     pub(crate) fn close(&mut self, shared: &Shared, txn: &mut RwTxn<'_>) -> Result<()> {
         let Some(own) = self.own.filter(|_| self.sequence > self.first) else { return Ok(()) };
         let error = |e| shared.environment.error("settings", e);
+        let check = |key| self.committed.check(shared, TableId::SETTINGS, Some(key), Access::Put);
         if let Some(mut kept) = self.kept {
             let most = DROPPED_FOR_EACH * (self.sequence - self.first) + DROPPED_MORE;
-            trim(shared, txn, &own, &mut kept, self.sequence, most)?;
+            trim(shared, txn, &self.committed, &own, &mut kept, self.sequence, most)?;
+            check(layout::KEEP_KEY)?;
             own.put_kept(txn, kept).map_err(error)?;
         }
+        check(layout::SEQUENCE_KEY)?;
         own.put_sequence(txn, self.sequence).map_err(error)
     }
 }
@@ -138,6 +153,7 @@ impl Journal {
 fn trim(
     shared: &Shared,
     txn: &mut RwTxn<'_>,
+    committed: &Committed,
     own: &Own,
     kept: &mut Kept,
     newest: u64,
@@ -150,6 +166,7 @@ fn trim(
         if count <= kept.most && kept.bytes <= kept.most_bytes {
             return Ok(());
         }
+        committed.check(shared, TableId::CHANGES, Some(b""), Access::Read)?;
         let first = own.changes.first(txn).map_err(error)?;
         let Some((key, record)) = first else {
             (kept.oldest, kept.bytes) = (newest + 1, 0);
@@ -157,6 +174,7 @@ fn trim(
         };
         let (number, len) = (number_of(key).unwrap_or(newest), record.len() as u64);
         let key = key.to_vec();
+        committed.check(shared, TableId::CHANGES, Some(&key), Access::Delete)?;
         own.changes.delete(txn, &key).map_err(error)?;
         kept.bytes = kept.bytes.saturating_sub(len);
         kept.oldest = number + 1;

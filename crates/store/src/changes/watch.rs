@@ -4,7 +4,7 @@ use super::follower::{Follower, Waited};
 use super::record::{Change, Record};
 use crate::codec::integers::{key_of, number_of};
 use crate::error::{Error, Result};
-use crate::own::layout;
+use crate::pages::TableId;
 use crate::range::Range;
 use crate::read::{Read, ReadTxn};
 use crate::rows::Rows;
@@ -86,7 +86,7 @@ impl Store {
 /// The oldest change that is kept.
 fn kept(txn: &ReadTxn<'_>) -> Result<u64> {
     let view = txn.view();
-    let kept = view.shared.own()?.map(|own| own.kept(view.txn)).transpose()?;
+    let kept = view.shared.own()?.map(|own| own.kept(&view)).transpose()?;
     kept.flatten().map(|kept| kept.oldest).ok_or(Error::NoChangesKept)
 }
 
@@ -165,7 +165,7 @@ impl Watch {
         self.check(oldest, newest)?;
         let Some(own) = shared.own()? else { return Err(Error::NoChangesKept) };
         let from = Range::all().from(key_of(self.next));
-        let entries = Rows::of_own(view, layout::CHANGES, own.changes, &Scan::new(from))?;
+        let entries = Rows::of_own(view, TableId::CHANGES, own.changes, &Scan::new(from))?;
         let (mut changes, mut bytes) = (Vec::new(), 0);
         for (passed, entry) in entries.enumerate() {
             if changes.len() == BATCH_CHANGES || bytes >= BATCH_BYTES || passed == PASS_AT_ONCE {

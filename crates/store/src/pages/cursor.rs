@@ -203,6 +203,22 @@ impl<'t> Cursor<'t> {
         }
     }
 
+    /// Goes to the next leaf after a check of this one. Returns whether there is one.
+    pub(super) fn next_sound_leaf(&mut self) -> Result<bool> {
+        self.check_leaf()?;
+        self.next_leaf()
+    }
+
+    /// Checks all entries of this leaf. Returns its first key in the direction of the scan; `None`
+    /// after the last leaf.
+    pub(super) fn check_leaf(&self) -> Result<Option<&'t [u8]>> {
+        match self.leaf {
+            Some(leaf) if leaf.sound().is_none() => Err(self.tree.damaged_page(&leaf)),
+            Some(leaf) => Ok(leaf.key(if self.is_reverse { leaf.len() - 1 } else { 0 })),
+            None => Ok(None),
+        }
+    }
+
     /// Calls `visit` with each row, until it returns false.
     #[inline(always)]
     pub(crate) fn visit(

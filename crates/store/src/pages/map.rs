@@ -9,6 +9,9 @@ use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
 
+/// Bytes that processors fetch at a time.
+const CACHE_LINE: usize = 64;
+
 /// Where LMDB has a store's file mapped, as far as it is known.
 #[derive(Debug)]
 pub(crate) struct Mapping {
@@ -41,6 +44,18 @@ pub(crate) struct Page<'t> {
     len: usize,
     /// Where the entries begin, after the free space.
     upper: usize,
+}
+
+/// A page whose entries were all checked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum CheckedPage {
+    Branch,
+    Leaf {
+        has_long_values: bool,
+        /// It may be less than a third full without one of its entries. LMDB merges a leaf that is
+        /// less than a quarter full with the leaf beside it.
+        is_sparse: bool,
+    },
 }
 
 /// The place of a key in a page, between the keys below and above it.
@@ -119,7 +134,7 @@ impl<'t> Map<'t> {
         }
         // SAFETY: the file has these bytes, and LMDB maps all of it up to the pages in use. The map
         // stays where it is for `'t`, and LMDB does not change pages that a read transaction
-        // reaches.
+        // reaches, nor those that a write transaction began from: it copies them.
         Some(unsafe { std::slice::from_raw_parts(self.first.wrapping_add(start), len) })
     }
 
@@ -298,6 +313,50 @@ impl<'t> Page<'t> {
                 (node::HEADER_LEN as u64 + (header >> (8 * node::KEY_LEN)) + value_len + 1) & !1;
         }
         is_inside && filled == self.filled() as u64
+    }
+
+    /// Checks that every entry lies within the page and is of a known kind, that the entries fill
+    /// the page, and that the keys are in order: then LMDB can change the page without harm.
+    /// Returns `None` for a damaged page.
+    pub(crate) fn sound(&self) -> Option<CheckedPage> {
+        // Entries are read in the order of their keys, which lie anywhere in the page.
+        for line in self.bytes[self.upper..].chunks(CACHE_LINE) {
+            prefetch(line.as_ptr());
+        }
+        let is_leaf = !self.is_branch();
+        // The first entry of a branch has no key.
+        let first = usize::from(!is_leaf);
+        let (mut filled, mut largest, mut has_long_values, mut before) = (0, 0, false, None);
+        for (index, offset) in self.offsets().iter().enumerate() {
+            let start = usize::from(u16::from_le_bytes(*offset));
+            let (header, entry) = self.bytes.get(start..)?.split_first_chunk()?;
+            let header = u64::from_le_bytes(*header);
+            let (key, rest) = entry.split_at_checked(key_len(header))?;
+            let value_len = match (header >> (8 * node::FLAGS)) as u16 {
+                _ if !is_leaf => 0,
+                0 => (header & 0xFFFF_FFFF) as usize,
+                node::BIG => {
+                    has_long_values = true;
+                    8
+                }
+                node::TREE if header & 0xFFFF_FFFF == tree::LEN as u64 => tree::LEN,
+                _ => return None,
+            };
+            if start < self.upper
+                || value_len > rest.len()
+                || (index > first && !are_ordered(before, Some(key)))
+            {
+                return None;
+            }
+            before = Some(key);
+            let len = (node::HEADER_LEN + key.len() + value_len).next_multiple_of(2);
+            filled += len;
+            largest = largest.max(len);
+        }
+        let is_sparse = 2 * self.len + filled - largest < self.bytes.len() / 3;
+        let leaf = CheckedPage::Leaf { has_long_values, is_sparse };
+        let kind = if is_leaf { leaf } else { CheckedPage::Branch };
+        (filled == self.filled() && self.len > first).then_some(kind)
     }
 
     /// Returns whether all keys are in order. `from` is the first entry that has a key.

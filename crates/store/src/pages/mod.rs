@@ -2,7 +2,8 @@
 //!
 //! Read transactions do not read through LMDB, which trusts what a page says: damage would be
 //! answered as rows or as absent keys, or would end the process. `map` has the pages and their
-//! entries, `roots` what a transaction sees, `tree` lookups, and `cursor` scans.
+//! entries, `roots` what a transaction sees, `tree` lookups, and `cursor` scans. `committed` has the
+//! pages that a write transaction begins from; `ahead` checks them before LMDB's cursor reads them.
 //!
 //! What is checked, and where:
 //! - each page on the way: that the file has it, its number, its kind, and the bounds of its
@@ -16,14 +17,19 @@
 //!   overlaps, and that its keys are on their side of the key of a branch between two leaves.
 //!
 //! LMDB keeps no checksums, so other bytes within a value are not found, nor within a key that a
-//! search does not come by; `verify` compares all keys. A transaction that writes reads through
-//! LMDB: its pages may not be in the map yet.
+//! search does not come by; `verify` compares all keys. A transaction that writes reads and changes
+//! a table that it has changed through LMDB, since the new pages are LMDB's own memory. All entries
+//! of the committed pages are checked before LMDB follows or copies them.
 
+mod ahead;
+mod committed;
 mod cursor;
 mod map;
 mod roots;
 mod tree;
 
+pub(crate) use ahead::Ahead;
+pub(crate) use committed::{Access, Committed, TableId};
 pub(crate) use cursor::Cursor;
 pub(crate) use map::Mapping;
 pub(crate) use roots::Roots;

@@ -30,10 +30,15 @@ impl Roots {
     /// Finds the main table as a transaction that has just begun sees it. `None` if two others were
     /// committed since: then its meta page was reused, and its pages are read through LMDB.
     pub(crate) fn of(shared: &Shared, txn: &RoTxn<'_, AnyTls>) -> Result<Option<Self>> {
+        Self::of_id(shared, txn, txn.id() as u64)
+    }
+
+    /// As `of`, for a transaction that sees the state which the transaction `id` committed.
+    pub(super) fn of_id(shared: &Shared, txn: &RoTxn<'_, AnyTls>, id: u64) -> Result<Option<Self>> {
         let environment = &shared.environment;
         let root = match environment.mapping().get(environment.page_size()) {
-            Some(map) => main_root(map, txn.id() as u64),
-            None => locate(shared, txn)?,
+            Some(map) => main_root(map, id),
+            None => locate(shared, txn, id)?,
         };
         Ok(root.map(Self::new))
     }
@@ -54,8 +59,7 @@ impl Roots {
     /// Returns a table; `None` if the transaction does not see it.
     #[inline]
     pub(crate) fn tree<'t>(&self, shared: &'t Shared, table: &Table) -> Result<Option<Tree<'t>>> {
-        let environment = &shared.environment;
-        let map = environment.mapping().get(environment.page_size());
+        let map = map_of(shared);
         if table.name().is_empty() {
             return Ok(Some(Tree::new(map, self.main, shared)));
         }
@@ -63,7 +67,7 @@ impl Roots {
         if let Some((_, page)) = self.tables.iter().map(Cell::get).find(|(known, _)| *known == id) {
             return Ok(Some(Tree::new(map, Root { page }, shared)));
         }
-        let Some(root) = self.named(shared, table.name())? else { return Ok(None) };
+        let Some(root) = named(self.main(shared), table.name())? else { return Ok(None) };
         let [last, before] = &self.tables;
         before.set(last.replace((id, root.page)));
         Ok(Some(Tree::new(map, root, shared)))
@@ -71,24 +75,32 @@ impl Roots {
 
     /// Returns the main table.
     pub(crate) fn main<'t>(&self, shared: &'t Shared) -> Tree<'t> {
-        let environment = &shared.environment;
-        Tree::new(environment.mapping().get(environment.page_size()), self.main, shared)
+        Tree::new(map_of(shared), self.main, shared)
     }
 
-    /// Returns the root of a named table.
-    fn named(&self, shared: &Shared, name: &str) -> Result<Option<Root>> {
-        let record = self.main(shared).get(name.as_bytes())?;
-        let Some(record) = record else { return Ok(None) };
-        check_record(name, record)?;
-        Ok(RawTree::read(record).map(|tree| Root::of(&tree)))
+    /// Returns where the main table begins.
+    pub(super) fn main_root(&self) -> Root {
+        self.main
     }
 
     /// Returns one of the store's own tables.
     pub(crate) fn own<'t>(&self, shared: &'t Shared, name: &str) -> Result<Option<Tree<'t>>> {
-        let environment = &shared.environment;
-        let map = environment.mapping().get(environment.page_size());
-        Ok(self.named(shared, name)?.map(|root| Tree::new(map, root, shared)))
+        let root = named(self.main(shared), name)?;
+        Ok(root.map(|root| Tree::new(map_of(shared), root, shared)))
     }
+}
+
+/// Returns where the file is mapped, if that is known.
+#[inline]
+pub(super) fn map_of(shared: &Shared) -> Option<Map<'_>> {
+    shared.environment.mapping().get(shared.environment.page_size())
+}
+
+/// Returns the root of a table by its name in the main one.
+pub(super) fn named(main: Tree<'_>, name: &str) -> Result<Option<Root>> {
+    let Some(record) = main.get(name.as_bytes())? else { return Ok(None) };
+    check_record(name, record)?;
+    Ok(RawTree::read(record).map(|tree| Root::of(&tree)))
 }
 
 /// Reads the root of the main table from the meta page of a transaction.
@@ -105,10 +117,10 @@ fn main_root(map: Map<'_>, id: u64) -> Option<Root> {
 /// Finds the address of the map: the first row of the main table is read from the file and through
 /// LMDB. The pages on the way to it are checked before LMDB reads them.
 #[cold]
-fn locate(shared: &Shared, txn: &RoTxn<'_, AnyTls>) -> Result<Option<Root>> {
+fn locate(shared: &Shared, txn: &RoTxn<'_, AnyTls>, id: u64) -> Result<Option<Root>> {
     let (file, path) = shared.data();
     let environment = &shared.environment;
-    let found = match meta::read(file, path, Some(txn.id() as u64)) {
+    let found = match meta::read(file, path, Some(id)) {
         Ok(found) => found,
         // The meta page of this transaction may have been reused.
         Err(Error::Corrupt(_)) => return Ok(None),

@@ -1,7 +1,8 @@
 //! Lookups in a table, page by page.
 
+use super::committed::CheckedPages;
 use super::cursor::Cursor;
-use super::map::{Gap, Map, Page, are_ordered, compare, is_from};
+use super::map::{CheckedPage, Gap, Map, Page, are_ordered, compare, is_from};
 use crate::error::{Error, Result};
 use crate::file::corrupt;
 use crate::file::layout::NO_PAGE;
@@ -22,6 +23,9 @@ pub(crate) struct Root {
 }
 
 impl Root {
+    /// Of a table without rows.
+    pub(super) const NONE: Self = Self { page: NO_PAGE };
+
     pub(crate) fn of(tree: &RawTree) -> Self {
         Self { page: tree.root }
     }
@@ -92,6 +96,111 @@ impl<'t> Tree<'t> {
             Some((page, _)) => Err(self.damaged_page(page)),
             None => Ok(()),
         }
+    }
+
+    /// Checks all entries of the pages on the way to a key, or to the last key if it is `None`, and
+    /// the value of that key. Pages in `checked` are taken as they are; those that were checked are
+    /// added.
+    pub(super) fn check_pages_to(
+        &self,
+        root: u64,
+        key: Option<&[u8]>,
+        checked: &mut CheckedPages,
+    ) -> Result<CheckedLeaf<'t>> {
+        let (mut number, mut way) = (root, Way::default());
+        for _ in 0..MAX_DEPTH {
+            let (low, high) = (way.low, way.high);
+            let before = checked.get(&number).copied();
+            let kind = before.map_or_else(|| self.check_page(number, (low, high), checked), Ok)?;
+            if let CheckedPage::Leaf { has_long_values, is_sparse } = kind {
+                if has_long_values {
+                    self.check_value(&self.page(number)?, key)?;
+                }
+                let may_be_sparse = is_sparse || before.is_some();
+                return Ok(CheckedLeaf { number, has_long_values, may_be_sparse, low, high });
+            }
+            let page = self.page(number)?;
+            let (next, _, child) = self.step(&page, way, key)?;
+            (number, way) = (child, next);
+        }
+        Err(self.damaged(number))
+    }
+
+    /// Checks the pages beside those on the way to a key, below the same branches.
+    pub(super) fn check_pages_beside(
+        &self,
+        root: u64,
+        key: Option<&[u8]>,
+        checked: &mut CheckedPages,
+    ) -> Result<()> {
+        let (mut number, mut way) = (root, Way::default());
+        for _ in 0..MAX_DEPTH {
+            let page = self.page(number)?;
+            if !page.is_branch() {
+                return Ok(());
+            }
+            let (next, at, child) = self.step(&page, way, key)?;
+            for beside in [at.checked_sub(1), Some(at + 1)].into_iter().flatten() {
+                let Some(number) = page.child(beside) else { continue };
+                if !checked.contains_key(&number) {
+                    let low = if beside == 0 { way.low } else { page.key(beside) };
+                    let high =
+                        if beside + 1 < page.len() { page.key(beside + 1) } else { way.high };
+                    self.check_page(number, (low, high), checked)?;
+                }
+            }
+            (number, way) = (child, next);
+        }
+        Err(self.damaged(number))
+    }
+
+    /// Goes down from a branch to a key, or to the last key. Returns the way, the entry that leads
+    /// on, and the page below it.
+    fn step(
+        &self,
+        branch: &Page<'t>,
+        way: Way<'t>,
+        key: Option<&[u8]>,
+    ) -> Result<(Way<'t>, usize, u64)> {
+        let last = branch.len() - 1;
+        let gap = match key {
+            Some(key) => branch.search(1, key, false),
+            None => Some(Gap { index: last + 1, below: branch.key(last), above: None }),
+        };
+        let next = gap.and_then(|gap| {
+            Some((way.down(*branch, &gap)?, gap.index - 1, branch.child(gap.index - 1)?))
+        });
+        next.ok_or_else(|| self.damaged_page(branch))
+    }
+
+    /// Checks all entries of a page, and that a leaf has keys from `low` on and below `high` only.
+    fn check_page(
+        &self,
+        number: u64,
+        (low, high): (Option<&[u8]>, Option<&[u8]>),
+        checked: &mut CheckedPages,
+    ) -> Result<CheckedPage> {
+        let page = self.page(number)?;
+        let kind = page.sound().filter(|_| {
+            let is_above = low.is_none_or(|low| page.key(0).is_some_and(|k| is_from(k, low)));
+            let is_below = high.is_none() || are_ordered(page.key(page.len() - 1), high);
+            page.is_branch() || (is_above && is_below)
+        });
+        let kind = kind.ok_or_else(|| self.damaged_page(&page))?;
+        checked.insert(number, kind);
+        Ok(kind)
+    }
+
+    /// Checks the value that a leaf has for a key, if it has the key: LMDB frees the pages of a
+    /// long value that is replaced.
+    pub(super) fn check_value(&self, leaf: &Page<'t>, key: Option<&[u8]>) -> Result<()> {
+        let Some(key) = key else { return Ok(()) };
+        let gap = leaf.search(0, key, true).ok_or_else(|| self.damaged_page(leaf))?;
+        if gap.above == Some(key) {
+            let row = self.map.and_then(|map| leaf.row(gap.index, map));
+            row.map_or_else(|| self.row(leaf, gap.index), Ok)?;
+        }
+        Ok(())
     }
 
     /// Returns the first entry of a leaf whose key is above `key`, or equal to it if `equal`.
@@ -211,6 +320,17 @@ impl<'t> Tree<'t> {
         });
         entries.unwrap_or_else(generic)
     }
+}
+
+/// A leaf whose entries were checked.
+pub(super) struct CheckedLeaf<'t> {
+    pub(super) number: u64,
+    pub(super) has_long_values: bool,
+    /// Whether it may be less than a third full without one of its entries, or was changed before.
+    pub(super) may_be_sparse: bool,
+    /// The closest keys of branches: keys from `low` on and below `high` belong to the leaf.
+    pub(super) low: Option<&'t [u8]>,
+    pub(super) high: Option<&'t [u8]>,
 }
 
 /// The result of a search.

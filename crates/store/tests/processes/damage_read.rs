@@ -7,26 +7,26 @@ use nuthatch_store::{
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
-const ROWS: u32 = 2000;
-const PAGE: u64 = 4096;
+pub(crate) const ROWS: u32 = 2000;
+pub(crate) const PAGE: u64 = 4096;
 
-fn key(n: u32) -> Vec<u8> {
+pub(crate) fn key(n: u32) -> Vec<u8> {
     format!("key{n:08}").into_bytes()
 }
 
-fn value(n: u32) -> Vec<u8> {
+pub(crate) fn value(n: u32) -> Vec<u8> {
     if n % 500 == 7 { vec![n as u8; 9000] } else { format!("value of {n}").into_bytes() }
 }
 
 /// A store with a table of three levels, in a place that is not verified at the end.
-struct Case {
-    place: Place,
+pub(crate) struct Case {
+    pub(crate) place: Place,
     store: Option<Store>,
-    file: File,
+    pub(crate) file: File,
 }
 
 impl Case {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let place = Place::new();
         let folder = place.beside("damaged");
         let store = Store::open(&folder, &Options::new()).expect("a store");
@@ -39,27 +39,27 @@ impl Case {
         Self { place, store: Some(store), file }
     }
 
-    fn store(&self) -> &Store {
+    pub(crate) fn store(&self) -> &Store {
         self.store.as_ref().expect("an open store")
     }
 
-    fn table(&self) -> Table {
+    pub(crate) fn table(&self) -> Table {
         self.store().table("rows").expect("a table")
     }
 
-    fn byte(&self, at: u64) -> u8 {
+    pub(crate) fn byte(&self, at: u64) -> u8 {
         let mut byte = [0];
         self.file.read_exact_at(&mut byte, at).expect("a byte");
         byte[0]
     }
 
-    fn short(&self, at: u64) -> u64 {
+    pub(crate) fn short(&self, at: u64) -> u64 {
         u64::from(self.byte(at)) | u64::from(self.byte(at + 1)) << 8
     }
 
     /// The pages of the table: their offsets, and whether they are branches. The meta pages, the
     /// main table's page, pages of long values and free ones are left out.
-    fn pages(&self) -> Vec<(u64, bool)> {
+    pub(crate) fn pages(&self) -> Vec<(u64, bool)> {
         let pages = self.file.metadata().expect("its length").len() / PAGE;
         let kinds = (2..pages).map(|page| (page * PAGE, self.byte(page * PAGE + 10)));
         let kinds = kinds.filter(|(at, kind)| match kind {
@@ -76,7 +76,7 @@ impl Case {
     }
 
     /// Overwrites bytes, calls `act`, and puts the bytes back.
-    fn with<R>(&self, at: u64, bytes: &[u8], act: impl FnOnce() -> R) -> R {
+    pub(crate) fn with<R>(&self, at: u64, bytes: &[u8], act: impl FnOnce() -> R) -> R {
         let mut before = vec![0; bytes.len()];
         self.file.read_exact_at(&mut before, at).expect("bytes");
         self.file.write_all_at(bytes, at).expect("bytes");
@@ -86,9 +86,11 @@ impl Case {
     }
 }
 
-type Rows = Vec<(Vec<u8>, Vec<u8>)>;
+pub(crate) type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
-fn collect<'r>(rows: impl Iterator<Item = Result<(&'r [u8], &'r [u8])>>) -> Result<Rows> {
+pub(crate) fn collect<'r>(
+    rows: impl Iterator<Item = Result<(&'r [u8], &'r [u8])>>,
+) -> Result<Rows> {
     rows.map(|row| row.map(|(key, value)| (key.to_vec(), value.to_vec()))).collect()
 }
 
@@ -136,7 +138,7 @@ fn scans(store: &Store, table: &Table) -> Vec<(&'static str, Result<Rows>)> {
 }
 
 #[track_caller]
-fn is_corrupt(what: &str, error: &Error) {
+pub(crate) fn is_corrupt(what: &str, error: &Error) {
     assert_eq!(error.code(), "corrupt", "{what}: {error}");
     assert!(error.to_string().contains("data.mdb: at byte "), "{what}: {error}");
 }

@@ -5,6 +5,7 @@ mod copies;
 mod crashes;
 mod damage;
 mod damage_read;
+mod damage_write;
 mod foreign;
 mod forks;
 mod interop;

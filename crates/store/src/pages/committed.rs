@@ -1,0 +1,243 @@
+//! The committed pages that a write transaction begins from.
+//!
+//! LMDB changes no page that is committed: it copies each page that it changes, and the copies are
+//! its own memory. So a table that the transaction has not changed is read through [`Tree`], as in
+//! a read transaction. A table that it has changed is read and written through LMDB, which trusts
+//! pages; before LMDB follows committed pages to a key, they are checked here, each once.
+//!
+//! The way to a key through the committed pages has all committed pages that LMDB finds on its own
+//! way, with one exception: LMDB merges a leaf that is almost empty with the leaf beside it. Before
+//! a delete that may lead to that, the pages beside the way are checked as well. If leaves in a row
+//! become empty in one transaction, LMDB may merge with a leaf further away, which is not checked.
+
+use super::cursor::Cursor;
+use super::map::{CheckedPage, is_from};
+use super::roots::{Roots, map_of, named};
+use super::tree::{Root, Tree};
+use crate::error::Result;
+use crate::file::corrupt;
+use crate::own::layout;
+use crate::read::Source;
+use crate::store::Shared;
+use crate::table::Table;
+use heed::{AnyTls, RoTxn};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Bound;
+
+/// A table, as a transaction tells it from others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TableId<'n> {
+    number: usize,
+    name: &'n str,
+}
+
+impl TableId<'static> {
+    pub(crate) const MAIN: Self = Self { number: 0, name: "" };
+    pub(crate) const SETTINGS: Self = Self { number: 1, name: layout::SETTINGS };
+    pub(crate) const CHANGES: Self = Self { number: 2, name: layout::CHANGES };
+    pub(crate) const EXPIRY: Self = Self { number: 3, name: layout::EXPIRY };
+}
+
+impl<'n> TableId<'n> {
+    pub(crate) fn name(self) -> &'n str {
+        self.name
+    }
+
+    pub(crate) fn of(table: &'n Table) -> Self {
+        if table.name().is_empty() {
+            return TableId::MAIN;
+        }
+        // Addresses are above the numbers of the store's own tables.
+        Self { number: table.address(), name: table.name() }
+    }
+}
+
+/// What is about to be done with a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Put,
+    Delete,
+}
+
+/// The committed pages that a write transaction, and those nested in it, begin from.
+pub(crate) struct Committed {
+    roots: Roots,
+    state: RefCell<State>,
+}
+
+/// Pages whose entries were all checked.
+pub(super) type CheckedPages = HashMap<u64, CheckedPage, BuildHasherDefault<PageHasher>>;
+
+/// Hashes the number of a page.
+#[derive(Default)]
+pub(super) struct PageHasher(u64);
+
+impl Hasher for PageHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // Fibonacci hashing; the map uses the upper bits, and the lower ones after a rotation.
+        self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
+    }
+}
+
+#[derive(Default)]
+struct State {
+    tables: Vec<Known>,
+    checked: CheckedPages,
+}
+
+/// A table that the transaction has used.
+struct Known {
+    number: usize,
+    root: Root,
+    is_changed: bool,
+    /// The leaf that was checked last, and the keys that its branches have around it.
+    last: Option<Last>,
+}
+
+/// A leaf that was checked. Keys from `low` on and below `high` belong to it.
+struct Last {
+    leaf: u64,
+    has_long_values: bool,
+    low: Option<Vec<u8>>,
+    high: Option<Vec<u8>>,
+}
+
+impl Last {
+    fn has(&self, key: Option<&[u8]>) -> bool {
+        let Some(key) = key else { return self.high.is_none() };
+        self.low.as_deref().is_none_or(|low| is_from(key, low))
+            && self.high.as_deref().is_none_or(|high| !is_from(key, high))
+    }
+}
+
+impl Committed {
+    /// Finds the pages that a write transaction which has just begun begins from.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`](crate::Error::Corrupt) if the meta page is not that of the transaction
+    /// before.
+    pub(crate) fn of(shared: &Shared, txn: &RoTxn<'_, AnyTls>) -> Result<Self> {
+        // Nothing was committed since: this transaction has the write lock.
+        let id = (txn.id() as u64).saturating_sub(1);
+        let roots = Roots::of_id(shared, txn, id)?.ok_or_else(|| {
+            let expected = format!("a meta page of transaction {id}");
+            corrupt(shared.data().1, 0, expected, "another one")
+        })?;
+        Ok(Self { roots, state: RefCell::default() })
+    }
+
+    /// Returns how a table is read.
+    pub(crate) fn source<'t>(&self, shared: &'t Shared, table: TableId<'_>) -> Result<Source<'t>> {
+        let mut state = self.state.borrow_mut();
+        let at = self.find(shared, &mut state, table)?;
+        let known = &state.tables[at];
+        let tree = Tree::new(map_of(shared), known.root, shared);
+        Ok(if known.is_changed { Source::Changed(tree) } else { Source::Pages(tree) })
+    }
+
+    /// Returns whether the main table has a name.
+    pub(crate) fn has_table(&self, shared: &Shared, name: &str) -> Result<bool> {
+        Ok(self.roots.main(shared).get(name.as_bytes())?.is_some())
+    }
+
+    /// Returns a table as it was when the transaction began.
+    fn tree_of<'t>(&self, shared: &'t Shared, table: TableId<'_>) -> Result<Tree<'t>> {
+        let mut state = self.state.borrow_mut();
+        let at = self.find(shared, &mut state, table)?;
+        Ok(Tree::new(map_of(shared), state.tables[at].root, shared))
+    }
+
+    /// Checks the committed pages that LMDB follows to a key; of `None`, to the last key.
+    pub(crate) fn check(
+        &self,
+        shared: &Shared,
+        table: TableId<'_>,
+        key: Option<&[u8]>,
+        access: Access,
+    ) -> Result<()> {
+        let mut state = self.state.borrow_mut();
+        let at = self.find(shared, &mut state, table)?;
+        let State { tables, checked } = &mut *state;
+        let known = &mut tables[at];
+        known.is_changed |= access != Access::Read;
+        let tree = Tree::new(map_of(shared), known.root, shared);
+        let Some(root) = tree.root() else { return Ok(()) };
+        if access != Access::Delete
+            && let Some(last) = known.last.as_ref().filter(|last| last.has(key))
+        {
+            if last.has_long_values {
+                tree.check_value(&tree.page(last.leaf)?, key)?;
+            }
+            return Ok(());
+        }
+        let leaf = tree.check_pages_to(root, key, checked)?;
+        if access == Access::Delete && leaf.may_be_sparse {
+            tree.check_pages_beside(root, key, checked)?;
+        }
+        let before = known.last.take().map_or((None, None), |last| (last.low, last.high));
+        known.last = Some(Last {
+            leaf: leaf.number,
+            has_long_values: leaf.has_long_values,
+            low: copied(before.0, leaf.low),
+            high: copied(before.1, leaf.high),
+        });
+        Ok(())
+    }
+
+    /// Checks all committed pages of a table, which LMDB is about to free.
+    pub(crate) fn check_all(&self, shared: &Shared, table: TableId<'_>) -> Result<()> {
+        self.check(shared, table, None, Access::Put)?;
+        let all = (Bound::Unbounded, Bound::Unbounded);
+        let mut leaves = Cursor::new(self.tree_of(shared, table)?, all, false)?;
+        while leaves.next_sound_leaf()? {}
+        Ok(())
+    }
+
+    /// Finds a table among those that the transaction has used, or in the main table.
+    fn find(&self, shared: &Shared, state: &mut State, table: TableId<'_>) -> Result<usize> {
+        if let Some(at) = state.tables.iter().position(|known| known.number == table.number) {
+            return Ok(at);
+        }
+        let root = if table.number == TableId::MAIN.number {
+            Some(self.roots.main_root())
+        } else {
+            let main = self.roots.main(shared);
+            if let Some(root) = main.root() {
+                let name = Some(table.name.as_bytes());
+                // LMDB goes this way when it opens a cursor, and writes there when it commits.
+                main.check_pages_to(root, name, &mut state.checked)?;
+            }
+            named(main, table.name)?
+        };
+        // LMDB says what is wrong with a table that is not there any more.
+        let is_changed = root.is_none();
+        let root = root.unwrap_or(Root::NONE);
+        let known = Known { number: table.number, root, is_changed, last: None };
+        state.tables.push(known);
+        Ok(state.tables.len() - 1)
+    }
+}
+
+/// Copies a key, into the memory of another one if there is one.
+fn copied(into: Option<Vec<u8>>, key: Option<&[u8]>) -> Option<Vec<u8>> {
+    key.map(|key| {
+        let mut copy = into.unwrap_or_default();
+        copy.clear();
+        copy.extend_from_slice(key);
+        copy
+    })
+}
