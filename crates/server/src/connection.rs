@@ -275,7 +275,7 @@ impl Connection {
     }
 
     /// What is to be sent next.
-    pub(crate) fn take_output(&mut self) -> io::Result<Outgoing> {
+    pub(crate) fn take_output(&mut self, short_of_memory: bool) -> io::Result<Outgoing> {
         match &mut self.tls {
             None => Ok(self.client.lent.take_first(&mut self.out)),
             Some(tls) => {
@@ -283,7 +283,7 @@ impl Connection {
                 let has_more =
                     |client: &Client, out: &Vec<u8>| !out.is_empty() || !client.lent.is_empty();
                 let take = || has_more(client, out).then(|| client.lent.take_first(out));
-                tls.send(take, *closing).map(Outgoing::Bytes)
+                tls.send(take, (*closing, short_of_memory)).map(Outgoing::Bytes)
             }
         }
     }

@@ -102,8 +102,10 @@ fn verifier(
 pub(crate) const SESSION_LEN: usize = 24 << 10;
 
 /// Bytes of answers that are encrypted at a time: they take some ten microseconds, and their
-/// encrypted bytes are sent before the next ones are made.
+/// encrypted bytes are sent before the next ones are made. The second holds while connections take
+/// much memory, since clients that do not read have a slice each.
 const SLICE_LEN: usize = 128 << 10;
+const SLICE_LEN_WHEN_SHORT: usize = 16 << 10;
 
 /// The TLS of one connection.
 pub(crate) struct Session {
@@ -162,14 +164,16 @@ impl Session {
 
     /// Takes answers with `take` until they fill a slice, and returns them encrypted, behind what
     /// TLS itself has to say. The rest waits for the next call: however long an answer is, one call
-    /// encrypts [`SLICE_LEN`] bytes. `take` returns `None` once there are no more answers. If they
-    /// are the last, `ends` tells the client so, to know that nothing is missing.
+    /// encrypts [`SLICE_LEN`] bytes, or fewer while memory is short. `take` returns `None` once
+    /// there are no more answers. If they are the last, `ends` tells the client so, to know that
+    /// nothing is missing.
     pub(crate) fn send(
         &mut self,
         mut take: impl FnMut() -> Option<Outgoing>,
-        ends: bool,
+        (ends, short_of_memory): (bool, bool),
     ) -> io::Result<Vec<u8>> {
-        let mut room = SLICE_LEN;
+        let slice_len = if short_of_memory { SLICE_LEN_WHEN_SHORT } else { SLICE_LEN };
+        let mut room = slice_len;
         while room > 0 {
             if self.plain.is_empty() {
                 let Some(more) = take() else { break };
@@ -190,7 +194,7 @@ impl Session {
             self.tls.send_close_notify();
             self.told_end = true;
         }
-        let len = SLICE_LEN - room;
+        let len = slice_len - room;
         let mut out = Vec::with_capacity(len + len / 256 + 64);
         while self.tls.wants_write() {
             self.tls.write_tls(&mut out)?;
@@ -216,14 +220,17 @@ mod tests {
         let mut answers = vec![vec![1; 10], vec![2; 5 * SLICE_LEN]];
         let mut take = || answers.pop().map(Outgoing::Bytes);
         for slice in 1..=5 {
-            let out = session.send(&mut take, true).expect("sent");
+            let out = session.send(&mut take, (true, false)).expect("sent");
             assert!(out.is_empty(), "there are no keys yet");
             assert_eq!(session.plain_len(), (5 - slice) * SLICE_LEN);
             assert!(session.has_pending(false) || slice == 5);
             assert!(!session.told_end, "an answer is left");
         }
-        session.send(&mut take, false).expect("sent");
+        session.send(&mut take, (false, false)).expect("sent");
         assert_eq!((session.plain_len(), session.buffered_len()), (0, 0));
         assert!(take().is_none());
+        let mut answer = Some(Outgoing::Bytes(vec![3; SLICE_LEN]));
+        session.send(|| answer.take(), (false, true)).expect("sent");
+        assert_eq!(session.plain_len(), SLICE_LEN - SLICE_LEN_WHEN_SHORT);
     }
 }

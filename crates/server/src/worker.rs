@@ -393,9 +393,13 @@ impl<'c> Worker<'c> {
     /// Hands what is to be sent of a connection to the kernel.
     fn send_output(&mut self, number: Number) -> io::Result<()> {
         let Some(connection) = self.connections.get(number) else { return Ok(()) };
-        if let Ok(outgoing) = connection.take_output() {
+        if let Ok(outgoing) = connection.take_output(self.spares_memory) {
             connection.sending = outgoing.bytes().len();
             connection.sending_buffer = outgoing.buffered_len();
+            if connection.tls.is_some() {
+                // Encrypted bytes are in addition to the answers that were counted before.
+                self.untold += connection.count_memory();
+            }
             return self.reactor.send(&connection.socket, number, outgoing);
         }
         (connection.closing, connection.shut) = (true, true);

@@ -4,6 +4,7 @@ use crate::ask_last;
 use crate::served::{LOCAL, ask, connect_to, info, over_every_reactor, start};
 use nuthatch_server::{Listener, Options, Protocol, Reactors, Reload, Running, Tls, TlsFiles};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -16,6 +17,7 @@ use std::sync::Arc;
 over_every_reactor! {
     requests_and_answers_of_all_sizes_go_through_tls
     a_long_answer_is_encrypted_as_the_client_takes_it
+    answers_that_are_encrypted_and_not_taken_count_and_stay_within_the_budget
     the_end_is_told_so_that_nobody_takes_a_part_for_all
     what_is_no_tls_ends_the_connection_and_nothing_else
     with_an_issuer_of_clients_they_need_a_certificate
@@ -124,6 +126,40 @@ fn requests_and_answers_of_all_sizes_go_through_tls(reactors: Reactors) {
         other.flush().expect("sent");
     }
     ask(&mut other, b"", b"HD s60000\r\n");
+}
+
+/// Each client has a slice of encrypted bytes, beside an answer that is an item of the cache.
+fn answers_that_are_encrypted_and_not_taken_count_and_stay_within_the_budget(reactors: Reactors) {
+    const MIB: u64 = 1 << 20;
+    let house = House::new();
+    let server = serve_tls(reactors, &house.files());
+    let mut control = connect_to(&server, 2);
+    let set = |key: &str, len: usize| {
+        let head = format!("*3\r\n$3\r\nSET\r\n${}\r\n{key}\r\n${len}\r\n", key.len());
+        [head.as_bytes(), &vec![b'v'; len], b"\r\n"].concat()
+    };
+    ask(&mut control, &set("k", 10 << 20), b"+OK\r\n");
+    let clients: Vec<_> = (0..280)
+        .map(|_| {
+            let mut client = house.client((&server, 0), None);
+            set_socket_recv_buffer_size(&client.sock, 16 << 10).expect("a socket");
+            client.write_all(b"GET k\r\n").expect("sent");
+            client.flush().expect("sent");
+            client
+        })
+        .collect();
+    let number = |control: &mut TcpStream, name| info(control, name).parse::<u64>().expect(name);
+    let held = |control: &mut TcpStream| number(control, "used_memory_connections");
+    let counts = (0..100_000).any(|_| held(&mut control) > 28 * MIB);
+    assert!(counts, "{} bytes are counted", held(&mut control));
+    for number in 0..20 {
+        ask(&mut control, &set(&number.to_string(), 100_000), b"+OK\r\n");
+    }
+    assert!(held(&mut control) < 40 * MIB, "{} bytes are counted", held(&mut control));
+    assert!(number(&mut control, "used_memory") <= 64 * MIB);
+    // A write may have closed a few, where the value was evicted that all of them ask for.
+    assert!(number(&mut control, "output_closed_connections") < 28);
+    drop(clients);
 }
 
 /// Encrypted at once, the answers would take as much memory as all values together.
