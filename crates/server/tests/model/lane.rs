@@ -15,6 +15,9 @@ type Wrong = String;
 const WAIT: Duration = Duration::from_secs(1);
 const MAX_WAITS: usize = 60;
 
+/// What a failure begins with where no answer came in time.
+pub(crate) const NO_ANSWER: &str = "no answer for a minute";
+
 pub(crate) struct Lane {
     stream: BufReader<UnixStream>,
     ask: Ask,
@@ -53,6 +56,11 @@ impl Lane {
         !self.outbox.is_empty()
     }
 
+    /// Sends bytes to which no answer is expected.
+    pub(crate) fn send_part(&mut self, bytes: &[u8]) {
+        self.stream.get_mut().write_all(bytes).expect("sent");
+    }
+
     /// Reads all answers.
     pub(crate) fn compare(&mut self, store: &mut Store) -> Result<(), Wrong> {
         for exchange in std::mem::take(&mut self.exchanges) {
@@ -87,7 +95,12 @@ impl Lane {
     fn read(&mut self, expected: &[u8], before: &[u8]) -> Result<Vec<u8>, Wrong> {
         let mut found = Vec::with_capacity(expected.len());
         while found.len() < expected.len() {
-            let buffer = self.fill().map_err(|error| error.to_string())?;
+            let buffer = self.fill().map_err(|error| match error.kind() {
+                ErrorKind::WouldBlock => {
+                    format!("{NO_ANSWER}, behind {}", shown(&[before, &found].concat()))
+                }
+                _ => error.to_string(),
+            })?;
             let len = buffer.len().min(expected.len() - found.len());
             let more = &buffer[..len];
             if len == 0 || *more != expected[found.len()..found.len() + len] {
@@ -145,6 +158,20 @@ impl Lane {
 }
 
 impl Lane {
+    /// Describes the connection from the client's side, and what comes after one more line is sent.
+    pub(crate) fn probe(&mut self, patience: Duration) -> String {
+        let waiting = self.stream.buffer().len();
+        let unsent = self.outbox.len();
+        let socket = self.stream.get_mut();
+        let sent = socket.set_read_timeout(Some(patience)).and_then(|()| socket.write_all(b"\r\n"));
+        let came = sent.and_then(|()| {
+            self.stream.consume(waiting);
+            self.stream.fill_buf().map(shown)
+        });
+        let came = came.unwrap_or_else(|error| error.to_string());
+        format!("{unsent} bytes unsent, {waiting} unread; after one more line: {came}")
+    }
+
     /// Sends bytes, which must be answered with these.
     pub(crate) fn expect(&mut self, request: &[u8], expected: &[u8]) -> Result<(), Wrong> {
         self.stream.get_mut().write_all(request).expect("sent");

@@ -4,6 +4,7 @@
 //! that no other one uses before all answers have come; then they change. The clock goes forwards
 //! and backwards between.
 
+mod diagnosis;
 mod lane;
 mod memcache;
 mod messages;
@@ -23,6 +24,7 @@ use proptest::test_runner::TestCaseError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 use store::Store;
 
 const LANES: usize = 5;
@@ -84,6 +86,7 @@ struct World {
     asks: [(usize, Ask); LANES],
     control: Lane,
     flusher: Lane,
+    started: Instant,
     _folder: tempfile::TempDir,
 }
 
@@ -120,7 +123,8 @@ impl World {
         let lane = |(listener, ask): (usize, Ask)| Lane::new(path_of(&server, listener), ask);
         let lanes = asks.map(lane).into();
         let (control, flusher) = (lane(RESP), lane(TEXT));
-        Self { server, clock, store, lanes, asks, control, flusher, _folder: folder }
+        let started = Instant::now();
+        Self { server, clock, store, lanes, asks, control, flusher, started, _folder: folder }
     }
 
     fn take(&mut self, step: &Step) -> Result<(), String> {
@@ -190,6 +194,12 @@ impl World {
         lane.expect(request.as_bytes(), answer.as_bytes())
     }
 
+    /// Describes what is known of the connections after one of them got no answer.
+    fn describe(&mut self, patience: Duration) -> String {
+        let resp = path_of(&self.server, RESP.0);
+        diagnosis::describe(self.started, &mut self.lanes, (resp, patience))
+    }
+
     /// Whether all is there that the model has.
     fn finish(&mut self) -> Result<(), String> {
         for (key, entry) in self.store.all() {
@@ -206,11 +216,36 @@ fn run(asks: [(usize, Ask); LANES], threads: usize, steps: &[Step]) -> Result<()
     let mut world = World::new(asks, threads);
     let mut outcome = steps.iter().try_for_each(|step| world.take(step));
     outcome = outcome.and_then(|()| world.finish());
-    outcome.map_err(TestCaseError::fail)
+    outcome.map_err(|wrong| {
+        let is_silent = wrong.contains(lane::NO_ANSWER);
+        let known = if is_silent { world.describe(Duration::from_secs(5)) } else { String::new() };
+        TestCaseError::fail(format!("{wrong}\n{known}"))
+    })
 }
 
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// One has sent a part of a request: the server holds it, and waits.
+#[test]
+fn a_connection_without_an_answer_is_described_as_the_server_sees_it() {
+    let mut world = World::new([RESP, TEXT, META, PMC, MRCACHE], 1);
+    world.lanes[1].send_part(b"set key:4 1 37 14779\r\nabc");
+    let text = world.describe(Duration::from_millis(1));
+    for expected in [
+        " s after the server started",
+        "multiplexing_api:",
+        "connected_clients:",
+        "cmd=",
+        "qbuf=25",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert!(
+        text.contains("connection 0: 0 bytes unsent, 0 unread; after one more line: "),
+        "{text}"
+    );
 }
 
 proptest! {
