@@ -1,4 +1,4 @@
-//! What a client sent as a value is never executed as a request, whatever its length was said to be.
+//! What a client sent as a value is never executed as a request, whatever length was announced.
 
 use crate::{MEMCACHE, MRCACHE, PMC, RESP, Subject, ask, get, mrcache_set, set};
 use std::io::{Read, Write};
