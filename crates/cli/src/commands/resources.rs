@@ -40,6 +40,11 @@ impl MemoryLimit {
         machine.into_iter().chain(of_groups).min_by_key(|limit| limit.bytes)
     }
 
+    /// Returns what is left beside the budget of another part of the process.
+    pub(crate) fn beside(&self, other: u64) -> Self {
+        Self { bytes: self.bytes.saturating_sub(other), source: self.source.clone() }
+    }
+
     /// Returns the default budget: less than usual where there is little memory.
     pub(crate) fn default_budget(&self, usual: u64) -> u64 {
         let most = self.bytes / 4 * DEFAULT_QUARTERS;
@@ -250,6 +255,11 @@ mod tests {
         let limit = |bytes| MemoryLimit { bytes, source: String::new() };
         assert_eq!(limit(64 << 30).default_budget(1 << 30), 1 << 30);
         assert_eq!(limit(512 << 20).default_budget(1 << 30), 384 << 20);
+        // The default of a cache with a store took three quarters of all, and was refused then.
+        let (machine, store) = (limit(512 << 20), 256 << 20);
+        let cache = machine.beside(store).default_budget(1 << 30);
+        assert_eq!(cache, 192 << 20);
+        assert!(check_memory(Some(&machine), cache + store).is_ok());
         let problem = check_memory(Some(&limit(1 << 30)), (1 << 30) + 1);
         assert!(problem.is_err() && check_memory(Some(&limit(1 << 30)), 1 << 30).is_ok());
     }

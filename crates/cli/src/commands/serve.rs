@@ -191,16 +191,21 @@ fn listeners(loaded: &Loaded) -> Result<Vec<Listener>, Failure> {
 }
 
 fn cache(loaded: &Loaded) -> Result<Cache, Failure> {
-    let Configuration { memory, eviction, store_memory, .. } = loaded.configuration;
-    let store_memory = loaded.configuration.store.as_ref().map_or(0, |_| store_memory);
+    let Configuration { memory, eviction, .. } = loaded.configuration;
+    let all = memory.saturating_add(store_memory(&loaded.configuration));
     let limit = MemoryLimit::of_this_process();
-    resources::check_memory(limit.as_ref(), memory.saturating_add(store_memory)).map_err(
-        |problem| Failure::Usage(format!("{}: {problem}", loaded.source("memory").named())),
-    )?;
+    resources::check_memory(limit.as_ref(), all).map_err(|problem| {
+        Failure::Usage(format!("{}: {problem}", loaded.source("memory").named()))
+    })?;
     let eviction = if eviction == "none" { Eviction::None } else { Eviction::S3Fifo };
     let options = CacheOptions::new().memory(memory).eviction(eviction);
     Cache::new(options)
         .map_err(|error| Failure::Usage(format!("{}: {error}", loaded.source("memory").named())))
+}
+
+/// Returns the budget of the store; 0 without a store.
+fn store_memory(configuration: &Configuration) -> u64 {
+    configuration.store.as_ref().map_or(0, |_| configuration.store_memory)
 }
 
 fn reactors(configuration: &Configuration) -> Reactors {
@@ -220,6 +225,7 @@ fn threads(configuration: &Configuration) -> usize {
 fn set_default_memory(loaded: &mut Loaded) {
     if !loaded.is_given("memory") {
         let limit = MemoryLimit::of_this_process();
+        let limit = limit.map(|limit| limit.beside(store_memory(&loaded.configuration)));
         let memory = &mut loaded.configuration.memory;
         *memory = resources::default_memory("memory", *memory, limit.as_ref());
     }
