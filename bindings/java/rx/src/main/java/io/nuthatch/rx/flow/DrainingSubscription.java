@@ -40,6 +40,7 @@ public abstract class DrainingSubscription<T> implements Subscription {
   private volatile boolean isCancelled;
   private volatile boolean isStopped;
   private volatile Throwable failure;
+  private boolean isPolled;
 
   // Of the thread that emits.
   private T[] items;
@@ -121,9 +122,14 @@ public abstract class DrainingSubscription<T> implements Subscription {
     drain();
   }
 
+  /** Emits nothing from now on: the subscriber polls. Called before anything is requested. */
+  protected final void becomePolled() {
+    isPolled = true;
+  }
+
   /** Emits what is requested and there, unless another thread does so already. */
-  protected void drain() {
-    if (work.getAndIncrement() != 0) {
+  protected final void drain() {
+    if (isPolled || work.getAndIncrement() != 0) {
       return;
     }
     int missed = 1;

@@ -15,7 +15,6 @@ final class ScanSubscription<T> extends DrainingSubscription<T>
 
   private final OpenStore store;
   private final ChunkReader<T> reader;
-  private boolean isPolled;
   /** What {@link #isEmpty} met. */
   private Throwable met;
 
@@ -34,14 +33,6 @@ final class ScanSubscription<T> extends DrainingSubscription<T>
   protected void release() {
     reader.close();
     store.running.remove(this);
-  }
-
-  /** Emits nothing to a subscriber that polls. */
-  @Override
-  protected void drain() {
-    if (!isPolled) {
-      super.drain();
-    }
   }
 
   @Override
@@ -64,7 +55,7 @@ final class ScanSubscription<T> extends DrainingSubscription<T>
     if ((mode & SYNC) == 0) {
       return NONE;
     }
-    isPolled = true;
+    becomePolled();
     return SYNC;
   }
 
