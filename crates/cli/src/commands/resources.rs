@@ -99,7 +99,8 @@ fn unescaped(path: &str) -> PathBuf {
     path.replace("\\040", " ").replace("\\134", "\\").into()
 }
 
-/// Returns the default budget of memory, or a lower one with a warning if this process can have less.
+/// Returns the default budget of memory, or a lower one with a warning if this process can have
+/// less.
 pub(crate) fn default_memory(name: &str, usual: u64, limit: Option<&MemoryLimit>) -> u64 {
     let Some(limit) = limit else { return usual };
     let lower = limit.default_budget(usual);

@@ -123,7 +123,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Forked`] in a child made by `fork`, and [`Error::Io`] if the thread cannot be started.
+    /// [`Error::Forked`] in a child made by `fork`, and [`Error::Io`] if the thread cannot be
+    /// started.
     pub fn batch_writer(&self, options: &BatchOptions) -> Result<BatchWriter> {
         self.0.environment.check_process()?;
         let queue = Arc::new(Queue::new(options.queue_bytes));

@@ -161,8 +161,8 @@ pub(crate) fn read_from_read_only_mount(path: &Path) {
     assert_eq!(found.as_deref(), Some(&b"value"[..]));
 }
 
-/// Has another process open the store by a second path. The store is compacted when that process has
-/// ended, and not before.
+/// Has another process open the store by a second path. The store is compacted when that process
+/// has ended, and not before.
 #[track_caller]
 fn is_compacted_after(place: &Place, role: &str) {
     let mut other = Other::start_with_own_mounts(role, &place.path());

@@ -51,8 +51,8 @@ pub(crate) struct Reloading {
 }
 
 impl Reloading {
-    /// Reads and checks all settings and files, those of the store included, and then applies all of
-    /// them; on an error nothing is applied. `load` reads the settings.
+    /// Reads and checks all settings and files, those of the store included, and then applies all
+    /// of them; on an error nothing is applied. `load` reads the settings.
     pub(crate) fn reload(
         &mut self,
         load: impl FnOnce(Environment) -> Result<Loaded, Failure>,

@@ -28,8 +28,8 @@ pub(crate) struct Joined {
 }
 
 impl Stored {
-    /// Opens the store and serves it to clients with so many connections at most. Returns none if no
-    /// folder is given.
+    /// Opens the store and serves it to clients with so many connections at most. Returns none if
+    /// no folder is given.
     pub(crate) fn start(loaded: &Loaded, connections: usize) -> Result<Option<Self>, Failure> {
         let Some(path) = &loaded.configuration.store else {
             return refuse_without_store(loaded).map(|()| None);
