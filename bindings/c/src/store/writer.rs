@@ -128,8 +128,8 @@ impl OpenWriter {
         handles::find(handle)
     }
 
-    /// Fails if the parent of a process made by `fork` started the writer. Its answers never come in
-    /// the child, and may stay locked there.
+    /// Fails if the parent of a process made by `fork` started the writer. Its answers never come
+    /// in the child, and may stay locked there.
     fn check_process(&self) -> Result<()> {
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(writer.as_ref().map_or(Ok(()), BatchWriter::check_process)?)

@@ -25,8 +25,8 @@ pub(crate) enum Request {
     Reload,
 }
 
-/// The process of a server. Begins before a client can connect, so that no signal and no panic finds
-/// the server unprepared.
+/// The process of a server. Begins before a client can connect, so that no signal and no panic
+/// finds the server unprepared.
 pub(crate) struct ServerProcess(Signals);
 
 impl ServerProcess {

@@ -27,8 +27,8 @@ impl Place {
         })
     }
 
-    /// Opens a cache to read objects through, and makes it if the folder is empty. `options` are those
-    /// of the limit, or come from them. A folder that cannot be opened is done without, with a
+    /// Opens a cache to read objects through, and makes it if the folder is empty. `options` are
+    /// those of `limit`, perhaps with more. A folder that cannot be opened is done without, with a
     /// warning, unless reading without it is no use.
     pub(super) fn make(
         &self,

@@ -10,8 +10,9 @@ import org.reactivestreams.Subscriber;
 
 /**
  * A subscription to the items in the messages of a server. Messages are requested when items are,
- * and at most {@link #AHEAD} of them are received or on their way beyond the one that is being read:
- * then the server waits. Items are emitted by the threads that request them or bring messages.
+ * and at most {@link #AHEAD} of them are received or on their way beyond the one that is being
+ * read: then the server waits. Items are emitted by the threads that request them or bring
+ * messages.
  */
 final class StreamSubscription<M, T> extends DrainingSubscription<T>
     implements Source.Sink<M>, Calls.Running {
