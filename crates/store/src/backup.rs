@@ -4,8 +4,10 @@ use crate::environment::{Environment, open_alone};
 use crate::error::{Error, Result};
 use crate::file::{DATA, resolve_folder};
 use crate::lock_file::StoreLock;
+use crate::network;
+use crate::options::Options;
 use crate::store::Store;
-use crate::verify::verify_closed;
+use crate::verify::{Verified, verify_closed};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -31,10 +33,11 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] if the store is damaged; there is no copy then.
+    /// [`Error::Corrupt`] if the store is damaged, and [`Error::Lmdb`] if `compact` is set and the
+    /// file has lost pages: see [`Verified::lost_pages`]. There is no copy then.
     pub fn backup(&self, folder: impl AsRef<Path>, compact: bool) -> Result<()> {
         let folder = folder.as_ref();
-        self.verify(|_, _| ())?;
+        self.check_whole("back up", compact)?;
         match fs::create_dir(folder) {
             Ok(()) => {}
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
@@ -52,8 +55,14 @@ impl Store {
 
     /// Writes a copy of the store to a file, a pipe or a socket, as [`backup`](Self::backup) does.
     pub fn backup_to(&self, file: &File, compact: bool) -> Result<()> {
-        self.verify(|_, _| ())?;
+        self.check_whole("back up", compact)?;
         self.0.environment.copy(file, compact)
+    }
+
+    /// Verifies all pages, and that LMDB can leave the free ones out if it is to.
+    fn check_whole(&self, act: &'static str, compact: bool) -> Result<()> {
+        let verified = self.verify(|_, _| ())?;
+        if compact { check_no_lost_pages(&verified, self.0.data().1, act) } else { Ok(()) }
     }
 }
 
@@ -64,22 +73,51 @@ impl Store {
 ///
 /// # Errors
 ///
-/// [`Error::Corrupt`] if the store is damaged, and [`Error::InUse`] if a process has it open.
+/// [`Error::Corrupt`] if the store is damaged, [`Error::InUse`] if a process has it open,
+/// [`Error::Options`] if it is on a network filesystem, where locks of other machines may not hold,
+/// and [`Error::Lmdb`] if the file has lost pages: see [`Verified::lost_pages`].
 pub fn compact(folder: impl AsRef<Path>) -> Result<Compacted> {
+    compact_with(folder, &Options::new())
+}
+
+/// Makes a store as small as it can be, as [`compact`] does. Of the options, only
+/// [`allow_network_filesystem`](Options::allow_network_filesystem) is used.
+///
+/// # Errors
+///
+/// As for [`compact`].
+pub fn compact_with(folder: impl AsRef<Path>, options: &Options) -> Result<Compacted> {
     let folder = resolve_folder(folder.as_ref())?;
+    network::check(&folder, options)?;
     let data = folder.join(DATA);
     let len =
         |act| fs::metadata(&data).map(|meta| meta.len()).map_err(|e| Error::io(&data, act, e));
     let before_bytes = len("open")?;
     let (_registration, _lock) = StoreLock::exclusive(&folder)?;
     // LMDB copies what it finds, damage included.
-    verify_closed(&folder, |_, _| ())?;
+    let verified = verify_closed(&folder, |_, _| ())?;
+    check_no_lost_pages(&verified, &data, "compact")?;
     let partial = Partial::create(&folder)?;
     let environment = open_alone(&folder)?;
     Environment::copy_of(&environment, &data, &partial.file, true)?;
     drop(environment);
     partial.publish(&data)?;
     Ok(Compacted { before_bytes, after_bytes: len("compact")? })
+}
+
+/// Refuses to leave free pages out of a file with lost pages: LMDB does not, and names no reason.
+fn check_no_lost_pages(verified: &Verified, data: &Path, act: &'static str) -> Result<()> {
+    if verified.lost_pages == 0 {
+        return Ok(());
+    }
+    let message = format!(
+        "{}: expected pages that are all in use or free, found {} that are neither; the rows are \
+         whole: to regain the room, load them into a new store with \"nuthatch store dump\" and \
+         \"nuthatch store load\"",
+        data.display(),
+        verified.lost_pages
+    );
+    Err(Error::Lmdb { act, message })
 }
 
 /// A copy that is not whole yet. It goes when it is dropped.
@@ -117,17 +155,13 @@ mod tests {
     use super::*;
     use crate::file::layout::{META_PAGES, meta};
     use crate::file::u64_at;
-    use crate::{Options, Store};
-
-    #[test]
-    fn a_store_with_lost_pages_is_whole_but_is_not_compacted() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let store = Store::open(folder.path(), &Options::new()).expect("a store");
+    /// Adds a page to the file that is in no table and not free. Returns the file's bytes.
+    fn lose_a_page(folder: &Path) -> Vec<u8> {
+        let store = Store::open(folder, &Options::new()).expect("a store");
         let table = store.table("t").expect("a table");
         store.put(&table, b"key", b"value").expect("a row");
         assert!(store.close_within(std::time::Duration::from_mins(10)));
-        // One more page, which is in no table and not free.
-        let path = folder.path().join(DATA);
+        let path = folder.join(DATA);
         let mut bytes = fs::read(&path).expect("the file");
         let page_size = crate::file::meta::read(&File::open(&path).expect("open"), &path, None);
         let page_size = page_size.expect("read").expect("a meta page").page_size as usize;
@@ -140,11 +174,61 @@ mod tests {
         }
         bytes.resize(bytes.len().max(end), 0);
         fs::write(&path, &bytes).expect("a changed file");
+        bytes
+    }
 
+    #[track_caller]
+    fn names_lost_pages(error: &Error, act: &str, path: &Path) {
+        assert_eq!(error.code(), "lmdb", "{error}");
+        let text = error.to_string();
+        let begin = format!("{act}: {}: expected pages that are all", path.display());
+        assert!(text.starts_with(&begin), "{text}");
+        for part in ["found 1 that are neither", "\"nuthatch store dump\"", "load"] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_store_with_lost_pages_is_whole_but_is_not_compacted() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let bytes = lose_a_page(folder.path());
+        let path = folder.path().canonicalize().expect("its path").join(DATA);
         let verified = verify_closed(folder.path(), |_, _| ()).expect("no damage");
         assert_eq!(verified.lost_pages, 1, "{verified:?}");
         let error = compact(folder.path()).expect_err("LMDB does not compact it");
-        assert_eq!(error.code(), "lmdb", "{error}");
+        names_lost_pages(&error, "compact", &path);
         assert_eq!(fs::read(&path).expect("the file"), bytes, "the store is as it was");
+    }
+
+    #[test]
+    fn a_store_with_lost_pages_is_copied_whole_and_never_without_its_free_pages() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = folder.path().join("store");
+        fs::create_dir(&store).expect("a folder");
+        lose_a_page(&store);
+        let path = store.canonicalize().expect("its path").join(DATA);
+        let store = Store::open(&store, &Options::new()).expect("a store");
+        let copy = folder.path().join("small");
+        let error = store.backup(&copy, true).expect_err("LMDB does not compact it");
+        names_lost_pages(&error, "back up", &path);
+        assert!(!copy.exists(), "there is no copy");
+        let pipe = File::create(folder.path().join("pipe")).expect("a file");
+        let error = store.backup_to(&pipe, true).expect_err("LMDB does not compact it");
+        names_lost_pages(&error, "back up", &path);
+        store.backup(folder.path().join("copy"), false).expect("a copy with all pages");
+    }
+
+    #[test]
+    fn a_store_on_a_network_filesystem_is_compacted_only_if_that_is_allowed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::open(folder.path(), &Options::new()).expect("a store");
+        assert!(store.close_within(std::time::Duration::from_mins(10)));
+        let _nfs = network::Pretended::new("nfs");
+        let error = compact(folder.path()).expect_err("a network filesystem");
+        assert_eq!(error.code(), "options", "{error}");
+        assert!(error.to_string().starts_with("allow_network_filesystem: expected"), "{error}");
+        assert!(error.to_string().ends_with("on nfs"), "{error}");
+        compact_with(folder.path(), &Options::new().allow_network_filesystem(true))
+            .expect("it is allowed");
     }
 }

@@ -79,7 +79,7 @@ mod verify;
 mod write;
 mod writer;
 
-pub use backup::{Compacted, compact};
+pub use backup::{Compacted, compact, compact_with};
 pub use batch::{Batches, RawRow, RowBatch};
 pub use changes::{Act, Change, Start, Watch};
 pub use clock::{Clock, SystemClock};

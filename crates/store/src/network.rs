@@ -14,7 +14,41 @@ pub(crate) fn check(folder: &Path, options: &Options) -> Result<()> {
     if options.allow_network_filesystem {
         return Ok(());
     }
-    refuse(folder, network_filesystem(folder).ok().flatten())
+    refuse(folder, filesystem_of(folder))
+}
+
+#[cfg(not(test))]
+fn filesystem_of(folder: &Path) -> Option<&'static str> {
+    network_filesystem(folder).ok().flatten()
+}
+
+#[cfg(test)]
+fn filesystem_of(folder: &Path) -> Option<&'static str> {
+    PRETENDED.get().or_else(|| network_filesystem(folder).ok().flatten())
+}
+
+#[cfg(test)]
+thread_local! {
+    static PRETENDED: std::cell::Cell<Option<&'static str>> = const { std::cell::Cell::new(None) };
+}
+
+/// While it lives, this thread finds every folder on a network filesystem.
+#[cfg(test)]
+pub(crate) struct Pretended(());
+
+#[cfg(test)]
+impl Pretended {
+    pub(crate) fn new(name: &'static str) -> Self {
+        PRETENDED.set(Some(name));
+        Self(())
+    }
+}
+
+#[cfg(test)]
+impl Drop for Pretended {
+    fn drop(&mut self) {
+        PRETENDED.set(None);
+    }
 }
 
 fn refuse(folder: &Path, found: Option<&'static str>) -> Result<()> {

@@ -30,8 +30,8 @@ pub struct Verified {
     pub pages: u64,
     /// Pages that can be used again.
     pub free_pages: u64,
-    /// Pages that are neither in use nor free: lost room, and no damage. LMDB refuses to compact
-    /// such a file: only loading all rows into a new store regains the room.
+    /// Pages that are neither in use nor free: lost room, and no damage. Such a file is not
+    /// compacted, since LMDB refuses: only loading all rows into a new store regains the room.
     pub lost_pages: u64,
     /// Tables, the main one among them.
     pub tables: u64,

@@ -140,6 +140,30 @@ fn stores_are_described_verified_copied_and_compacted() {
 }
 
 #[test]
+fn compact_of_a_store_with_lost_pages_says_how_to_regain_their_room() {
+    let folder = users();
+    let mut bytes = folder.bytes("db/data.mdb");
+    // One more page in both meta pages, which is in no table and not free.
+    for at in [0, 4096].map(|page| page + 136) {
+        let last = u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes")) + 1;
+        bytes[at..at + 8].copy_from_slice(&last.to_le_bytes());
+    }
+    bytes.resize(bytes.len() + 4 * 4096, 0);
+    folder.file("db/data.mdb", &bytes);
+    for command in [&["compact", "db"][..], &["backup", "db", "copy", "--compact"]] {
+        let (status, stdout, stderr) = run(&folder, command);
+        assert_eq!((status, &stdout[..]), (3, ""), "{command:?}: {stderr}");
+        for part in ["data.mdb: expected pages that are all", "\"nuthatch store load\""] {
+            assert!(stderr.contains(part), "{command:?}: {stderr}");
+        }
+        assert!(!stderr.contains("MDB_"), "{command:?}: {stderr}");
+    }
+    assert_eq!(folder.bytes("db/data.mdb"), bytes, "the store is as it was");
+    prints(&folder, &["backup", "db", "copy", "--quiet"], "");
+    prints(&folder, &["get", "copy", "user:1"], "Ada\n");
+}
+
+#[test]
 fn a_watch_prints_changes_as_they_are_committed() {
     let folder = users();
     let mut watch = folder

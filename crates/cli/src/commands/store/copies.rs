@@ -7,7 +7,7 @@ use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, seconds};
 use crate::streams::Stdout;
 use clap::Args;
-use nuthatch_store::compact;
+use nuthatch_store::compact_with;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -89,7 +89,8 @@ impl Backup {
 const COMPACT_NOTES: &str = "\
 The file is written anew without free pages, and replaces the old one when it is whole. That needs
 as much disk again, and no process may have the store open. All pages are verified before they are
-copied: a damaged store stays as it is.
+copied: a damaged store stays as it is. So does one with lost pages, as \"verify\" counts them: load
+its rows into a new store to regain their room. A folder on a network filesystem is refused.
 
 Examples:
   nuthatch store compact db
@@ -97,8 +98,8 @@ Examples:
 Exit status:
   0  the store is as small as it can be
   2  the command line is wrong
-  3  anything else: a process has the store open, it is damaged, the disk is full; the store is
-     as it was";
+  3  anything else: a process has the store open, it is damaged or has lost pages, the folder is on
+     a network filesystem, the disk is full; the store is as it was";
 
 /// Make a store as small as it can be
 #[derive(Debug, Args)]
@@ -113,7 +114,7 @@ pub(super) struct Compact {
 
 impl Compact {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
-        let done = compact(self.place.path()?)?;
+        let done = compact_with(self.place.path()?, &self.place.options())?;
         if !self.quiet {
             let (before, after) = (bytes(done.before_bytes), bytes(done.after_bytes));
             say(&format!("{}: {before} before, {after} now\n", self.place.path()?.display()))?;

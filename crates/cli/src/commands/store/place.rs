@@ -76,8 +76,12 @@ impl Folder {
 
     /// Opens a store that must be there, to read.
     pub(super) fn read(&self) -> Result<Store, Failure> {
-        let options = self.network.apply(Options::new().read_only(true));
-        Ok(Store::open(self.path()?, &options)?)
+        Ok(Store::open(self.path()?, &self.options().read_only(true))?)
+    }
+
+    /// Returns the options of the command line.
+    pub(super) fn options(&self) -> Options {
+        self.network.apply(Options::new())
     }
 }
 
