@@ -38,6 +38,8 @@ static ENTRIES: [Entry; MAX_MAPS] = [const {
 }; MAX_MAPS];
 /// Entries at this position and after it were never used.
 static USED: AtomicUsize = AtomicUsize::new(0);
+/// Whether a map of this process was lost so far.
+static ANY_LOST: AtomicBool = AtomicBool::new(false);
 static PREVIOUS_HANDLER: OnceLock<Option<libc::sigaction>> = OnceLock::new();
 static PAGE_SIZE: AtomicUsize = AtomicUsize::new(4096);
 
@@ -87,6 +89,13 @@ impl Drop for MapGuard {
     }
 }
 
+/// Returns whether a page of any map could not be read, since the process began. While it is
+/// `false`, no registered map is lost: a program with many maps need not look at each.
+#[inline]
+pub fn is_any_lost() -> bool {
+    ANY_LOST.load(Ordering::Acquire)
+}
+
 /// Installs the handler at the first call. Returns whether it is installed.
 fn install() -> bool {
     PREVIOUS_HANDLER
@@ -120,6 +129,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
         let len = entry.len.load(Ordering::Relaxed);
         if start > RESERVED && address >= start && address - start < len {
             entry.lost.store(true, Ordering::Release);
+            ANY_LOST.store(true, Ordering::Release);
             let page_size = PAGE_SIZE.load(Ordering::Relaxed);
             if replace_by_zeros(address & !(page_size - 1), start + len) {
                 return;

@@ -1,7 +1,7 @@
 //! A file is truncated under a map: the process goes on, and the map says that it is lost.
 
 use memmap2::MmapOptions;
-use nuthatch_sigbus::MapGuard;
+use nuthatch_sigbus::{MapGuard, is_any_lost};
 use std::io::Write as _;
 
 const PAGE: usize = 4096;
@@ -24,6 +24,7 @@ fn a_truncated_file_reads_as_zeros_and_its_map_is_lost() {
     file.set_len(PAGE as u64).expect("truncated");
     assert_eq!(read(map.as_ptr().wrapping_add(2 * PAGE)), 0, "a page beyond the end of the file");
     assert!(guard.is_lost(), "the page that vanished was reported");
+    assert!(is_any_lost());
     assert_eq!(read(map.as_ptr()), 7, "pages that the file still has are unchanged");
 }
 

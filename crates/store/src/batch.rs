@@ -82,6 +82,12 @@ impl RowBatch {
         &self.rows
     }
 
+    /// Fails if the file could not be read since the store was opened: see
+    /// [`Read::check_readable`].
+    pub fn check_readable(&self) -> Result<()> {
+        lock(&self.txn).check_readable()
+    }
+
     /// The rows, copied.
     pub fn to_vec(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
         self.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect()

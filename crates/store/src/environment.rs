@@ -42,6 +42,8 @@ const LESS_PATIENCE: Duration = Duration::from_millis(2);
 const LOOK_FOR_STALE_EVERY: u64 = 256;
 
 pub(crate) struct Environment {
+    // Ends its guard before the map is unmapped.
+    mapping: Mapping,
     // Closed before the lock ends, and both before the store can be opened again: fields are
     // dropped in this order.
     env: OpenEnv,
@@ -64,7 +66,6 @@ pub(crate) struct Environment {
     /// The map could not be mapped again: nothing may touch it.
     broken: AtomicBool,
     closed: AtomicBool,
-    mapping: Mapping,
 }
 
 /// An environment of heed. Children made by `fork` forget it.
@@ -224,7 +225,23 @@ impl Environment {
         if self.broken.load(Ordering::Relaxed) {
             return Err(Error::Broken);
         }
-        Ok(())
+        self.check_readable()
+    }
+
+    /// Fails if a page of the file could not be read since it was mapped.
+    #[inline]
+    pub(crate) fn check_readable(&self) -> Result<()> {
+        if self.mapping.is_lost() { Err(self.lost()) } else { Ok(()) }
+    }
+
+    /// The error of a file that could not be read where it is mapped.
+    #[cold]
+    fn lost(&self) -> Error {
+        let path = self.path.join(DATA);
+        let len = self.env.real_disk_size().unwrap_or(0);
+        let expected = "the pages that the file had: it was truncated while it was open, or the \
+                        disk failed";
+        corrupt(&path, len, expected, format!("a file of {len} bytes"))
     }
 
     /// Transactions of this process that are open.

@@ -344,6 +344,20 @@ pub trait Read {
         Rows::new(view, table, scan)
     }
 
+    /// Fails if a page of the file could not be read since the store was opened: the file was
+    /// truncated, or the disk failed. What was read before a call that succeeds is what the file
+    /// has.
+    ///
+    /// With the feature `sigbus`, such a page reads as zeros, so values that were lent may be zeros
+    /// without an error: call this after they were used. Without it the process ends.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`], with the length of the file.
+    fn check_readable(&self) -> Result<()> {
+        self.view().shared.environment.check_readable()
+    }
+
     /// The number of the last change that this transaction sees: where a watch goes on after what
     /// was read here.
     fn sequence(&self) -> Result<u64> {

@@ -180,7 +180,10 @@ impl Store {
 
     /// A copy of a key's value.
     pub fn get(&self, table: &Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        Ok(self.read()?.get(table, key)?.map(<[u8]>::to_vec))
+        let txn = self.read()?;
+        let value = txn.get(table, key)?.map(<[u8]>::to_vec);
+        txn.check_readable()?;
+        Ok(value)
     }
 
     /// Deletes one key, in a transaction of its own, and answers whether it was there.

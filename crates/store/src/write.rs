@@ -224,6 +224,7 @@ impl<'s> WriteTxn<'s> {
     /// [`Read::sequence`].
     pub fn commit(mut self) -> Result<u64> {
         self.shared.environment.check_process()?;
+        self.check_readable()?;
         if self.parent.is_none() {
             let limit = crate::expiry::SWEEP_AT_COMMIT;
             crate::expiry::sweep(&mut self, limit)?;

@@ -164,6 +164,38 @@ fn compact_of_a_store_with_lost_pages_says_how_to_regain_their_room() {
 }
 
 #[test]
+fn a_scan_of_a_file_that_is_truncated_meanwhile_says_so() {
+    let folder = Folder::new();
+    let row = |n| format!("{{\"key\":\"key{n:06}\",\"value\":\"{}\"}}\n", "v".repeat(500));
+    folder.file("rows.jsonl", (0..8000).map(row).collect::<String>());
+    assert_eq!(run(&folder, &["load", "db", "rows.jsonl", "--quiet"]).0, 0);
+    for keep in [0, 40 * 4096] {
+        let bytes = folder.bytes("db/data.mdb");
+        let mut scan = folder
+            .command(&["store", "scan", "db"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command to start");
+        let mut printed = BufReader::new(scan.stdout.take().expect("its output"));
+        let mut line = String::new();
+        printed.read_line(&mut line).expect("a row");
+        // The pipe is full: most rows are still to be read.
+        let file = std::fs::File::options().write(true).open(folder.path("db/data.mdb"));
+        file.and_then(|file| file.set_len(keep)).expect("a shorter file");
+        for line in printed.lines() {
+            assert!(line.is_ok(), "{line:?}");
+        }
+        let ended = scan.wait_with_output().expect("its end");
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(3), "{stderr}");
+        assert!(stderr.starts_with("nuthatch: damaged store: "), "{stderr}");
+        assert!(stderr.contains("data.mdb: at byte "), "{stderr}");
+        folder.file("db/data.mdb", bytes);
+    }
+}
+
+#[test]
 fn a_watch_prints_changes_as_they_are_committed() {
     let folder = users();
     let mut watch = folder

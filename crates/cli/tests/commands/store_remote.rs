@@ -67,6 +67,24 @@ impl Served {
 }
 
 #[test]
+fn a_server_whose_file_is_truncated_answers_with_errors_and_goes_on() {
+    let served = served(&[]);
+    served.prints("put", &["user:1", "Ada"], "");
+    served.prints("get", &["user:1"], "Ada\n");
+    let file = std::fs::File::options().write(true).open(served.folder.path("db/data.mdb"));
+    file.and_then(|file| file.set_len(0)).expect("an empty file");
+    for _ in 0..2 {
+        for (command, arguments) in
+            [("get", &["user:1"][..]), ("put", &["user:1", "x"]), ("scan", &[])]
+        {
+            let (status, stdout, stderr) = served.run(command, arguments);
+            assert_eq!((status, &stdout[..]), (3, ""), "{command}: {stderr}");
+            assert!(stderr.contains("damaged store: "), "{command}: {stderr}");
+        }
+    }
+}
+
+#[test]
 fn commands_work_over_the_network_as_in_a_folder() {
     let served = served(&["--keep-changes", "100"]);
     for (key, value) in [("user:1", "Ada"), ("user:2", "Grace"), ("zebra", "a\tb")] {

@@ -25,7 +25,9 @@ pub(super) fn get_in(
     let table = shared.tables.find(&request.table)?;
     let found = txn.entry(&table, &request.key)?;
     let _charge = room(shared, found.map_or(0, |entry| entry.value.len()), 1)?;
-    Ok(proto::GetResponse { entry: found.map(entry), snapshot: txn.id() })
+    let entry = found.map(entry);
+    txn.check_readable()?;
+    Ok(proto::GetResponse { entry, snapshot: txn.id() })
 }
 
 pub(super) fn get_many(
@@ -47,7 +49,9 @@ pub(super) fn get_many_in(
     let bytes = found.iter().flatten().map(|entry| entry.value.len()).sum();
     let _charge = room(shared, bytes, found.len())?;
     let lookups = found.into_iter().map(|found| proto::Lookup { entry: found.map(entry) });
-    Ok(proto::GetManyResponse { lookups: lookups.collect(), snapshot: txn.id() })
+    let lookups = lookups.collect();
+    txn.check_readable()?;
+    Ok(proto::GetManyResponse { lookups, snapshot: txn.id() })
 }
 
 pub(super) fn count(shared: &Shared, request: proto::CountRequest) -> Result<proto::CountResponse> {

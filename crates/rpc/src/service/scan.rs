@@ -176,6 +176,7 @@ pub(super) fn messages(
         let charge = shared.budget.charge(Rows::memory(count, bytes))?;
         let mut rows = Rows::with_capacity(count, bytes);
         batch.iter().skip(first).take(count).for_each(|(key, value)| rows.push(key, value));
+        batch.check_readable()?;
         messages.push((rows.seen_at(snapshot, sequence), charge));
         first += count;
     }

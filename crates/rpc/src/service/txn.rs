@@ -117,6 +117,7 @@ fn rows(shared: &Shared, txn: &ReadTxn<'static>, request: &proto::ScanRequest) -
         }
         rows.push(key, value);
     }
+    txn.check_readable()?;
     Ok(rows)
 }
 

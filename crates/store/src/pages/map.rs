@@ -19,6 +19,9 @@ pub(crate) struct Mapping {
     first: AtomicPtr<u8>,
     /// Bytes that the file is known to have, and the map.
     len: AtomicUsize,
+    /// Dropped before the map is unmapped: see `forget` and `Environment`.
+    #[cfg(feature = "sigbus")]
+    guard: std::sync::Mutex<Option<nuthatch_sigbus::MapGuard>>,
 }
 
 /// The map as a read transaction sees it: no process changes the pages that the transaction
@@ -71,19 +74,56 @@ pub(crate) struct Gap<'t> {
 
 impl Mapping {
     pub(crate) fn new() -> Self {
-        Self { first: AtomicPtr::new(ptr::null_mut()), len: AtomicUsize::new(0) }
+        Self {
+            first: AtomicPtr::new(ptr::null_mut()),
+            len: AtomicUsize::new(0),
+            #[cfg(feature = "sigbus")]
+            guard: std::sync::Mutex::new(None),
+        }
     }
 
     /// Forgets the address. Called before the map moves, while no transaction is open.
     pub(crate) fn forget(&self) {
         self.first.store(ptr::null_mut(), Ordering::Release);
         self.len.store(0, Ordering::Release);
+        #[cfg(feature = "sigbus")]
+        drop(self.guard().take());
     }
 
-    /// Records the address of the map: that of bytes which LMDB returned, less their offset in the
-    /// file.
-    pub(crate) fn found(&self, bytes: &[u8], offset: usize) {
-        self.first.store(bytes.as_ptr().wrapping_sub(offset).cast_mut(), Ordering::Release);
+    /// Records the address of the map, which has `map_size` bytes: that of bytes which LMDB
+    /// returned, less their offset in the file.
+    pub(crate) fn found(&self, bytes: &[u8], offset: usize, map_size: usize) {
+        let first = bytes.as_ptr().wrapping_sub(offset);
+        #[cfg(feature = "sigbus")]
+        {
+            let mut guard = self.guard();
+            *guard = guard.take().or_else(|| register(first, map_size));
+        }
+        #[cfg(not(feature = "sigbus"))]
+        let _ = map_size;
+        self.first.store(first.cast_mut(), Ordering::Release);
+    }
+
+    /// Returns whether a page of the file could not be read since it was mapped. What was read
+    /// before a call that returns `false` is what the file has.
+    #[cfg(feature = "sigbus")]
+    #[inline]
+    pub(crate) fn is_lost(&self) -> bool {
+        let is_lost = |guard: &nuthatch_sigbus::MapGuard| guard.is_lost();
+        nuthatch_sigbus::is_any_lost() && self.guard().as_ref().is_some_and(is_lost)
+    }
+
+    /// Returns `false`: without the guard such a page ends the process.
+    #[cfg(not(feature = "sigbus"))]
+    #[inline]
+    #[expect(clippy::unused_self, reason = "the same shape as with the feature")]
+    pub(crate) fn is_lost(&self) -> bool {
+        false
+    }
+
+    #[cfg(feature = "sigbus")]
+    fn guard(&self) -> std::sync::MutexGuard<'_, Option<nuthatch_sigbus::MapGuard>> {
+        self.guard.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Records how many bytes can be read: those that both the file and the map have.
@@ -101,6 +141,16 @@ impl Mapping {
         let (page_size, txn) = (page_size as usize, PhantomData);
         (!first.is_null()).then_some(Map { first, len, page_size, txn })
     }
+}
+
+/// Registers LMDB's map with the signal handler. `None` if there is no room for another.
+#[cfg(feature = "sigbus")]
+fn register(first: *const u8, map_size: usize) -> Option<nuthatch_sigbus::MapGuard> {
+    // What is read of pages here is checked before it is used as an offset or a length. LMDB fails
+    // on a page of zeros as on other damage; without the guard the process would have ended.
+    // SAFETY: so reading tolerates zeros, and the guard is dropped before the map is unmapped or
+    // moved: `Environment` drops it first, and calls `forget` before it moves the map.
+    unsafe { nuthatch_sigbus::MapGuard::register(first, map_size) }
 }
 
 impl<'t> Map<'t> {

@@ -2,8 +2,8 @@
 //!
 //! Read transactions do not read through LMDB, which trusts what a page says: damage would be
 //! answered as rows or as absent keys, or would end the process. `map` has the pages and their
-//! entries, `roots` what a transaction sees, `tree` lookups, and `cursor` scans. `committed` has the
-//! pages that a write transaction begins from; `ahead` checks them before LMDB's cursor reads them.
+//! entries, `roots` what a transaction sees, `tree` lookups, and `cursor` scans. `committed` has
+//! the pages that a write transaction begins from; `ahead` checks them before LMDB's cursor does.
 //!
 //! What is checked, and where:
 //! - each page on the way: that the file has it, its number, its kind, and the bounds of its

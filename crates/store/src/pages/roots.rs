@@ -148,9 +148,10 @@ fn locate(shared: &Shared, txn: &RoTxn<'_, AnyTls>, id: u64) -> Result<Option<Ro
             return Err(crate::file::corrupt(path, offset, expected, found));
         };
         let len = file.metadata().map_err(|e| Error::io(path, "length", e))?.len();
-        environment.mapping().set_len(len, environment.heed().info().map_size);
+        let map_size = environment.heed().info().map_size;
+        environment.mapping().set_len(len, map_size);
         if let Ok(offset) = usize::try_from(offset) {
-            environment.mapping().found(key, offset);
+            environment.mapping().found(key, offset, map_size);
         }
         return Ok(Some(root));
     }

@@ -13,6 +13,8 @@ mod paths;
 mod replaced;
 mod room;
 mod together;
+#[cfg(feature = "sigbus")]
+mod truncated;
 
 use nuthatch_store::{Options, Store, Table, compact, verify_closed};
 use std::path::PathBuf;

@@ -72,7 +72,9 @@ impl Get {
         let table = self.table.find(&store, &self.place)?;
         let txn = store.read()?;
         let entries = self.keys.iter().map(|key| Ok(txn.entry(&table, key.as_encoded_bytes())?));
-        self.print(&self.place.shown(), entries)
+        let answer = self.print(&self.place.shown(), entries)?;
+        txn.check_readable()?;
+        Ok(answer)
     }
 
     /// Prints the values of the keys, in their order.
@@ -179,6 +181,7 @@ impl Scan {
             for row in txn.scan(&table, &self.wanted())? {
                 lines.put(row?)?;
             }
+            txn.check_readable()?;
         }
         lines.flush()?;
         Ok(Answer::Whole)
@@ -290,6 +293,7 @@ impl Dump {
         display.finish();
         dumped?;
         lines.flush()?;
+        txn.check_readable()?;
         Ok(Answer::Whole)
     }
 
