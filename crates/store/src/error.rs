@@ -223,6 +223,7 @@ impl Error {
             Self::ConditionUnmet { write } => Self::ConditionUnmet { write: *write },
             Self::Group(cause) => Self::Group(Arc::clone(cause)),
             Self::Decode { expected, found } => Self::decode(expected, found.clone()),
+            Self::Lmdb { act, message } => Self::Lmdb { act, message: message.clone() },
             // No write of a batch fails with these.
             other => Self::Lmdb { act: "write", message: other.to_string() },
         }

@@ -101,14 +101,15 @@ fn due(txn: &mut WriteTxn<'_>, limit: u64) -> Result<Vec<Due>> {
     let Some(own) = txn.parts().2.own() else { return Ok(Vec::new()) };
     let view = txn.view();
     let rows = Rows::of_own(view, TableId::EXPIRY, own.expiry, &Scan::all())?;
-    let now_ms = view.shared.clock.now_ms();
-    let mut due = Vec::new();
+    let (mut now_ms, mut due) = (None, Vec::new());
     for entry in rows {
         let (time, place) = entry?;
         let wrong = || Error::decode("a time of expiry", time.escape_ascii().to_string());
         let (at, version) = time.split_at_checked(layout::VERSION).ok_or_else(wrong)?;
         let at_ms = number_of(at).ok_or_else(wrong)?;
-        if at_ms > now_ms || due.len() as u64 >= limit {
+        if at_ms > *now_ms.get_or_insert_with(|| view.shared.clock.now_ms())
+            || due.len() as u64 >= limit
+        {
             break;
         }
         let (name_len, rest) = place.split_first().ok_or_else(wrong)?;

@@ -63,6 +63,7 @@ mod network;
 mod options;
 mod own;
 mod pages;
+mod panics;
 mod parallel;
 mod pool;
 mod range;

@@ -2,6 +2,7 @@
 //! is none.
 
 use crate::error::{Error, Result};
+use crate::panics::caught;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -77,7 +78,8 @@ impl Crew {
         loop {
             if let Some(job) = state.jobs.pop_front() {
                 drop(state);
-                job();
+                // Jobs answer for their own panics; what is left must not end the thread uncounted.
+                let _ = caught("read", job);
                 state = self.lock();
                 continue;
             }

@@ -271,7 +271,7 @@ impl Shared {
     /// What wakes watches; its thread is started if there is none.
     pub(crate) fn follower(self: &Arc<Self>) -> Result<Arc<Follower>> {
         let mut current = self.follower.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(follower) = current.upgrade() {
+        if let Some(follower) = current.upgrade().filter(|follower| follower.check().is_ok()) {
             return Ok(follower);
         }
         let follower = Follower::start(self)?;

@@ -6,10 +6,12 @@
 //!
 //! A look needs a slot of a reader and some memory, so it can fail for a while. The thread then
 //! looks again after a delay that doubles up to [`MAX_RETRY_DELAY`], and counts the failure. It
-//! ends when the store is closed or broken; a watch that waits gets that error.
+//! ends when the store is closed or broken, or by a panic; a watch that waits gets that error, and
+//! the next watch that begins starts another thread.
 
 use crate::error::{Error, Result};
 use crate::file::DATA;
+use crate::panics::{caught, wake};
 use crate::store::Shared;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::inotify;
@@ -40,6 +42,9 @@ pub(crate) struct Follower {
     failures: AtomicU64,
     /// Times that a waiting watch was let go on to look at the store.
     wakeups: AtomicU64,
+    /// Makes the thread panic at its next look.
+    #[cfg(test)]
+    pub(super) panics: std::sync::atomic::AtomicBool,
 }
 
 struct State {
@@ -85,11 +90,20 @@ impl Follower {
             bell,
             failures: AtomicU64::new(0),
             wakeups: AtomicU64::new(0),
+            #[cfg(test)]
+            panics: std::sync::atomic::AtomicBool::new(false),
         });
         let (weak, store) = (Arc::downgrade(&follower), Arc::downgrade(shared));
         let thread = std::thread::Builder::new().name("nuthatch-follow".to_owned());
         let bell = follower.bell.try_clone().map_err(|e| Error::io(&path, "make an event", e))?;
-        let started = thread.spawn(move || follow(&weak, &store, &bell, news.as_ref()));
+        let started = thread.spawn(move || {
+            let outcome = caught("follow commits", || {
+                follow(&weak, &store, &bell, news.as_ref());
+            });
+            if let (Err(error), Some(follower)) = (outcome, weak.upgrade()) {
+                follower.end(error);
+            }
+        });
         started.map_err(|e| Error::io(&path, "start a thread", e))?;
         Ok(follower)
     }
@@ -122,7 +136,7 @@ impl Follower {
     ///
     /// # Errors
     ///
-    /// The reason why the thread has ended: [`Error::Closed`] or [`Error::Broken`].
+    /// The reason why the thread has ended: [`Error::Closed`], [`Error::Broken`] or a panic.
     pub(crate) fn wait(&self, after: u64, deadline: Instant) -> Result<Waited> {
         let mut state = self.lock();
         loop {
@@ -143,6 +157,11 @@ impl Follower {
         }
     }
 
+    /// Fails if the thread has ended, with the reason.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.lock().ended.as_ref().map_or(Ok(()), |error| Err(error.copy()))
+    }
+
     /// Wakes a task when the store has a transaction after `after`, or the thread has ended: the
     /// task then gets the reason from its look at the store.
     pub(crate) fn wake_after(&self, after: u64, name: u64, waker: Waker) {
@@ -150,7 +169,7 @@ impl Follower {
         if state.transaction > after || state.ended.is_some() {
             drop(state);
             self.wakeups.fetch_add(1, Ordering::Relaxed);
-            waker.wake();
+            wake(waker);
         } else {
             state.wakers.insert(name, waker);
         }
@@ -194,7 +213,7 @@ impl Follower {
         drop(state);
         self.moved.notify_all();
         self.wakeups.fetch_add(wakers.len() as u64, Ordering::Relaxed);
-        wakers.into_values().for_each(Waker::wake);
+        wakers.into_values().for_each(wake);
     }
 }
 
@@ -212,6 +231,8 @@ fn follow(follower: &Weak<Follower>, store: &Weak<Shared>, bell: &OwnedFd, news:
         // Commits of others must not shorten the delay before a failed look is repeated.
         sleep(bell, news.filter(|_| retry_delay.is_none()), retry_delay.unwrap_or(wait));
         let (Some(follower), Some(store)) = (follower.upgrade(), store.upgrade()) else { return };
+        #[cfg(test)]
+        assert!(!follower.panics.load(Ordering::Relaxed), "a test asked for it");
         match store.last_transaction() {
             Ok((transaction, written)) => {
                 retry_delay = None;

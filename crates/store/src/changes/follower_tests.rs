@@ -116,3 +116,53 @@ fn a_wait_ends_with_the_store() {
     let error = case.watch.next_within(LONG).expect_err("the store is closed");
     assert!(matches!(error, Error::Closed), "{error}");
 }
+
+#[test]
+fn a_panic_of_the_follower_is_an_error_and_the_next_watch_starts_another() {
+    let mut case = Case::new();
+    std::thread::scope(|scope| {
+        let follower = case.store.0.current_follower().expect("a follower");
+        let watch = &mut case.watch;
+        let waiting = scope.spawn(move || watch.next_within(LONG));
+        follower.panics.store(true, std::sync::atomic::Ordering::Relaxed);
+        follower.ring();
+        let error = waiting.join().expect("no panic").expect_err("the thread has panicked");
+        let text = error.to_string();
+        assert!(text.contains("a thread of the store panicked: a test asked for it"), "{text}");
+    });
+    let range = crate::Range::all();
+    let mut watch = case.store.watch(None, range, crate::Start::Now).expect("a watch");
+    case.put(b"after");
+    let changes = watch.next_within(LONG).expect("no error").expect("changes");
+    assert_eq!(changes[0].key, b"after");
+}
+
+#[test]
+fn a_stream_of_changes_ends_with_an_error_when_the_follower_has_panicked() {
+    use futures_core::Stream;
+    use std::task::{Context, Poll, Wake};
+
+    struct Unpark(std::thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    let case = Case::new();
+    let follower = case.store.0.current_follower().expect("a follower");
+    let mut stream = case.watch.into_stream();
+    let waker = std::sync::Arc::new(Unpark(std::thread::current())).into();
+    let mut context = Context::from_waker(&waker);
+    let mut poll = || std::pin::Pin::new(&mut stream).poll_next(&mut context);
+    assert!(poll().is_pending());
+    follower.panics.store(true, std::sync::atomic::Ordering::Relaxed);
+    follower.ring();
+    let error = loop {
+        match poll() {
+            Poll::Ready(next) => break next.expect("no end").expect_err("a panic"),
+            Poll::Pending => std::thread::park(),
+        }
+    };
+    assert!(error.to_string().contains("a thread of the store panicked"), "{error}");
+}

@@ -196,7 +196,12 @@ impl Source for Watch {
 
     fn next(&mut self, given_up: &AtomicBool) -> Result<Next<Vec<Change>>> {
         let changes = self.look(given_up)?;
-        Ok(if changes.is_empty() { Next::NotYet } else { Next::Batch(changes) })
+        if changes.is_empty() {
+            // No thread would wake the task.
+            self.follower.check()?;
+            return Ok(Next::NotYet);
+        }
+        Ok(Next::Batch(changes))
     }
 
     fn wake_when_more(&mut self, waker: Waker) {

@@ -7,6 +7,7 @@
 use crate::batch::{Batches, RowBatch};
 use crate::error::Result;
 use crate::fork::Owner;
+use crate::panics::{self, caught};
 use crate::rows::Row;
 use crate::scan::Scan;
 use crate::store::{Shared, Store};
@@ -167,7 +168,8 @@ impl<S: Source> Core<S> {
             if self.given_up.load(Ordering::Relaxed) {
                 return;
             }
-            let next = source.next(&self.given_up);
+            // The closure of `stream_map` is the caller's, and may panic.
+            let next = caught("read a stream", || source.next(&self.given_up)).flatten();
             let mut state = self.lock();
             if self.given_up.load(Ordering::Relaxed) {
                 // Whoever gave up has not found the source: it goes now.
@@ -211,7 +213,7 @@ impl<S: Source> Core<S> {
 
 fn wake(waker: Option<Waker>) {
     if let Some(waker) = waker {
-        waker.wake();
+        panics::wake(waker);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::fork::Owner;
+use crate::panics::wake;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -84,16 +85,17 @@ impl fmt::Debug for Ack {
 }
 
 impl Slot {
+    /// Leaves an answer, unless there is one that was not taken yet.
     pub(super) fn answer(&self, answer: Result<Written>) {
         let mut state = self.lock();
-        state.answer = Some(answer);
+        state.answer.get_or_insert(answer);
         let (waker, waits) = (state.waker.take(), state.waits);
         drop(state);
         if waits {
             self.answered.notify_one();
         }
         if let Some(waker) = waker {
-            waker.wake();
+            wake(waker);
         }
     }
 

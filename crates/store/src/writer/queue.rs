@@ -4,6 +4,7 @@ use super::ack::{Ack, Slot};
 use super::batch::Batch;
 use crate::error::Error;
 use crate::fork::Owner;
+use crate::panics::wake;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -146,7 +147,7 @@ impl Queue {
         if waiting {
             self.room.notify_all();
         }
-        wakers.into_iter().for_each(Waker::wake);
+        wakers.into_iter().for_each(wake);
         Some(items)
     }
 
@@ -163,7 +164,7 @@ impl Queue {
         let (items, wakers) = (std::mem::take(&mut state.items), std::mem::take(&mut state.wakers));
         drop(state);
         self.room.notify_all();
-        wakers.into_iter().for_each(Waker::wake);
+        wakers.into_iter().for_each(wake);
         for item in items {
             item.slot.answer(Err(Error::Closed));
         }

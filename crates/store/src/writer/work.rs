@@ -4,6 +4,7 @@ use super::ack::Written;
 use super::queue::{Item, Queue};
 use super::{BatchOptions, Failure};
 use crate::error::{Error, Result};
+use crate::panics::caught;
 use crate::read::Read;
 use crate::store::Store;
 use crate::write::WriteTxn;
@@ -32,7 +33,11 @@ impl Worker {
         // Whatever ends this thread, nobody waits for answers that will not come.
         let _end = End(&self.queue);
         while let Some(items) = self.queue.take(self.options.group) {
-            self.write(&items);
+            // A clock of the caller may panic. The transaction is dropped then, and nothing of the
+            // group that has no answer yet was committed.
+            if let Err(error) = caught("write", || self.write(&items)) {
+                fail(&items, error, None);
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Batches in groups, and the feed of changes.
 
 mod batches;
+mod panics;
 #[path = "../waiting/mod.rs"]
 mod waiting;
 mod watches;
