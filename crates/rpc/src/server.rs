@@ -15,6 +15,7 @@ use std::fmt::{self, Write};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
@@ -42,6 +43,7 @@ pub struct Server {
     figures: Arc<Figures>,
     budget: Arc<Budget>,
     reloader: Reloader,
+    watch_failures: Arc<AtomicU64>,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
@@ -69,6 +71,7 @@ impl Stopper {
 pub struct Counts {
     figures: Arc<Figures>,
     budget: Arc<Budget>,
+    watch_failures: Arc<AtomicU64>,
     phase: Arc<watch::Sender<Phase>>,
 }
 
@@ -76,6 +79,11 @@ impl Counts {
     /// Bytes that requests and answers take at present.
     pub fn held_bytes(&self) -> u64 {
         self.budget.held()
+    }
+
+    /// Reads of commits for watches that failed and were tried again.
+    pub fn watch_failures(&self) -> u64 {
+        self.watch_failures.load(Ordering::Relaxed)
     }
 
     /// Calls that are under way.
@@ -95,6 +103,9 @@ impl Counts {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "# HELP {name} Bytes that requests and answers take.");
         let _ = writeln!(text, "# TYPE {name} gauge\n{name} {}", self.held_bytes());
+        let name = "nuthatch_rpc_watch_failures_total";
+        let _ = writeln!(text, "# HELP {name} Failed reads of commits for watches, retried.");
+        let _ = writeln!(text, "# TYPE {name} counter\n{name} {}", self.watch_failures());
         text
     }
 }
@@ -120,6 +131,7 @@ impl Server {
         };
         let durable = BatchOptions::new().durability(options.durability);
         let writer = store.batch_writer(&durable).map_err(io::Error::other)?;
+        let watch_failures = store.watch_failure_counter();
         let tables = Tables::new(store.clone());
         let limits = Limits::of(options);
         let shared = Shared { store, tables, writer, budget: Arc::clone(&budget), limits };
@@ -146,7 +158,8 @@ impl Server {
         let thread = thread::Builder::new().name("nuthatch-serve".to_owned());
         let thread = thread.spawn(move || serving.run(runtime, transport, service, listeners))?;
         info!(target: "nuthatch::rpc", ?addresses, "started");
-        Ok(Self { addresses, phase, figures, budget, reloader, thread: Some(thread) })
+        let thread = Some(thread);
+        Ok(Self { addresses, phase, figures, budget, reloader, watch_failures, thread })
     }
 
     /// Where it listens, with the ports that were free.
@@ -169,6 +182,7 @@ impl Server {
         Counts {
             figures: Arc::clone(&self.figures),
             budget: Arc::clone(&self.budget),
+            watch_failures: Arc::clone(&self.watch_failures),
             phase: Arc::clone(&self.phase),
         }
     }

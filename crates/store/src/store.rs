@@ -58,6 +58,8 @@ pub(crate) struct Shared {
     /// What wakes watches, while there are some.
     follower: Mutex<Weak<Follower>>,
     watched: AtomicBool,
+    /// Reads of commits for watches that failed and were repeated.
+    pub(crate) watch_failures: Arc<AtomicU64>,
 }
 
 static STORES: AtomicU64 = AtomicU64::new(0);
@@ -83,6 +85,7 @@ impl Store {
             missing: AtomicBool::new(false),
             follower: Mutex::new(Weak::new()),
             watched: AtomicBool::new(false),
+            watch_failures: Arc::default(),
         };
         shared.open_own()?;
         shared.open_stamped()?;
@@ -281,6 +284,7 @@ impl Shared {
     }
 
     /// Returns what wakes watches, if there are any.
+    #[cfg(test)]
     pub(crate) fn current_follower(&self) -> Option<Arc<Follower>> {
         self.follower.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
     }

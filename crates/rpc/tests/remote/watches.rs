@@ -74,3 +74,24 @@ fn a_watch_that_waits_holds_no_transaction() {
     drop(watch);
     served.until(|served| served.server.counts().open_calls() == 0);
 }
+
+#[test]
+fn failed_reads_of_commits_are_counted_in_the_metrics() {
+    let served = served();
+    served.store.keep_changes(1000, 1 << 20).expect("kept");
+    let mut watch = served.watch(Start::Now).expect("a watch");
+    let counts = served.server.counts();
+    let line = |count| format!("\nnuthatch_rpc_watch_failures_total {count}\n");
+    assert!(counts.exposition().contains(&line(0)), "{}", counts.exposition());
+    // All slots of readers are in use, also those that were for a moment.
+    let readers = std::cell::RefCell::new(Vec::new());
+    served.until(|served| {
+        readers.borrow_mut().extend(std::iter::from_fn(|| served.store.snapshot().ok()));
+        counts.watch_failures() >= 2
+    });
+    readers.borrow_mut().clear();
+    served.store.put(&served.table, b"wren", b"1").expect("a put");
+    assert_eq!(next(&served, &mut watch)[0].key, b"wren");
+    let counted = counts.watch_failures();
+    assert!(counts.exposition().contains(&line(counted)), "{}", counts.exposition());
+}

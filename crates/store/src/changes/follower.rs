@@ -38,8 +38,6 @@ pub(crate) struct Follower {
     moved: Condvar,
     /// Written to when the thread should look.
     bell: OwnedFd,
-    /// Looks that failed since the thread was started.
-    failures: AtomicU64,
     /// Times that a waiting watch was let go on to look at the store.
     wakeups: AtomicU64,
     /// Makes the thread panic at its next look.
@@ -88,7 +86,6 @@ impl Follower {
             state: Mutex::new(state),
             moved: Condvar::new(),
             bell,
-            failures: AtomicU64::new(0),
             wakeups: AtomicU64::new(0),
             #[cfg(test)]
             panics: std::sync::atomic::AtomicBool::new(false),
@@ -119,11 +116,6 @@ impl Follower {
         let mut state = self.lock();
         state.next_name += 1;
         state.next_name
-    }
-
-    /// Returns the number of looks at the store that failed and were repeated.
-    pub(crate) fn failures(&self) -> u64 {
-        self.failures.load(Ordering::Relaxed)
     }
 
     /// Returns how often a watch that waited was let go on.
@@ -205,7 +197,6 @@ impl Follower {
 
     fn failed(&self) {
         self.lock().is_failing = true;
-        self.failures.fetch_add(1, Ordering::Relaxed);
     }
 
     fn wake_all(&self, mut state: MutexGuard<'_, State>) {
@@ -244,6 +235,7 @@ fn follow(follower: &Weak<Follower>, store: &Weak<Shared>, bell: &OwnedFd, news:
                 let delay = retry_delay.map_or(MIN_RETRY_DELAY, |delay: Duration| delay * 2);
                 retry_delay = Some(delay.min(MAX_RETRY_DELAY));
                 follower.failed();
+                store.watch_failures.fetch_add(1, Ordering::Relaxed);
             }
         }
     }

@@ -166,3 +166,15 @@ fn a_stream_of_changes_ends_with_an_error_when_the_follower_has_panicked() {
     };
     assert!(error.to_string().contains("a thread of the store panicked"), "{error}");
 }
+
+#[test]
+fn failures_of_watches_that_have_ended_stay_counted() {
+    let case = Case::new();
+    drop(case.fill_readers());
+    let counter = case.store.watch_failure_counter();
+    drop(case.watch);
+    let failures = case.store.watch_failures();
+    assert!(failures >= 2, "{failures} were counted");
+    assert!(case.store.close_within(LONG), "the counter does not keep the store open");
+    assert!(counter.load(std::sync::atomic::Ordering::Relaxed) >= failures);
+}

@@ -14,7 +14,7 @@ use crate::stream::{BatchStream, Next, Source};
 use crate::table::Table;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -77,9 +77,15 @@ impl Store {
     }
 
     /// Returns how often the thread that reads commits for watches failed and tried again, since
-    /// the first of the watches that are open now began. Zero while there are no watches.
+    /// the store was opened. It counts the watches of this process.
     pub fn watch_failures(&self) -> u64 {
-        self.0.current_follower().map_or(0, |follower| follower.failures())
+        self.0.watch_failures.load(Ordering::Relaxed)
+    }
+
+    /// Returns the counter of [`watch_failures`](Self::watch_failures), for metrics: it can be read
+    /// after the store was closed, and does not keep it open.
+    pub fn watch_failure_counter(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.0.watch_failures)
     }
 }
 
