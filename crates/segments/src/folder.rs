@@ -5,7 +5,7 @@ use crate::layout::SEGMENT_ENDING;
 use rustix::fs::{Access, AtFlags, Dir, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
 use rustix::io::Errno;
 use std::fs::{DirBuilder, File};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -174,6 +174,39 @@ impl Folder {
         rustix::fs::renameat(self.file.as_fd(), from, self.file.as_fd(), to)
     }
 
+    /// Replaces a small file by one with these bytes, durably: writes them under the name `new`,
+    /// syncs that file, renames it, and syncs the folder.
+    pub(crate) fn replace(&self, new: &str, name: &str, bytes: &[u8]) -> Result<()> {
+        self.replace_with(new, name, bytes, File::sync_all)
+    }
+
+    /// As `replace`, with what syncs the file and then the folder.
+    fn replace_with(
+        &self,
+        new: &str,
+        name: &str,
+        bytes: &[u8],
+        sync: fn(&File) -> std::io::Result<()>,
+    ) -> Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+        let mut file =
+            self.open_file(new, flags).map_err(|errno| self.error("write", new, errno))?;
+        let written = file.write_all(bytes).and_then(|()| sync(&file));
+        written.map_err(|e| Error::io("write", self.path.join(new), e))?;
+        self.rename(new, name).map_err(|errno| {
+            let target = self.path.join(name);
+            let error = std::io::Error::from(errno);
+            let source =
+                std::io::Error::new(error.kind(), format!("to {}: {error}", target.display()));
+            Error::io("rename", self.path.join(new), source)
+        })?;
+        sync(self.file()).map_err(|e| {
+            let state = "published, but may not survive a power failure";
+            let source = std::io::Error::new(e.kind(), format!("{state}: sync the folder: {e}"));
+            Error::io("publish", self.path.join(name), source)
+        })
+    }
+
     /// Gives a file a name that no other one has.
     pub(crate) fn rename_new(&self, from: &str, to: &str) -> rustix::io::Result<()> {
         let folder = self.file.as_fd();
@@ -230,4 +263,49 @@ pub(crate) fn segment_number(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(SEGMENT_ENDING)?;
     let number = u64::from_str_radix(digits, 16).ok().filter(|number| *number != 0)?;
     (segment_name(number) == name).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const EIO: i32 = 5;
+
+    fn is_folder(file: &File) -> bool {
+        file.metadata().expect("its kind").is_dir()
+    }
+
+    #[test]
+    fn a_file_is_synced_before_it_replaces_another_and_the_folder_afterwards() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = Folder::open(place.path(), false).expect("a folder");
+        folder.replace("new", "name", b"first").expect("a file");
+        let fail_file: fn(&File) -> _ = |file| {
+            if is_folder(file) { Ok(()) } else { Err(std::io::Error::from_raw_os_error(EIO)) }
+        };
+        let error = folder.replace_with("new", "name", b"second", fail_file);
+        error.expect_err("a failed sync of the file");
+        assert_eq!(fs::read(place.path().join("name")).expect("the file"), b"first");
+
+        let fail_folder: fn(&File) -> _ = |file| {
+            if is_folder(file) { Err(std::io::Error::from_raw_os_error(EIO)) } else { Ok(()) }
+        };
+        let error = folder.replace_with("new", "name", b"third", fail_folder);
+        let text = error.expect_err("a failed sync of the folder").to_string();
+        assert!(text.contains("published, but may not survive a power failure"), "{text}");
+        assert_eq!(fs::read(place.path().join("name")).expect("the file"), b"third");
+    }
+
+    #[test]
+    fn a_failed_rename_names_both_files() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = Folder::open(place.path(), false).expect("a folder");
+        let target = place.path().join("name");
+        fs::create_dir(&target).expect("a folder in its place");
+        let text = folder.replace("new", "name", b"x").expect_err("a folder").to_string();
+        for path in [place.path().join("new"), target] {
+            assert!(text.contains(&path.display().to_string()), "{text}");
+        }
+    }
 }

@@ -10,7 +10,7 @@ use crate::segments::Segments;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Read, Write};
+use std::io::Read;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// A name of parts, or of a group.
@@ -107,19 +107,14 @@ fn decode(bytes: &[u8]) -> Option<Pins> {
     }
 }
 
-/// Replaces the list.
+/// Replaces the list: it is on the disk when this returns.
 fn store(folder: &Folder, pins: &Pins) -> Result<()> {
-    let fail = |errno| folder.error("write", PINS_NEW, errno);
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
-    let mut file = folder.open_file(PINS_NEW, flags).map_err(fail)?;
     let entries = pins.iter().flat_map(|(name, group)| [*name, *group]);
     let entries = entries.collect::<Vec<_>>().concat();
     let mut bytes = at::MAGIC.to_vec();
     bytes.extend(xxh3_64(&entries).to_le_bytes());
     bytes.extend(entries);
-    let written = file.write_all(&bytes);
-    written.map_err(|e| crate::Error::io("write", folder.path().join(PINS_NEW), e))?;
-    folder.rename(PINS_NEW, PINS_NAME).map_err(fail)
+    folder.replace(PINS_NEW, PINS_NAME, &bytes)
 }
 
 #[cfg(test)]

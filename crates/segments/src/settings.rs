@@ -9,7 +9,7 @@ use crate::layout::{INDEX_NAME, SETTINGS_NAME, SETTINGS_NEW, settings as at};
 use crate::options::{LIMIT_DEFAULT, Options};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use std::io::{Read, Write};
+use std::io::Read;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The settings of a folder.
@@ -113,14 +113,7 @@ pub(crate) fn load(folder: &Folder) -> Result<Stored> {
 
 /// Replaces the settings of a folder: they are on the disk when this returns.
 pub(crate) fn store(folder: &Folder, settings: Settings) -> Result<()> {
-    let fail = |errno| folder.error("write", SETTINGS_NEW, errno);
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
-    let mut file = folder.open_file(SETTINGS_NEW, flags).map_err(fail)?;
-    let written = file.write_all(&settings.encode()).and_then(|()| file.sync_all());
-    written.map_err(|e| Error::io("write", folder.path().join(SETTINGS_NEW), e))?;
-    folder.rename(SETTINGS_NEW, SETTINGS_NAME).map_err(fail)?;
-    let synced = folder.file().sync_all();
-    synced.map_err(|e| Error::io("sync the folder", folder.path(), e))
+    folder.replace(SETTINGS_NEW, SETTINGS_NAME, &settings.encode())
 }
 
 /// Returns the limits of an index of version 1, which had them instead of a file.

@@ -9,6 +9,7 @@ use crate::options::Options;
 use crate::store::Store;
 use crate::verify::{Verified, verify_closed};
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The name of a copy that is not whole yet.
@@ -120,10 +121,13 @@ fn check_no_lost_pages(verified: &Verified, data: &Path, act: &'static str) -> R
     Err(Error::Lmdb { act, message })
 }
 
-/// A copy that is not whole yet. It goes when it is dropped.
+/// A copy that is not whole yet. Dropping it removes it.
 struct Partial {
     path: PathBuf,
     file: File,
+    is_published: bool,
+    /// Syncs the file, and the folder after the rename.
+    sync: fn(&File) -> io::Result<()>,
 }
 
 impl Partial {
@@ -131,22 +135,35 @@ impl Partial {
         let path = folder.join(PARTIAL);
         let open = File::options().read(true).write(true).create(true).truncate(true).open(&path);
         let file = open.map_err(|e| Error::io(&path, "create", e))?;
-        Ok(Self { path, file })
+        Ok(Self { path, file, is_published: false, sync: File::sync_all })
     }
 
-    fn publish(self, target: &Path) -> Result<()> {
-        self.file.sync_all().map_err(|e| Error::io(&self.path, "sync", e))?;
-        fs::rename(&self.path, target).map_err(|e| Error::io(target, "rename", e))?;
-        let folder = target.parent().unwrap_or(Path::new("."));
-        let synced = File::open(folder).and_then(|folder| folder.sync_all());
-        synced.map_err(|e| Error::io(folder, "sync", e))
+    /// Gives the copy its name, durably. An error says so if the copy has its name, but may lose it
+    /// in a power failure.
+    fn publish(mut self, target: &Path) -> Result<()> {
+        (self.sync)(&self.file).map_err(|e| Error::io(&self.path, "sync", e))?;
+        // Opened before the rename: if this fails, nothing is published.
+        let path = target.parent().unwrap_or(Path::new("."));
+        let folder = File::open(path).map_err(|e| Error::io(path, "open the folder", e))?;
+        fs::rename(&self.path, target).map_err(|e| {
+            let source = io::Error::new(e.kind(), format!("to {}: {e}", target.display()));
+            Error::io(&self.path, "rename", source)
+        })?;
+        self.is_published = true;
+        (self.sync)(&folder).map_err(|e| {
+            let state = "published, but may not survive a power failure";
+            let source = format!("{state}: sync {}: {e}", path.display());
+            Error::io(target, "publish", io::Error::new(e.kind(), source))
+        })
     }
 }
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        // After it was published there is no such file any more.
-        let _ = fs::remove_file(&self.path);
+        if !self.is_published {
+            // The next copy replaces it if this fails.
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -230,5 +247,50 @@ mod tests {
         assert!(error.to_string().ends_with("on nfs"), "{error}");
         compact_with(folder.path(), &Options::new().allow_network_filesystem(true))
             .expect("it is allowed");
+    }
+
+    const EIO: i32 = 5;
+
+    fn partial(folder: &Path, sync: fn(&File) -> io::Result<()>) -> Partial {
+        let mut partial = Partial::create(folder).expect("a file");
+        partial.sync = sync;
+        partial
+    }
+
+    fn is_folder(file: &File) -> bool {
+        file.metadata().expect("its kind").is_dir()
+    }
+
+    #[test]
+    fn a_copy_is_synced_before_it_has_its_name_and_its_folder_afterwards() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join(DATA);
+        let fail_file: fn(&File) -> _ = |file| {
+            if is_folder(file) { Ok(()) } else { Err(io::Error::from_raw_os_error(EIO)) }
+        };
+        let error = partial(folder.path(), fail_file).publish(&target).expect_err("a sync");
+        assert!(error.to_string().contains("data.mdb.partial: sync: "), "{error}");
+        assert!(!target.exists(), "it was not synced, and has no name");
+
+        let fail_folder: fn(&File) -> _ = |file| {
+            if is_folder(file) { Err(io::Error::from_raw_os_error(EIO)) } else { Ok(()) }
+        };
+        let error = partial(folder.path(), fail_folder).publish(&target).expect_err("a sync");
+        let text = error.to_string();
+        assert!(text.contains("published, but may not survive a power failure: sync "), "{text}");
+        assert!(text.starts_with(&target.display().to_string()), "{text}");
+        assert!(target.exists(), "it has its name");
+    }
+
+    #[test]
+    fn a_copy_that_cannot_be_renamed_names_both_paths_and_leaves_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join(DATA);
+        fs::create_dir(&target).expect("a folder in its place");
+        let error = partial(folder.path(), File::sync_all).publish(&target).expect_err("a folder");
+        let text = error.to_string();
+        assert!(text.contains("data.mdb.partial: rename: to "), "{text}");
+        assert!(text.contains(&format!("to {}: ", target.display())), "{text}");
+        assert!(!folder.path().join(PARTIAL).exists());
     }
 }

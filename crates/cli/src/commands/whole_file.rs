@@ -92,7 +92,10 @@ impl WholeFile {
         self.file.sync_all()?;
         // Opened before the rename: when this fails, nothing is published.
         let folder = File::open(folder_of(&self.target))?;
-        fs::rename(&self.path, &self.target)?;
+        fs::rename(&self.path, &self.target).map_err(|error| {
+            let (path, target) = (self.path.display(), self.target.display());
+            io::Error::new(error.kind(), format!("rename {path} to {target}: {error}"))
+        })?;
         self.published = true;
         (self.sync_folder)(&folder).map_err(|error| {
             let state = "published, but may not survive a power failure";
@@ -242,6 +245,19 @@ mod tests {
         let error = file.publish().expect_err("a failed sync").to_string();
         assert!(error.starts_with("published, but may not survive a power failure: "), "{error}");
         assert!(target.exists());
+    }
+
+    #[test]
+    fn a_failed_rename_names_both_paths() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join("file");
+        let file = WholeFile::begin(target.clone()).expect("a file");
+        let path = file.path.clone();
+        fs::create_dir(&target).expect("a folder in its place");
+        let error = file.publish().expect_err("a folder").to_string();
+        let both = format!("rename {} to {}: ", path.display(), target.display());
+        assert!(error.starts_with(&both), "{error}");
+        assert!(!path.exists(), "nothing is left");
     }
 
     #[test]

@@ -102,7 +102,10 @@ impl NewFile {
         };
         // Opened before the rename: when this fails, nothing is published.
         let folder = File::open(self.directory()).map_err(io("open its folder to sync it"))?;
-        fs::rename(temporary, &self.path).map_err(io("rename"))?;
+        fs::rename(temporary, &self.path).map_err(|e| {
+            let source = io::Error::new(e.kind(), format!("from {}: {e}", temporary.display()));
+            Error::io(&self.path, "rename", source)
+        })?;
         self.temporary = None;
         (self.sync_folder)(&folder).map_err(|e| Error::not_durable(&self.path, e))
     }
@@ -161,6 +164,19 @@ fn behind_links(path: &Path) -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failed_rename_names_both_paths() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("snapshot");
+        let new = NewFile::create(&path).expect("a file");
+        let temporary = new.temporary.clone().expect("a name of its own");
+        fs::create_dir(&path).expect("a folder in its place");
+        let text = new.publish(b"header", 6).expect_err("a folder").to_string();
+        for path in [path, temporary] {
+            assert!(text.contains(&path.display().to_string()), "{text}");
+        }
+    }
 
     #[test]
     fn a_failed_sync_of_the_folder_is_told_from_a_file_that_was_not_published() -> Result<()> {

@@ -26,15 +26,20 @@ pub(crate) fn create(path: &Path, map_size: u64) -> Result<()> {
     let partial = path.with_extension(suffix);
     let page_size = rustix::param::page_size().min(MAX_PAGE_SIZE);
     let made = write(&partial, &first_pages(page_size, map_size))
-        .and_then(|()| rename_unless_there(&partial, path))
-        .and_then(|()| sync_folder(path));
+        // Opened before the rename: if this fails, nothing is published.
+        .and_then(|()| File::open(folder_of(path)))
+        .and_then(|folder| rename_unless_there(&partial, path).map(|()| folder))
+        .and_then(|folder| folder.sync_all());
     if made.is_err() {
         // It is also removed where another one was first.
         let _ = fs::remove_file(&partial);
     }
     match made {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        made => made.map_err(|e| Error::io(path, "create", e)),
+        made => made.map_err(|e| {
+            let source = io::Error::new(e.kind(), format!("by way of {}: {e}", partial.display()));
+            Error::io(path, "create", source)
+        }),
     }
 }
 
@@ -45,10 +50,8 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Makes the name of a file safe from power failures.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn rename_unless_there(from: &Path, to: &Path) -> io::Result<()> {
