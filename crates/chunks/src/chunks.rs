@@ -58,13 +58,14 @@ impl Chunks {
         self.segments.path()
     }
 
-    /// Whether this process can only read the folder.
+    /// Returns whether this process can only read the folder now. What is there is found then, and
+    /// each put is refused and counted, until the folder can be written again.
     pub fn read_only(&self) -> bool {
         self.segments.read_only()
     }
 
-    /// What was not as it should be when the folder was opened. Each is worth one line of a log.
-    pub fn warnings(&self) -> &[Warning] {
+    /// Returns what is not as it should be with the folder now. Each is worth one line of a log.
+    pub fn warnings(&self) -> Vec<Warning> {
         self.segments.warnings()
     }
 
@@ -76,6 +77,12 @@ impl Chunks {
     /// The options that it was opened with.
     pub fn options(&self) -> &Options {
         self.segments.options()
+    }
+
+    /// Returns options that make the folder again as it is now, after it was removed: those that it
+    /// was opened with, with the limits and the sharing that it has.
+    pub fn options_to_make_again(&self) -> Options {
+        self.segments.options_to_make_again()
     }
 
     /// How many bytes one put may have: half the limit.

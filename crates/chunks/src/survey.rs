@@ -169,9 +169,10 @@ impl Chunks {
     /// Returns how many chunks there were.
     ///
     /// # Errors
-    /// [`Error::Folder`](crate::Error::Folder) if the object is pinned and the list of pins cannot
-    /// be changed. Its chunks are removed then.
+    /// [`Error::Folder`](crate::Error::Folder) if this process can only read the folder, and if the
+    /// object is pinned and the list of pins cannot be changed. Its chunks are removed then.
     pub fn remove(&self, key: &Key) -> Result<u64> {
+        self.segments.check_writable()?;
         let removed = self.discard(key);
         if self.segments.pinned()?.contains(&key.name) {
             self.unpin(key)?;

@@ -37,16 +37,29 @@ struct Crew {
     threads: Vec<JoinHandle<()>>,
 }
 
-#[derive(Default)]
 struct Queue {
     jobs: Mutex<Jobs>,
     come: Condvar,
 }
 
-#[derive(Default)]
+/// Work that waits for a thread. A put may wait for another thread or process that reclaims a
+/// segment; so puts never take all threads, and a read does not wait behind them.
 struct Jobs {
-    waiting: VecDeque<Job>,
+    reads: VecDeque<(u64, Job)>,
+    puts: VecDeque<(u64, Job)>,
+    /// How many jobs were queued: older ones go first.
+    count: u64,
+    /// Threads that work on puts, and how many may.
+    putting: usize,
+    max_putting: usize,
     closed: bool,
+}
+
+/// Which queue a job waits in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lane {
+    Reads,
+    Puts,
 }
 
 impl std::fmt::Debug for Queue {
@@ -59,32 +72,84 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl Jobs {
+    /// Takes the oldest job that may begin.
+    fn take(&mut self) -> Option<(Lane, Job)> {
+        let may_put = self.putting < self.max_putting;
+        let put = self.puts.front().filter(|_| may_put).map(|(number, _)| *number);
+        let read = self.reads.front().map(|(number, _)| *number);
+        let is_put = put.is_some_and(|put| read.is_none_or(|read| put < read));
+        let lane = if is_put { Lane::Puts } else { Lane::Reads };
+        let queue = if is_put { &mut self.puts } else { &mut self.reads };
+        let (_, job) = queue.pop_front()?;
+        self.putting += usize::from(is_put);
+        Some((lane, job))
+    }
+}
+
 impl Queue {
-    fn next(&self) -> Option<Job> {
+    fn new(threads: usize) -> Self {
+        let jobs = Jobs {
+            reads: VecDeque::new(),
+            puts: VecDeque::new(),
+            count: 0,
+            putting: 0,
+            max_putting: (threads - 1).max(1),
+            closed: false,
+        };
+        Self { jobs: Mutex::new(jobs), come: Condvar::new() }
+    }
+
+    fn add(&self, lane: Lane, job: Job) {
+        let mut jobs = lock(&self.jobs);
+        jobs.count += 1;
+        let entry = (jobs.count, job);
+        match lane {
+            Lane::Reads => jobs.reads.push_back(entry),
+            Lane::Puts => jobs.puts.push_back(entry),
+        }
+        drop(jobs);
+        self.come.notify_one();
+    }
+
+    /// Waits for a job. Returns `None` when the queue is closed and empty.
+    fn next(&self) -> Option<(Lane, Job)> {
         let mut jobs = lock(&self.jobs);
         loop {
-            if let Some(job) = jobs.waiting.pop_front() {
+            if let Some(job) = jobs.take() {
                 return Some(job);
             }
-            if jobs.closed {
+            if jobs.closed && jobs.puts.is_empty() {
                 return None;
             }
             jobs = self.come.wait(jobs).unwrap_or_else(PoisonError::into_inner);
         }
     }
+
+    /// Records that a job has ended.
+    fn ended(&self, lane: Lane) {
+        if lane == Lane::Puts {
+            lock(&self.jobs).putting -= 1;
+            // All of them: when the queue is closed, each thread has to end.
+            self.come.notify_all();
+        }
+    }
 }
 
 impl TaskChunks {
-    /// Has so many threads, one at least, do the work on a cache.
+    /// Starts so many threads, at least one, that work on a cache. If there are several, one of
+    /// them is kept free of puts, so that reads go on while all puts wait.
     pub fn new(chunks: Arc<Chunks>, threads: usize) -> std::io::Result<Self> {
-        let queue = Arc::new(Queue::default());
+        let threads = threads.max(1);
+        let queue = Arc::new(Queue::new(threads));
         let mut crew = Crew { chunks, queue, threads: Vec::new() };
-        for number in 0..threads.max(1) {
+        for number in 0..threads {
             let (queue, chunks) = (crew.queue.clone(), crew.chunks.clone());
             let work = move || {
-                while let Some(job) = queue.next() {
+                while let Some((lane, job)) = queue.next() {
                     // Whoever waits for work that panicked panics; others need the thread.
                     let _ = catch_unwind(AssertUnwindSafe(|| job(&chunks)));
+                    queue.ended(lane);
                 }
             };
             let thread = std::thread::Builder::new().name(format!("chunks-{number}"));
@@ -99,16 +164,32 @@ impl TaskChunks {
     }
 
     /// Does some work on one of the threads. It begins when this is called; dropping the future
-    /// does not take it back.
+    /// does not take it back. Work that puts is for [`TaskChunks::run_put`].
     pub fn run<T: Send + 'static>(
         &self,
+        work: impl FnOnce(&Chunks) -> T + Send + 'static,
+    ) -> Task<T> {
+        self.queue(Lane::Reads, work)
+    }
+
+    /// As [`TaskChunks::run`], for work that puts, and so may wait for other threads or processes
+    /// that change the folder. It never keeps all threads from work that reads.
+    pub fn run_put<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Chunks) -> T + Send + 'static,
+    ) -> Task<T> {
+        self.queue(Lane::Puts, work)
+    }
+
+    fn queue<T: Send + 'static>(
+        &self,
+        lane: Lane,
         work: impl FnOnce(&Chunks) -> T + Send + 'static,
     ) -> Task<T> {
         let answer = Arc::new(Mutex::new(Answer::Waiting(None)));
         let place = Place(answer.clone());
         let job: Job = Box::new(move |chunks| place.fill(work(chunks)));
-        lock(&self.0.queue.jobs).waiting.push_back(job);
-        self.0.queue.come.notify_one();
+        self.0.queue.add(lane, job);
         Task(answer)
     }
 
@@ -138,7 +219,7 @@ impl TaskChunks {
         offsets: Vec<u64>,
         data: impl AsRef<[u8]> + Send + 'static,
     ) -> Task<Result<Stored>> {
-        self.run(move |chunks| chunks.put(&key, range, &offsets, data.as_ref()))
+        self.run_put(move |chunks| chunks.put(&key, range, &offsets, data.as_ref()))
     }
 }
 

@@ -276,7 +276,7 @@ impl Fetch {
     async fn keep(&self, kept: &Kept, block: Begun) {
         let (version, bytes) = (self.version.clone(), block.bytes.clone());
         let start = block.range.start;
-        let put = kept.tasks.run(move |chunks| {
+        let put = kept.tasks.run_put(move |chunks| {
             let blocks = version.kept().and_then(|kept| version.blocks(chunks, kept))?;
             let stored = blocks.put(start, &bytes);
             // Bytes that differ under one validator: the origin's are right, whoever keeps them. A
@@ -287,9 +287,11 @@ impl Fetch {
                 let address = &version.opened.address;
                 tracing::warn!(%address, %error, "a block cannot be kept");
             }
-            stored.ok().filter(|stored| stored.not_kept.is_none())
+            Some(stored.ok()?.not_kept)
         });
-        let stored = put.await.is_some();
+        let not_kept = put.await;
+        let stored = not_kept == Some(None);
+        self.version.engine.folder.note_put(not_kept.flatten());
         if !stored {
             self.version.count(Count::NotKept, 1);
         }

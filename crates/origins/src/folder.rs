@@ -2,8 +2,9 @@
 
 use crate::engine::lock;
 use crate::error::{Error, Result};
-use nuthatch_chunks::{Chunks, FolderError, Options, TaskChunks};
+use nuthatch_chunks::{Chunks, FolderError, Options, Reason, TaskChunks};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
@@ -18,6 +19,8 @@ pub(crate) struct CacheFolder {
     options: Options,
     threads: usize,
     state: Mutex<State>,
+    /// Whether the folder could only be read at the last put.
+    is_read_only: AtomicBool,
 }
 
 #[derive(Default)]
@@ -38,7 +41,13 @@ impl CacheFolder {
         let (state, options) = (Mutex::default(), options.clone());
         // The process may change its working directory before the folder is opened again.
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let folder = Self { path: Some(absolute), options, threads, state };
+        let folder = Self {
+            path: Some(absolute),
+            options,
+            threads,
+            state,
+            is_read_only: AtomicBool::new(false),
+        };
         match Chunks::open(path, &folder.options) {
             Ok(chunks) => folder.set(tasks(Arc::new(chunks), threads)?),
             Err(error @ nuthatch_chunks::Error::Folder(FolderError::Options { .. })) => {
@@ -53,7 +62,14 @@ impl CacheFolder {
     pub(crate) fn over(chunks: Arc<Chunks>, threads: usize) -> Result<Self> {
         let path = std::path::absolute(chunks.path()).unwrap_or_else(|_| chunks.path().to_owned());
         let options = chunks.options().clone();
-        let folder = Self { path: Some(path), options, threads, state: Mutex::default() };
+        let state = Mutex::default();
+        let folder = Self {
+            path: Some(path),
+            options,
+            threads,
+            state,
+            is_read_only: AtomicBool::new(false),
+        };
         folder.set(tasks(chunks, threads)?);
         Ok(folder)
     }
@@ -61,7 +77,7 @@ impl CacheFolder {
     /// Does without a folder.
     pub(crate) fn none() -> Self {
         let (options, state) = (Options::new(), Mutex::default());
-        Self { path: None, options, threads: 1, state }
+        Self { path: None, options, threads: 1, state, is_read_only: AtomicBool::new(false) }
     }
 
     pub(crate) fn path(&self) -> Option<&Path> {
@@ -93,11 +109,8 @@ impl CacheFolder {
     pub(crate) fn reopen(&self) {
         let Some(path) = &self.path else { return };
         let before = self.last();
-        let options = before.as_ref().map_or(self.options.clone(), |before| {
-            // The limits were those of the folder.
-            let stat = before.chunks().stat();
-            self.options.clone().limit(stat.limit).least_free(stat.least_free)
-        });
+        let options = before.as_ref().map(|before| before.chunks().options_to_make_again());
+        let options = options.unwrap_or_else(|| self.options.clone());
         if before.is_some() {
             warn!(target: "nuthatch::chunks", folder = %path.display(),
                 "the folder of the cache was removed; it is made again, and empty");
@@ -109,7 +122,24 @@ impl CacheFolder {
         }
     }
 
+    /// Logs a warning when the folder can only be read since the last put, and a message when it
+    /// can be written again.
+    pub(crate) fn note_put(&self, not_kept: Option<Reason>) {
+        let read_only = not_kept == Some(Reason::ReadOnly);
+        if self.is_read_only.swap(read_only, Ordering::Relaxed) == read_only {
+            return;
+        }
+        if read_only {
+            warn!(target: "nuthatch::chunks",
+                "the folder of the cache can only be read now; nothing is put");
+        } else {
+            info!(target: "nuthatch::chunks", "the folder of the cache can be written again");
+        }
+    }
+
     fn set(&self, tasks: TaskChunks) {
+        // The user was warned of a folder that could only be read when it was opened.
+        self.is_read_only.store(tasks.chunks().read_only(), Ordering::Relaxed);
         let mut state = lock(&self.state);
         let before = state.tasks.replace(tasks);
         state.looked = Some(Instant::now());

@@ -50,7 +50,7 @@ impl Recorded {
         remember(&mut recorded, address.to_owned(), new.clone());
         drop(recorded);
         let address = address.to_owned();
-        drop(kept.tasks.run(move |chunks| {
+        drop(kept.tasks.run_put(move |chunks| {
             let interval = RECORD_INTERVAL.as_millis() as u64;
             let is_recent = |before: &Metadata| {
                 before.says_the_same(&new) && new.checked_ms - before.checked_ms < interval

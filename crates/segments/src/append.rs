@@ -70,7 +70,7 @@ pub enum Reason {
     NoRoom,
     /// The disk is full, or refuses to write.
     Disk,
-    /// Another process had the folder to itself for too long.
+    /// Another process or thread changed the folder for longer than the patience of the options.
     Busy,
     /// The index or the folder cannot be used.
     Folder,
@@ -118,7 +118,9 @@ impl Segments {
     }
 
     fn write(&self, record: &Record<'_>) -> Result<Outcome> {
-        self.check_writable()?;
+        if self.is_denied.load(Ordering::Relaxed) {
+            self.check_writable()?;
+        }
         for _ in 0..TRIES {
             let Some(index) = self.index() else { return Ok(Outcome::NotKept(Reason::Folder)) };
             let space = match self.reserve(index, record.len())? {
@@ -146,26 +148,35 @@ impl Segments {
         Ok(())
     }
 
-    /// Room for so many bytes at the end of a segment.
+    /// Takes room for so many bytes at the end of a segment. Other threads append meanwhile; only
+    /// those that need another segment too wait, and no longer than the patience of the options.
     fn reserve(&self, index: &Index, len: u64) -> Result<std::result::Result<Space, Reason>> {
-        let mut writer = self.lock_writer();
-        if let Some(open) = writer.as_mut().filter(|open| open.usable(index))
-            && let Some(space) = open.take(len)
-        {
+        if let Some(space) = self.take_open(index, len) {
             return Ok(Ok(space));
         }
         let Some(mut turn) = self.turn()? else { return Ok(Err(Reason::Busy)) };
-        if let Some(full) = writer.take().filter(|full| full.process == std::process::id()) {
+        // The thread that had the turn before may have begun one.
+        if let Some(space) = self.take_open(turn.index, len) {
+            return Ok(Ok(space));
+        }
+        let full = self.lock_writer().take();
+        if let Some(full) = full.filter(|full| full.process == std::process::id()) {
             turn.seal(full);
         }
         match turn.begin(len, false)? {
             Ok(mut open) => {
                 let space = open.take(len).ok_or(Reason::NoRoom);
-                *writer = Some(open);
+                *self.lock_writer() = Some(open);
                 Ok(space)
             }
             Err(reason) => Ok(Err(reason)),
         }
+    }
+
+    /// Takes room for so many bytes in the segment that this process appends to.
+    fn take_open(&self, index: &Index, len: u64) -> Option<Space> {
+        let mut writer = self.lock_writer();
+        writer.as_mut().filter(|open| open.usable(index))?.take(len)
     }
 
     /// Enters the parts of a record that is written into the index.

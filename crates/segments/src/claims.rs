@@ -1,5 +1,6 @@
 //! Claims: users of a folder agree by them who does something, whichever process they are in.
 
+use crate::error::Error;
 use crate::layout::CLAIMS_NAME;
 use crate::lock::{Mode, on_bytes};
 use crate::segments::Segments;
@@ -8,6 +9,7 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 /// A range of numbers that nobody else has. Dropping it gives it back, and so does the system when
@@ -32,10 +34,14 @@ impl Segments {
             return Ok(None);
         }
         let process = std::process::id();
-        if self.read_only.is_some() {
-            return Ok(Some(Claimed { file: None, process, numbers }));
+        let free = |numbers| Ok(Some(Claimed { file: None, process, numbers }));
+        if self.is_denied.load(Ordering::Relaxed) {
+            return free(numbers);
         }
-        let file = self.claims_file()?;
+        let file = match self.claims_file() {
+            Err(error) if Error::is_denial(&error) => return free(numbers),
+            opened => opened?,
+        };
         let taken = on_bytes(&file, numbers.start, len, Mode::Alone)?;
         Ok(taken.then(|| Claimed { file: Some(file), process, numbers }))
     }

@@ -7,6 +7,10 @@ use std::path::PathBuf;
 /// The result of this crate's operations.
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// What a user can do whom the system denies access.
+const ADVICE: &str =
+    "; run as the owner of the folder, have it shared with your group, or use another folder";
+
 /// Why something was not done.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -50,7 +54,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// Another process had the folder for itself for longer than the patience of the options.
+    /// Another process or thread changed the folder for longer than the patience of the options.
     Busy {
         /// The folder.
         path: PathBuf,
@@ -67,9 +71,9 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the system refused because this user may not, or because nothing can be written.
-    pub(crate) fn is_denied(&self) -> bool {
-        let Self::Io { source, .. } = self else { return false };
+    /// Returns whether the system refused because this user may not, or because nothing can be
+    /// written.
+    pub(crate) fn is_denial(source: &io::Error) -> bool {
         rustix::io::Errno::from_io_error(source).is_some_and(crate::folder::is_denied)
     }
 
@@ -82,7 +86,12 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { action, path, source } => {
-                write!(f, "cannot {action} {}: {source}", path.display())
+                write!(f, "cannot {action} {}: {source}", path.display())?;
+                if source.kind() == io::ErrorKind::PermissionDenied {
+                    f.write_str(ADVICE)
+                } else {
+                    Ok(())
+                }
             }
             Self::Options { option, expected, found } => {
                 write!(f, "{option}: expected {expected}, found {found}")
@@ -102,7 +111,8 @@ impl fmt::Display for Error {
                 path.display()
             ),
             Self::Busy { path } => {
-                write!(f, "{}: another process has the folder to itself", path.display())
+                let holder = "another process or thread changes the folder for too long";
+                write!(f, "{}: {holder}; try again later", path.display())
             }
             Self::Length { what, len, range: (least, most) } => {
                 write!(f, "{what}: expected {least} to {most}, found {len}")

@@ -220,6 +220,11 @@ impl Index {
         same && self.in_use()
     }
 
+    /// Returns whether words may be stored: whether the file is mapped for writing.
+    pub(crate) fn writable(&self) -> bool {
+        self.words.writable()
+    }
+
     /// Whether no other index replaces it, and no page of it vanished.
     #[inline]
     pub(crate) fn in_use(&self) -> bool {

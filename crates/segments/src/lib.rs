@@ -28,6 +28,7 @@
 //! This crate sees names and bytes; what they mean is its user's affair. The files are described in
 //! `docs/formats/segments.md`, and why things are as they are in `docs/decisions/0017-chunks.md`.
 
+mod access;
 mod append;
 mod claims;
 mod clock;
@@ -62,6 +63,7 @@ mod stats;
 mod sum;
 mod survey;
 mod table;
+mod timed;
 mod turn;
 mod verify;
 mod warnings;

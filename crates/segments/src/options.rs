@@ -112,8 +112,9 @@ impl Options {
         self
     }
 
-    /// How long a write waits for another process that has the folder to itself. After that its
-    /// bytes are not kept.
+    /// How long a write waits for another process or thread that changes the folder, because it
+    /// reclaims a segment for instance. After that the bytes are not kept, which is counted. By
+    /// default 2 seconds. Reads never wait.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;

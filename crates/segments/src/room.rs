@@ -128,7 +128,7 @@ impl Turn<'_> {
                 Err(Refusal::System(_) | Refusal::Newer) => false,
             };
             if gone {
-                self.evict(slot, &row, search);
+                self.evict(slot, &row, search)?;
                 return Ok(true);
             }
             search.stay.insert(slot);
@@ -316,9 +316,15 @@ impl Turn<'_> {
         Ok(true)
     }
 
-    /// Removes a segment. From the moment its number is gone nobody begins to read it; its bytes go
-    /// at once unless somebody has them lent. If another segment is being begun, it gets the file.
-    fn evict(&mut self, slot: u32, row: &Row, search: &mut Search) {
+    /// Removes a segment. From the moment its number is gone no thread begins to read it; its bytes
+    /// are freed at once unless a reader has them lent. If another segment is being begun, it gets
+    /// the file.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system if it does not remove the file. Its bytes stay then, so that
+    /// a search for room that frees nothing destroys nothing.
+    fn evict(&mut self, slot: u32, row: &Row, search: &mut Search) -> Result<()> {
         let table = self.index.table();
         let folder = &self.of.folder;
         let name = segment_name(row.file);
@@ -328,25 +334,27 @@ impl Turn<'_> {
         let alone = |file: &File, byte| on_byte(file, byte, Mode::Alone).unwrap_or(false);
         let file = folder.open_file(&name, OFlags::RDWR).ok();
         let file = file.filter(|file| alone(file, Byte::Lent));
-        let removed = match file {
-            Some(file) if self.beginning && self.spare.is_none() && alone(&file, Byte::Writer) => {
-                self.spare = Some(Spare { file, name });
-                true
+        let is_spare =
+            |file: &File| self.beginning && self.spare.is_none() && alone(file, Byte::Writer);
+        match file {
+            Some(file) if is_spare(&file) => self.spare = Some(Spare { file, name }),
+            file => {
+                if let Err(errno) = folder.remove(&name) {
+                    table.set_number(slot, row.file);
+                    dirty.store(before, Ordering::Release);
+                    return Err(folder.error("remove", &name, errno));
+                }
+                // Other processes may have the file open for long.
+                let _ = file.map(|file| file.set_len(0));
             }
-            Some(file) => {
-                let _ = file.set_len(0);
-                folder.remove(&name).is_ok()
-            }
-            None => folder.remove(&name).is_ok(),
-        };
-        if removed {
-            table.set_row(slot, &Row::FREE);
         }
+        table.set_row(slot, &Row::FREE);
         // A spare file is in no row: see `drop_spare`.
         dirty.store(if self.spare.is_some() { 1 } else { before }, Ordering::Release);
         search.stay.insert(slot);
         search.freed += row.counted;
         self.index.word(at::EVICTED).fetch_add(1, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Evicts everything but what is pinned and what live processes append to, or until no more
@@ -370,7 +378,7 @@ impl Turn<'_> {
             let there = self.index.table().row(slot) == Some(row);
             let old = there && segment.written_ms() < than_ms;
             if old && self.reclaim(slot, &row, &segment, &search, false)? {
-                self.evict(slot, &row, &mut search);
+                self.evict(slot, &row, &mut search)?;
             }
         }
         Ok(())
@@ -394,7 +402,7 @@ impl Turn<'_> {
             });
             self.retake()?;
             if !live && self.index.table().row(slot) == Some(row) {
-                self.evict(slot, &row, &mut search);
+                self.evict(slot, &row, &mut search)?;
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! A folder of segments, as one process sees it.
 
+use crate::access::open_index;
 use crate::append::Appender;
 use crate::error::{Error, Result};
 use crate::folder::Folder;
@@ -12,12 +13,11 @@ use crate::read::Found;
 use crate::segment::{Opening, Refusal, Segment};
 use crate::settings::Settings;
 use crate::stats::Counts;
-use crate::warnings::Warning;
-use rustix::io::Errno;
+use crate::timed::TimedMutex;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;
@@ -28,16 +28,17 @@ pub struct Segments {
     pub(crate) options: Options,
     pub(crate) opening: Opening,
     pub(crate) indexes: Indexes,
-    /// Why the folder can only be read, if that is so.
-    pub(crate) read_only: Option<Errno>,
-    warnings: Vec<Warning>,
+    /// Whether the folder could only be read when this process last looked: see
+    /// [`Segments::check_writable`].
+    pub(crate) is_denied: AtomicBool,
     /// Puts that are still to find no room in the index before it is asked again whether it can
     /// grow.
     pub(crate) growth_pause: AtomicU32,
-    /// Where this process appends. Taken before `alone`.
+    /// Where this process appends. Held for a moment, never while a segment is reclaimed. Taken
+    /// after `alone`.
     pub(crate) writer: Mutex<Option<Appender>>,
     /// What only the thread has that has the folder to itself.
-    pub(crate) alone: Mutex<Alone>,
+    pub(crate) alone: TimedMutex<Alone>,
     pub(crate) counts: Counts,
     /// Where users lock what they agree on, and which process opened it.
     pub(crate) claims: Mutex<Option<(u32, Arc<File>)>>,
@@ -88,7 +89,7 @@ impl Segments {
     ///
     /// A folder in which this process may not write, of another user or on a read-only mount, is
     /// opened for reading alone: what is there is found, and nothing is put. Limits among the
-    /// options change nothing then. See [`Segments::read_only`].
+    /// options change nothing then. See [`Segments::read_only`] for what happens when that changes.
     ///
     /// # Errors
     ///
@@ -98,26 +99,19 @@ impl Segments {
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
         options.validate()?;
         let folder = Folder::open(path.as_ref(), options.shared == Some(true))?;
-        let mut read_only = folder.refuses_writing();
-        let index = match Index::open(&folder, options.guard, read_only.is_none()) {
-            Err(error) if read_only.is_none() && error.is_denied() => {
-                read_only = Some(Errno::ACCESS);
-                Index::open(&folder, options.guard, false)?
-            }
-            opened => opened?,
-        };
+        let (index, writable) =
+            open_index(&folder, options.guard, folder.refuses_writing().is_none())?;
         // Another process may have other options, or set another limit.
         let growth = options.segment_len.unwrap_or(0).max(USUAL_MOST);
-        let mut segments = Self {
+        let segments = Self {
             folder,
             options: options.clone(),
             opening: Opening { boot: boot(), guard: options.guard, growth },
             indexes: Indexes::new(),
-            read_only,
-            warnings: Vec::new(),
+            is_denied: AtomicBool::new(!writable),
             growth_pause: AtomicU32::new(0),
             writer: Mutex::default(),
-            alone: Mutex::default(),
+            alone: TimedMutex::new(Alone::default()),
             counts: Counts::default(),
             claims: Mutex::default(),
             open: AtomicUsize::new(0),
@@ -125,24 +119,7 @@ impl Segments {
         };
         segments.indexes.adopt(|_| Ok::<_, Error>(index))?;
         segments.settle_options()?;
-        segments.warnings = segments.look_for_warnings();
         Ok(segments)
-    }
-
-    /// Whether this process can only read the folder.
-    pub fn read_only(&self) -> bool {
-        self.read_only.is_some()
-    }
-
-    /// What was not as it should be when the folder was opened. Each is worth one line of a log.
-    pub fn warnings(&self) -> &[Warning] {
-        &self.warnings
-    }
-
-    /// An error if this process can only read the folder.
-    pub(crate) fn check_writable(&self) -> Result<()> {
-        let Some(errno) = self.read_only else { return Ok(()) };
-        Err(Error::ReadOnly { path: self.path().to_owned(), source: errno.into() })
     }
 
     /// The folder.
@@ -159,6 +136,19 @@ impl Segments {
     /// The options that it was opened with.
     pub fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// Returns options that make the folder again as it is now, after it was removed: those that it
+    /// was opened with, with the limits and the sharing that it has.
+    pub fn options_to_make_again(&self) -> Options {
+        let options = self.options.clone();
+        match self.index().and_then(Index::settings) {
+            Some(settings) => options
+                .limit(settings.limit)
+                .least_free(settings.least_free)
+                .share_with_group(settings.shared),
+            None => options,
+        }
     }
 
     /// How long one part may be, under the limit of the folder.
@@ -190,7 +180,7 @@ impl Segments {
             return Some(index);
         }
         // No reader waits: if another thread or process is at it, this read is a miss.
-        let alone = self.alone.try_lock().ok()?;
+        let alone = self.alone.lock(Duration::ZERO)?;
         let turn = self.turn_with(alone, Duration::ZERO).ok().flatten()?;
         Some(turn.index)
     }
@@ -202,12 +192,13 @@ impl Segments {
         if let Some(index) = last.filter(|index| index.is_current(&self.folder)) {
             return Ok(Some(index));
         }
-        let writable = self.read_only.is_none();
         let index = self.indexes.adopt(|last| {
             if last.is_some_and(|last| last.is_current(&self.folder)) {
                 return Ok(None);
             }
-            let opened = Index::open(&self.folder, self.options.guard, writable)?;
+            let wanted = !self.is_denied.load(Ordering::Relaxed);
+            let (opened, writable) = open_index(&self.folder, self.options.guard, wanted)?;
+            self.is_denied.store(!writable, Ordering::Relaxed);
             Ok::<_, Error>(opened.filter(Index::in_use))
         })?;
         self.leave(last, index);
@@ -226,16 +217,12 @@ impl Segments {
     }
 
     /// Closes the segments of an index that is no longer used.
-    fn leave(&self, last: Option<&Index>, now: Option<&Index>) {
+    pub(crate) fn leave(&self, last: Option<&Index>, now: Option<&Index>) {
         if let (Some(last), Some(now)) = (last, now)
             && !std::ptr::eq(last, now)
         {
             self.open.fetch_sub(last.close_segments(), Ordering::Relaxed);
         }
-    }
-
-    pub(crate) fn lock_alone(&self) -> MutexGuard<'_, Alone> {
-        self.alone.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn lock_writer(&self) -> MutexGuard<'_, Option<Appender>> {
@@ -376,7 +363,7 @@ impl Segments {
                 }
             }
             // It may have been copied before: then the copy has it still.
-            if self.read_only() || !index.is_copied() || self.own_turn().is_err() {
+            if !index.is_copied() || self.own_turn().is_err() {
                 return;
             }
         }
@@ -385,9 +372,6 @@ impl Segments {
 
 impl Drop for Segments {
     fn drop(&mut self) {
-        if self.read_only() {
-            return;
-        }
         let full = self.lock_writer().take();
         let Ok(Some(mut turn)) = self.turn() else { return };
         let kept = turn.alone.kept.take();

@@ -14,7 +14,7 @@ use crate::settings::Settings;
 use crate::settle::other_bytes;
 use crate::stats::Stat;
 use crate::table::State;
-use crate::turn::counted;
+use crate::turn::{Turn, counted};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -142,8 +142,7 @@ impl Segments {
     /// Evicts what has expired, then more until no more than so many bytes are used. Answers how
     /// many are.
     pub fn prune(&self, to: Option<u64>) -> Result<u64> {
-        self.end_writing();
-        let mut turn = self.own_turn()?;
+        let mut turn = self.turn_without_writers()?;
         turn.seal_orphans();
         turn.drop_dead()?;
         if let Some(to) = to {
@@ -156,8 +155,7 @@ impl Segments {
     /// that nothing was written to since. What is pinned stays, and what was moved because it is
     /// used counts as put when it was moved. Answers how many bytes are used.
     pub fn prune_older(&self, than_ms: u64) -> Result<u64> {
-        self.end_writing();
-        let mut turn = self.own_turn()?;
+        let mut turn = self.turn_without_writers()?;
         turn.seal_orphans();
         turn.drop_older(than_ms)?;
         Ok(turn.used())
@@ -166,16 +164,17 @@ impl Segments {
     /// Evicts everything but what is pinned and what other processes are writing to. Answers how
     /// many bytes are still used.
     pub fn clear(&self) -> Result<u64> {
-        self.end_writing();
-        let mut turn = self.own_turn()?;
+        let mut turn = self.turn_without_writers()?;
         turn.shrink(0)?;
         Ok(turn.used())
     }
 
-    /// Lets go of the segments that this process appends to.
-    fn end_writing(&self) {
+    /// Waits for a turn, and closes the segments that this process appends to.
+    fn turn_without_writers(&self) -> Result<Turn<'_>> {
+        let mut turn = self.own_turn()?;
         drop(self.lock_writer().take());
-        drop(self.lock_alone().kept.take());
+        turn.alone.kept = None;
+        Ok(turn)
     }
 
     /// Changes the limit for all processes.

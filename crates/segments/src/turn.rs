@@ -16,13 +16,14 @@ use crate::segments::{Alone, Segments, random};
 use crate::settings::{self, Settings, Stored};
 use crate::settle::NEXT_AHEAD;
 use crate::table::{Row, State};
+use crate::timed::TimedGuard;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Segments that are begun before a process compares the table with the folder again.
 const SETTLE_EVERY: u32 = 64;
@@ -32,7 +33,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) of: &'a Segments,
     pub(crate) index: &'a Index,
     pub(crate) settings: Settings,
-    pub(crate) alone: MutexGuard<'a, Alone>,
+    pub(crate) alone: TimedGuard<'a, Alone>,
     /// The slot whose records are being moved: it is not evicted to make room for them.
     pub(crate) moving: Option<u32>,
     /// Whether a segment is being begun, which can have the file of one that goes.
@@ -57,19 +58,23 @@ pub(crate) fn counted(len: u64) -> u64 {
 }
 
 impl Segments {
-    /// Waits for a turn. `None` if another process had it for too long.
+    /// Waits for a turn, no longer than the patience of the options. `None` if another process or
+    /// thread had it for longer: it reclaims a segment, for instance.
     pub(crate) fn turn(&self) -> Result<Option<Turn<'_>>> {
-        self.turn_with(self.lock_alone(), self.options.patience)
+        let began = Instant::now();
+        let patience = self.options.patience;
+        let Some(alone) = self.alone.lock(patience) else { return Ok(None) };
+        self.turn_with(alone, patience.saturating_sub(began.elapsed()))
     }
 
-    /// Waits for a turn; an error if another process had it for too long.
+    /// Waits for a turn; an error if another process or thread had it for too long.
     pub(crate) fn own_turn(&self) -> Result<Turn<'_>> {
         self.turn()?.ok_or_else(|| Error::Busy { path: self.path().to_owned() })
     }
 
     pub(crate) fn turn_with<'a>(
         &'a self,
-        mut alone: MutexGuard<'a, Alone>,
+        mut alone: TimedGuard<'a, Alone>,
         patience: Duration,
     ) -> Result<Option<Turn<'a>>> {
         self.check_writable()?;
@@ -107,8 +112,9 @@ impl Segments {
     /// Has the options hold for the folder, and makes its index if there is none. Changes nothing
     /// in a folder that can only be read.
     pub(crate) fn settle_options(&self) -> Result<()> {
-        if self.read_only() {
-            return Ok(());
+        match self.check_writable() {
+            Err(Error::ReadOnly { .. }) => return Ok(()),
+            checked => checked?,
         }
         let stored = settings::load(&self.folder);
         let copy = self.index().and_then(Index::settings);

@@ -1,5 +1,6 @@
 //! What a user of a folder should know though everything works.
 
+use crate::error::Error;
 use crate::folder::folder_mode;
 use crate::segments::Segments;
 use std::fmt;
@@ -58,12 +59,12 @@ impl fmt::Display for Warning {
 }
 
 impl Segments {
-    pub(crate) fn look_for_warnings(&self) -> Vec<Warning> {
+    /// Returns what is not as it should be with the folder now. Each is worth one line of a log.
+    pub fn warnings(&self) -> Vec<Warning> {
         let path = || self.path().to_owned();
         let mut warnings = Vec::new();
-        if let Some(errno) = self.read_only {
-            let reason = std::io::Error::from(errno).to_string();
-            warnings.push(Warning::ReadOnly { path: path(), reason });
+        if let Err(Error::ReadOnly { path, source }) = self.check_writable() {
+            warnings.push(Warning::ReadOnly { path, reason: source.to_string() });
         }
         let shared = self.index().and_then(crate::index::Index::settings);
         let expected = folder_mode(shared.is_some_and(|settings| settings.shared));

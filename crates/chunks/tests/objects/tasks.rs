@@ -87,3 +87,28 @@ fn a_task_waits_for_the_fetch_of_another() {
     }
     thread.join().expect("it ends");
 }
+
+#[test]
+fn a_read_does_not_wait_behind_puts_that_wait() {
+    let case = Case::new();
+    let tasks = TaskChunks::new(Arc::new(case.open()), 2).expect("threads");
+    let key = Key::named("a").expect("a key");
+    block_on(tasks.put(key.clone(), 0..1, vec![0, 10], vec![7; 10])).expect("a put");
+    // As puts wait for a thread or process that reclaims a segment: more of them than threads.
+    let waiting = (0..5).map(|_| {
+        let (go_on, may_go_on) = std::sync::mpsc::channel::<()>();
+        (go_on, tasks.run_put(move |_| may_go_on.recv()))
+    });
+    let (senders, puts): (Vec<_>, Vec<_>) = waiting.unzip();
+    for _ in 0..20 {
+        let read = block_on(tasks.get(key.clone(), 0..1)).expect("a get").found().expect("all");
+        assert_eq!(read.data, [7; 10]);
+    }
+    for (sender, put) in senders.into_iter().zip(puts) {
+        sender.send(()).expect("a put that waits");
+        block_on(put).expect("it went on");
+    }
+    let last = tasks.run_put(|_| 7);
+    drop(tasks);
+    assert_eq!(block_on(last), 7, "what was begun is done");
+}

@@ -128,6 +128,11 @@ impl Figures {
                 counts.stale,
             ),
             ("not_kept_total", "Blocks that the cache could not keep.", counts.not_kept),
+            (
+                "cache_read_only",
+                "1 if this process can only read the folder now, otherwise 0.",
+                u64::from(stat.read_only),
+            ),
             ("cache_bytes", "Bytes in use or reserved in the folder.", stat.used),
             ("cache_limit_bytes", "Bytes that the folder may have.", stat.limit),
             ("cache_chunks", "Chunks in the folder, about.", stat.parts),

@@ -1,5 +1,6 @@
 //! Folders of segments: what is put is found, the limit holds, nothing wrong is read.
 
+mod access;
 mod claims;
 mod contract;
 mod damage;
@@ -8,6 +9,7 @@ mod growth;
 mod other_user;
 mod permissions;
 mod puts;
+mod waiting;
 
 use nuthatch_segments::{Check, Id, Options, Outcome, Part, Record, Segments, Unread, checksum};
 use std::path::{Path, PathBuf};

@@ -12,7 +12,7 @@ use std::process::Command;
 const FOLDER: &str = "NUTHATCH_TEST_OTHER_USER_FOLDER";
 const NOBODY: u32 = 65_534;
 
-fn set_mode(path: &Path, mode: u32) {
+pub(crate) fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).expect("a mode");
 }
 
@@ -27,8 +27,13 @@ fn set_modes(case: &Case, folder: u32, files: u32) {
 
 /// Runs a test of this file as a user who is not root.
 fn run_as_another_user(case: &Case, test: &str) {
+    run_test_as_another_user(case, &format!("other_user::{test}"));
+}
+
+/// Runs a test of this program as a user who is not root.
+pub(crate) fn run_test_as_another_user(case: &Case, test: &str) {
     let mut command = Command::new("/proc/self/exe");
-    command.args(["--exact", &format!("other_user::{test}"), "--nocapture"]);
+    command.args(["--exact", test, "--nocapture"]);
     command.env(FOLDER, case.path());
     if fs::metadata("/proc/self").expect("this process").uid() == 0 {
         command.uid(NOBODY).gid(NOBODY);
@@ -41,7 +46,7 @@ fn run_as_another_user(case: &Case, test: &str) {
 }
 
 /// The folder, if this is the child.
-fn folder_of_child() -> Option<PathBuf> {
+pub(crate) fn folder_of_child() -> Option<PathBuf> {
     std::env::var_os(FOLDER).map(PathBuf::from)
 }
 
@@ -108,7 +113,7 @@ fn child_uses_a_folder_that_can_only_be_read() {
     let segments = Segments::open(&folder, &Options::new().limit(4 << 20)).expect("to read");
     assert!(segments.read_only() && segments.stat().read_only);
     assert_eq!(segments.stat().limit, 64 << 20);
-    assert!(matches!(segments.warnings(), [Warning::ReadOnly { .. }, ..]));
+    assert!(matches!(segments.warnings()[..], [Warning::ReadOnly { .. }, ..]));
     for number in 0..5 {
         assert_eq!(get(&segments, number), Some(10_000));
         let found = segments.find(&Id::new(name(number), 0), LABEL).expect("it is there");

@@ -92,10 +92,23 @@ fn a_folder_that_was_open_to_others_before_is_told_of_and_stays_so() {
     let segments = case.open(&Options::new().limit(4 << 20));
     assert_eq!(put(&segments, 1, 1000), Outcome::Kept);
     assert_eq!((mode(&case.path()), modes(&case)), (0o755, vec![0o600]));
-    let [warning @ Warning::Mode { found: 0o755, expected: 0o700, .. }] = segments.warnings()
-    else {
-        panic!("{:?}", segments.warnings());
+    let warnings = segments.warnings();
+    let [warning @ Warning::Mode { found: 0o755, expected: 0o700, .. }] = &warnings[..] else {
+        panic!("{warnings:?}");
     };
     let text = warning.to_string();
     assert!(text.contains("0700") && text.contains("0755") && text.contains("chmod"), "{text}");
+}
+
+#[test]
+fn a_folder_that_was_removed_is_made_again_with_its_limits_and_its_sharing() {
+    let case = Case::new();
+    let options = small().least_free(1 << 20).share_with_group(true);
+    drop(case.open(&options));
+    let segments = case.open(&Options::new());
+    fs::remove_dir_all(case.path()).expect("a folder");
+    assert!(segments.is_removed());
+    let again = case.open(&segments.options_to_make_again());
+    assert_eq!((again.stat().limit, again.stat().least_free), (4 << 20, 1 << 20));
+    assert_eq!((mode(&case.path()), modes(&case)), (0o2770, vec![0o660]));
 }

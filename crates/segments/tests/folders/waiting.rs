@@ -1,0 +1,103 @@
+//! What waits while a thread of this process reclaims a segment, and for how long.
+
+use crate::{Case, LABEL, get, name, put};
+use nuthatch_segments::{Disk, Error, Id, Options, Outcome, Reason, Segments, SystemDisk};
+use std::fs::File;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// A disk that stops a write of the parts that are marked, once it is told to.
+struct StoppingDisk {
+    /// Says that a write has begun, and waits until it may go on.
+    stop: Mutex<Option<(Sender<()>, Receiver<()>)>>,
+    marked: Vec<u8>,
+}
+
+impl Disk for StoppingDisk {
+    fn write(&self, file: &File, head: &[u8], data: &[u8], offset: u64) -> io::Result<()> {
+        if data == self.marked {
+            let stop = self.stop.lock().expect("no panic").take();
+            if let Some((began, go_on)) = stop {
+                began.send(()).expect("a test that waits");
+                go_on.recv().expect("a test that goes on");
+            }
+        }
+        SystemDisk.write(file, head, data, offset)
+    }
+
+    fn available(&self, folder: BorrowedFd<'_>) -> io::Result<u64> {
+        SystemDisk.available(folder)
+    }
+}
+
+/// Calls a function while another thread stands still in the midst of reclaiming a segment: it
+/// moves the record of part 0, which is used.
+fn while_a_segment_is_reclaimed(patience: Duration, check: impl FnOnce(&Segments)) {
+    let case = Case::new();
+    let marked = crate::bytes(0, 50_000);
+    let disk = Arc::new(StoppingDisk { stop: Mutex::default(), marked });
+    let options = Options::new().limit(4 << 20).segment_len(256 << 10).least_free(0);
+    let segments = case.open(&options.patience(patience).disk(disk.clone()));
+    // A use counts once others have been put since.
+    for number in 0..20 {
+        assert_eq!(put(&segments, number, 50_000), Outcome::Kept);
+    }
+    let found = segments.find(&Id::new(name(0), 0), LABEL).expect("it is there");
+    found.count_use(0..1);
+    drop(found);
+    let (began, has_begun) = channel();
+    let (go_on, may_go_on) = channel();
+    *disk.stop.lock().expect("no panic") = Some((began, may_go_on));
+    thread::scope(|scope| {
+        let go_on = go_on;
+        let reclaiming = scope.spawn(|| {
+            for number in 20..200 {
+                assert_eq!(put(&segments, number, 50_000), Outcome::Kept);
+            }
+            // If no write was stopped, the test fails instead of waiting.
+            *disk.stop.lock().expect("no panic") = None;
+        });
+        has_begun.recv().expect("a segment to be reclaimed");
+        check(&segments);
+        go_on.send(()).expect("a thread that waits");
+        reclaiming.join().expect("all puts");
+    });
+    assert_eq!(get(&segments, 199), Some(50_000));
+}
+
+#[test]
+fn reads_do_not_wait_while_a_segment_is_reclaimed() {
+    // With all the patience there is, whatever waits for the other thread waits for ever.
+    while_a_segment_is_reclaimed(Duration::MAX, |segments| {
+        for number in 0..10 {
+            let found = get(segments, number);
+            assert!(found.is_none_or(|len| len == 50_000), "part {number}: {found:?}");
+        }
+        assert_eq!(get(segments, 0), Some(50_000), "what is moved is found meanwhile");
+        let found = segments.find(&Id::new(name(0), 0), LABEL).expect("it is there");
+        found.lend(0..50_000).expect("bytes").expect("a map");
+        assert!(segments.stat().segments > 0);
+        segments.remove(&Id::new(name(5), 0));
+        assert!(segments.claim(0..1).expect("a claim").is_some());
+        assert!(!segments.read_only() && segments.warnings().is_empty());
+    });
+}
+
+#[test]
+fn a_put_waits_for_a_thread_that_reclaims_no_longer_than_its_patience_and_is_counted() {
+    while_a_segment_is_reclaimed(Duration::from_millis(20), |segments| {
+        let before = segments.stat().not_kept;
+        let outcome = put(segments, 1000, 50_000);
+        assert_eq!(outcome, Outcome::NotKept(Reason::Busy));
+        assert_eq!(segments.stat().not_kept, before + 1);
+        let error = segments.prune(None).expect_err("another thread has the folder");
+        assert!(matches!(error, Error::Busy { .. }), "{error}");
+        assert!(error.to_string().contains("another process or thread"), "{error}");
+        // And again: one that gave up keeps nothing locked.
+        assert_eq!(put(segments, 1001, 50_000), Outcome::NotKept(Reason::Busy));
+    });
+}
