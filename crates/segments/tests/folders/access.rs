@@ -2,7 +2,7 @@
 
 use crate::other_user::{folder_of_child, run_test_as_another_user, set_mode};
 use crate::{Case, get, put};
-use nuthatch_segments::{Error, Options, Outcome, Reason, Segments, Warning};
+use nuthatch_segments::{Contents, Error, Options, Outcome, Reason, Segments, Warning};
 use std::path::Path;
 
 const REFUSED: Outcome = Outcome::NotKept(Reason::ReadOnly);
@@ -97,4 +97,29 @@ fn child_makes_its_folder_writable() {
         // Others find what it put.
         assert_eq!(get(&open(&folder), number), Some(50_000));
     }
+}
+
+#[test]
+fn a_folder_that_may_not_be_listed_is_an_error_and_not_empty() {
+    run_in_a_folder_for_all("child_looks_at_a_folder_that_may_not_be_listed");
+}
+
+#[test]
+fn child_looks_at_a_folder_that_may_not_be_listed() {
+    let Some(folder) = folder_of_child().map(|folder| folder.join("cache")) else { return };
+    drop(open(&folder));
+    for mode in [0o000, 0o300] {
+        set_mode(&folder, mode);
+        let found = Contents::of(&folder).map_err(|error| error.to_string());
+        let shown = folder.display();
+        let told = format!("cannot list the folder {shown}: Permission denied (os error 13); run ");
+        assert!(found.as_ref().is_err_and(|error| error.starts_with(&told)), "{found:?}");
+        let error = Segments::open(&folder, &Options::new()).expect_err("it is denied");
+        assert!(error.to_string().contains("; run as the owner of the folder"), "{error}");
+    }
+    set_mode(&folder, 0o700);
+    assert_eq!(Contents::of(&folder).expect("a folder"), Contents::Segments);
+    assert_eq!(Contents::of(folder.join("none")).expect("no folder"), Contents::Nothing);
+    std::fs::write(folder.join("file"), b"").expect("a file");
+    Contents::of(folder.join("file")).expect_err("a file is no folder");
 }

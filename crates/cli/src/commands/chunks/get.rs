@@ -4,7 +4,7 @@ use super::freshness::Freshness;
 use super::json::Json;
 use super::limit::Limit;
 use super::output::{Output, is_stdout};
-use super::place::Place;
+use super::place::{Place, tell_warnings};
 use super::range::Part;
 use super::shown::Shown;
 use super::told::ago;
@@ -27,27 +27,32 @@ use tokio::sync::oneshot;
 
 const NOTES: &str = "\
 URL is http:// or https://, s3://BUCKET/KEY, gs://BUCKET/KEY, az://CONTAINER/PATH, file:// or a
-path. Credentials come from where the tools of each provider have them: variables, profiles, the
-machine's own; for http and https from URL itself, --header, or .netrc ($NETRC, or in your home),
-which is shown by TLS or on this machine alone. They are in no message and in no file of the cache.
+path. Credentials come from where the tools of each provider keep them: environment variables,
+profiles, the identity of the machine. For http and https they come from URL, --header or .netrc
+($NETRC, or in your home folder); .netrc is used for https and for this machine only. Credentials
+are never printed and never written to the cache.
 
-The origin is asked each time which version it has. What the cache has of that version is not
-fetched; the rest is, by whole blocks of a MiB, and stays for others: so a range may fetch more
-bytes than it has, which the summary tells apart. Of a version that the origin cannot name, nothing
-is kept.
+Each get asks the origin for the current version of the object. Bytes of that version that are in
+the cache are not fetched. The rest is fetched in blocks of 1 MiB and put into the cache, so a range
+may fetch more bytes than it has; the summary shows both numbers. If the origin names no version
+(no ETag and no Last-Modified), nothing is put into the cache.
 
-While the origin is away (it cannot be reached, or answers 429, 500, 502, 503 or 504), --max-stale
-reads the version that it last confirmed, with a warning, after one attempt of at most a second.
---offline never asks it. Bytes that the cache does not have are an error then.
+If the origin cannot be reached, or answers 429, 500, 502, 503 or 504, --max-stale reads the version
+that the origin last confirmed, with a warning, after one attempt of at most a second. --offline
+never asks the origin. Bytes that are not in the cache are an error then.
 
-A folder of the cache that cannot be opened is done without, with a warning.
+Warnings are lines on standard error and do not change the exit status. A cache folder that cannot
+be opened is not used: all bytes come from the origin. A folder that can only be read is used, but
+nothing is put into it. Other warnings: other users may use the folder (it is made with mode 0700,
+or 2770 with --share-with-group), or it lies on a network filesystem.
 
-RANGE is A-B, from A on up to B, which does not belong to it; A- to the end; -N the last N bytes.
-Each can be a size such as 64KiB.
+RANGE is A-B for the bytes from A up to, but not including, B; A- for all from A on; -N for the last
+N bytes. Each number can be a size such as 64KiB.
 
-Without -o the bytes go to standard output; a terminal is not shown what is no text. A file of -o
-appears when it is whole; what a killed command left of the same file is removed. With --json, a
-summary is on standard output, or on standard error where the bytes take that.
+Without -o the bytes are written to standard output; binary data is not written to a terminal. The
+file of -o appears when it is complete; an unfinished copy that a killed command left is removed.
+With --json, a summary is printed on standard output, or on standard error if the bytes are written
+to standard output.
 
 Examples:
   nuthatch chunks get https://host/model.bin -o model.bin
@@ -58,9 +63,9 @@ Examples:
 
 Exit status:
   0  all bytes were written
-  1  there is no such object
+  1  the object does not exist
   2  the command line is wrong
-  3  anything else: the origin cannot be reached or refuses, the object changed, an interrupt,
+  3  any other error: the origin cannot be reached or refuses, the object changed, an interrupt,
      bytes are not in the cache (--offline)";
 
 /// Read a remote object, or a part of it, through the cache
@@ -70,7 +75,7 @@ pub(super) struct Get {
     /// The address of the object
     #[arg(value_name = "URL")]
     address: String,
-    /// Which bytes: A-B without B, A- or -N
+    /// Bytes to read: A-B (without B), A- or -N
     #[arg(long, value_name = "RANGE", allow_hyphen_values = true, value_parser = Part::parse)]
     range: Option<Part>,
     #[command(flatten)]
@@ -81,10 +86,10 @@ pub(super) struct Get {
     freshness: Freshness,
     #[command(flatten)]
     shown: Shown,
-    /// How often a request that failed in passing is made again
+    /// Maximum retries after a transient failure
     #[arg(long, value_name = "N", default_value_t = 5)]
     retries: u32,
-    /// Where the bytes go; - is standard output, whoever looks at it
+    /// File to write the bytes to; - is standard output, even if it is a terminal
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Print a summary as a JSON object
@@ -102,6 +107,12 @@ impl Get {
         let settings = self.freshness.on(Settings::new().retries(self.retries));
         let (options, offline) = (self.limit.options(), self.freshness.is_offline());
         let cache = self.place.make(self.limit, &options, settings, offline)?;
+        if let Some(chunks) = cache.chunks() {
+            tell_warnings(&chunks);
+        }
+        if let Some(problem) = cache.folder_problem() {
+            tell(format_args!("warning: {problem}; reads pass through to the origin"));
+        }
         // The work is done by threads of the cache; this one waits for it and writes.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::Error(error.to_string()))?;

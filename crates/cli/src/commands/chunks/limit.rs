@@ -10,16 +10,18 @@ use std::path::Path;
 
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct Limit {
-    /// How much the cache may hold from now on, such as 10GB or 512MiB
+    /// Limit of the cache folder from now on, such as 10GB or 512MiB; 10 GiB for a new folder
     ///
-    /// A limit below what is in use evicts the rest at once. On a terminal the command asks first;
-    /// otherwise it says how much it evicts.
+    /// A limit below the bytes in use evicts the excess at once. On a terminal the command asks
+    /// first; otherwise it prints how much it evicts.
     #[arg(long = "limit", value_name = "SIZE", value_parser = parse_size)]
     bytes: Option<u64>,
     /// Do not ask before a lower limit evicts
     #[arg(short, long)]
     yes: bool,
-    /// Let members of the folder's group read and write the cache; otherwise only its owner may
+    /// Let the group of the folder read and write the cache, from now on: modes 2770 and 0660
+    ///
+    /// A new folder is for its owner alone: modes 0700 and 0600, whatever the umask is.
     #[arg(long)]
     share_with_group: bool,
 }

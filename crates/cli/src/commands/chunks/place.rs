@@ -28,8 +28,8 @@ impl Place {
     }
 
     /// Opens a cache to read objects through, and makes it if the folder is empty. `options` are
-    /// those of `limit`, perhaps with more. A folder that cannot be opened is done without, with a
-    /// warning, unless reading without it is no use.
+    /// those of the limit, or come from them. A folder that cannot be opened is not used; with
+    /// `offline` that is an error. The caller reports the warnings and the problem of the cache.
     pub(super) fn make(
         &self,
         limit: Limit,
@@ -40,35 +40,38 @@ impl Place {
         let folder = self.folder()?;
         match Contents::of(&folder) {
             // Its files would count, and those of the cache lie among them.
-            Contents::Other => {
+            Ok(Contents::Other) => {
                 let folder = folder.display();
                 let problem = "expected a cache or an empty folder, found other files";
                 return Err(Failure::Error(format!("{folder}: {problem}")));
             }
-            Contents::Segments => limit.confirm(&folder)?,
-            Contents::Nothing => {}
+            Ok(Contents::Segments) => limit.confirm(&folder)?,
+            // A folder that cannot be listed cannot be opened either.
+            Ok(Contents::Nothing) | Err(_) => {}
         }
         let cache = ObjectCache::open(folder, options, settings)?;
-        for warning in cache.chunks().iter().flat_map(|chunks| chunks.warnings()) {
-            tell(format_args!("warning: {warning}"));
+        match cache.folder_problem() {
+            Some(problem) if offline => Err(problem.into()),
+            _ => Ok(cache),
         }
-        if let Some(problem) = cache.folder_problem() {
-            if offline {
-                return Err(problem.into());
-            }
-            tell(format_args!("warning: {problem}; reads pass through to the origin"));
-        }
-        Ok(cache)
     }
 
     /// Opens a cache that must be there, with the limits that it has.
     pub(super) fn open(&self) -> Result<Chunks, Failure> {
         let folder = self.folder()?;
-        if Contents::of(&folder) != Contents::Segments {
+        let contents = Contents::of(&folder).map_err(nuthatch_chunks::Error::from)?;
+        if contents != Contents::Segments {
             // Opening would make one, wherever the folder is.
             let folder = folder.display();
             return Err(Failure::Error(format!("{folder}: expected a cache, found none")));
         }
         Ok(Chunks::open(&folder, &Options::new())?)
+    }
+}
+
+/// Prints the warnings of a folder that was opened.
+pub(super) fn tell_warnings(chunks: &Chunks) {
+    for warning in chunks.warnings() {
+        tell(format_args!("warning: {warning}"));
     }
 }

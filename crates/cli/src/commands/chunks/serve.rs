@@ -43,8 +43,10 @@ answers with the version that it last confirmed. Such an answer has the header A
 since then, and a negative ttl in Cache-Status. The origin is asked again every five seconds. With
 --offline it is never asked, and what the cache does not have is answered with 504.
 
-A folder of the cache that is removed while the server runs is made again, and one that cannot be
-opened is done without, each with one warning.
+A cache folder that is removed while the server runs is made again, with the limit and the sharing
+that it had. While the folder cannot be opened, all bytes come from the origin. While it can only be
+read, it is used, but nothing is put into it (metric nuthatch_chunks_cache_read_only). Each is
+logged as one warning, and its end too.
 
 SIGTERM stops accepting and lets answers go on for --drain-ms; /healthz at the admin port is 503
 then. SIGHUP reads the certificate, its key, the tokens and files of --header again. Connections
@@ -129,7 +131,7 @@ struct Bounds {
     /// How long an object may be whose origin does not tell its length: it is held in memory
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = parse_size)]
     unmeasured: u64,
-    /// How often a request to the origin that failed in passing is made again
+    /// Maximum retries of a request to the origin after a transient failure
     #[arg(long, value_name = "N", default_value_t = 5)]
     retries: u32,
     /// Threads that move bytes; one for each core, up to 8, without it
@@ -203,6 +205,10 @@ impl Serve {
         let options = options.connections(room.connections);
         let folder = self.limit.options().open_files(room.segment_files);
         let cache = self.place.make(self.limit, &folder, settings, self.freshness.is_offline())?;
+        // A folder that could not be opened is in the log already.
+        for warning in cache.chunks().iter().flat_map(|chunks| chunks.warnings()) {
+            warn!(target: "nuthatch::chunks", "{warning}");
+        }
         let process = ServerProcess::begin()?;
         let shown = prefix.to_string();
         let server = Server::start(cache.clone(), prefix, &options).map_err(not_started)?;

@@ -1,11 +1,10 @@
 //! `nuthatch chunks stat`.
 
 use super::json::Json;
-use super::place::Place;
+use super::place::{Place, tell_warnings};
 use super::told::say;
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, grouped};
-use crate::streams::tell;
 use clap::Args;
 use nuthatch_chunks::Stat as ChunksStat;
 use std::path::Path;
@@ -15,23 +14,23 @@ Examples:
   nuthatch chunks stat
   nuthatch chunks stat --json | jq .used_bytes
 
-In use: everything in the folder, and what processes have reserved for what they are about to put.
-The limit is that of --limit, or of whoever opened the folder with one.
+In use: bytes of all files in the folder, and bytes that processes have reserved for further puts.
+The limit is the last one that any process set, for example with get --limit.
 
-Chunks: about how many there are, and for how many the index has room. The index grows when there
-are more. Displaced: chunks that were lost to others because the index could grow no further; it
-should be 0. A larger limit gives the index more room.
+Chunks: about how many are in the cache, and how many the index has room for. The index grows when
+it is full. Displaced: chunks that were lost because the index was full and could not grow; it
+should be 0. A higher limit lets the index grow further.
 
-Warnings on standard error: the folder can only be read here, so nothing is put; other users may
-use it (it is made with mode 0700); it lies on a network filesystem, where two machines must not use
-it at the same time.
+Warnings on standard error: this user can only read the folder, so nothing is put; other users may
+use it (it is made with mode 0700, or 2770 with --share-with-group); it lies on a network
+filesystem, where two machines must not use it at the same time.
 
 Exit status:
   0  all went well
   2  the command line is wrong
   3  anything else: there is no cache in the folder";
 
-/// Tell how full a cache is
+/// Show how full a cache is
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(super) struct Stat {
@@ -46,9 +45,7 @@ impl Stat {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
         let chunks = self.place.open()?;
         let stat = chunks.stat();
-        for warning in chunks.warnings() {
-            tell(format_args!("warning: {warning}"));
-        }
+        tell_warnings(&chunks);
         say(&if self.json { json(chunks.path(), &stat) } else { text(chunks.path(), &stat) })?;
         Ok(Answer::Whole)
     }

@@ -9,3 +9,4 @@ mod origin;
 mod serve;
 mod stat;
 mod upkeep;
+mod warnings;
