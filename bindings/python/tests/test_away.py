@@ -1,6 +1,7 @@
 """Origins that are away, and folders that cannot be opened."""
 
 import os
+import shutil
 import warnings
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 import nuthatch
 from nuthatch import UrlFile
+from nuthatch.chunks import Chunks, Missing, Read
 from nuthatch.fs import NuthatchCache
 from origin import Origin
 
@@ -104,3 +106,74 @@ def test_a_folder_that_cannot_be_opened_is_done_without(origin: Origin, tmp_path
         assert fs.cat_file(url) == DATA
         with fs.open(url) as again:
             assert again.read() == DATA
+
+
+def put(cache: Chunks, key: str, data: bytes = b"data") -> str | None:
+    """Put a chunk, and tell why it was not kept."""
+    return cache.put(key, 0, 1, [0, len(data)], data).not_kept
+
+
+def test_a_folder_that_was_removed_is_made_again_with_one_warning(tmp_path: Path) -> None:
+    path = tmp_path / "cache"
+    with Chunks(path, limit=64 << 20, share_with_group=True):
+        pass
+    with Chunks(path) as cache:
+        put(cache, "before")
+        assert isinstance(cache.get("before", 0, 1), Read)
+        blocks = cache.blocks("https://host/file", '"v1"', 2000, 1000)
+        shutil.rmtree(path)
+        # What is read makes nothing; what is open can still be read.
+        assert isinstance(cache.get("before", 0, 1), Read)
+        assert not path.exists()
+        with pytest.warns(RuntimeWarning, match="was removed; it is made again, empty") as given:
+            assert put(cache, "after") is None
+        assert len(given) == 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert isinstance(cache.get("before", 0, 1), Missing)
+            assert isinstance(cache.get("after", 0, 1), Read)
+            # Objects that were made before use the new folder, as other processes do.
+            assert blocks.put(0, b"1" * 2000).not_kept is None
+            assert cache.stat().limit == 64 << 20
+        with Chunks(path) as other:
+            assert other.blocks("https://host/file", '"v1"', 2000, 1000).get(0, 5) == b"11111"
+        assert path.stat().st_mode & 0o7777 == 0o2770
+
+
+def test_a_claim_in_a_folder_that_was_removed_is_kept_in_the_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "cache"
+    with Chunks(path, limit=64 << 20) as cache:
+        blocks = cache.blocks("https://host/file", '"v1"', 1000, 1000)
+        claim = blocks.claim([(0, 1000)])
+        shutil.rmtree(path)
+        with pytest.warns(RuntimeWarning, match="was removed"):
+            assert claim.mine[0].finish(b"1" * 1000).not_kept is None
+        assert blocks.get(0, 1000) == b"1" * 1000
+
+
+def test_a_removed_folder_that_cannot_be_made_again_keeps_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "cache"
+    with Chunks(path, limit=64 << 20) as cache:
+        shutil.rmtree(path)
+        path.write_bytes(b"a file is in the way")
+        with pytest.warns(RuntimeWarning, match="removed and cannot be made again") as given:
+            reasons = [put(cache, f"object {number}") for number in range(3)]
+        assert all(reasons)
+        assert len(given) == 1
+        path.unlink()
+        with pytest.warns(RuntimeWarning, match="it is made again"):
+            assert put(cache, "object") is None
+
+
+def test_the_filesystem_fills_a_folder_that_was_removed(origin: Origin, tmp_path: Path) -> None:
+    url, cache = origin.put("/data", DATA), tmp_path / "cache"
+    fs = fs_of(cache)
+    assert fs.cat_file(url) == DATA
+    shutil.rmtree(cache)
+    with pytest.warns(RuntimeWarning, match="was removed; it is made again"):
+        assert fs_of(cache).cat_file(url) == DATA
+    # Once more, for those whose bytes came from the removed folder.
+    assert fs_of(cache).cat_file(url) == DATA
+    asked = len(origin.requests)
+    assert fs_of(cache, offline=True).cat_file(url) == DATA
+    assert len(origin.requests) == asked

@@ -153,7 +153,7 @@ class ChunksOptions(TypedDict, total=False):
     """How often bytes are compared with their checksum: ``once``, the default, when this process
     first reads them."""
     patience: float | None
-    """How long a put waits for a process that has the folder to itself, in seconds; 2 by default.
+    """How long a put waits for others that change the folder, in seconds; 2 by default.
     After that its bytes are not kept."""
     segment_len: int | None
     """What a process reserves, and what is evicted, at once, in bytes; by default between a

@@ -57,7 +57,7 @@ impl Blocks {
         chunks.blocks(&self.address, &self.validator, self.object_len, self.block_len)
     }
 
-    /// Does some work on the object, without the interpreter's lock.
+    /// Reads the object, without the interpreter's lock.
     fn run<T: Send>(
         &self,
         py: Python<'_>,
@@ -136,7 +136,9 @@ impl Blocks {
         expires_at: Option<f64>,
     ) -> PyResult<Stored> {
         let (expiry, data) = (expiry(py, ttl, expires_at)?.unwrap_or(0), &*data);
-        self.run(py, |blocks| blocks.put_until(offset, data, expiry)).map(Stored::from)
+        let chunks = self.folder.chunks_to_change(py)?;
+        let put = || self.of(&chunks)?.put_until(offset, data, expiry);
+        raised(py, py.detach(put)).map(Stored::from)
     }
 
     /// Reads bytes: all of them, or what is missing. What is `at_hand`, as pairs of an offset and
@@ -204,7 +206,7 @@ impl Blocks {
     /// merged perhaps.
     fn claim(&self, py: Python<'_>, missing: Vec<(u64, u64)>) -> PyResult<Claim> {
         let missing: Vec<_> = missing.into_iter().map(|(start, end)| start..end).collect();
-        let chunks = self.folder.chunks(py)?;
+        let chunks = self.folder.chunks_to_change(py)?;
         let claim = py.detach(|| chunks.claim(&self.key, &missing));
         let mine = claim.mine.into_iter().map(|ticket| Ticket::new(py, self.clone(), ticket));
         let theirs = claim.theirs.into_iter().map(|waiting| Waiting::new(py, waiting));

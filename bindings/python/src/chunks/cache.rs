@@ -32,6 +32,18 @@ impl Chunks {
         Arc::clone(&self.folder)
     }
 
+    /// Reads an object, without the interpreter's lock. It makes no call to the system to find out
+    /// whether the folder was removed.
+    fn read_on<T: Send>(
+        &self,
+        py: Python<'_>,
+        name: &Name<'_>,
+        work: impl FnOnce(&nuthatch_chunks::Chunks, &Key) -> nuthatch_chunks::Result<T> + Send,
+    ) -> PyResult<T> {
+        let (key, chunks) = (key(py, name)?, self.folder.chunks(py)?);
+        raised(py, py.detach(|| work(&chunks, &key)))
+    }
+
     /// Does some work on an object, without the interpreter's lock.
     fn run_on<T: Send>(
         &self,
@@ -49,7 +61,7 @@ impl Chunks {
         py: Python<'_>,
         work: impl FnOnce(&nuthatch_chunks::Chunks) -> nuthatch_chunks::Result<T> + Send,
     ) -> PyResult<T> {
-        let chunks = self.folder.chunks(py)?;
+        let chunks = self.folder.chunks_to_change(py)?;
         raised(py, py.detach(|| work(&chunks)))
     }
 }
@@ -92,11 +104,11 @@ impl Chunks {
         self.folder.path()
     }
 
-    /// What was not as it should be when the folder was opened: it can only be read, other users
-    /// may use it, or it lies on a network filesystem.
+    /// What is not as it should be with the folder now: it can only be read, other users may use
+    /// it, or it lies on a network filesystem.
     #[getter]
     fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        let chunks = self.folder.chunks(py)?;
+        let chunks = self.folder.chunks_to_change(py)?;
         Ok(chunks.warnings().iter().map(ToString::to_string).collect())
     }
 
@@ -143,7 +155,7 @@ impl Chunks {
         start: u64,
         end: u64,
     ) -> PyResult<Bound<'py, PyAny>> {
-        match self.run_on(py, &key, |chunks, key| chunks.get(key, start..end))? {
+        match self.read_on(py, &key, |chunks, key| chunks.get(key, start..end))? {
             Lookup::Found(read) => {
                 let data = PyBytes::new(py, &read.data).unbind();
                 Read { data, offsets: read.offsets }.into_bound_py_any(py)
@@ -176,7 +188,7 @@ impl Chunks {
         start: u64,
         end: u64,
     ) -> PyResult<Bound<'py, PyAny>> {
-        View::answer(py, self.run_on(py, &key, |chunks, key| chunks.view(key, start..end))?)
+        View::answer(py, self.read_on(py, &key, |chunks, key| chunks.view(key, start..end))?)
     }
 
     /// Which chunks of a range are missing, as pairs of a start and an end, without reading any.
@@ -187,7 +199,7 @@ impl Chunks {
         start: u64,
         end: u64,
     ) -> PyResult<Vec<(u64, u64)>> {
-        Ok(pairs(&self.run_on(py, &key, |chunks, key| chunks.missing(key, start..end))?))
+        Ok(pairs(&self.read_on(py, &key, |chunks, key| chunks.missing(key, start..end))?))
     }
 
     /// The object of so many bytes at an address, in blocks. Another validator, length or block

@@ -89,7 +89,7 @@ impl Ticket {
                 format!("a fetch of {start}..{end}: expected {} bytes, found {found}", end - start);
             return Err(Failure::new("buffer", message).raise(py));
         }
-        let chunks = self.blocks.folder.chunks(py)?;
+        let chunks = self.blocks.folder.chunks_to_change(py)?;
         let outcome = py.detach(|| {
             let stored = self.blocks.of(&chunks)?.put(start, &data)?;
             ticket.finish(match stored.not_kept {

@@ -4,8 +4,10 @@ use crate::failure::{Failure, Outcome};
 use crate::own::Own;
 use nuthatch_chunks::{Chunks, Options};
 use nuthatch_origins::{ObjectCache, Settings};
+use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A folder. A child made by `fork` opens it again when it first needs it: a lock of its parent's,
@@ -18,6 +20,8 @@ pub(crate) struct Folder {
     current: Mutex<Option<Own<Arc<Chunks>>>>,
     /// What reads through it, once anybody does.
     objects: Mutex<Option<Own<ObjectCache>>>,
+    /// Whether a warning was given that the folder was removed and cannot be made again.
+    is_warned: AtomicBool,
 }
 
 impl Folder {
@@ -27,11 +31,64 @@ impl Folder {
             .map_err(|error| Failure::io(&path, "cannot be found", &error))?;
         let chunks = Chunks::open(&path, &limits.on(options.clone()))?;
         let current = Mutex::new(Some(Own::new(Arc::new(chunks))));
-        Ok(Self { path, options, current, objects: Mutex::default() })
+        let (objects, is_warned) = (Mutex::default(), AtomicBool::new(false));
+        Ok(Self { path, options, current, objects, is_warned })
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns the folder, open in this process, for work that puts, claims or reports. One that
+    /// was removed meanwhile is made again, with the limits and the sharing that it had and a
+    /// `RuntimeWarning`; while that fails, the removed one is returned, which keeps nothing.
+    ///
+    /// Reads use [`Folder::chunks`], which makes no system call: what they find is right, and what
+    /// they miss is put by the caller.
+    pub(crate) fn chunks_to_change(&self, py: Python<'_>) -> PyResult<Arc<Chunks>> {
+        let removed = self.chunks(py)?;
+        if !removed.is_removed() {
+            return Ok(removed);
+        }
+        let opened = py.detach(|| Chunks::open(&self.path, &removed.options_to_make_again()));
+        match opened {
+            Ok(chunks) => self.replace(py, removed, Arc::new(chunks)),
+            Err(error) => {
+                let path = self.path.display();
+                let message = format!(
+                    "{path}: the folder of the cache was removed and cannot be made again, so \
+                     nothing is put: {error}"
+                );
+                if !self.is_warned.swap(true, Ordering::Relaxed) {
+                    warn(py, &message)?;
+                }
+                Ok(removed)
+            }
+        }
+    }
+
+    /// Replaces the folder that was removed, unless another thread has done it.
+    fn replace(
+        &self,
+        py: Python<'_>,
+        removed: Arc<Chunks>,
+        made: Arc<Chunks>,
+    ) -> PyResult<Arc<Chunks>> {
+        let mut current = lock(&self.current);
+        let now = current.as_ref().and_then(Own::here);
+        if now.is_none_or(|now| !Arc::ptr_eq(now, &removed)) {
+            drop(current);
+            py.detach(|| drop((removed, made)));
+            return self.chunks(py);
+        }
+        let before = current.replace(Own::new(Arc::clone(&made)));
+        drop(current);
+        let objects = lock(&self.objects).take();
+        py.detach(|| drop((removed, before, objects)));
+        self.is_warned.store(false, Ordering::Relaxed);
+        let path = self.path.display();
+        warn(py, &format!("{path}: the folder of the cache was removed; it is made again, empty"))?;
+        Ok(made)
     }
 
     /// The folder, open in this process.
@@ -71,6 +128,13 @@ impl Folder {
         let objects = lock(&self.objects).take();
         py.detach(|| drop((current, objects)));
     }
+}
+
+/// Gives a `RuntimeWarning`. No lock is held: it may run code of the user.
+fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
+    let warnings = py.import("warnings")?;
+    warnings.call_method1("warn", (message, py.get_type::<PyRuntimeWarning>(), 2))?;
+    Ok(())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
