@@ -124,8 +124,8 @@ impl Cache {
         self.leased.load(Ordering::Relaxed)
     }
 
-    /// Returns the bytes of large items that were removed, replaced or evicted, and that leases
-    /// keep: memory that eviction cannot free.
+    /// Returns the bytes of large items that were removed, replaced or evicted but are still
+    /// leased: memory that eviction cannot free.
     pub fn kept_by_leases(&self) -> u64 {
         // The last lease may be subtracted before the item is added.
         let bytes = self.segments.kept_by_leases.load(Ordering::Relaxed);
@@ -169,7 +169,7 @@ impl Cache {
         all.0.retain(|one| !Arc::ptr_eq(one, counters));
     }
 
-    /// Returns the number of items, with expired ones that were not removed yet.
+    /// Returns the number of items, including expired items that are not removed yet.
     pub fn len(&self) -> u64 {
         self.tables.len()
     }

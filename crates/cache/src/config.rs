@@ -73,9 +73,9 @@ impl Options {
     }
 
     /// Sets how long [`Turn::renew`](crate::Turn::renew), and the guard after a write that failed,
-    /// wait for guards of other sessions that keep memory: by default up to a second. A thread that
-    /// is descheduled holds its guard meanwhile. Only time in which the waiting thread sleeps
-    /// counts.
+    /// wait at most for the epoch guards of other sessions that delay the reuse of freed memory;
+    /// one second by default. Guards are short, but a descheduled thread keeps its guard. Only the
+    /// time that the waiting thread sleeps counts.
     #[must_use]
     pub fn guard_wait(mut self, wait: Duration) -> Self {
         self.guard_wait = wait;

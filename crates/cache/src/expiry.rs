@@ -1,10 +1,11 @@
 //! Removal of expired items, in bounded steps.
 //!
-//! Every sealed segment with items that expire is scheduled twice: for the time from which a scan
-//! is *worthwhile*, since an eighth of its bytes will have expired, and for the time at which its
-//! first expired item is *overdue*. A scan takes the expired items out of the index and forecasts
-//! both times for those that remain. Writes that are short of memory do the worthwhile scans;
-//! [`Turn::expire_step`] does all, and scans the segments that its session still writes.
+//! Every sealed segment with expiring items has two scheduled scan times. A scan is *worthwhile*
+//! when an eighth of the segment's bytes will have expired, and *overdue* one second after its
+//! first item expires. A scan removes the expired items from the index and computes both times
+//! again for the remaining items. Writes that need memory run the worthwhile scans;
+//! [`Turn::expire_step`] runs all due scans, and also scans the segments that its session still
+//! writes.
 //!
 //! A segment of which no item remains is retired. One of which little remains is emptied: the rest
 //! moves to another segment.
@@ -20,19 +21,19 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-/// A scan is worthwhile once one of so many bytes of the segment has expired.
+/// A scan is worthwhile once one of this many bytes of the segment has expired.
 const WORTHWHILE_RATIO: u64 = 8;
 
-/// An expired item is overdue after so many milliseconds.
+/// Milliseconds after its expiry at which an item is overdue for removal.
 const OVERDUE_MS: u64 = 1000;
 
-/// A segment is emptied when at most one of so many of its bytes is live after a scan.
+/// A segment is emptied when at most one of this many of its bytes is live after a scan.
 const EMPTIED_RATIO: u32 = 8;
 
-/// Expired items that are looked up in the index together.
+/// Number of expired items that are looked up in the index as a group.
 const GROUP_LEN: usize = 16;
 
-/// Segments that one step scans at most: each costs a lock, however few items it holds.
+/// Maximum number of segments that one step scans: each costs a lock, however few items it holds.
 const MAX_SEGMENTS_PER_STEP: usize = 16;
 
 /// Bytes of the items that a step moves, for each item that it may examine.
@@ -70,7 +71,7 @@ impl Cursor {
         Self { at: items.start, end: items.end, granule: 0 }
     }
 
-    /// The address of the next item.
+    /// Returns the address of the next item.
     pub(crate) fn at(&self) -> u64 {
         self.at
     }
@@ -178,7 +179,7 @@ impl Segments {
     }
 
     /// Returns a sealed segment for which a scan is worthwhile, or is overdue if `overdue` is set;
-    /// and whether it is worthwhile. Nobody else gets it before [`end_scan`](Self::end_scan).
+    /// and whether it is worthwhile. No other session gets it before [`end_scan`](Self::end_scan).
     fn take_to_scan(&self, now_ms: u64, overdue: bool) -> Option<(Segment, bool)> {
         let mut shared = self.lock();
         let found = self.pop_valid(&mut shared.expiring.worthwhile, now_ms, |meta| {
@@ -258,7 +259,7 @@ impl Segments {
 }
 
 impl Session<'_> {
-    /// Returns whether items may expire that [`Turn::expire_step`] removes.
+    /// Returns whether any item has an expiry, so that [`Turn::expire_step`] must be called.
     #[inline]
     pub fn has_expiring(&self) -> bool {
         let segments = &self.cache.segments;
@@ -273,11 +274,13 @@ impl Session<'_> {
 }
 
 impl Turn<'_> {
-    /// Removes expired items, and returns whether the next step is worthwhile soon. A step examines
-    /// about `max_items` items, and takes some ten microseconds for a hundred. With `false`, call
-    /// it again after a while, 100 ms say, as long as [`Session::has_expiring`] is true.
+    /// Removes expired items. A step examines about `max_items` items, and takes about 10
+    /// microseconds for a hundred.
     ///
-    /// Without such calls, expired items are removed as writes need their memory.
+    /// Returns `true` if more expired items wait for the next step: call it again soon. After
+    /// `false`, call it again later, for example in 100 ms, as long as [`Session::has_expiring`]
+    /// returns true. Without these calls, expired items are removed only when writes need their
+    /// memory.
     pub fn expire_step(&self, max_items: usize) -> bool {
         let mut open = self.session.open.borrow_mut();
         let open = &mut *open;
@@ -296,8 +299,8 @@ impl Turn<'_> {
         is_worthwhile || open.victim.is_some() || self.cache().segments.is_owing()
     }
 
-    /// Does some of the scans that are worthwhile. Returns the bytes that were examined, or `None`
-    /// if no scan is.
+    /// Runs some of the worthwhile scans. Returns the number of bytes that were examined, or `None`
+    /// if no scan is worthwhile.
     pub(crate) fn scan_expired(&self, open: &mut Open, max_items: usize) -> Option<u64> {
         let scan = self.next_scan(open, false)?;
         Some(self.examine(open, scan, max_items).1)

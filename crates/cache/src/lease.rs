@@ -59,7 +59,7 @@ impl fmt::Debug for Lease {
 }
 
 impl Segments {
-    /// The item of a large segment is gone: what is left are leases.
+    /// Records that the item of a large segment was removed, so that only leases keep its memory.
     #[cold]
     pub(crate) fn note_kept(&self, number: u32) {
         let meta = &self.metas[number as usize];
@@ -78,13 +78,13 @@ impl Segments {
         }
     }
 
-    /// Somebody may read the segment for as long as they like: its memory stays. The caller sees an
-    /// item of it, in a turn or by another lease.
+    /// Keeps the memory of a segment for a reader, without a time limit. The caller must hold a
+    /// guard or another lease under which it sees an item of the segment.
     pub(crate) fn hold(&self, number: u32) {
         self.metas[number as usize].live.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The end of what [`hold`](Self::hold) began.
+    /// Ends a [`hold`](Self::hold).
     pub(crate) fn let_go(&self, epochs: &Epochs, number: u32) {
         let before = self.metas[number as usize].live.fetch_sub(1, Ordering::AcqRel);
         if before == SEALED | 1 {

@@ -19,8 +19,8 @@
 //! whatever other threads write meanwhile. Short turns let memory come back sooner. What must stay
 //! longer is leased: [`Turn::lease`].
 //!
-//! Expired items are never returned. Writes that are short of memory remove them, and
-//! [`Turn::expire_step`] does so in bounded steps where there is a timer to call it.
+//! Expired items are never returned. Writes that need memory remove them; a program with a timer
+//! can also call [`Turn::expire_step`], which removes them in bounded steps.
 //!
 //! A cache has no threads of its own, but for an [`Ahead`] that somebody starts: it has memory
 //! ready before it is written, where no write shall wait for the system.

@@ -21,7 +21,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How often a session looks for room, and yields to threads that hold guards, before it gives up.
+/// How many times a session looks for free memory, and yields to threads that hold guards, before
+/// it gives up.
 const MAX_RELIEF_TRIES: usize = 10_000;
 
 /// A write that found no room pauses between its looks after it has yielded so often. The pauses
@@ -156,8 +157,8 @@ impl<'c> Session<'c> {
         false
     }
 
-    /// Waits a moment for other sessions to end their guards; false if that took too long. The
-    /// thread of such a session may be descheduled, for as long as the system likes.
+    /// Waits a moment for other sessions to end their guards. Returns `false` if the time limit is
+    /// reached: the thread of such a session may be descheduled for any time.
     fn wait_for_guards(&self, rounds: &mut usize, pauses: bool) -> bool {
         *rounds += 1;
         let yields = if pauses { YIELDS_BEFORE_PAUSE } else { MAX_RELIEF_TRIES };
@@ -231,11 +232,12 @@ impl Turn<'_> {
         self.session.cache
     }
 
-    /// Ends this guard and begins the next one. Makes room for the write that failed with
-    /// [`Full`](crate::Error::Full), and returns whether there is some: then the write may succeed.
+    /// Ends this epoch guard and begins the next one, after freeing memory for a write that failed
+    /// with [`Full`](crate::Error::Full). Returns whether there is free memory: then retry the
+    /// write.
     ///
-    /// Memory that was freed is kept until the guards of other sessions end that began before. If
-    /// nothing else is left to free, waits for them: up to
+    /// Freed memory becomes usable when all guards that other sessions began earlier have ended. If
+    /// nothing else can be freed, waits for those guards, at most for
     /// [`Options::guard_wait`](crate::Options::guard_wait).
     pub fn renew(&mut self) -> bool {
         // Suspended, or the pin would keep what is waited for.

@@ -16,7 +16,7 @@ macro_rules! counters {
         #[non_exhaustive]
         pub struct Stats {
             $($(#[$doc])* pub $name: u64,)*
-            /// Items now, with expired ones that were not removed yet.
+            /// Current number of items, including expired items that are not removed yet.
             pub items: u64,
             /// Bytes of memory in use: the sum of the next five.
             pub memory: u64,
@@ -64,7 +64,7 @@ counters! {
     evicted,
     /// Bytes copied within memory to make room.
     moved_bytes,
-    /// Writes that found no room and paused until guards of other sessions ended.
+    /// Writes that found no free memory and waited for the guards of other sessions.
     guard_waits,
 }
 

@@ -1,4 +1,4 @@
-//! Storing several items: all of them, or none.
+//! Storing several items atomically: all of them, or none.
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
@@ -10,7 +10,7 @@ use crate::segments::Queue;
 use crate::session::{Expect, Open, Turn};
 use crate::write::Write;
 
-/// An item that is written, and that the index does not point at.
+/// An item that is written but not yet in the index.
 struct Written<'k> {
     key: &'k [u8],
     hash: KeyHash,
@@ -22,7 +22,7 @@ struct Written<'k> {
     is_published: bool,
 }
 
-/// Returns the bytes of the budget that an item of so many takes.
+/// Returns the bytes of the budget that an item of this length takes.
 fn pages_or_bytes(cache: &Cache, bytes: usize) -> usize {
     if cache.segments.is_ordinary(bytes) { bytes } else { pages(bytes) as usize }
 }
@@ -33,8 +33,8 @@ impl Turn<'_> {
     /// all of them. `write` must have no condition, and its expiry is not
     /// [`Keep`](crate::Expiry::Keep).
     ///
-    /// Others see a part of it meanwhile, unless this guard is exclusive:
-    /// see [`be_alone`](Self::be_alone).
+    /// Other sessions may see some of the new values before the others, unless this guard is
+    /// exclusive: see [`be_alone`](Self::be_alone).
     pub fn set_all<'k>(
         &self,
         items: impl Iterator<Item = (&'k [u8], &'k [u8])> + Clone,

@@ -27,8 +27,8 @@ pub struct Stored {
     pub stored: u64,
     /// Chunks that were there already.
     pub present: u64,
-    /// Chunks of any object that are no longer there, since those that were put took their place in
-    /// the index, which could grow no further. What is evicted to make room does not count here.
+    /// Number of chunks, of any object, that the new chunks displaced from the index because it
+    /// could not grow further. Evicted chunks do not count.
     pub displaced: u64,
     /// Why the others were not kept, if any were not: the disk is full, for instance. The caller
     /// has their bytes; a reader goes on with them.
@@ -46,8 +46,8 @@ pub struct Read {
 }
 
 impl Chunks {
-    /// Opens a folder; makes what is missing. One in which this process may not write is opened for
-    /// reading alone: then nothing is put, and what is there is found.
+    /// Opens a folder, and creates it if it is missing. If this process may not write to the
+    /// folder, opens it read-only: chunks are found, and none are stored.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
         let segments = Segments::open(path, options)?;
         Ok(Self { segments, fills: Fills::default() })
@@ -69,12 +69,12 @@ impl Chunks {
         self.segments.warnings()
     }
 
-    /// Whether the folder was removed since it was opened. A new handle makes it again.
+    /// Returns whether the folder was removed since it was opened. Opening it again creates it.
     pub fn is_removed(&self) -> bool {
         self.segments.is_removed()
     }
 
-    /// The options that it was opened with.
+    /// Returns the options that the folder was opened with.
     pub fn options(&self) -> &Options {
         self.segments.options()
     }

@@ -101,7 +101,7 @@ impl Key {
         }
     }
 
-    /// Whether it is one of metadata, and so of no object.
+    /// Returns whether this is a key of metadata, which is not an object.
     pub(crate) fn is_metadata(&self) -> bool {
         is_metadata(&self.label)
     }

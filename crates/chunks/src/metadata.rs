@@ -1,30 +1,30 @@
-//! Metadata: what an origin last said about the object at an address, kept beside its chunks, so
-//! that they can be read while the origin cannot be reached.
+//! Metadata: the last answer of an origin about the object at an address. It is stored beside the
+//! chunks, so that they can be read while the origin is unavailable.
 
 use crate::chunks::{Chunks, Stored};
 use crate::error::{Error, Result};
 use crate::key::{Described, Key};
 use crate::layout::metadata as at;
 
-/// What an origin said about the object at an address when it was last asked.
+/// The last answer of an origin about the object at an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metadata {
     /// The key of the blocks of the version that the origin has: address, validator and length.
     pub key: Key,
     /// Its `ETag`, with its quotes.
     pub etag: Option<String>,
-    /// Its `Last-Modified`, as the origin wrote it.
+    /// Its `Last-Modified`, verbatim.
     pub last_modified: Option<String>,
     /// When it was last modified, in milliseconds since 1970.
     pub modified_ms: Option<u64>,
     /// Its `Content-Type`.
     pub content_type: Option<String>,
-    /// Whether the origin answers requests for ranges of it.
+    /// Whether the origin supports range requests for it.
     pub ranges: bool,
-    /// How many seconds after the last check the origin allows this answer to be used while it
-    /// cannot be reached (`stale-if-error` of RFC 5861).
+    /// Seconds after the last check for which the origin allows this answer to be used while it is
+    /// unavailable (`stale-if-error` of RFC 5861).
     pub stale_if_error: Option<u64>,
-    /// When the origin was last asked, in milliseconds since 1970.
+    /// When the origin last answered, in milliseconds since 1970.
     pub checked_ms: u64,
 }
 
@@ -46,14 +46,14 @@ impl Metadata {
         }
     }
 
-    /// Whether two differ in nothing but the time of the check.
+    /// Returns whether two are equal except for the time of the check.
     #[must_use]
     pub fn says_the_same(&self, other: &Self) -> bool {
         let checked_ms = other.checked_ms;
         Self { checked_ms, ..self.clone() } == *other
     }
 
-    /// Whether both are of one version, perhaps in blocks of another length.
+    /// Returns whether both describe the same version, perhaps with different block lengths.
     fn is_same_version(&self, other: &Self) -> bool {
         match (self.key.describe(), other.key.describe()) {
             (
@@ -93,7 +93,7 @@ impl Metadata {
         bytes
     }
 
-    /// Decodes metadata. `None` if they are damaged. Fields with unknown tags are skipped.
+    /// Decodes metadata, skipping fields with unknown tags. Returns `None` if it is damaged.
     fn decode(mut bytes: &[u8]) -> Option<Self> {
         let (mut key, mut checked_ms) = (None, None);
         let mut found = Self::new(Key::found(&[]), 0);
@@ -126,17 +126,17 @@ impl Metadata {
 const COPIES: u64 = 2;
 
 impl Chunks {
-    /// Returns what the origin last said about the object at an address, if it is in the cache.
+    /// Returns the last answer of the origin about the object at an address, if the cache has it.
     pub fn metadata(&self, address: &str) -> Option<Metadata> {
         let key = Key::metadata(address).ok()?;
         self.copies(&key).into_iter().map(|(_, found)| found).max_by_key(|found| found.checked_ms)
     }
 
-    /// Replaces what the origin last said about the object at an address: that of the key. A pin of
-    /// the address moves to the version that the key names.
+    /// Replaces the stored answer of the origin about the object at the address of the key. A pin
+    /// of the address moves to the version that the key identifies.
     ///
     /// # Errors
-    /// [`Error::Key`] if the key is none of blocks; otherwise as [`Chunks::put`].
+    /// [`Error::Key`] if the key is not a key of blocks; otherwise as [`Chunks::put`].
     pub fn put_metadata(&self, metadata: &Metadata) -> Result<Stored> {
         let Described::Blocks { address, .. } = metadata.key.describe() else {
             let found = "a key of another kind".to_owned();
@@ -159,7 +159,7 @@ impl Chunks {
         stored
     }
 
-    /// The copies that are there, with their numbers.
+    /// Returns the stored copies, with their chunk numbers.
     fn copies(&self, key: &Key) -> Vec<(u64, Metadata)> {
         let copy = |number: u64| {
             let read = self.get(key, number..number + 1).ok()?.found()?;
@@ -168,7 +168,7 @@ impl Chunks {
         (0..COPIES).filter_map(copy).collect()
     }
 
-    /// Removes metadata if they are of this version.
+    /// Removes metadata if it describes this version.
     pub(crate) fn remove_metadata_of(&self, version: &Key) {
         let Some(key) = version.address().and_then(|address| Key::metadata(&address).ok()) else {
             return;

@@ -118,7 +118,7 @@ impl Chunks {
         self.verify_with(|_| {})
     }
 
-    /// Does the same as [`Chunks::verify`], and reports each finding at once.
+    /// Does the same as [`Chunks::verify`], and reports each finding immediately.
     pub fn verify_with(&self, mut tell: impl FnMut(Looked)) -> Verified {
         let (mut records, mut record_bytes) = (0, 0);
         let mut verified = self.segments.verify_with(|looked| match looked {
@@ -165,8 +165,8 @@ impl Chunks {
         Ok(self.segments.clear()?)
     }
 
-    /// Removes the chunks of an object, and ends its pin; other versions at the same address stay.
-    /// Returns how many chunks there were.
+    /// Removes the chunks of an object, and ends its pin. Other versions at the same address stay.
+    /// Returns the number of removed chunks.
     ///
     /// # Errors
     /// [`Error::Folder`](crate::Error::Folder) if this process can only read the folder, and if the
@@ -181,8 +181,8 @@ impl Chunks {
         Ok(removed)
     }
 
-    /// Removes the chunks of an object that turned out to be wrong. A pin of it stays. Returns how
-    /// many chunks there were.
+    /// Removes the chunks of an object that turned out to be wrong, and keeps its pin. Returns the
+    /// number of removed chunks.
     pub fn discard(&self, key: &Key) -> u64 {
         let mut numbers = BTreeSet::new();
         self.segments.list(|listed| {
@@ -200,7 +200,7 @@ impl Chunks {
     /// put later included.
     ///
     /// The pin of an object of blocks belongs to its address: when [`Chunks::put_metadata`] records
-    /// another version, that version is pinned and the one before is not any more.
+    /// another version, the pin moves from the previous version to that one.
     pub fn pin(&self, key: &Key, pinned: bool) -> Result<()> {
         if pinned { self.pin_versions(std::slice::from_ref(key)) } else { self.unpin(key) }
     }

@@ -1,4 +1,4 @@
-//! Tells local filesystems from network filesystems.
+//! Detects network filesystems.
 //!
 //! Engines share folders between processes by file locks and shared memory maps. Both hold on a
 //! local filesystem. On a network filesystem two machines may see different bytes of one map, and

@@ -23,8 +23,8 @@ pub(crate) enum Why {
     Broken(String),
 }
 
-/// Whether a status says that the origin cannot answer now: those of RFC 5861, and 429, which asks
-/// to be left alone.
+/// Returns whether a status means that the origin is unavailable: those of RFC 5861, and 429 (too
+/// many requests).
 pub(crate) fn is_unavailable(status: u16) -> bool {
     matches!(status, 429 | 500 | 502..=504)
 }
@@ -36,7 +36,7 @@ impl Fault {
 }
 
 impl Fault {
-    /// Whether the origin could not be asked, so that a stale version may be used.
+    /// Returns whether the origin could not be asked, so that a stale version may be used.
     pub(crate) fn is_origin_unavailable(&self) -> bool {
         match self {
             Self::Passing { why: Why::Status(status), .. } => is_unavailable(*status),
@@ -45,7 +45,7 @@ impl Fault {
         }
     }
 
-    /// Whether nothing was heard from the origin at all.
+    /// Returns whether the origin sent no answer at all.
     pub(crate) fn is_silence(&self) -> bool {
         match self {
             Self::Passing { why, .. } => matches!(why, Why::Broken(_)),

@@ -29,13 +29,12 @@ pub struct ObjectCache {
 static SHARED: Mutex<Option<ObjectCache>> = Mutex::new(None);
 
 impl ObjectCache {
-    /// Opens a folder, which is made if there is none, and made again if it is removed while it is
-    /// in use. While it cannot be opened, reads pass through to the origin with one warning in the
-    /// log, and opening it is tried again at most once a second; see
-    /// [`ObjectCache::folder_problem`].
+    /// Opens a folder, and creates it if it is missing or is removed while in use. While the folder
+    /// cannot be opened, reads go to the origin, the log has one warning, and opening is retried at
+    /// most once a second; see [`ObjectCache::folder_problem`].
     ///
     /// # Errors
-    /// Options that are out of their range, and threads that cannot be made.
+    /// Fails if an option is out of range, or if threads cannot be started.
     pub fn open(folder: impl AsRef<Path>, options: &Options, settings: Settings) -> Result<Self> {
         let folder = CacheFolder::open(folder.as_ref(), options, settings.threads)?;
         Self::with(folder, settings)
@@ -46,7 +45,7 @@ impl ObjectCache {
         Self::with(CacheFolder::over(chunks, settings.threads)?, settings)
     }
 
-    /// Reads through no folder: all bytes pass through from their origins.
+    /// Returns a cache without a folder: all bytes are read from their origins.
     pub fn without_folder(settings: Settings) -> Result<Self> {
         Self::with(CacheFolder::none(), settings)
     }
@@ -71,28 +70,28 @@ impl ObjectCache {
         Ok(cache)
     }
 
-    /// Returns a handle on the same cache that never asks an origin, or does:
-    /// [`Settings::offline`].
+    /// Returns a handle on the same cache with another value of [`Settings::offline`].
     #[must_use]
     pub fn offline(&self, offline: bool) -> Self {
         let freshness = Freshness { offline, ..self.freshness };
         Self { freshness, ..self.clone() }
     }
 
-    /// Returns a handle on the same cache with another maximum age of versions that their origin
-    /// does not confirm; `None` for what the origin allows: [`Settings::max_stale`].
+    /// Returns a handle on the same cache with another value of [`Settings::max_stale`]; `None` for
+    /// what the origin allows.
     #[must_use]
     pub fn max_stale(&self, max_stale: Option<Duration>) -> Self {
         let freshness = Freshness { max_stale, ..self.freshness };
         Self { freshness, ..self.clone() }
     }
 
-    /// Returns the chunks in the folder. `None` while it cannot be opened.
+    /// Returns the chunks in the folder, or `None` while it cannot be opened.
     pub fn chunks(&self) -> Option<Arc<Chunks>> {
         self.engine.folder.last().map(|tasks| tasks.chunks().clone())
     }
 
-    /// Returns why the folder cannot be opened, if it cannot. Reads pass through then.
+    /// Returns why the folder cannot be opened, or `None` if it is open. Without a folder, reads go
+    /// to the origin.
     pub fn folder_problem(&self) -> Option<Error> {
         self.engine.folder.problem()
     }

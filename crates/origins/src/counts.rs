@@ -23,7 +23,7 @@ pub struct Counts {
     pub retries: u64,
     /// Blocks that could not be kept in the cache, or not be looked up there.
     pub not_kept: u64,
-    /// Objects that were opened in a version that their origin could not confirm.
+    /// Objects opened in a stale version, because their origin could not confirm it.
     pub stale: u64,
 }
 

@@ -25,8 +25,7 @@ const TALKERS: usize = 2;
 /// How many failures and heads are remembered, at most.
 const REMEMBERED_MOST: usize = 4096;
 
-/// For how long an origin that could not be reached is not asked again where the cache has what is
-/// wanted.
+/// How long an unavailable origin is not asked again if the cache has a usable version.
 const AWAY: Duration = Duration::from_secs(5);
 
 pub(crate) struct Engine {
@@ -135,7 +134,7 @@ impl Engine {
         }
     }
 
-    /// Whether an origin could not be reached a moment ago.
+    /// Returns whether an origin could not be reached within the last seconds.
     pub(crate) fn is_away(&self, site: &str) -> bool {
         lock(&self.away).get(site).is_some_and(|(since, ())| since.elapsed() < AWAY)
     }

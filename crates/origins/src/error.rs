@@ -58,7 +58,7 @@ pub enum Error {
         /// How often it was asked.
         attempts: u32,
     },
-    /// The cache does not have it, and the settings forbid to ask the origin.
+    /// The cache does not have the bytes, and the settings forbid asking the origin.
     Offline {
         /// The address, without secrets.
         address: String,
@@ -100,8 +100,8 @@ impl Error {
         Self::Setup { what: "requests", reason: "the cache is closed".into() }
     }
 
-    /// Whether the origin could not be asked, so that a version in the cache may be used that is
-    /// stale.
+    /// Returns whether the origin could not be asked, so that a version in the cache may be used
+    /// that is stale.
     pub(crate) fn is_origin_unavailable(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,

@@ -1,4 +1,4 @@
-//! The folder of a cache: opened anew when it was removed, done without when it cannot be opened.
+//! The folder of a cache: reopened after it was removed, bypassed while it cannot be opened.
 
 use crate::engine::lock;
 use crate::error::{Error, Result};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
-/// The minimum time between two looks whether the folder is there.
+/// Minimum time between two checks whether the folder exists.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The folder of a cache.
@@ -32,11 +32,11 @@ struct State {
 }
 
 impl CacheFolder {
-    /// Opens a folder. Where the system, another process or a newer version prevents that, bytes
-    /// pass through until it can be opened.
+    /// Opens a folder. If the system, another process or a newer version prevents that, reads
+    /// bypass the cache until the folder can be opened.
     ///
     /// # Errors
-    /// Options that are out of their range, and threads that cannot be made.
+    /// Fails if an option is out of range, or if threads cannot be started.
     pub(crate) fn open(path: &Path, options: &Options, threads: usize) -> Result<Self> {
         let (state, options) = (Mutex::default(), options.clone());
         // The process may change its working directory before the folder is opened again.
@@ -74,7 +74,7 @@ impl CacheFolder {
         Ok(folder)
     }
 
-    /// Does without a folder.
+    /// Returns a cache folder that is never opened.
     pub(crate) fn none() -> Self {
         let (options, state) = (Options::new(), Mutex::default());
         Self { path: None, options, threads: 1, state, is_read_only: AtomicBool::new(false) }
@@ -94,8 +94,8 @@ impl CacheFolder {
         lock(&self.state).problem.clone()
     }
 
-    /// Whether the folder has to be opened again: it was removed, or could not be opened. Looks at
-    /// most once a second, and the caller that gets `true` calls [`CacheFolder::reopen`].
+    /// Returns whether the folder has to be opened again: it was removed, or could not be opened.
+    /// Looks at most once a second, and the caller that gets `true` calls [`CacheFolder::reopen`].
     pub(crate) fn needs_reopening(&self) -> bool {
         let mut state = lock(&self.state);
         if state.looked.is_some_and(|looked| looked.elapsed() < LOOK_INTERVAL) {

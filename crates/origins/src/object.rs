@@ -90,14 +90,15 @@ impl ChunkedObject {
         self.version.kept().map(|kept| &kept.key)
     }
 
-    /// Whether it was opened in a version that the cache recorded and that its origin did not
-    /// confirm: it was away, or [`Settings::offline`](crate::Settings::offline) forbids to ask it.
+    /// Returns whether the object was opened in a recorded version that its origin did not confirm:
+    /// the origin was unavailable, or [`Settings::offline`](crate::Settings::offline) forbids
+    /// asking it.
     pub fn is_stale(&self) -> bool {
         self.version.stale_since().is_some()
     }
 
-    /// Returns how long ago its origin confirmed the version, if the object
-    /// [is stale](Self::is_stale); to the minute.
+    /// Returns how long ago the origin confirmed the version, with a precision of one minute, or
+    /// `None` if the object is not [stale](Self::is_stale).
     pub fn stale_age(&self) -> Option<Duration> {
         Some(now().duration_since(self.version.stale_since()?).unwrap_or_default())
     }

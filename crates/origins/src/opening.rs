@@ -1,4 +1,5 @@
-//! Opening an object: asking its origin what it is, or the cache while the origin is away.
+//! Opens an object: asks its origin for the current version, or the cache while the origin is
+//! unavailable.
 
 use crate::access::Access;
 use crate::address::{Address, Place};
@@ -240,7 +241,7 @@ impl Asking {
     }
 }
 
-/// Whether an attempt failed, or is still under way after its time, because the origin is away.
+/// Returns whether an attempt failed or timed out because the origin is unavailable.
 fn is_unavailable<T>(answered: Option<&Result<T, Fault>>) -> bool {
     match answered {
         None => true,
@@ -248,7 +249,7 @@ fn is_unavailable<T>(answered: Option<&Result<T, Fault>>) -> bool {
     }
 }
 
-/// Whether nothing was heard from the origin at all.
+/// Returns whether the origin sent no answer at all.
 fn is_silent<T>(answered: Option<&Result<T, Fault>>) -> bool {
     answered.is_none_or(|answered| answered.as_ref().is_err_and(Fault::is_silence))
 }

@@ -1,5 +1,5 @@
-//! What origins said, recorded in the folder: so that objects can be opened while their origins
-//! cannot be reached.
+//! Stores the answers of origins in the folder, so that objects can be opened while their origins
+//! are unavailable.
 
 use crate::clock::now;
 use crate::engine::{lock, remember};
@@ -28,14 +28,14 @@ pub(crate) struct Known {
 
 impl Known {
     /// Returns how long ago the origin confirmed it. A time in the future is the clock of another
-    /// machine, or one that was set back, and counts as old as can be.
+    /// machine, or one that was set back, and counts as infinitely old.
     pub(crate) fn age(&self) -> Duration {
         now().duration_since(self.checked).unwrap_or(Duration::MAX)
     }
 }
 
 impl Recorded {
-    /// Records what an origin said just now. A thread of the cache writes it.
+    /// Records an answer of an origin. A thread of the cache writes it to the folder.
     pub(crate) fn record(&self, address: &str, kept: &Kept, head: &Head) {
         let new = metadata(&kept.key, head);
         let mut recorded = lock(&self.0);
@@ -63,7 +63,7 @@ impl Recorded {
         }));
     }
 
-    /// Returns what was last recorded about the object at an address.
+    /// Returns the last recorded answer about the object at an address.
     pub(crate) async fn recall(&self, address: &str, tasks: &TaskChunks) -> Option<Known> {
         let wanted = address.to_owned();
         let mut found = tasks.run(move |chunks| chunks.metadata(&wanted)).await?;

@@ -132,31 +132,32 @@ impl Settings {
         self
     }
 
-    /// Never connects to an origin: objects are opened in the version that the cache last recorded,
-    /// and bytes that are not in the cache are an [`Error::Offline`](crate::Error::Offline). With
-    /// [`Settings::max_stale`], versions that were checked longer ago are refused, too.
+    /// Sets whether origins are never contacted. Offline, objects are opened in the version that
+    /// the cache last recorded, and missing bytes are an [`Error::Offline`](crate::Error::Offline).
+    /// With [`Settings::max_stale`], older versions are refused, too.
     #[must_use]
     pub fn offline(mut self, offline: bool) -> Self {
         self.freshness.offline = offline;
         self
     }
 
-    /// The maximum age of a version that is used while its origin cannot be asked: the time since
-    /// the origin last confirmed it. The origin counts as unavailable if it cannot be reached or
-    /// answers 429, 500, 502, 503 or 504. Whether such a version was used is told by
-    /// [`ChunkedObject::is_stale`](crate::ChunkedObject::is_stale).
+    /// Sets the maximum age of a version that is used while its origin is unavailable: the time
+    /// since the origin last confirmed it. An origin is unavailable if it cannot be reached or
+    /// answers 429, 500, 502, 503 or 504.
+    /// [`ChunkedObject::is_stale`](crate::ChunkedObject::is_stale) returns whether such a version
+    /// was used.
     ///
-    /// By default it is what the origin itself allows by `Cache-Control: stale-if-error`
-    /// (RFC 5861), and zero if it says nothing: then opening fails while the origin is unavailable.
+    /// The default is the value of `Cache-Control: stale-if-error` (RFC 5861) that the origin sent,
+    /// or zero if it sent none: then opening fails while the origin is unavailable.
     #[must_use]
     pub fn max_stale(mut self, age: Duration) -> Self {
         self.freshness.max_stale = Some(age);
         self
     }
 
-    /// How long an origin may take to say which version it has before a version in the cache is
-    /// used that [`Settings::max_stale`] allows; a second by default. After that, objects of this
-    /// origin are opened at once for five seconds.
+    /// Sets how long an origin may take to report its version before a cached version is used that
+    /// [`Settings::max_stale`] allows; one second by default. For the next five seconds, objects of
+    /// this origin are opened from the cache without asking it.
     #[must_use]
     pub fn check_within(mut self, time: Duration) -> Self {
         self.check_within = time;

@@ -122,7 +122,7 @@ impl Tokens {
     }
 }
 
-/// The hash of a token.
+/// Returns the hash of a token.
 pub(crate) fn hash(token: &[u8]) -> Hash {
     Sha256::digest(token).into()
 }

@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// A connection, which counts until it is closed.
 pub(crate) struct Connection {
     stream: Stream,
-    /// Ready when the connection must close.
+    /// Completes when the connection must close.
     closing: Option<oneshot::Receiver<()>>,
     _counts: OwnedSemaphorePermit,
 }
@@ -141,7 +141,7 @@ impl Connection {
         }
     }
 
-    /// Whether the connection must close. Wakes the task that reads when that changes.
+    /// Returns whether the connection must close. Wakes the reading task when that changes.
     fn must_close(&mut self, context: &mut Context<'_>) -> bool {
         let Some(closing) = &mut self.closing else { return false };
         let Poll::Ready(closed) = Pin::new(closing).poll(context) else { return false };

@@ -16,14 +16,15 @@ pub struct Reloader {
     pub(crate) tls: Option<Arc<LiveTls>>,
 }
 
-/// What a reload did besides what it was for.
+/// The side effects of a successful reload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reloaded {
-    /// Connections that were closed, since their client's certificate is no longer accepted.
+    /// Number of connections that were closed because their client certificate is no longer
+    /// accepted.
     pub closed_connections: usize,
 }
 
-/// Why nothing was reloaded.
+/// Why a reload was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReloadError(&'static str);
 
@@ -66,7 +67,7 @@ impl Reloader {
     ///
     /// # Errors
     ///
-    /// If TLS, certificates of clients or tokens would be switched on or off. Nothing changes then.
+    /// Fails, without a change, if TLS, client certificates or tokens would be switched on or off.
     pub fn reload(
         &self,
         tls: Option<ServerTls>,

@@ -172,7 +172,8 @@ impl Server {
         Stopper(Arc::clone(&self.phase))
     }
 
-    /// What replaces the certificate and the tokens of this server, from any thread.
+    /// Returns a handle that replaces the certificate and the tokens of this server, from any
+    /// thread.
     pub fn reloader(&self) -> Reloader {
         self.reloader.clone()
     }

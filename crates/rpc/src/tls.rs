@@ -70,7 +70,7 @@ impl ServerTls {
         self.verifier.is_some()
     }
 
-    /// Whether a client with these certificates may connect.
+    /// Returns whether a client with these certificates may connect.
     pub(crate) fn accepts(&self, certificates: &[CertificateDer<'static>]) -> bool {
         let Some(verifier) = &self.verifier else { return true };
         certificates.split_first().is_some_and(|(own, others)| {
@@ -118,8 +118,8 @@ impl ClientTls {
         Ok(Self { config, ca: Some(ca.to_owned()) })
     }
 
-    /// Trusts the certificates that the system does. As with OpenSSL, the environment variables
-    /// `SSL_CERT_FILE` and `SSL_CERT_DIR` name others.
+    /// Trusts the CA certificates of the system. As with OpenSSL, the environment variables
+    /// `SSL_CERT_FILE` and `SSL_CERT_DIR` replace them.
     pub fn system() -> Result<Self, TlsError> {
         let found = rustls_native_certs::load_native_certs();
         let mut roots = RootCertStore::empty();
@@ -158,7 +158,7 @@ impl ClientTls {
         self.config.clone()
     }
 
-    /// The file with the certificates that are trusted; `None` for those of the system.
+    /// Returns the file with the certificates that are trusted; `None` for those of the system.
     pub(crate) fn ca(&self) -> Option<&Path> {
         self.ca.as_deref()
     }
@@ -176,7 +176,7 @@ fn refuse(path: &Path, problem: String) -> TlsError {
     TlsError { path: path.to_owned(), problem }
 }
 
-/// Refuses a file that should have been PEM with something in it, and says what it is instead.
+/// Returns the error for a file that should contain PEM, with what was found instead.
 fn unreadable(path: &Path, bytes: &[u8], error: &pem::Error, expected: &str) -> TlsError {
     let has = |label: &str| bytes.windows(label.len()).any(|part| part == label.as_bytes());
     let found = match error {
@@ -198,7 +198,7 @@ fn unreadable(path: &Path, bytes: &[u8], error: &pem::Error, expected: &str) -> 
     refuse(path, format!("expected {expected} in PEM, found {found}"))
 }
 
-/// The certificates of a file, one at least.
+/// Returns the certificates of a file, at least one.
 fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let bytes = read(path, CERTIFICATES)?;
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();

@@ -1,11 +1,11 @@
-//! Why a server was not reached, in one line.
+//! Describes in one line why a server could not be reached.
 
 use rustls::{AlertDescription, CertificateError, Error as TlsFailure};
 use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
 use tonic::ConnectError;
 
-/// The chain of an error and its causes. An error within an [`io::Error`] is part of it.
+/// Returns the chain of an error and its causes. An error within an [`io::Error`] is part of it.
 fn causes<'e>(
     error: &'e (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
@@ -24,7 +24,7 @@ pub(crate) fn tls_failure<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e
     causes(error).find_map(|error| error.downcast_ref())
 }
 
-/// Whether an error occurred before there was a connection.
+/// Returns whether an error occurred before the connection was established.
 pub(crate) fn is_unconnected(error: &(dyn StdError + 'static)) -> bool {
     causes(error).any(<dyn StdError + 'static>::is::<ConnectError>)
 }
@@ -47,7 +47,7 @@ pub(crate) fn reason(error: &(dyn StdError + 'static)) -> String {
     format!("{act}: {}", cause.replace(['\r', '\n'], " "))
 }
 
-/// Whether a connection ended that was there.
+/// Returns whether an established connection ended.
 fn is_loss(kind: ErrorKind) -> bool {
     matches!(
         kind,

@@ -52,10 +52,9 @@ pub enum Outcome {
         /// The number of the first part that is there with other bytes.
         other: Option<u64>,
     },
-    /// It is there. So many other parts are not any more: their words in the index gave way, since
-    /// the index can grow no further.
+    /// The parts are stored, but displaced other parts from the index, which cannot grow further.
     Displaced {
-        /// How many.
+        /// Number of displaced parts.
         parts: u64,
     },
     /// It was not written. Whoever has the bytes goes on with them.
@@ -103,7 +102,7 @@ impl Appender {
 
 /// How many times a record is tried to be written when the disk is full.
 const TRIES: usize = 3;
-/// How many times a record is entered while its index is replaced.
+/// Maximum number of times that a record is entered again because its index is replaced.
 const ENTER_TRIES: usize = 8;
 
 impl Segments {
@@ -216,7 +215,7 @@ impl Segments {
         Outcome::NotKept(Reason::Busy)
     }
 
-    /// Enters parts until the index has to grow: then it is replaced.
+    /// Enters parts into the index, and grows the index when it is full.
     fn enter_into(
         &self,
         index: &Index,
@@ -259,7 +258,7 @@ impl Segments {
     }
 }
 
-/// The slot of the segment in which a record was written.
+/// Returns the slot of the segment in which a record was written.
 fn slot_of(index: &Index, space: &Space) -> Option<u32> {
     if index.family == space.family {
         return Some(space.slot);

@@ -26,7 +26,7 @@ pub struct Claimed {
 impl Segments {
     /// Claims numbers below 2^63, without waiting. `None` if another process, or another handle on
     /// the folder, has some of them; of one handle two may have the same. In a folder that can only
-    /// be read everybody gets what he claims: nobody there could give the others what he fetched.
+    /// be read every claim succeeds: no process could store what it fetched for the others.
     pub fn claim(&self, numbers: Range<u64>) -> io::Result<Option<Claimed>> {
         let len = numbers.end.saturating_sub(numbers.start);
         // No length means all there are.

@@ -44,7 +44,7 @@ impl Contents {
     }
 }
 
-/// Whether a file of a folder has the name of one of this crate.
+/// Returns whether the name of a file in the folder is one that this crate uses.
 pub(crate) fn is_own(name: &str) -> bool {
     let names =
         [INDEX_NAME, INDEX_NEW, SETTINGS_NAME, SETTINGS_NEW, PINS_NAME, PINS_NEW, CLAIMS_NAME];

@@ -49,7 +49,7 @@ pub enum Error {
         /// Why nothing can be written.
         source: io::Error,
     },
-    /// The file of settings is damaged, and nothing else tells the limit of the folder.
+    /// The settings file is damaged, and neither the index nor the options have the limit.
     Settings {
         /// The file.
         path: PathBuf,

@@ -22,12 +22,12 @@ pub(crate) struct Folder {
     shared: AtomicBool,
 }
 
-/// Whether the system refused because this user may not, or because nobody may write there.
+/// Returns whether the cause is missing permissions or a read-only filesystem.
 pub(crate) fn is_denied(errno: Errno) -> bool {
     [Errno::ACCESS, Errno::PERM, Errno::ROFS].contains(&errno)
 }
 
-/// The mode of the folder: for its owner alone, or for a group that keeps its files.
+/// Returns the mode of the folder: for its owner alone, or for a group that keeps its files.
 pub(crate) fn folder_mode(shared: bool) -> u32 {
     if shared { 0o2770 } else { 0o700 }
 }
@@ -78,14 +78,14 @@ impl Folder {
         }
     }
 
-    /// Returns why this process may not make files in the folder, if it may not.
+    /// Returns why this process may not create files in the folder, or `None` if it may.
     pub(crate) fn refuses_writing(&self) -> Option<Errno> {
         let access = Access::WRITE_OK | Access::EXEC_OK;
         let found = rustix::fs::accessat(self.file.as_fd(), ".", access, AtFlags::EACCESS);
         found.err().filter(|errno| is_denied(*errno))
     }
 
-    /// The permissions of the folder.
+    /// Returns the permissions of the folder.
     pub(crate) fn mode(&self) -> Option<u32> {
         Some(self.file.metadata().ok()?.mode() & 0o7777)
     }
@@ -117,7 +117,7 @@ impl Folder {
         &self.file
     }
 
-    /// Whether the folder was removed since it was opened.
+    /// Returns whether the folder was removed since it was opened.
     pub(crate) fn is_removed(&self) -> bool {
         match rustix::fs::fstat(self.file.as_fd()) {
             Ok(stat) => stat.st_nlink == 0,

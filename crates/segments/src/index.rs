@@ -231,13 +231,14 @@ impl Index {
         !self.words.lost() && self.word(at::RETIRED).load(Ordering::Acquire) < at::REPLACED
     }
 
-    /// Whether it is being copied, or was: what is entered now may be missing in the copy.
+    /// Returns whether the index is being or was copied: a word that is entered now may be missing
+    /// in the copy.
     pub(crate) fn is_copied(&self) -> bool {
         // In one order with the words: see `Turn::grow`.
         self.word(at::RETIRED).load(Ordering::SeqCst) != at::IN_USE
     }
 
-    /// Tells every process that has it open how far it is replaced.
+    /// Sets the field `retired`, which every process that has the index open reads.
     pub(crate) fn retire(&self, how_far: u64) {
         self.word(at::RETIRED).store(how_far, Ordering::SeqCst);
     }
@@ -264,7 +265,7 @@ impl Index {
         Sets::new(&self.words, &self.shape)
     }
 
-    /// The copy of the settings. `None` if it is damaged.
+    /// Returns the copy of the settings. `None` if it is damaged.
     pub(crate) fn settings(&self) -> Option<Settings> {
         let load = |at| self.word(at).load(Ordering::Relaxed);
         let settings = Settings {
@@ -305,7 +306,7 @@ fn check_of(settings: &Settings) -> u64 {
     xxh3_64(&bytes)
 }
 
-/// Whether an error of reading says that there is something else, or too little of it.
+/// Returns whether a read error means that the file is damaged or too short.
 fn is_no_index(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::UnexpectedEof | ErrorKind::IsADirectory | ErrorKind::NotSeekable)
 }

@@ -1,8 +1,8 @@
 //! All indexes that a process opened for a folder, one after the other.
 //!
-//! A thread may still read an index that was replaced, without any lock. So none is dropped before
-//! the folder is closed. What is left of one is an entry in a list and a range of addresses: the
-//! process that replaces an index frees its pages.
+//! A thread may read a replaced index without a lock, so no index is dropped before the folder is
+//! closed. The process that replaces an index frees its pages; an entry in this list and a range of
+//! addresses remain.
 
 use crate::index::Index;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ pub(crate) struct Indexes {
     adopting: Mutex<()>,
 }
 
-/// The block of the entry with a number from 1 on, and where in it the entry lies.
+/// Returns the block of the entry with a number from 1 on, and where in it the entry lies.
 #[inline]
 fn place(number: usize) -> (usize, usize) {
     let block = number.ilog2() as usize;
@@ -38,7 +38,7 @@ impl Indexes {
         }
     }
 
-    /// The index that was opened last.
+    /// Returns the index that was opened last.
     #[inline]
     pub(crate) fn last(&self) -> Option<&Index> {
         let number = self.count.load(Ordering::Acquire);
@@ -54,8 +54,8 @@ impl Indexes {
         self.blocks.get(block)?.get()?.get(at)?.get()
     }
 
-    /// Has all threads use an index from now on, unless `open` finds no other one. Only one thread
-    /// does this at a time.
+    /// Makes all threads use the index that `open` returns, unless it finds no other one. Only one
+    /// thread calls this at a time.
     pub(crate) fn adopt<E>(
         &self,
         open: impl FnOnce(Option<&Index>) -> Result<Option<Index>, E>,

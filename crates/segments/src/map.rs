@@ -28,7 +28,7 @@ impl Words {
         Ok(Self { guard, map, writable })
     }
 
-    /// Whether words may be stored.
+    /// Returns whether words may be stored.
     #[inline]
     pub(crate) fn writable(&self) -> bool {
         self.writable

@@ -88,17 +88,17 @@ impl Options {
         self
     }
 
-    /// Whether the group of the folder may use it: then it has mode 2770, and its files 0660. By
-    /// default only its owner may: 0700 and 0600. Holds from then on for every process, whatever
-    /// its umask is. Where the folder is there already and this was never set, its mode stays.
+    /// Sets whether the folder is shared with its group: mode 2770 and files 0660. By default only
+    /// the owner has access: 0700 and 0600. The setting is stored and holds for all processes,
+    /// whatever their umask is. An existing folder for which it was never set keeps its mode.
     #[must_use]
     pub fn share_with_group(mut self, shared: bool) -> Self {
         self.shared = Some(shared);
         self
     }
 
-    /// For how many parts the index has room at least; by default one for each 16 KiB of the limit.
-    /// It grows when there are more. Holds from then on for every process.
+    /// Sets the minimum capacity of the index in parts; by default one part per 16 KiB of the
+    /// limit. The index grows when it is full. The setting is stored and holds for all processes.
     #[must_use]
     pub fn parts(mut self, count: u64) -> Self {
         self.parts = Some(count);

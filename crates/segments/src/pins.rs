@@ -1,7 +1,7 @@
 //! The list of pins: names whose parts are not evicted. A small file, replaced whole.
 //!
-//! Every pin belongs to a group, which the user of the folder chooses. An object with versions has
-//! a name for each version and one group for all of them, so that a pin can follow a new version.
+//! Every pin belongs to a group, which the caller chooses. A versioned object has one name per
+//! version and one group for all versions, so that a pin can move to a new version.
 
 use crate::error::Result;
 use crate::folder::Folder;
@@ -70,8 +70,8 @@ impl Segments {
     }
 }
 
-/// Reads the list. A missing or damaged one is empty; one that the system refuses is an error, so
-/// that nothing is evicted that it pins, and it is not replaced.
+/// Reads the list. A missing or damaged list is empty. A list that the system refuses to read is an
+/// error, so that pinned parts are not evicted and the list is not replaced.
 pub(crate) fn load(folder: &Folder) -> Result<Pins> {
     let file = match folder.open_file(PINS_NAME, OFlags::RDONLY) {
         Ok(file) => file,

@@ -1,9 +1,9 @@
-//! Which parts of a name are there, found through the index instead of one by one.
+//! Finds the present parts of a name by a pass over the index, instead of one lookup per part.
 
 use crate::segments::Segments;
 use std::ops::Range;
 
-/// Ranges that are no longer are looked through part by part.
+/// Maximum length of a range that is looked up part by part.
 const SHORT: u64 = 4096;
 /// How many words of the index are counted in the time of a lookup.
 const WORDS_PER_LOOKUP: u64 = 64;

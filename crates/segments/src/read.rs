@@ -168,7 +168,7 @@ impl Found<'_> {
         self.settle(read)
     }
 
-    /// Whether the segment was not evicted since the record was found.
+    /// Returns whether the segment was not evicted since the record was found.
     ///
     /// A segment is evicted in the index that is in use. One that was replaced has all its numbers
     /// still, or none, since its pages are gone. It says that it was replaced before anything can

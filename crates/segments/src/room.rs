@@ -409,7 +409,7 @@ impl Turn<'_> {
     }
 }
 
-/// The hashes of the parts of a record.
+/// Returns the hashes of the parts of a record.
 fn hashes(head: &Head) -> impl Iterator<Item = u64> + use<> {
     let (name, first) = (head.name, head.first);
     (0..head.parts.len() as u64).map(move |part| Id::new(name, first + part).hash())

@@ -94,8 +94,8 @@ impl Segments {
     /// # Errors
     ///
     /// Returns an error if the folder or its index cannot be opened at all, if a newer version
-    /// wrote them, or if an option is out of its range. Files are never removed or made again for
-    /// an error of the system.
+    /// wrote them, or if an option is out of range. A system error never makes it remove or
+    /// recreate a file.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
         options.validate()?;
         let folder = Folder::open(path.as_ref(), options.shared == Some(true))?;
@@ -127,8 +127,8 @@ impl Segments {
         self.folder.path()
     }
 
-    /// Whether the folder was removed since it was opened. Segments that this process has open can
-    /// still be read; no other process finds them.
+    /// Returns whether the folder was removed since it was opened. This process can still read the
+    /// segments that it has open; other processes cannot find them.
     pub fn is_removed(&self) -> bool {
         self.folder.is_removed()
     }
@@ -164,8 +164,8 @@ impl Segments {
         crate::options::segment_len(&self.options, limit)
     }
 
-    /// The index that is in use. `None` if it is damaged and another process or thread is making
-    /// another one.
+    /// Returns the index that is in use. `None` if it is damaged and another process or thread is
+    /// making another one.
     #[inline]
     pub(crate) fn index(&self) -> Option<&Index> {
         match self.indexes.last() {
@@ -350,8 +350,8 @@ impl Segments {
         }
     }
 
-    /// Takes a part out. Its bytes go when their segment does. Does nothing in a folder that can
-    /// only be read.
+    /// Removes a part. Its bytes are freed when its segment is evicted. Does nothing in a read-only
+    /// folder.
     pub fn remove(&self, id: &Id) {
         while let Some(index) = self.index() {
             let hash = id.hash();

@@ -1,6 +1,6 @@
-//! The index: sets of words that tell where parts lie. Any process reads and changes them at any
-//! time, each with one atomic instruction, and no word is believed: the head of the record it leads
-//! to says what is there.
+//! The index: sets of words that point to records. Any process reads and changes words at any time,
+//! with one atomic instruction each. A word is only a hint: the head of the record it points to is
+//! compared before the record is used.
 //!
 //! A part has two sets. Its word lies in the first, its home, as long as there is room, otherwise
 //! in the second, which is marked in the word: "away". The sixteenth word of a set counts the words
@@ -70,13 +70,13 @@ impl Shape {
         Self { from, base, base_mask, grown_mask, mask: mask(base + grown) }
     }
 
-    /// The set in which a hash is looked for first.
+    /// Returns the set in which a hash is looked for first.
     #[inline]
     fn home(&self, hash: u64) -> u64 {
         (hash >> word::TAG_BITS) & self.base_mask | (hash & self.grown_mask) << self.base
     }
 
-    /// The other set of a word: from its home to the one for words that are away, and back.
+    /// Returns the other set of a word: from its home to the one for words that are away, and back.
     #[inline]
     fn other(&self, set: u64, tag: u64) -> u64 {
         let distance = (tag + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
@@ -89,7 +89,7 @@ impl Shape {
 #[must_use]
 pub(crate) enum Inserted {
     Done,
-    /// There is no room in its sets: the index has to grow, or another word to give way.
+    /// Both sets are full: the index must grow, or another word must be displaced.
     Full,
 }
 
@@ -174,7 +174,7 @@ impl<'a> Sets<'a> {
         &self.all(set)[..index::WAYS]
     }
 
-    /// The second set of a hash.
+    /// Returns the second set of a hash.
     #[cold]
     fn away_of(&self, hash: u64) -> &'a Set {
         self.all(self.shape.other(self.shape.home(hash), hash & TAG_MASK))
@@ -408,7 +408,7 @@ impl<'a> Sets<'a> {
         left
     }
 
-    /// The places that words lead to, each once.
+    /// Returns the places that words lead to, each once.
     pub(crate) fn places(&self) -> Vec<Place> {
         let sets = (0..=self.shape.mask).flat_map(|set| self.set(set));
         let words = sets.map(|word| word.load(Ordering::Acquire)).filter(|found| *found != 0);

@@ -58,7 +58,7 @@ pub struct Stat {
     pub evicted: u64,
     /// Bytes that were saved from eviction since the index was made.
     pub moved_bytes: u64,
-    /// Parts that another one displaced in the index, which could not grow, since it was made.
+    /// Parts displaced from the index, because it could not grow, since the index was created.
     pub displaced: u64,
     /// Whether this process can only read the folder.
     pub read_only: bool,

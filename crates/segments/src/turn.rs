@@ -133,8 +133,8 @@ impl Segments {
         Ok(())
     }
 
-    /// The settings of the folder, for a thread that has it to itself. What is damaged of them, the
-    /// file or the copy in the index, is written again.
+    /// Returns the settings of the folder, for a thread that has it to itself. What is damaged of
+    /// them, the file or the copy in the index, is written again.
     fn settings_now(&self, index: Option<&Index>, alone: &mut Alone) -> Result<Settings> {
         let copy = index.and_then(Index::settings);
         let known = copy.or(alone.settings);

@@ -1,4 +1,4 @@
-//! What a user of a folder should know though everything works.
+//! Problems of a folder that do not prevent its use.
 
 use crate::error::Error;
 use crate::folder::folder_mode;
@@ -6,28 +6,27 @@ use crate::segments::Segments;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Something about a folder that is not as it should be, though it can be used.
+/// A problem of a folder that can still be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// This process can only read the folder: nothing is put.
+    /// This process can only read the folder: nothing is stored.
     ReadOnly {
         /// The folder.
         path: PathBuf,
         /// What the system said.
         reason: String,
     },
-    /// Other users may use the folder. Its mode was there before, and stays.
+    /// Other users can access the folder. It existed before, and keeps its mode.
     Mode {
         /// The folder.
         path: PathBuf,
         /// Its mode.
         found: u32,
-        /// The mode that it would be made with.
+        /// The mode of a new folder.
         expected: u32,
     },
-    /// The folder lies on a network filesystem. Processes of one machine may share it, those of
-    /// several may not.
+    /// The folder is on a network filesystem. Only processes of one machine may use it at a time.
     Network {
         /// The folder.
         path: PathBuf,

@@ -1,4 +1,4 @@
-//! Counts steps of work, so that tests bound work instead of time. Outside of tests it is nothing.
+//! Counts steps of work, so that tests bound work instead of time. Does nothing outside of tests.
 
 #[cfg(test)]
 mod counting {
@@ -26,13 +26,13 @@ mod counting {
         LONGEST.with(|longest| longest.set(longest.get().max(held)));
     }
 
-    /// The steps of this thread so far.
+    /// Returns the steps of this thread so far.
     pub(crate) fn steps() -> u64 {
         STEPS.with(Cell::get)
     }
 
-    /// The most steps that this thread took while it had the lock of a folder, since this was last
-    /// called.
+    /// Returns the maximum number of steps that this thread took under the lock of a folder since
+    /// the last call.
     pub(crate) fn take_longest_hold() -> u64 {
         LONGEST.with(Cell::take)
     }

@@ -97,9 +97,9 @@ impl Stopper {
         self.0.stop();
     }
 
-    /// Stops once what is under way is finished, or this time is over: no connection is accepted
-    /// any more, those without an incomplete request are closed, and the others once theirs is
-    /// answered. [`stop`](Self::stop) ends that at once.
+    /// Drains the server, for at most this time: accepts no more connections, closes those without
+    /// an incomplete request, and closes each of the others once its request is answered.
+    /// [`stop`](Self::stop) stops the server at once.
     pub fn drain(&self, patience: Duration) {
         let now = Instant::now();
         // One that is too far for the clock is a day.
@@ -110,15 +110,15 @@ impl Stopper {
     }
 }
 
-/// What a running server is to use from now on.
+/// The configuration that a reload applies to a running server.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Reload {
-    /// Certificates of new connections, where it listens with TLS.
+    /// Certificates for new TLS connections.
     pub tls: Option<Tls>,
     /// All users.
     pub users: Option<Users>,
-    /// Settings by Redis's names, with their values, of those that `CONFIG SET` changes.
+    /// Names and values of settings that `CONFIG SET` can change, by their Redis names.
     pub settings: Vec<(&'static str, String)>,
 }
 
@@ -127,12 +127,12 @@ pub struct Reload {
 pub struct Reloader(Arc<Common>);
 
 impl Reloader {
-    /// Applies all of it. New connections use the new certificates; connections that are open
-    /// keep theirs. A connection is closed if its user was removed or may do less than before.
+    /// Applies all of it, or nothing. New connections use the new certificates; open connections
+    /// keep theirs. A connection is closed if its user was removed or lost rights.
     ///
     /// # Errors
     ///
-    /// Says which setting has a wrong value; then nothing is changed.
+    /// Returns which setting has an invalid value. Nothing is changed then.
     pub fn reload(&self, reload: Reload) -> Result<(), String> {
         let Self(common) = self;
         common.server.settings.change_all(&reload.settings)?;
@@ -147,7 +147,7 @@ impl Reloader {
     }
 }
 
-/// Stops the other threads when one ends, even by a panic: half a server is none.
+/// Stops the other threads when one ends, even by a panic.
 struct StopsOthers<'c>(Option<&'c Common>);
 
 impl Drop for StopsOthers<'_> {
@@ -248,12 +248,13 @@ impl Running {
         &self.admin_addresses
     }
 
-    /// Returns the optional places where it does not listen, since their addresses are in use.
+    /// Returns the optional addresses on which the server does not listen because they are in use.
     pub fn skipped(&self) -> &[Listener] {
         &self.skipped
     }
 
-    /// Returns what changes certificates, users and settings of this server, from any thread.
+    /// Returns a handle that replaces certificates, users and settings of this server, from any
+    /// thread.
     pub fn reloader(&self) -> Reloader {
         Reloader(Arc::clone(&self.common))
     }

@@ -58,9 +58,9 @@ pub struct Damage {
     pub path: PathBuf,
     /// Where in the file, in bytes from its start.
     pub offset: u64,
-    /// What the format asks for, or for a checksum or length what the file says.
+    /// The value that the format requires; for a checksum or length, the value in the file.
     pub expected: String,
-    /// What is there; for a checksum or length what was computed.
+    /// The value that was found; for a checksum or length, the computed value.
     pub found: String,
 }
 

@@ -71,8 +71,8 @@ pub enum Error {
     ReadOnly,
     /// The store was closed.
     Closed,
-    /// The handle or transaction is that of a parent process: this one is a child made by `fork`,
-    /// and opens the store itself.
+    /// The handle or transaction belongs to the parent process. This process is a child made by
+    /// `fork`, and must open the store itself.
     Forked,
     /// A write to the disk failed in such a way that the store must be opened anew.
     Broken,
@@ -342,7 +342,7 @@ impl Error {
 }
 
 impl IoError {
-    /// The folder in which a store was expected and none is, if that is what failed.
+    /// Returns the folder in which a store was expected and none is, if that is what failed.
     fn folder_without_store(&self) -> Option<&Path> {
         use std::io::ErrorKind::{NotADirectory, NotFound};
         let is_data = self.path.file_name().is_some_and(|name| name == DATA);

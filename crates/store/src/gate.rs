@@ -14,7 +14,7 @@
 //!    they end and new ones wait. If one stays open for longer, the gate opens, and the next round
 //!    begins.
 //!
-//! So a transaction that stays open keeps the thread in the first step, and no other waits for it.
+//! So a long transaction keeps the thread in the first step, and no other transaction waits for it.
 
 use crate::fork::Owner;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -53,7 +53,7 @@ pub(crate) struct Gate {
     owner: Owner,
 }
 
-/// Threads that want to be alone, one at a time.
+/// Held by the thread that waits for all transactions to end; one at a time.
 #[derive(Debug, Default)]
 struct Queue {
     is_taken: bool,
@@ -119,8 +119,8 @@ impl Gate {
         self.state.load(Ordering::SeqCst) & AWAITED != 0
     }
 
-    /// Does something while no transaction is open. Returns `None` if some stayed open for longer
-    /// than `patience`. The caller must have none itself.
+    /// Runs a closure while no transaction is open. Returns `None` if some transactions stayed open
+    /// for longer than `patience`. The caller must have no open transaction.
     pub(crate) fn alone<R>(&self, patience: Duration, act: impl FnOnce() -> R) -> Option<R> {
         let deadline = Instant::now() + patience;
         let (mut queue, is_free) = self.wait(self.lock(), deadline, |queue| !queue.is_taken);

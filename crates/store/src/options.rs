@@ -103,10 +103,11 @@ impl Options {
         self
     }
 
-    /// Sets how long a map that must move waits for transactions to end; 5 seconds by default.
-    /// Transactions that begin meanwhile do not wait, but for 64 ms at most when the older ones
-    /// have ended. After that time writes that do not fit fail with [`Error::Full`], and so do
-    /// transactions that see what another process wrote beyond this map.
+    /// Sets how long a write that needs a larger map waits for open transactions to end; 5 seconds
+    /// by default. New transactions begin without a wait meanwhile, except for at most 64 ms once
+    /// the older ones have ended. If the time is over, writes that do not fit fail with
+    /// [`Error::Full`], and so do transactions that need pages that another process wrote beyond
+    /// this map.
     #[must_use]
     pub fn growth_patience(mut self, patience: Duration) -> Self {
         self.growth_patience = patience;

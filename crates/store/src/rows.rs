@@ -71,7 +71,7 @@ impl<'t> Rows<'t> {
         Ok(rows)
     }
 
-    /// The rows of one of the store's own tables.
+    /// Returns the rows of one of the store's own tables.
     pub(crate) fn of_own(
         view: View<'t>,
         table: TableId<'static>,

@@ -363,7 +363,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Checks the pages that LMDB follows when it opens these tables: it trusts what they say.
+    /// Checks the pages that LMDB follows when it opens these tables, because LMDB does not.
     fn check_ways_to(&self, names: &[&str]) -> Result<()> {
         let txn = ReadTxn::borrowed(self)?;
         names.iter().try_for_each(|name| txn.view().check_way_to(name))

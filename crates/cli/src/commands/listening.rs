@@ -18,15 +18,15 @@ const TOKENS_LONGEST: u64 = 16 << 20;
 /// Where a server tells what it counts, and what it logs.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Watched {
-    /// Where to tell what is counted, over HTTP: host:port or unix:PATH. Can be given several times
+    /// Address of the admin endpoint (HTTP): host:port or unix:PATH; can be repeated
     ///
-    /// Prometheus finds it at /metrics. Without TLS and without a password.
+    /// Prometheus metrics at /metrics, health at /healthz. No TLS and no password.
     #[arg(long, value_name = "ADDR", help_heading = "Access")]
     admin: Vec<Address>,
     /// What is logged to standard error: error, warn, info, debug, trace or off
     #[arg(long, value_name = "FILTER", default_value = "warn", help_heading = "Logs")]
     log: String,
-    /// Log one JSON object a line
+    /// Log one JSON object per line
     #[arg(long, help_heading = "Logs")]
     log_json: bool,
 }
@@ -94,13 +94,13 @@ pub(crate) fn greet(
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Access")]
 pub(crate) struct TlsArguments {
-    /// The server's certificate in PEM, with those that lead to one that clients trust
+    /// The server's certificate and its chain, in PEM
     #[arg(id = "tls_cert", long = "tls-cert", value_name = "FILE", requires = "tls_key")]
     pub(crate) cert: Option<PathBuf>,
-    /// Its private key in PEM
+    /// The private key of the certificate, in PEM
     #[arg(id = "tls_key", long = "tls-key", value_name = "FILE", requires = "tls_cert")]
     pub(crate) key: Option<PathBuf>,
-    /// Certificates of whoever signs those of clients, which must have one then
+    /// CA certificates in PEM; clients must then present a certificate issued by one of them
     #[arg(
         id = "tls_client_ca",
         long = "tls-client-ca",

@@ -93,17 +93,18 @@ Examples:
   nuthatch get users.nut user:1.name          look a key up
   nuthatch dump users.nut | head              see what is in it
   nuthatch serve --memory 4GiB                a cache server for clients of Redis
-  nuthatch top                                the server, watched live
+  nuthatch top                                live metrics of the server
   nuthatch store scan db --prefix user:       rows of an ordered store
   nuthatch chunks get https://host/file       a remote object, from local disk the second time
   nuthatch build --help                       the manual page of a command
 
 Exit status:
   0  all went well
-  1  a key is missing, the others are printed; or a condition does not hold; or chunks of a cache
-     were damaged, which are fetched again
+  1  a key or an object does not exist, a condition does not hold, or chunks of a cache were damaged
+     (they are fetched again)
   2  the command line is wrong
-  3  anything else: a file is missing, damaged, or not what it should be
+  3  any other error: a file is missing, damaged or invalid
+  101  a bug: a thread of \"nuthatch serve\" panicked
 
 Errors go to stderr as \"nuthatch: file:line:column: expected ..., found ...\".";
 

@@ -1,4 +1,4 @@
-//! What the machine lets this process have: memory and open files.
+//! Resource limits of this process: memory and open files.
 
 use crate::figures::bytes;
 use crate::streams::tell;
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 /// Files that are kept for the admin endpoint, logs and files that are read again.
 const SPARE_FILES: u64 = 64;
 
-/// A default budget takes no more than this part of the memory that there is.
+/// A default budget takes at most this part of the available memory.
 const DEFAULT_QUARTERS: u64 = 3;
 
-/// The most memory that this process can have, and what limits it.
+/// The memory available to this process, and what limits it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MemoryLimit {
     pub(crate) bytes: u64,
@@ -53,7 +53,7 @@ impl MemoryLimit {
     }
 }
 
-/// The limits of a group and of those above it. `line` is one of `/proc/self/cgroup`.
+/// Returns the limits of a group and of those above it. `line` is one of `/proc/self/cgroup`.
 fn limits_of_group(line: &str, mounts: &str) -> Vec<MemoryLimit> {
     let mut fields = line.splitn(3, ':');
     let (Some(_), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next())
@@ -116,7 +116,7 @@ pub(crate) fn default_memory(name: &str, usual: u64, limit: Option<&MemoryLimit>
 ///
 /// # Errors
 ///
-/// Says how much it can have, and why.
+/// Returns how much memory is available, and what limits it.
 pub(crate) fn check_memory(limit: Option<&MemoryLimit>, wanted: u64) -> Result<(), String> {
     match limit {
         Some(MemoryLimit { bytes: limit, source }) if wanted > *limit => {
@@ -148,7 +148,7 @@ pub(crate) fn spare_files(file_limit: u64) -> u64 {
 ///
 /// # Errors
 ///
-/// Says how many files are needed if there can be no connection.
+/// Returns how many files are needed if the limit allows no connection at all.
 pub(crate) fn max_connections(file_limit: u64, others: u64) -> Result<u64, String> {
     let open = fs::read_dir("/proc/self/fd").map_or(16, |files| files.count() as u64);
     let needed = open + others + spare_files(file_limit);

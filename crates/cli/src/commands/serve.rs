@@ -58,20 +58,20 @@ use table::{Told, settings};
 
 /// Serve a cache to clients of Redis and memcached
 ///
-/// Keys expire to the millisecond. When the memory is used up, what is asked for least makes room;
-/// one pass over many keys does not push out what others ask for (S3-FIFO).
+/// Expiry has millisecond resolution. When the memory is used up, the server evicts the keys that
+/// are read least; a single scan over many keys does not displace the hot ones (S3-FIFO).
 #[derive(Debug, Args)]
 #[command(after_long_help = manual::NOTES)]
 pub(crate) struct Serve {
-    /// A file of settings in TOML, also named by `NUTHATCH_CONFIG`; - is standard input
+    /// Settings file in TOML, or `NUTHATCH_CONFIG`; - is standard input
     ///
-    /// Without it no file is read, not nuthatch.toml in this folder either.
+    /// Without it no file is read, not even nuthatch.toml in the working directory.
     #[arg(long, value_name = "FILE")]
     config: Option<String>,
-    /// Print all settings as such a file, with where each value is from, and exit
+    /// Print all settings as a settings file, with the source of each value, and exit
     #[arg(long)]
     show_config: bool,
-    /// Print them as JSON
+    /// Print the settings as JSON
     #[arg(long, requires = "show_config")]
     json: bool,
     #[command(flatten)]

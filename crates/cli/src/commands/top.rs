@@ -27,13 +27,13 @@ Examples:
   nuthatch top --once --interval 10s             ten seconds in plain text
   nuthatch top --json | jq .hit_ratio
 
-ADDR is where the server tells what it counts: see --admin of nuthatch serve. Rates of one sample
-are means since the server started. Percentiles are right to a factor of two.
+ADDR is the admin endpoint: see --admin of nuthatch serve. Rates of a single sample are means since
+the server started. Percentiles are accurate to a factor of two.
 
 Exit status:
   0  all went well
   2  the command line is wrong
-  3  anything else: nobody answers, say";
+  3  any other error, for example no server answers";
 
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -46,18 +46,18 @@ const COLUMNS: usize = 100;
 
 /// Watch a cache server: requests, hits and misses, latencies, memory
 ///
-/// Shows what /metrics of the server tells, live. Where the output is no terminal, it prints one
+/// Shows the metrics of the admin endpoint live. If the output is not a terminal, it prints one
 /// sample and exits.
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(crate) struct Top {
-    /// The admin port of the server: host:port or unix:PATH
+    /// Address of the server's admin endpoint: host:port or unix:PATH
     #[arg(value_name = "ADDR", default_value = ADMIN)]
     address: String,
     /// Time between samples, such as 500ms, 2s or 1m [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = parse_interval)]
     interval: Option<Duration>,
-    /// Print one sample as plain text, and exit; with --interval, what happened within it
+    /// Print one sample as plain text and exit; with --interval, the rates within the interval
     #[arg(long)]
     once: bool,
     /// Print one sample as JSON, and exit

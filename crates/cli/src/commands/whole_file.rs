@@ -158,7 +158,7 @@ fn remove_leftovers(target: &Path) {
     }
 }
 
-/// Whether a path leads to an open file.
+/// Returns whether a path leads to an open file.
 fn is_at(file: &File, path: &Path) -> bool {
     let number = |found: fs::Metadata| (found.dev(), found.ino());
     let (open, named) = (file.metadata().map(number), fs::symlink_metadata(path).map(number));

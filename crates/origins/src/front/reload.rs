@@ -1,4 +1,4 @@
-//! Credentials of a server, which can be replaced while it runs.
+//! Credentials of a server, replaceable while it runs.
 
 use super::options::{Guard, Options};
 use crate::access::Access;
@@ -9,11 +9,11 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 use tracing::info;
 
-/// What a server shows and what clients have to show.
+/// The credentials of a server and those that it requires from clients.
 pub(super) struct Credentials {
     pub(super) tls: Option<TlsAcceptor>,
     pub(super) guard: Option<Guard>,
-    /// What requests to the origin show.
+    /// Credentials for requests to the origin.
     pub(super) access: Access,
 }
 
@@ -23,26 +23,25 @@ impl Credentials {
         Arc::new(Self { tls: tls.map(TlsAcceptor::from), guard, access })
     }
 
-    /// Whether a request with this token is answered.
+    /// Returns whether a request with this token is answered.
     pub(super) fn admits(&self, token: Option<&[u8]>) -> bool {
         self.guard.as_ref().is_none_or(|guard| token.is_some_and(|token| guard(token)))
     }
 }
 
-/// Replaces the credentials of a server: its certificate, its tokens, and what requests to the
-/// origin show.
+/// Replaces the credentials of a server: its certificate, its tokens, and the credentials for the
+/// origin.
 #[derive(Clone)]
 pub struct Reloader(pub(super) Arc<watch::Sender<Arc<Credentials>>>);
 
 impl Reloader {
-    /// Has the server use the credentials of these options from now on; all else of them is
-    /// ignored. Connections stay open, but for those whose last request had a token that is not
-    /// admitted any more: they are closed at once. TLS connections keep the certificate that they
-    /// began with.
+    /// Uses the credentials in these options from now on; ignores all other options. Connections
+    /// stay open, except those whose last request had a token that is no longer valid: they are
+    /// closed at once. TLS connections keep the certificate that they began with.
     ///
     /// # Errors
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) if TLS or tokens would be switched on or off.
-    /// The server goes on with the credentials that it had.
+    /// The server then keeps its credentials.
     pub fn replace(&self, options: &Options) -> io::Result<()> {
         let new = Credentials::new(options);
         let before = self.0.borrow().clone();

@@ -198,7 +198,7 @@ impl Server {
         Stopper(Arc::clone(&self.phase))
     }
 
-    /// Returns what replaces the credentials of this server, from any thread.
+    /// Returns a handle that replaces the credentials of this server, from any thread.
     pub fn reloader(&self) -> Reloader {
         Reloader(Arc::clone(&self.shared.credentials))
     }

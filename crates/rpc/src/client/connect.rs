@@ -24,7 +24,7 @@ const FRAME: u32 = 256 << 10;
 /// A server that does not answer to a sign of life for so long is gone.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(20);
 
-/// What a token is.
+/// The rule for tokens, for error messages.
 const TOKEN_RULE: &str = "expected printable ASCII without spaces, which is the text that the \
                           server's file of tokens has after `>`";
 
@@ -61,8 +61,8 @@ impl ClientOptions {
         }
     }
 
-    /// Certificates for `grpcs://`. Without this, the server's must lead to one that the system
-    /// trusts.
+    /// Sets the CA certificates for `grpcs://`. By default the client trusts the CA certificates of
+    /// the system.
     #[must_use]
     pub fn tls(mut self, tls: ClientTls) -> Self {
         self.tls = Some(tls);
@@ -90,30 +90,30 @@ impl ClientOptions {
         self
     }
 
-    /// How long a call may take that has one answer, with its retries; without a limit by default.
+    /// Sets the maximum duration of a unary call, including retries; no limit by default.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);
         self
     }
 
-    /// Maximum number of retries of a call that may be made again; 3 by default. With 0, watches
-    /// and writers do not reconnect either.
+    /// Sets the maximum number of retries of a retryable call; 3 by default. With 0, watches and
+    /// writers do not reconnect either.
     #[must_use]
     pub fn retries(mut self, most: u32) -> Self {
         self.retries = most;
         self
     }
 
-    /// How long a watch, a scan across snapshots or a writer tries to reach the server again after
-    /// it was lost; 30 seconds by default. The time begins anew with each loss.
+    /// Sets how long a watch, a scan across snapshots or a writer tries to reconnect after a lost
+    /// connection; 30 seconds by default. Each lost connection starts the time again.
     #[must_use]
     pub fn reconnect(mut self, limit: Duration) -> Self {
         self.reconnect = limit;
         self
     }
 
-    /// How long streams may go on trying.
+    /// How long streams try to reconnect.
     pub(super) fn patience(&self) -> Patience {
         if self.retries == 0 { Patience::Retries(0) } else { Patience::Time(self.reconnect) }
     }
@@ -190,7 +190,7 @@ pub(super) async fn connect(address: &str, options: &ClientOptions) -> Result<Ca
     Ok(calls.max_decoding_message_size(options.message_bytes))
 }
 
-/// Whether a text can be a token.
+/// Returns whether a text can be a token.
 fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
@@ -255,7 +255,7 @@ fn remedy(options: &ClientOptions, error: &rustls::Error) -> Option<String> {
     }
 }
 
-/// Whether a call failed before any of it was sent.
+/// Returns whether a call failed before any of it was sent.
 pub(super) fn never_sent(status: &Status) -> bool {
     std::error::Error::source(status).is_some_and(is_unconnected)
 }

@@ -33,10 +33,9 @@ use tonic::{Request, Response, Status};
 /// A store on another machine. Can be cloned: all clones share a connection, which is made when it
 /// is needed and made again when it is lost.
 ///
-/// A read is made again while the server cannot be reached, as often as
-/// [`ClientOptions::retries`] says. A write is only where it was never sent: whether another one
-/// happened is not known when the connection is lost. Watches and writers reconnect for as long as
-/// [`ClientOptions::reconnect`] says.
+/// A read is retried while the server cannot be reached, at most [`ClientOptions::retries`] times.
+/// A write is retried only if no byte of it was sent: otherwise the client cannot know whether the
+/// server executed it. Watches and writers reconnect for [`ClientOptions::reconnect`].
 ///
 /// Tables are named with each call; the empty name is the main table.
 #[derive(Clone)]
@@ -92,7 +91,7 @@ impl Client {
         Ok(found.into_iter().map(|found| Some(found?.value)).collect())
     }
 
-    /// The values of many keys, each with its version and the time it expires, in the order of the
+    /// Returns the values of many keys with their versions and expiry times, in the order of the
     /// keys, all from one state of the store.
     pub async fn entries<K: AsRef<[u8]>>(
         &self,

@@ -58,10 +58,10 @@ impl Default for BatchWriterOptions {
 /// Sends batches in one stream. Can be cloned. What was submitted is sent, and written, also when
 /// the last of them is dropped.
 ///
-/// When the connection is lost, all batches that wait for an acknowledgement fail: whether they
-/// were written is not known. Batches that are submitted later go over a new connection, for which
-/// [`submit`](Self::submit) waits as long as
-/// [`ClientOptions::reconnect`](crate::ClientOptions::reconnect) says.
+/// If the connection is lost, all batches without an acknowledgement fail, because the client
+/// cannot know whether they were written. Later batches use a new connection:
+/// [`submit`](Self::submit) waits for it at most for
+/// [`ClientOptions::reconnect`](crate::ClientOptions::reconnect).
 #[derive(Clone)]
 pub struct BatchWriter(Arc<Shared>);
 
@@ -111,8 +111,8 @@ impl BatchWriter {
         Ok(Self(Arc::new(Shared { client, link, opening, batches, bytes, options })))
     }
 
-    /// Submits a batch; waits while as much is in flight as may be, and while the connection is
-    /// made again.
+    /// Submits a batch. Waits while the maximum amount is in flight, and while the client
+    /// reconnects.
     pub async fn submit(&self, batch: Batch) -> Result<Ack> {
         let Shared { batches, bytes, options, .. } = &*self.0;
         let mut request = proto::BatchRequest { id: 0, writes: batch.0 };
@@ -139,8 +139,8 @@ impl BatchWriter {
         Ok(Ack(ack))
     }
 
-    /// Waits until everything that was submitted before has its answer. Fails where the connection
-    /// is lost, and was not made again.
+    /// Waits until all batches that were submitted before are acknowledged or failed. Returns an
+    /// error if the connection is lost and the client could not reconnect.
     pub async fn flush(&self) -> Result<()> {
         let all = self.0.options.batches as u32;
         let _all = self.0.batches.acquire_many(all).await;

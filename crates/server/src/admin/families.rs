@@ -84,8 +84,8 @@ fn slow(page: &mut Page, server: &Server) {
 
 fn lookups(page: &mut Page, stats: &Stats) {
     page.counter("nuthatch_hits", "Lookups that found an item.").sample(&[], stats.hits);
-    let help = "Lookups that found none: the key was never there or was removed (absent), its \
-                time was over (expired), or it was evicted lately (evicted).";
+    let help = "Failed lookups by cause: unknown or deleted key (absent), expired, or recently \
+                evicted key (evicted).";
     page.counter("nuthatch_misses", help)
         .sample(&[("cause", "absent")], stats.misses_absent)
         .sample(&[("cause", "expired")], stats.misses_expired)
@@ -104,7 +104,7 @@ fn items(page: &mut Page, stats: &Stats) {
     page.counter("nuthatch_items_evicted", help).sample(&[], stats.evicted);
     let help = "Bytes that were copied within memory to make room.";
     page.counter("nuthatch_moved_bytes", help).sample(&[], stats.moved_bytes);
-    let help = "Writes that found no memory and paused until other threads ended their batches.";
+    let help = "Writes that found no free memory and waited for the epoch guards of other threads.";
     page.counter("nuthatch_guard_waits", help).sample(&[], stats.guard_waits);
 }
 
@@ -123,21 +123,21 @@ fn memory(page: &mut Page, server: &Server, stats: &Stats) {
 fn connections(page: &mut Page, server: &Server, totals: &Totals) {
     page.gauge("nuthatch_connections", "Connections that are open.")
         .sample(&[], server.clients.len());
-    page.gauge("nuthatch_connections_limit", "Connections there may be: maxclients.")
+    page.gauge("nuthatch_connections_limit", "Maximum number of connections: maxclients.")
         .sample(&[], server.settings.clients_most());
     page.counter("nuthatch_connections_accepted", "Connections that were accepted.")
         .sample(&[], totals.connections);
-    let help = "Connections that were refused since there were as many as there may be.";
+    let help = "Connections refused because maxclients was reached.";
     page.counter("nuthatch_connections_refused", help).sample(&[], server.clients.refused());
-    let help = "Connections that were closed since an HTTP request arrived on a port of the cache.";
+    let help = "Connections closed because an HTTP request arrived on a port of the cache.";
     page.counter("nuthatch_http_requests_refused", help).sample(&[], server.clients.http_refused());
-    let help = "Connections that another connection had closed, with CLIENT KILL.";
+    let help = "Connections closed by CLIENT KILL.";
     page.counter("nuthatch_connections_killed", help).sample(&[], server.clients.kills());
-    let help = "Connections that were closed since they did not take their output: beyond \
-                client-output limits, or since a write needed the memory.";
+    let help = "Connections closed because the client did not read its replies: a \
+                client-output limit was exceeded, or a write needed the memory.";
     page.counter("nuthatch_connections_output_closed", help)
         .sample(&[], server.clients.output_closed());
-    let help = "How often a client had to take some of its answers before it got more.";
+    let help = "Times a client was paused because its unsent replies reached the output limit.";
     page.counter("nuthatch_output_limit_hits", help).sample(&[], totals.output_limits);
     page.counter("nuthatch_received_bytes", "Bytes received from clients.")
         .sample(&[], totals.received);

@@ -5,10 +5,10 @@
 
 use std::time::{Duration, Instant};
 
-/// Samples are at least so far apart.
+/// Minimum time between two samples.
 const INTERVAL: Duration = Duration::from_millis(900);
 
-/// A rate over less time would say little.
+/// Minimum time that a rate covers.
 const MIN_SPAN: Duration = Duration::from_millis(500);
 
 /// What was counted since the server started, at a moment.

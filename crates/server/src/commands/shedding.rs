@@ -1,4 +1,4 @@
-//! Which clients are closed so that others can write: those that do not take their output.
+//! Selects clients to close when a write needs memory: those that do not read their replies.
 
 use super::Server;
 use super::clients::Connection;
@@ -6,11 +6,11 @@ use crate::journal;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-/// A client with less output is not closed: it frees too little.
+/// Minimum output of a client that is closed: less would free too little memory.
 const MIN_OUTPUT: u64 = 64 << 10;
 
-/// Output of clients is closed for a write if connections take more than this part of the budget,
-/// or if it keeps items that are gone.
+/// Clients are closed for a write if connections take more than this part of the budget, or if
+/// their output holds items that were removed from the cache.
 const HELD_RATIO: u64 = 8;
 
 /// One round closes clients whose output is at least this part of the budget.

@@ -23,7 +23,7 @@ use std::time::Duration;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// Readers get this generation from their next call on.
+    /// Readers get this generation at their next call.
     Moved(&'a Snapshot),
     /// The new generation cannot be used, and readers keep the one they have. Reported when the
     /// error is another than before.
@@ -161,9 +161,9 @@ pub struct WatchReader {
 impl WatchReader {
     /// The newest generation. What is borrowed from it stays as it is until the next call.
     ///
-    /// Never unmaps a file: the watch does that, the next time it looks after every reader that had
-    /// the old generation has called this again, or is dropped. Old generations that are still in
-    /// use when the watch is dropped stay mapped until all its readers are dropped, too.
+    /// Never unmaps a file. The watch unmaps an old generation at its first poll after every reader
+    /// that had it has called this again or was dropped. Old generations that are still in use when
+    /// the watch is dropped stay mapped until all its readers are dropped, too.
     #[inline]
     pub fn current(&mut self) -> &Snapshot {
         self.handle.get()
@@ -212,8 +212,9 @@ impl Watch {
         WatchReader { handle: Handle::new(&self.follower.cell) }
     }
 
-    /// Looks for a new generation now, and returns whether readers move to one. A generation that
-    /// was refused is tried again; when it is refused, [`status`](Self::status) says why.
+    /// Looks for a new generation now, and returns whether readers move to one. Retries a
+    /// generation that was refused before; if it is refused again, [`status`](Self::status) has the
+    /// error.
     ///
     /// Waits while another thread opens or verifies a generation.
     pub fn refresh(&self) -> bool {

@@ -113,8 +113,8 @@ impl Watch {
     /// # Errors
     ///
     /// [`Error::FellBehind`] if changes were dropped before they were read, [`Error::Closed`] if
-    /// the store was closed, and the cause if the store cannot be read when `time` is over. The
-    /// watch can be asked again after errors of the last kind, such as [`Error::ReadersFull`].
+    /// the store was closed, and the cause if the store cannot be read when `time` is over. After
+    /// an error of the last kind, such as [`Error::ReadersFull`], the watch can be polled again.
     pub fn next_within(&mut self, time: Duration) -> Result<Option<Vec<Change>>> {
         let deadline = Instant::now() + time;
         loop {

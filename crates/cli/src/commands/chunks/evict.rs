@@ -11,12 +11,13 @@ use nuthatch_chunks::{Chunks, Clock, SystemClock};
 use std::time::Duration;
 
 const PRUNE_NOTES: &str = "\
-Evicts what has expired, then what was put longer ago than --older-than, then what is worth least
-until no more than --to is in use. Whole segments go at a time; what is pinned stays, and what
-other processes are writing to. What was moved because it is used counts as put when it was moved.
+Evicts expired chunks, then chunks stored longer ago than --older-than, then the least used ones
+until at most --to is in use. It evicts whole segments, except pinned chunks and segments that other
+processes are writing. A chunk that eviction moved because it is in use counts as stored at the time
+of the move.
 
 Examples:
-  nuthatch chunks prune                          what has expired or was removed
+  nuthatch chunks prune                          only expired and removed chunks
   nuthatch chunks prune --to 2GiB
   nuthatch chunks prune --older-than 30d
 
@@ -25,16 +26,16 @@ Exit status:
   2  the command line is wrong
   3  anything else: there is no cache in the folder, another process has it to itself";
 
-/// Evict what is old, or worth least
+/// Evict old or little used chunks
 #[derive(Debug, Args)]
 #[command(after_long_help = PRUNE_NOTES)]
 pub(super) struct Prune {
     #[command(flatten)]
     place: Place,
-    /// How much may be in use afterwards, such as 512MiB or 10GB
+    /// Maximum size afterwards, such as 512MiB or 10GB
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     to: Option<u64>,
-    /// Evict what was put longer ago than this, such as 12h or 30d
+    /// Evict chunks stored longer ago than this, such as 12h or 30d
     #[arg(long, value_name = "TIME", value_parser = parse_age)]
     older_than: Option<Duration>,
     #[command(flatten)]
@@ -42,8 +43,8 @@ pub(super) struct Prune {
 }
 
 const CLEAR_NOTES: &str = "\
-What is pinned stays, and what other processes are writing to. To be rid of that, too, unpin it, or
-delete the folder when nobody uses it.
+Pinned chunks stay, and so do segments that other processes are writing. To remove pinned chunks,
+unpin them first, or delete the folder while no process uses it.
 
 Examples:
   nuthatch chunks clear --cache /var/cache/data
@@ -53,7 +54,7 @@ Exit status:
   2  the command line is wrong
   3  anything else: there is no cache in the folder, another process has it to itself";
 
-/// Evict everything but what is pinned
+/// Evict all chunks that are not pinned
 #[derive(Debug, Args)]
 #[command(after_long_help = CLEAR_NOTES)]
 pub(super) struct Clear {

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct Freshness {
-    /// Never connect to the origin: read what the cache has, whatever its age, and fail otherwise
+    /// Never connect to the origin: read only from the cache, whatever the age, or fail
     #[arg(long)]
     offline: bool,
-    /// Maximum age of a version that is used while the origin is away, such as 1h
+    /// Maximum age of a version to use while the origin is unavailable, such as 1h
     ///
-    /// The age is the time since the origin last confirmed the version. Without it: as long as the
-    /// origin allows by "Cache-Control: stale-if-error", otherwise not at all. With --offline, such
-    /// a limit refuses older versions.
+    /// The age is the time since the origin last confirmed the version. By default the origin
+    /// decides with "Cache-Control: stale-if-error"; without that header no stale version is used.
+    /// With --offline, versions older than this are refused.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     max_stale: Option<Duration>,
 }

@@ -16,7 +16,7 @@ pub(super) struct Limit {
     /// first; otherwise it prints how much it evicts.
     #[arg(long = "limit", value_name = "SIZE", value_parser = parse_size)]
     bytes: Option<u64>,
-    /// Do not ask before a lower limit evicts
+    /// Do not ask before a lower limit evicts chunks
     #[arg(short, long)]
     yes: bool,
     /// Let the group of the folder read and write the cache, from now on: modes 2770 and 0660

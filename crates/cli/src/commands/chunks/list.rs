@@ -12,11 +12,10 @@ use std::fmt::Write;
 use std::time::Duration;
 
 const NOTES: &str = "\
-Each line has what is kept of an object, the share of it that is there, in how many chunks, how
-often the one that was used most was used lately (0 to 3; what was not used is evicted first), how
-long ago chunks of it, or others beside them, were last put, whether it is pinned, and its address
-or name. Objects at one address that differ in their validators are different ones; the validator
-follows the address.
+Each line describes one version of an object: bytes in the cache, their share of the object, number
+of chunks, uses (0 to 3, of the most used chunk; unused chunks are evicted first), time since a
+segment with its chunks was last written, whether it is pinned, and its address or name. Versions at
+one address have different validators; the validator follows the address.
 
 Examples:
   nuthatch chunks list
@@ -28,16 +27,16 @@ Exit status:
   2  the command line is wrong
   3  anything else: there is no cache in the folder";
 
-/// Tell what is in a cache
+/// List the objects in a cache
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(super) struct List {
     #[command(flatten)]
     place: Place,
-    /// What comes first
+    /// Sort order
     #[arg(long, value_enum, value_name = "ORDER", default_value = "size")]
     sort: Order,
-    /// Print a JSON object for each
+    /// Print a JSON object for each version
     #[arg(long)]
     json: bool,
 }
@@ -50,7 +49,7 @@ enum Order {
     Put,
     /// Most used
     Uses,
-    /// First in the order of names
+    /// By name
     Name,
 }
 

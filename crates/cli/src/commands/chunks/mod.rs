@@ -37,7 +37,7 @@ Examples:
   nuthatch chunks serve --origin https://host/data/
   nuthatch chunks stat
   nuthatch chunks list --sort put
-  nuthatch chunks pin https://host/model.bin     it stays when others are evicted
+  nuthatch chunks pin https://host/model.bin     protect it from eviction
   nuthatch chunks prune --to 2GiB --older-than 30d
   nuthatch chunks verify --cache /var/cache/data
 
@@ -47,7 +47,7 @@ Exit status:
   2  the command line is wrong
   3  anything else: the origin cannot be reached, there is no cache in the folder";
 
-/// Read remote objects through a cache, and look after it.
+/// Read remote objects through a cache, and manage the cache.
 #[derive(Debug, Args)]
 #[command(about = ABOUT[0], long_about = ABOUT.concat(), after_long_help = NOTES)]
 #[command(arg_required_else_help = true)]

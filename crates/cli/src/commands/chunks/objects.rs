@@ -12,9 +12,10 @@ use nuthatch_origins::plain_address;
 use std::collections::BTreeSet;
 
 const PIN_NOTES: &str = "\
-What is pinned is not evicted, and neither are chunks of it that come later. A pin belongs to the
-address: when the origin has a new version, that is pinned and the old one is not any more. Removing
-the object ends it. Pins count to the limit: where everything is pinned, nothing else is kept.
+Chunks of a pinned object are not evicted, including those that are stored later. A pin belongs to
+the address: when the origin has a new version, the pin moves to it, and the old version can be
+evicted. \"remove\" ends the pin. Pinned chunks count towards the limit: if they fill it, nothing
+else is stored.
 
 Examples:
   nuthatch chunks pin https://host/model.bin
@@ -26,7 +27,7 @@ Exit status:
   2  the command line is wrong
   3  anything else: there is no cache in the folder, another process has it to itself";
 
-/// Have objects stay when others are evicted
+/// Protect objects from eviction
 #[derive(Debug, Args)]
 #[command(after_long_help = PIN_NOTES)]
 pub(super) struct Pin {
@@ -45,7 +46,7 @@ Exit status:
   2  the command line is wrong
   3  anything else: there is no cache in the folder, another process has it to itself";
 
-/// Have objects be evicted like others
+/// End the pins of objects
 #[derive(Debug, Args)]
 #[command(after_long_help = UNPIN_NOTES)]
 pub(super) struct Unpin {
@@ -54,9 +55,8 @@ pub(super) struct Unpin {
 }
 
 const REMOVE_NOTES: &str = "\
-All versions of an object go, whether they are pinned or not, and so does the pin. Their disk space
-comes back when the segments that they lie in go: \"nuthatch chunks prune\" evicts those in which
-nothing else is.
+Removes all versions of an object, pinned or not, and the pin. Their disk space is freed when their
+segments are evicted: \"nuthatch chunks prune\" evicts segments that hold nothing else.
 
 Examples:
   nuthatch chunks remove https://host/old.parquet
@@ -82,7 +82,7 @@ struct Chosen {
     /// The addresses or names of objects, as "list" shows them
     #[arg(value_name = "NAME", required_unless_present = "prefix")]
     names: Vec<String>,
-    /// All objects whose names begin so
+    /// All objects whose address or name begins with this
     #[arg(long, value_name = "TEXT", conflicts_with = "names")]
     prefix: Option<String>,
     #[command(flatten)]
@@ -120,8 +120,8 @@ fn pin(chunks: &Chunks, object: &Object, pinned: bool) -> Result<Option<u64>, Fa
     Ok(Some(object.chunks))
 }
 
-/// Whether it is the latest version at its address: what the origin confirmed last, or else what
-/// was put last.
+/// Returns whether this is the latest version at its address: the one that the origin confirmed
+/// last, or otherwise the one that was stored last.
 fn is_latest(chunks: &Chunks, object: &Object) -> bool {
     let Some(address) = object.key.address() else { return true };
     if let Some(known) = chunks.metadata(&address) {

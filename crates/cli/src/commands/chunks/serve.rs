@@ -28,33 +28,33 @@ use tracing::warn;
 const ORIGIN: &str = "NUTHATCH_ORIGIN";
 
 const NOTES: &str = "\
-Paths of requests are appended to the origin's address, and lead nowhere else: those with . and ..,
-with encoded slashes or with empty names are refused. GET and HEAD are answered, with Range (up to
-32 ranges; several are multipart/byteranges), If-Match, If-None-Match, If-Modified-Since,
-If-Unmodified-Since and If-Range. The header Cache-Status tells what of an answer was kept: hit,
-fwd=miss, or fwd=partial with the share; of a long one it tells the share of its beginning alone.
-A signature in the query goes to the origin and into nothing that is kept.
+The path of a request is appended to the origin's address. Paths with `.`, `..`, encoded slashes or
+empty names are refused, so a client reaches nothing beside the origin. The server supports GET and
+HEAD with Range (up to 32 ranges; several are multipart/byteranges), If-Match, If-None-Match,
+If-Modified-Since, If-Unmodified-Since and If-Range. The header Cache-Status shows how much of the
+answer came from the cache: hit, fwd=miss, or fwd=partial with the share (of a long answer: the
+share of its beginning). A signature in the query is sent to the origin and never stored.
 
-The origin is asked for its version of an object at each request, unless --believe says for how long
-its last answer holds. Answers are read as their clients take them.
+The server asks the origin for the version of an object at each request; --believe sets how long an
+answer is reused. It reads an answer from the origin only as fast as the client reads it.
 
-While the origin is away (it cannot be reached, or answers 429, 500, 502, 503 or 504), --max-stale
-answers with the version that it last confirmed. Such an answer has the header Age, with the seconds
-since then, and a negative ttl in Cache-Status. The origin is asked again every five seconds. With
---offline it is never asked, and what the cache does not have is answered with 504.
+While the origin is unavailable (unreachable, or it answers 429, 500, 502, 503 or 504), --max-stale
+serves the version that it last confirmed. Such an answer has the header Age, with the seconds since
+then, and a negative ttl in Cache-Status. The server tries the origin again every five seconds. With
+--offline it never asks the origin; what is not in the cache is answered with 504.
 
 A cache folder that is removed while the server runs is made again, with the limit and the sharing
 that it had. While the folder cannot be opened, all bytes come from the origin. While it can only be
 read, it is used, but nothing is put into it (metric nuthatch_chunks_cache_read_only). Each is
 logged as one warning, and its end too.
 
-SIGTERM stops accepting and lets answers go on for --drain-ms; /healthz at the admin port is 503
-then. SIGHUP reads the certificate, its key, the tokens and files of --header again. Connections
-stay open, but those whose last token was removed are closed. Where a file is wrong, all stays as it
-was, and the log says why.
+SIGTERM stops accepting connections; answers in progress have --drain-ms to finish, and /healthz at
+the admin endpoint returns 503. SIGHUP reloads certificate, key, client CA, tokens and the files of
+--header. If a file is invalid, nothing changes and the log says why. Connections stay open, except
+those whose last request had a token that was removed.
 
-Addresses that other machines reach are refused without TLS, and without tokens or certificates of
-clients. A file of tokens has lines \"token NAME read SECRET\"; the secret is >TEXT, which clients
+An address that other machines can reach requires TLS, and tokens or client certificates. A line of
+the file of tokens is \"token NAME read SECRET\"; the secret is >TEXT, which clients
 send as \"Authorization: Bearer TEXT\", or # and the hexadecimal SHA-256 of TEXT.
 
 Examples:
@@ -65,18 +65,18 @@ Examples:
     --tls-key k.pem --tokens tokens
 
 Exit status:
-  0  it was asked to stop by SIGTERM or SIGINT (Ctrl-C), and did
-  2  the command line is wrong, or anybody could read there
-  3  anything else: a file is not what it should be, an address is taken
+  0  SIGTERM or SIGINT (Ctrl-C) stopped the server
+  2  the command line is wrong, or --insecure is required
+  3  any other error: a file is invalid, an address is in use
   101  a thread panicked, which is a bug: restart the server";
 
 /// Serve an HTTP cache in front of an origin
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(super) struct Serve {
-    /// Where objects are: an address as "get" takes it, which paths are appended to
+    /// Base address of the objects, as in "get"; paths of requests are appended to it
     ///
-    /// Without it: `$NUTHATCH_ORIGIN`, which other users do not see if there is a password in it.
+    /// Default: `$NUTHATCH_ORIGIN`, which hides a password in the address from other users.
     #[arg(long, value_name = "URL")]
     origin: Option<String>,
     #[command(flatten)]
@@ -85,7 +85,7 @@ pub(super) struct Serve {
     place: Place,
     #[command(flatten)]
     limit: Limit,
-    /// For how long an object is taken to be what the origin last said, such as 5s
+    /// How long the last answer of the origin about an object is used without asking again
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_time)]
     believe: Duration,
     #[command(flatten)]
@@ -101,15 +101,15 @@ pub(super) struct Serve {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Access")]
 struct Access {
-    /// Where to listen, as host:port; port 0 is any free one. Can be given several times
+    /// Address to listen on, host:port; port 0 selects a free port; can be repeated
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7381", value_parser = address)]
     listen: Vec<SocketAddr>,
     #[command(flatten)]
     tls: TlsArguments,
-    /// A file with the tokens that clients must show
+    /// A file with the tokens that clients must present
     #[arg(long, value_name = "FILE")]
     tokens: Option<String>,
-    /// Listen where others can reach it, though anybody could read there
+    /// Listen beyond this machine without tokens or client certificates
     #[arg(long)]
     insecure: bool,
 }
@@ -117,33 +117,33 @@ struct Access {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Limits")]
 struct Bounds {
-    /// Connections. More of them wait to be accepted
+    /// Maximum number of connections; further ones wait to be accepted
     ///
-    /// The server raises its limit of open files as far as it may. Where that is too low, or the
-    /// memory for all connections is more than this machine or the control group of the process
-    /// has, there may be fewer connections, and a warning says how many.
+    /// The server raises its limit of open files to the hard limit. If that is too low, or if the
+    /// memory for all connections exceeds the memory of the machine or of the process's control
+    /// group, the server allows fewer connections and logs a warning with the number.
     #[arg(long, value_name = "N", default_value_t = 256)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     connections: u32,
-    /// How far ahead of each client is fetched from the origin, and held in memory, at most
+    /// Maximum read-ahead per client: bytes fetched from the origin and held in memory
     #[arg(long, value_name = "SIZE", default_value = "4MiB", value_parser = parse_size)]
     read_ahead: u64,
-    /// How long an object may be whose origin does not tell its length: it is held in memory
+    /// Maximum length of an object whose origin does not report one; it is held in memory
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = parse_size)]
     unmeasured: u64,
     /// Maximum retries of a request to the origin after a transient failure
     #[arg(long, value_name = "N", default_value_t = 5)]
     retries: u32,
-    /// Threads that move bytes; one for each core, up to 8, without it
+    /// I/O threads; by default one for each core, up to 8
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Milliseconds that a client may take to send its next request, or take nothing of an answer
+    /// Milliseconds a client may go without sending a request or reading from an answer
     #[arg(long, value_name = "N", default_value_t = 60_000)]
     idle_ms: u64,
-    /// Milliseconds until the origin has sent the first bytes of an answer, retries and all
+    /// Milliseconds the origin has to send the first bytes of an answer, retries included
     #[arg(long, value_name = "N", default_value_t = 60_000)]
     origin_ms: u64,
-    /// Milliseconds that answers may go on after the server was asked to stop
+    /// Milliseconds that answers in progress have to finish after SIGTERM or SIGINT
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     drain_ms: u64,
 }

@@ -12,11 +12,10 @@ const HEADERS_LONGEST: u64 = 1 << 20;
 /// Headers of requests.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Shown {
-    /// A header of requests to the origin, NAME: VALUE, or @FILE with one on each line. Can be
-    /// given several times
+    /// Header to send to the origin, "NAME: VALUE", or @FILE with one per line; can be repeated
     ///
-    /// Other users see the arguments of a command; a file keeps a secret. Headers go to the host of
-    /// the address alone.
+    /// Use a file for secrets: other users can see the arguments of a command. Headers are sent
+    /// only to the host of the address.
     #[arg(long = "header", value_name = "HEADER")]
     headers: Vec<String>,
 }

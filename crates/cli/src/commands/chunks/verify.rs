@@ -13,8 +13,8 @@ use std::path::Path;
 use std::time::Instant;
 
 const NOTES: &str = "\
-Reads every byte and compares it with its checksum. What is damaged is taken out: it is fetched
-again when somebody wants it, and nobody would have been given it anyway. Others may use the cache
+Reads every chunk and compares it with its checksum. Damaged chunks are removed, and fetched again
+at the next read; damaged bytes are never returned to a reader. Other processes may use the cache
 meanwhile.
 
 Examples:
@@ -22,8 +22,8 @@ Examples:
   nuthatch chunks verify --json | jq .damaged
 
 Exit status:
-  0  all that is there is whole
-  1  chunks were damaged; errors name them, and they are gone now
+  0  no chunk is damaged
+  1  chunks were damaged; errors name them, and they were removed
   2  the command line is wrong
   3  anything else: there is no cache in the folder, one of its files cannot be opened";
 
@@ -36,7 +36,7 @@ pub(super) struct Verify {
     /// Print a JSON object
     #[arg(long)]
     json: bool,
-    /// Print nothing but what is damaged
+    /// Print only damaged chunks
     #[arg(short, long)]
     quiet: bool,
 }

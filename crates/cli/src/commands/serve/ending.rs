@@ -8,7 +8,7 @@ use std::process;
 use std::time::Duration;
 use tracing::{error, info};
 
-/// What stops when the process is asked to end.
+/// The servers to stop when the process must end.
 pub(crate) struct Ending {
     pub(crate) cache: Stopper,
     pub(crate) store: Option<StoreStopper>,

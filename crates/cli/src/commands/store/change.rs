@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::io::Read as _;
 
 const PUT_NOTES: &str = "\
-The store and the table are made if they are not there. When the command ends the value is safe.
+Creates the store and the table if they do not exist. When the command ends the value is durable.
 
 Examples:
   nuthatch store put db user:1 Ada
@@ -53,10 +53,10 @@ pub(super) struct Put {
     /// Write it only if the key of a stamped table is in this version
     #[arg(long, value_name = "N")]
     if_version: Option<u64>,
-    /// Let it expire after so many milliseconds; the table must be stamped, and is made so
+    /// Expire the row after this many milliseconds; requires a stamped table, created if missing
     #[arg(long, value_name = "N", conflicts_with = "main")]
     expires_in_ms: Option<u64>,
-    /// Make a stamped table, which keeps versions and can let rows expire
+    /// Create the table as a stamped table: rows have versions and can expire
     #[arg(long, conflicts_with = "main")]
     stamped: bool,
 }

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 const BACKUP_NOTES: &str = "\
-The copy is the state of one moment and a store of its own. Others may read and write meanwhile.
-All pages are verified before they are copied, so the file is read twice. A damaged store is not
-copied.
+The copy is a consistent state of the store, and a store of its own. Other processes may read and
+write meanwhile. All pages are verified before they are copied, so the file is read twice. A damaged
+store is not copied.
 
 Examples:
   nuthatch store backup db /backups/today
@@ -24,7 +24,7 @@ Examples:
   nuthatch store backup grpc://db:7380 /backups/today
 
 Exit status:
-  0  the copy is there, whole and safe
+  0  the copy is complete and durable
   2  the command line is wrong
   3  anything else: the store is damaged, the disk is full, or the folder has a store already";
 
@@ -34,7 +34,7 @@ Exit status:
 pub(super) struct Backup {
     #[command(flatten)]
     place: Place,
-    /// The folder of the copy; made if it is not there
+    /// The folder of the copy; created if missing
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
     /// Leave free pages out; takes longer
@@ -96,12 +96,12 @@ Examples:
   nuthatch store compact db
 
 Exit status:
-  0  the store is as small as it can be
+  0  the store has no free pages
   2  the command line is wrong
   3  anything else: a process has the store open, it is damaged or has lost pages, the folder is on
      a network filesystem, the disk is full; the store is as it was";
 
-/// Make a store as small as it can be
+/// Rewrite a store without free pages
 #[derive(Debug, Args)]
 #[command(after_long_help = COMPACT_NOTES)]
 pub(super) struct Compact {

@@ -23,11 +23,11 @@ const ROWS_AT_ONCE: usize = 10_000;
 
 const NOTES: &str = "\
 Inputs are those of \"nuthatch build\": JSON lines, TSV, CSV, Parquet and AxonCache text. Strings
-and bytes are stored as they are, other values as JSON text. A key that is there already gets its
-new value. Rows are written in transactions of some 32 MiB; when the command fails, rows before
-the one it names may be there. A server gets batches of a MiB, and has written all at the end.
+and bytes are stored as they are, other values as JSON text. A row replaces the value of a key that
+exists. Rows are written in transactions of about 32 MiB; if the command fails, rows before the one
+that the error names may have been written. A server receives batches of 1 MiB.
 
-Rows whose keys are sorted, and above all that are there, load fastest with --append.
+--append loads fastest. It requires keys that are sorted and greater than all keys of the table.
 
 Examples:
   nuthatch store load db users.jsonl
@@ -35,7 +35,7 @@ Examples:
   zcat dump.gz | nuthatch store load db -
 
 Exit status:
-  0  all rows are in the store, and safe
+  0  all rows are in the store and durable
   2  the command line is wrong
   3  anything else: an input is wrong, the disk is full";
 
@@ -62,7 +62,7 @@ pub(super) struct Load {
     /// The column with the values, in CSV and Parquet
     #[arg(long, value_name = "COLUMN", help_heading = "Input")]
     value: Option<String>,
-    /// Append rows, whose keys must be sorted and above all that are there
+    /// Append rows; keys must be sorted and greater than all keys of the table
     #[arg(long)]
     append: bool,
     /// Print neither progress nor a summary
@@ -160,8 +160,8 @@ impl Target {
     }
 }
 
-/// Sends rows until all are durable. When the connection is lost, all are sent again, for as long
-/// as it may be lost: a row that is written twice is the same.
+/// Sends rows until all are durable. After a lost connection it sends all rows again, until the
+/// reconnect time is over: writing a row twice is idempotent.
 fn send_whole(
     remote: &Remote,
     writer: &BatchWriter,

@@ -18,8 +18,8 @@ Output:
   One key: its value on a line, as it is; on a terminal with control characters escaped.
   Several keys: a line \"key<TAB>value\" for each key that is there, in the order given, as TSV.
   --json: a line {\"key\":...,\"value\":...} for each key, as \"nuthatch store load\" reads it. In a
-    stamped table each line has \"version\", for put --if-version, too, and, if the row expires,
-    \"expires_at_ms\", in milliseconds since 1970; \"load\" takes neither.
+    stamped table each line also has \"version\" (for put --if-version) and, if the row expires,
+    \"expires_at_ms\" in milliseconds since 1970; \"load\" accepts neither.
   --raw: the bytes of the values and nothing else.
   Keys that are missing are named on stderr.
 
@@ -126,7 +126,7 @@ impl Get {
 const SCAN_NOTES: &str = "\
 Keys come in the order of their bytes. Each row is a line \"key<TAB>value\" as TSV, in which
 \\t \\n \\r \\\\ and \\xNN stand for a tab, a line feed, a carriage return, a backslash and the byte
-with that hexadecimal number. All rows are of one moment, whatever others write meanwhile.
+with that hexadecimal number. All rows are of one state of the store.
 
 Examples:
   nuthatch store scan db --prefix user:

@@ -41,7 +41,7 @@ Exit status:
   2  the command line is wrong
   3  anything else: the store is missing, damaged or full, or the table is missing";
 
-/// Read, write and look after an ordered store.
+/// Read, write and manage an ordered store.
 #[derive(Debug, Args)]
 #[command(about = ABOUT[0], long_about = ABOUT.concat(), after_long_help = NOTES)]
 #[command(arg_required_else_help = true)]

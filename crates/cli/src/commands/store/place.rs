@@ -34,7 +34,7 @@ pub(super) struct Folder {
 /// Whether a folder may be on a network filesystem.
 #[derive(Debug, Args)]
 pub(super) struct Network {
-    /// Open a store on a network filesystem; only if processes of one machine alone use it
+    /// Allow a store on a network filesystem; safe only if a single machine uses it
     #[arg(long)]
     allow_network_filesystem: bool,
 }
@@ -52,7 +52,7 @@ pub(super) struct Tabled {
     /// The table
     #[arg(long, value_name = "NAME", default_value = DEFAULT, conflicts_with = "main")]
     table: String,
-    /// The main table, which other programs of LMDB often keep everything in
+    /// Use LMDB's main (unnamed) table, where other programs often keep all rows
     #[arg(long)]
     main: bool,
 }

@@ -17,20 +17,20 @@ const TOKEN_LONGEST: u64 = 64 << 10;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Stores at grpc://HOST:PORT")]
 pub(super) struct Reach {
-    /// A file with the token to show: one line of printable ASCII without spaces
+    /// File with the token to present: one line of printable ASCII without spaces
     #[arg(long, value_name = "FILE")]
     token_file: Option<String>,
-    /// Certificates in PEM that the server's must lead to, for grpcs://HOST:PORT; those that the
-    /// system trusts without it
+    /// CA certificates in PEM for the server at grpcs://HOST:PORT; by default those that the system
+    /// trusts
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<PathBuf>,
-    /// A certificate to show, in PEM
+    /// Client certificate to present, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// Its private key, in PEM
+    /// Private key of the client certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// How long watch and load try to reach a server again that was lost, in milliseconds
+    /// Milliseconds for which watch and load try to reconnect after a lost connection
     #[arg(long, value_name = "N", default_value_t = 30_000)]
     reconnect_ms: u64,
 }
@@ -39,7 +39,7 @@ pub(super) struct Reach {
 pub(super) struct Remote {
     pub(super) address: String,
     pub(super) client: Client,
-    /// How long a lost connection may be lost.
+    /// How long to try to reconnect after a lost connection.
     pub(super) reconnect: Duration,
     runtime: Runtime,
 }
@@ -116,7 +116,7 @@ impl Reach {
     }
 }
 
-/// The token of a file.
+/// Reads the token from a file.
 fn token(file: &str) -> Result<String, Failure> {
     let text = read_text(file, TOKEN_LONGEST)?;
     let token = text.trim_end_matches(['\n', '\r']);

@@ -24,19 +24,19 @@ const DEFAULT_MEMORY: u64 = 256 << 20;
 const BYTES_EACH: u64 = 4096;
 
 const NOTES: &str = "\
-Clients speak gRPC as crates/rpc/proto/store.proto describes it; the server tells it by reflection,
-and has the standard health checks. Other processes may use the folder at the same time. The other
-commands of \"nuthatch store\" work with grpc://HOST:PORT in place of a folder.
+The gRPC interface is crates/rpc/proto/store.proto. The server supports reflection and the standard
+health checks. Other processes may use the folder at the same time. The other commands of
+\"nuthatch store\" accept grpc://HOST:PORT in place of a folder.
 
-Addresses that other machines reach are refused without TLS, and without tokens or certificates of
-clients. A file of tokens has lines \"token NAME read|write SECRET\"; the secret is >TEXT, which
-clients send as \"authorization: Bearer TEXT\", or # and the hexadecimal SHA-256 of TEXT.
+An address that other machines can reach requires TLS, and tokens or client certificates. A line of
+the file of tokens is \"token NAME read|write SECRET\"; the secret is >TEXT, which clients
+send as \"authorization: Bearer TEXT\", or # and the hexadecimal SHA-256 of TEXT.
 
-SIGTERM: no new connections and calls, those in progress have --drain-ms to end. SIGHUP: reads the
-files of --tls-cert, --tls-key, --tls-client-ca and --tokens again and uses them from then on; if
-one is wrong, says so and goes on with what it had. Connections stay open, except those of clients
-whose certificate is not accepted any more. Streams and transactions whose token was removed or
-allows less than before are ended.
+SIGTERM stops accepting connections and calls; calls in progress have --drain-ms to finish. SIGHUP
+reloads the files of --tls-cert, --tls-key, --tls-client-ca and --tokens. If one is invalid, nothing
+changes and the server reports it. Connections stay open, except those with a client certificate
+that is no longer accepted. Streams and transactions end if their token was removed or allows less
+than before.
 
 Examples:
   nuthatch store serve db                          at 127.0.0.1:7380
@@ -45,19 +45,19 @@ Examples:
   nuthatch store scan grpc://127.0.0.1:7380 --prefix user:
 
 Exit status:
-  0  it was asked to stop by SIGTERM or SIGINT (Ctrl-C), and did
-  2  the command line is wrong, or anybody could read and write there
-  3  anything else: the store is missing, a file is not what it should be, an address is taken
+  0  SIGTERM or SIGINT (Ctrl-C) stopped the server
+  2  the command line is wrong, or --insecure is required
+  3  any other error: the store is missing, a file is invalid, an address is in use
   101  a thread panicked, which is a bug: restart the server";
 
-/// Serve a store to clients of gRPC
+/// Serve a store over gRPC
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(super) struct Serve {
     /// The folder of the store
     #[arg(value_name = "PATH")]
     path: PathBuf,
-    /// Make the store if there is none
+    /// Create the store if there is none
     #[arg(long)]
     create: bool,
     /// Open the store for reading only, and refuse writes
@@ -65,10 +65,10 @@ pub(super) struct Serve {
     read_only: bool,
     #[command(flatten)]
     network: Network,
-    /// What writes wait for before they are answered
+    /// What a write waits for before it is acknowledged
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "sync")]
     durability: Level,
-    /// Have the store keep so many changes for watches from now on
+    /// Number of changes to keep for watches from now on
     #[arg(long, value_name = "N")]
     keep_changes: Option<u64>,
     #[command(flatten)]
@@ -82,9 +82,9 @@ pub(super) struct Serve {
 /// What a commit waits for.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Level {
-    /// The disk: nothing is lost
+    /// The disk: no acknowledged write is lost
     Sync,
-    /// The disk, but for the last commit
+    /// The disk, except for the last commit
     Group,
     /// Nothing: a crash of the machine may lose or damage what was written
     None,
@@ -93,15 +93,15 @@ enum Level {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Access")]
 struct Access {
-    /// Where to listen, as host:port; port 0 is any free one. Can be given several times
+    /// Address to listen on, host:port; port 0 selects a free port; can be repeated
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7380", value_parser = address)]
     listen: Vec<SocketAddr>,
     #[command(flatten)]
     tls: TlsArguments,
-    /// A file with the tokens that clients must show
+    /// A file with the tokens that clients must present
     #[arg(long, value_name = "FILE")]
     tokens: Option<String>,
-    /// Listen where others can reach it, though anybody could read or write there
+    /// Listen beyond this machine without tokens or client certificates
     #[arg(long)]
     insecure: bool,
 }
@@ -109,36 +109,36 @@ struct Access {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
 struct Limits {
-    /// Memory that requests and answers of all clients may take; 256MiB without it
+    /// Memory limit for requests and answers of all clients; by default 256MiB
     ///
-    /// More than this machine or the control group of the process has is refused. The default is
-    /// less where that is less than 341 MiB: three quarters of it.
+    /// A limit beyond the memory of the machine, or of the process's control group, is refused.
+    /// Where either has less than 341 MiB, the default is three quarters of it.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     memory: Option<u64>,
-    /// The longest message, and so the longest value
+    /// Maximum length of a message, and so of a value
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = parse_size)]
     message: u64,
-    /// Connections
+    /// Maximum number of connections
     ///
-    /// The server raises its limit of open files as far as it may. Where that is too low, there may
-    /// be fewer connections, and a warning says how many.
+    /// The server raises its limit of open files to the hard limit. If that is too low, it allows
+    /// fewer connections and logs a warning with the number.
     #[arg(long, value_name = "N", default_value_t = 1024)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     connections: u32,
-    /// Calls of one connection at a time
+    /// Maximum number of concurrent calls per connection
     #[arg(long, value_name = "N", default_value_t = 128)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     streams: u32,
-    /// Threads that move bytes; one for each core, up to 8, without it
+    /// I/O threads; by default one for each core, up to 8
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Milliseconds that a transaction stays open while its client takes and sends nothing
+    /// Milliseconds a transaction stays open while its client neither reads nor sends
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     idle_ms: u64,
-    /// Milliseconds that a transaction stays open at most
+    /// Maximum duration of a transaction in milliseconds
     #[arg(long, value_name = "N", default_value_t = 600_000)]
     longest_ms: u64,
-    /// Milliseconds that calls in progress have to end after SIGTERM or SIGINT
+    /// Milliseconds that calls in progress have to finish after SIGTERM or SIGINT
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     drain_ms: u64,
 }
@@ -235,10 +235,10 @@ impl Access {
     }
 }
 
-/// The files that say who a server is and who may call, which are read again for SIGHUP.
+/// The files with the server's certificate and the credentials of clients. SIGHUP reloads them.
 #[derive(Clone, Debug)]
 pub(crate) struct Secrets {
-    /// The certificate, its key, and certificates that those of clients lead to.
+    /// The certificate, its key, and the CA certificates for clients.
     pub(crate) tls: Option<(PathBuf, PathBuf, Option<PathBuf>)>,
     pub(crate) tokens: Option<String>,
 }
@@ -251,14 +251,14 @@ impl Secrets {
         Ok((tls, tokens))
     }
 
-    /// Reads the files again, and has the server use them.
+    /// Reloads the files and replaces the server's credentials.
     fn reload(&self, reloader: &Reloader) -> Result<(), Failure> {
         let (tls, tokens) = self.read()?;
         let outcome = reloader.reload(tls, tokens);
         outcome.map(drop).map_err(|error| Failure::Error(error.to_string()))
     }
 
-    /// Reloads, and says what came of it: the server goes on whatever happens.
+    /// Reloads the files and prints the result. On an error the server keeps its credentials.
     fn reload_or_tell(&self, reloader: &Reloader) {
         match self.reload(reloader) {
             Ok(()) => tell("the store: reloaded the certificate and the tokens"),

@@ -22,7 +22,7 @@ Exit status:
   2  the command line is wrong
   3  anything else: the store is missing or damaged";
 
-/// Tell what is in a store
+/// Show the tables and sizes of a store
 #[derive(Debug, Args)]
 #[command(after_long_help = STAT_NOTES)]
 pub(super) struct Stat {
@@ -145,8 +145,9 @@ impl Told {
 
 const VERIFY_NOTES: &str = "\
 Checks that every page is where its parent says and belongs to one tree, that keys are in order,
-that counts are right, and that each page is in use or free. An empty file is damaged, too. LMDB
-keeps no checksums, so other bytes within a value are not found. Others may use the store meanwhile.
+and that counts are right. An empty file is damaged, too. LMDB keeps no checksums, so changed bytes
+within a value are not detected. A page that is neither in use nor free is lost space, not damage.
+Other processes may use the store meanwhile.
 
 Examples:
   nuthatch store verify db

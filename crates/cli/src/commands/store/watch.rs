@@ -23,8 +23,8 @@ Prints a JSON object for each change, in the order of the commits, until it is i
 The act is put, delete or expire; the last two have no value. Each change
 is on one line. --after-sequence continues where an earlier watch ended.
 
-A store keeps changes from when it is told to, by --keep; each is written twice then. Changes that
-are too old are let go of: a watch that wants them fails.
+A store keeps changes once --keep is given; it then writes each change twice. The oldest changes are
+dropped: a watch that asks for dropped changes fails.
 
 Examples:
   nuthatch store watch db --keep 100000          from now on
@@ -34,7 +34,7 @@ Examples:
 Exit status:
   0  so many changes as --limit says were printed, or the reader of the output had enough
   2  the command line is wrong
-  3  anything else: the store keeps no changes, or has let go of those that were asked for";
+  3  anything else: the store keeps no changes, or has dropped the requested ones";
 
 /// Print changes as they are committed
 #[derive(Debug, Args)]
@@ -49,16 +49,16 @@ pub(super) struct Watch {
     all: bool,
     #[command(flatten)]
     keys: Ranged,
-    /// Begin after the change of this number
+    /// Begin after the change with this sequence number
     #[arg(long = "after-sequence", value_name = "N", conflicts_with = "oldest")]
     after_sequence: Option<u64>,
     /// Begin with the oldest change that is kept
     #[arg(long)]
     oldest: bool,
-    /// Have the store keep so many changes from now on
+    /// Number of changes that the store keeps from now on
     #[arg(long, value_name = "N")]
     keep: Option<u64>,
-    /// End after so many changes
+    /// Exit after this many changes
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
 }
