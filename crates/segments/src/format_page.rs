@@ -150,8 +150,8 @@ fn names_magics_and_states_are_those_of_the_page() {
     assert_eq!(rows("The head of a record")[0][3], format!("`{:X}`", record::MAGIC));
     assert!(PAGE.starts_with(&format!("# A folder of segments, version {}", index::VERSION_NOW)));
     let state = format!(
-        "{} free, {} writing, {} sealed; {} is added for a segment that was kept because it was \
-         used, {} for",
+        "{} free, {} writing, {} sealed; plus {} if the segment was requeued because its parts \
+         were used, plus {} if",
         slot::FREE,
         slot::WRITING,
         slot::SEALED,
@@ -160,6 +160,6 @@ fn names_magics_and_states_are_those_of_the_page() {
     );
     assert!(rows("A row of the table")[3][3].starts_with(&state));
     let sizes = format!("`{} + {} * slots`", index::HEADER_LEN, slot::LEN);
-    assert!(PAGE.contains(&sizes) && PAGE.contains(&format!("{} for each set", index::SET_LEN)));
-    assert!(PAGE.contains(&format!("A set has {} words", index::WAYS)));
+    assert!(PAGE.contains(&sizes) && PAGE.contains(&format!("sets of {} bytes", index::SET_LEN)));
+    assert!(PAGE.contains(&format!("{} point to parts", index::WAYS)));
 }

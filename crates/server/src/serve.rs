@@ -13,7 +13,7 @@ use nuthatch_cache::{Ahead, Cache, Eviction};
 use std::io;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What to serve, and where.
 #[derive(Clone, Debug)]
@@ -101,12 +101,7 @@ impl Stopper {
     /// an incomplete request, and closes each of the others once its request is answered.
     /// [`stop`](Self::stop) stops the server at once.
     pub fn drain(&self, patience: Duration) {
-        let now = Instant::now();
-        // One that is too far for the clock is a day.
-        let until = now.checked_add(patience).unwrap_or(now + Duration::from_hours(24));
-        if self.0.drain(until) {
-            journal::draining(patience);
-        }
+        self.0.drain(patience);
     }
 }
 

@@ -34,7 +34,7 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Buffers to receive into: 4 MiB at most, as far as they are ever used, and of all workers no more
 /// than this part of the budget.
@@ -85,13 +85,10 @@ impl Common {
     }
 
     /// Makes all workers accept no more, finish what is under way, and stop.
-    /// Returns false if they do so already.
-    pub(crate) fn drain(&self, until: Instant) -> bool {
-        let begins = self.server.drain(until);
-        if begins {
+    pub(crate) fn drain(&self, patience: Duration) {
+        if self.server.drain(patience) {
             self.wake();
         }
-        begins
     }
 
     /// Has new connections use these certificates.

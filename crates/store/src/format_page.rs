@@ -68,5 +68,5 @@ fn names_and_kinds_are_those_of_the_page() {
     assert_eq!(rows("A change")[0][3], kinds);
     assert!(rows("Settings")[0][1].starts_with(&format!("{}:", own::FORMAT)));
     assert!(rows("Settings")[3][1].contains(&format!("; {}: its rows", own::STAMPED)));
-    assert!(PAGE.contains(&format!("Names have 1 to {} bytes", crate::NAME_MOST)));
+    assert!(PAGE.contains(&format!("A table name has 1 to {} bytes", crate::NAME_MOST)));
 }

@@ -81,14 +81,15 @@ impl Stopper {
     /// Asks the server to stop: no request begins any more, and what goes on may do so for as long
     /// as the options say.
     pub fn stop(&self) {
-        let moved = self.0.send_if_modified(|phase| {
+        self.0.send_if_modified(|phase| {
             let serves = *phase == Phase::Serving;
+            if serves {
+                // Logged before the server sees it: the process may end at once.
+                info!(target: "nuthatch::chunks", "stopping");
+            }
             *phase = (*phase).max(Phase::Draining);
             serves
         });
-        if moved {
-            info!(target: "nuthatch::chunks", "stopping");
-        }
     }
 }
 

@@ -171,9 +171,18 @@ impl Server {
         self.stopping.store(true, Ordering::Release);
     }
 
-    /// Begins to drain. Returns false if it has begun before.
-    pub(crate) fn drain(&self, until: Instant) -> bool {
-        self.drains_until.set(until).is_ok()
+    /// Begins to drain, for at most so long. Returns false if it has begun before.
+    pub(crate) fn drain(&self, patience: Duration) -> bool {
+        let mut begins = false;
+        self.drains_until.get_or_init(|| {
+            begins = true;
+            // Logged before a thread sees it: the process may end at once.
+            journal::draining(patience);
+            let now = Instant::now();
+            // A time that is too far for the clock is a day.
+            now.checked_add(patience).unwrap_or(now + Duration::from_hours(24))
+        });
+        begins
     }
 
     /// Returns when draining ends at the latest, if it has begun.
