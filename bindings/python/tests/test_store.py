@@ -310,6 +310,8 @@ async def test_figures_and_copies(store: Store, tmp_path: Path) -> None:
     assert stat.file_bytes > 0
     assert stat.oldest_change is not None
     await settle(store.backup(tmp_path / "copy", compact=True))
+    mode = (tmp_path / "copy" / "data.mdb").stat().st_mode
+    assert mode & 0o777 == 0o600, "its user alone can read it"
     with nuthatch.open(tmp_path / "copy", read_only=True) as copy:
         assert copy.count() == 3
         with pytest.raises(nuthatch.AccessError):

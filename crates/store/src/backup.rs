@@ -10,6 +10,7 @@ use crate::store::Store;
 use crate::verify::{Verified, verify_closed};
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 /// The name of a copy that is not whole yet.
@@ -28,7 +29,7 @@ impl Store {
     /// Makes a copy of the store in a folder, which is made if it is not there, while others read
     /// and write: the state of one moment. `compact` leaves free pages out, and takes longer. The
     /// copy is a store of its own, and appears when it is whole. A folder that has a store is
-    /// refused.
+    /// refused. Only the user of this process can read the copy: its mode is 0600.
     ///
     /// All pages are verified before they are copied, so the file is read twice.
     ///
@@ -68,7 +69,8 @@ impl Store {
 }
 
 /// Makes the store in a folder as small as it can be, in its place. No process may have it open,
-/// and none can open it for writing meanwhile. When this fails the store is as it was.
+/// and none can open it for writing meanwhile. The file keeps its owner and its mode. When this
+/// fails the store is as it was.
 ///
 /// All pages are verified before they are copied, so the file is read twice.
 ///
@@ -99,6 +101,7 @@ pub fn compact_with(folder: impl AsRef<Path>, options: &Options) -> Result<Compa
     let verified = verify_closed(&folder, |_, _| ())?;
     check_no_lost_pages(&verified, &data, "compact")?;
     let partial = Partial::create(&folder)?;
+    partial.take_owner_and_mode_of(&data)?;
     let environment = open_alone(&folder)?;
     Environment::copy_of(&environment, &data, &partial.file, true)?;
     drop(environment);
@@ -131,11 +134,37 @@ struct Partial {
 }
 
 impl Partial {
+    /// Creates the file, for the user of this process alone.
     fn create(folder: &Path) -> Result<Self> {
         let path = folder.join(PARTIAL);
-        let open = File::options().read(true).write(true).create(true).truncate(true).open(&path);
+        // One that a killed process left may belong to others, or be open to them.
+        let removed = fs::remove_file(&path)
+            .or_else(|e| if e.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(e) });
+        removed.map_err(|e| Error::io(&path, "remove", e))?;
+        let mut options = File::options();
+        let open = options.read(true).write(true).create_new(true).mode(0o600).open(&path);
         let file = open.map_err(|e| Error::io(&path, "create", e))?;
         Ok(Self { path, file, is_published: false, sync: File::sync_all })
+    }
+
+    /// Gives the file the owner and the mode of the one that it is to replace, so that whoever
+    /// could open the store still can, and nobody else.
+    fn take_owner_and_mode_of(&self, data: &Path) -> Result<()> {
+        let old = fs::metadata(data).map_err(|e| Error::io(data, "open", e))?;
+        let new = self.file.metadata().map_err(|e| Error::io(&self.path, "open", e))?;
+        if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
+            fchown(&self.file, Some(old.uid()), Some(old.gid())).map_err(|e| {
+                let (user, group) = (old.uid(), old.gid());
+                let remedy = format!(
+                    "to user {user} and group {group}, as {} has them: {e}; run this as that user",
+                    data.display()
+                );
+                Error::io(&self.path, "change the owner", io::Error::new(e.kind(), remedy))
+            })?;
+        }
+        // After the owner, or the system may take bits of the mode away.
+        let changed = self.file.set_permissions(old.permissions());
+        changed.map_err(|e| Error::io(&self.path, "change the mode", e))
     }
 
     /// Gives the copy its name, durably. An error says so if the copy has its name, but may lose it
@@ -172,6 +201,7 @@ mod tests {
     use super::*;
     use crate::file::layout::{META_PAGES, meta};
     use crate::file::u64_at;
+    use std::os::unix::fs::PermissionsExt;
     /// Adds a page to the file that is in no table and not free. Returns the file's bytes.
     fn lose_a_page(folder: &Path) -> Vec<u8> {
         let store = Store::open(folder, &Options::new()).expect("a store");
@@ -292,5 +322,49 @@ mod tests {
         assert!(text.contains("data.mdb.partial: rename: to "), "{text}");
         assert!(text.contains(&format!("to {}: ", target.display())), "{text}");
         assert!(!folder.path().join(PARTIAL).exists());
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).expect("the file").mode() & 0o7777
+    }
+
+    #[test]
+    fn a_copy_can_be_read_by_its_user_alone_and_compact_keeps_the_mode_of_the_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("store");
+        let store = Store::open(&path, &Options::new()).expect("a store");
+        for (name, compact) in [("copy", false), ("small", true)] {
+            let copy = folder.path().join(name);
+            store.backup(&copy, compact).expect("a copy");
+            assert_eq!(mode(&copy.join(DATA)), 0o600, "{name}");
+        }
+        assert!(store.close_within(std::time::Duration::from_mins(10)));
+        for expected in [0o600, 0o660, 0o640] {
+            let data = path.join(DATA);
+            fs::set_permissions(&data, fs::Permissions::from_mode(expected)).expect("a mode");
+            // What a killed process left is open to others.
+            fs::write(path.join(PARTIAL), b"").expect("a leftover");
+            compact(&path).expect("a smaller file");
+            assert_eq!(mode(&data), expected);
+        }
+    }
+
+    #[test]
+    fn compact_keeps_the_owner_of_the_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::open(folder.path(), &Options::new()).expect("a store");
+        assert!(store.close_within(std::time::Duration::from_mins(10)));
+        let data = folder.path().join(DATA);
+        let owner = |path: &Path| {
+            let found = fs::metadata(path).expect("the file");
+            (found.uid(), found.gid())
+        };
+        // Only root may give the file away; others see that it stays theirs.
+        if owner(&data).0 == 0 {
+            std::os::unix::fs::chown(&data, Some(65_534), Some(65_534)).expect("another owner");
+        }
+        let before = owner(&data);
+        compact(folder.path()).expect("a smaller file");
+        assert_eq!(owner(&data), before);
     }
 }

@@ -15,6 +15,7 @@ use nuthatch_store::{Kind, Range, Written};
 use std::fs::{self, File};
 use std::future::Future;
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -231,7 +232,11 @@ async fn fetch(client: &Client, folder: &Path, partial: &Path, compact: bool) ->
     if !folder.is_dir() {
         fs::create_dir(folder).map_err(failed(folder, "create the folder"))?;
     }
-    let mut file = File::create(partial).map_err(failed(partial, "create"))?;
+    // One that is there was left by a process that was killed, and may be open to others.
+    let _ = fs::remove_file(partial);
+    let mut options = File::options();
+    let created = options.write(true).create_new(true).mode(0o600).open(partial);
+    let mut file = created.map_err(failed(partial, "create"))?;
     let mut parts = client.backup(compact).await?;
     while let Some(part) = parts.next().await {
         file.write_all(&part?).map_err(failed(partial, "write"))?;

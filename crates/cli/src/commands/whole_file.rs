@@ -35,7 +35,7 @@ impl WholeFile {
             let more = if number == 0 { String::new() } else { format!("-{number}") };
             let mut name = target.as_os_str().to_owned();
             name.push(format!("{PARTIAL}{process}{more}"));
-            match Self::begin_new(name.into(), target.clone()) {
+            match Self::begin_new(name.into(), target.clone(), 0o666) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 begun => return begun,
             }
@@ -43,16 +43,18 @@ impl WholeFile {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Begins a file under another name in the same folder. It has the mode of the file that it is
-    /// to replace, if there is one, before it has any bytes: they may be secret. It has its owner,
-    /// too, if the process may set it. Fails if there is something else than a file.
-    pub(crate) fn begin_as(path: PathBuf, target: PathBuf) -> io::Result<Self> {
+    /// Begins a file under this name that only the user of this process can read, to be given the
+    /// name of `target`, in the same folder, once it is whole.
+    pub(crate) fn begin_private(path: PathBuf, target: PathBuf) -> io::Result<Self> {
         // One that is there was left by a process that was killed.
         let _ = fs::remove_file(&path);
-        Self::begin_new(path, target)
+        Self::begin_new(path, target, 0o600)
     }
 
-    fn begin_new(path: PathBuf, target: PathBuf) -> io::Result<Self> {
+    /// Begins a file under another name in the same folder. It has the mode of the file that it is
+    /// to replace, or `mode` if there is none, before it has any bytes: they may be secret. It has
+    /// its owner, too, if the process may set it. Fails if there is something else than a file.
+    fn begin_new(path: PathBuf, target: PathBuf, mode: u32) -> io::Result<Self> {
         let replaced = match fs::metadata(&target) {
             Ok(found) if found.is_file() => Some(found),
             Ok(_) => {
@@ -63,9 +65,7 @@ impl WholeFile {
         };
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
-        if let Some(replaced) = &replaced {
-            options.mode(replaced.mode() & 0o700);
-        }
+        options.mode(replaced.as_ref().map_or(mode, |replaced| replaced.mode() & 0o700));
         let file = options.open(&path)?;
         // Held until the file is closed: it tells that this is no leftover. Where there are no
         // locks, nothing is taken for a leftover either.

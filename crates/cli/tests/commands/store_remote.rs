@@ -5,6 +5,7 @@ use crate::serve::stored::metrics;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, ChildStderr, ChildStdout, Stdio};
 
 /// A store that is served. The server is killed when this is dropped.
@@ -120,6 +121,8 @@ fn rows_are_loaded_and_copies_fetched_over_the_network() {
     served.prints("load", &["rows.jsonl", "--quiet"], "");
     served.prints("count", &[], "30000\n");
     served.prints("backup", &["copy", "--quiet"], "");
+    let copied = std::fs::metadata(served.folder.path("copy/data.mdb")).expect("the copy");
+    assert_eq!(copied.permissions().mode() & 0o7777, 0o600, "its user alone can read it");
     let count = served.folder.run(&["store", "count", "copy"]);
     assert_eq!((count.status, &count.stdout[..]), (Some(0), "30000\n"), "{}", count.stderr);
     let whole = served.folder.run(&["store", "verify", "copy", "--quiet"]);

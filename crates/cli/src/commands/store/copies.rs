@@ -16,7 +16,7 @@ use std::time::Instant;
 const BACKUP_NOTES: &str = "\
 The copy is a consistent state of the store, and a store of its own. Other processes may read and
 write meanwhile. All pages are verified before they are copied, so the file is read twice. A damaged
-store is not copied.
+store is not copied. Only the user who runs this can read the copy: its file has mode 0600.
 
 Examples:
   nuthatch store backup db /backups/today
@@ -76,7 +76,7 @@ impl Backup {
         }
         // As the store itself calls a copy that is not whole.
         let partial = self.folder.join("data.mdb.partial");
-        let mut file = WholeFile::begin_as(partial, target.clone()).map_err(wrong(&target))?;
+        let mut file = WholeFile::begin_private(partial, target.clone()).map_err(wrong(&target))?;
         let mut parts = remote.ask(remote.client.backup(self.compact))?;
         while let Some(part) = remote.wait(parts.next()) {
             let part = part.map_err(|error| remote.failure(&error))?;
@@ -90,7 +90,8 @@ const COMPACT_NOTES: &str = "\
 The file is written anew without free pages, and replaces the old one when it is whole. That needs
 as much disk again, and no process may have the store open. All pages are verified before they are
 copied: a damaged store stays as it is. So does one with lost pages, as \"verify\" counts them: load
-its rows into a new store to regain their room. A folder on a network filesystem is refused.
+its rows into a new store to regain their room. A folder on a network filesystem is refused. The
+file keeps its owner and its mode; if this user may not give it to its owner, nothing is changed.
 
 Examples:
   nuthatch store compact db

@@ -14,7 +14,9 @@ import io.reactivex.rxjava3.plugins.RxJavaPlugins;
 import io.reactivex.rxjava3.processors.PublishProcessor;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -541,6 +543,8 @@ abstract class StoreContract {
     assertEquals(Kind.PLAIN, stat.tables().getLast().kind());
     assertTrue(stat.oldestChange().isPresent() && stat.sequence() >= 2, stat.toString());
     store.backup(folder.resolve("copy"), true).blockingAwait();
+    var mode = Files.getPosixFilePermissions(folder.resolve("copy/data.mdb"));
+    assertEquals("rw-------", PosixFilePermissions.toString(mode), "its user alone can read it");
     try (var copy = Store.open(folder.resolve("copy"))) {
       assertEquals("a b", keys(copy.table("rows").scan()));
     }

@@ -13,6 +13,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Set;
 
 /** Copies of a store into a folder of this machine. */
 final class Backups {
@@ -58,12 +60,13 @@ final class Backups {
       if (Files.exists(data)) {
         throw new IOException("expected a folder without a store, found " + data);
       }
+      // One that is there was left by a process that was killed, and may be open to others.
+      Files.deleteIfExists(partial);
       this.file =
           FileChannel.open(
               partial,
-              StandardOpenOption.CREATE,
-              StandardOpenOption.TRUNCATE_EXISTING,
-              StandardOpenOption.WRITE);
+              Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
+              PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
     }
 
     void write(ByteBuffer part) throws IOException {
