@@ -535,7 +535,7 @@ abstract class StoreContract {
   }
 
   @Test
-  void a_store_tells_of_itself_and_is_copied() {
+  void a_store_tells_of_itself_and_is_copied() throws Exception {
     fill("a", "b");
     assertEquals(List.of("rows"), store.tableNames().blockingGet());
     var stat = store.stat().blockingGet();
