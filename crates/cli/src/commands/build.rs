@@ -160,7 +160,8 @@ impl Build {
         let (summary, file) = made.map_err(|error| failure(&inputs, error))?;
         let mut stdout = Stdout::new();
         if let Some(file) = file {
-            stdout.put_file(file)?;
+            stdout.put_file(file).map_err(cut_off)?;
+            stdout.flush().map_err(cut_off)?;
         }
         if !self.quiet {
             let report = self.report(&summary, start.elapsed());
@@ -271,6 +272,17 @@ fn reading_threads(threads: usize, memory: usize) -> usize {
 
 fn cores() -> usize {
     available_parallelism().map_or(1, usize::from)
+}
+
+/// Returns the failure of writing the snapshot to standard output. A reader of text may have
+/// enough of it; part of a snapshot is of no use.
+fn cut_off(failure: Failure) -> Failure {
+    match failure {
+        Failure::ClosedPipe => Failure::Error(
+            "standard output: the reader closed it before it had the whole snapshot".to_owned(),
+        ),
+        other => other,
+    }
 }
 
 fn failure(inputs: &Inputs, error: input::Error) -> Failure {

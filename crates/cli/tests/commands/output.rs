@@ -63,6 +63,22 @@ fn a_dash_writes_the_snapshot_to_standard_output() {
 }
 
 #[test]
+fn a_snapshot_that_its_reader_cuts_off_is_a_failure() {
+    let folder = folder();
+    // More than a pipe holds.
+    let value = format!("\"{}\"", "x".repeat(1 << 20));
+    folder.file("long.jsonl", lines(&[("a", &value)]));
+    let mut command = folder.command(&["build", "--quiet", "long.jsonl", "-o", "-"]);
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the command to end");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("closed it before it had the whole snapshot"), "{error}");
+    assert_eq!(output.status.code(), Some(3));
+}
+
+#[test]
 fn a_dash_leaves_nothing_in_the_folder_of_temporary_files() {
     let folder = folder();
     fs::create_dir(folder.path("tmp")).expect("a folder");
