@@ -147,8 +147,8 @@ impl Partial {
         Ok(Self { path, file, is_published: false, sync: File::sync_all })
     }
 
-    /// Gives the file the owner and the mode of the one that it is to replace, so that whoever
-    /// could open the store still can, and nobody else.
+    /// Gives the file the owner and the mode of the one that it is to replace, so that the same
+    /// users can open the store as before.
     fn take_owner_and_mode_of(&self, data: &Path) -> Result<()> {
         let old = fs::metadata(data).map_err(|e| Error::io(data, "open", e))?;
         let new = self.file.metadata().map_err(|e| Error::io(&self.path, "open", e))?;

@@ -105,7 +105,7 @@ impl Options {
 
     /// Sets how long a write that needs a larger map waits for open transactions to end; 5 seconds
     /// by default. New transactions begin without a wait meanwhile, except for at most 64 ms once
-    /// the older ones have ended. If the time is over, writes that do not fit fail with
+    /// the older ones have ended. After that time, writes that do not fit fail with
     /// [`Error::Full`], and so do transactions that need pages that another process wrote beyond
     /// this map.
     #[must_use]

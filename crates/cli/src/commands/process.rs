@@ -4,7 +4,6 @@ use super::Failure;
 use crate::streams::tell;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::ops::ControlFlow;
 use std::panic;
 use std::process;
 use std::thread;
@@ -44,22 +43,16 @@ impl ServerProcess {
         Signals::new(signals).map(Self).map_err(|error| Failure::Error(error.to_string()))
     }
 
-    /// Calls `handle` for each signal, on a thread of its own, until it breaks.
-    pub(crate) fn on_request(
-        mut self,
-        mut handle: impl FnMut(Request) -> ControlFlow<()> + Send + 'static,
-    ) {
+    /// Calls `handle` for each signal, on a thread of its own, for as long as the process runs.
+    pub(crate) fn on_request(mut self, mut handle: impl FnMut(Request) + Send + 'static) {
         thread::spawn(move || {
             for signal in self.0.forever() {
-                let request = match signal {
+                handle(match signal {
                     SIGHUP => Request::Reload,
                     #[cfg(debug_assertions)]
                     PANIC => panic!("SIGUSR2 was received"),
                     _ => Request::Stop,
-                };
-                if handle(request).is_break() {
-                    return;
-                }
+                });
             }
         });
     }

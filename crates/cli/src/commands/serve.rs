@@ -48,7 +48,6 @@ use nuthatch_server::{Address, ListenError, Listener, Options, Protocol, Reactor
 pub(crate) use reading::{open_to_all, read_text};
 use reload::Reloading;
 use std::fmt::Write;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -155,10 +154,7 @@ fn serve(
         clients_limit: limits.clients,
         store: store_reloader,
     };
-    process.on_request(move |request| {
-        ending.handle(request, || reloading.reload(&load));
-        ControlFlow::Continue(())
-    });
+    process.on_request(move |request| ending.handle(request, || reloading.reload(&load)));
     let ended = running.wait().map_err(failure);
     stored.map_or(Ok(()), Joined::wait)?;
     ended?;

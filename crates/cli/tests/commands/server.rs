@@ -74,7 +74,9 @@ impl Folder {
     /// Returns a command of this folder, run with these arguments of `ulimit`.
     pub(crate) fn with_files(&self, files: &str, limited: &Command) -> Command {
         let mut command = Command::new("sh");
-        let limit = format!("ulimit {files} && exec \"$0\" \"$@\"");
+        // Files that whoever started the tests left open would count, too.
+        let inherited = "3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-";
+        let limit = format!("exec {inherited}; ulimit {files} && exec \"$0\" \"$@\"");
         command.arg("-c").arg(limit).arg(limited.get_program()).args(limited.get_args());
         command.current_dir(self.path("."));
         for (name, _) in limited.get_envs().filter(|(_, value)| value.is_none()) {

@@ -170,7 +170,7 @@ fn too_few_open_files_for_any_connection_are_an_error() {
     let chunks = chunks(&folder);
     for arguments in [STORE, &as_texts(&chunks)] {
         let run =
-            crate::folder::Run::of(folder.with_files("-n 10", &folder.command(arguments)), b"");
+            crate::folder::Run::of(folder.with_files("-n 8", &folder.command(arguments)), b"");
         assert_eq!(run.status, Some(3), "{run:?}");
         let start = "nuthatch: expected a limit of more than ";
         assert!(run.stderr.starts_with(start) && run.stderr.contains("ulimit -n"), "{run:?}");

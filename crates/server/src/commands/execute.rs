@@ -110,7 +110,7 @@ fn carefully(call: &mut Call<'_>, found: Option<Found>) -> Result {
     result
 }
 
-/// Answers a request for which there is no memory, unless the client wants no answers. In a
+/// Replies to a request that found no memory, unless the client wants no replies. In a
 /// transaction, `EXEC` will be refused.
 #[cold]
 pub(crate) fn refuse_for_memory(call: &mut Call<'_>, found: Option<Found>) {

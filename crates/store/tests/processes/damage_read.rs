@@ -53,6 +53,11 @@ impl Case {
         byte[0]
     }
 
+    /// Returns the offset of the slot in the middle of a page, which holds where an entry is.
+    pub(crate) fn middle_slot(&self, at: u64) -> u64 {
+        at + 16 + (self.short(at + 12) - 16) / 4 * 2
+    }
+
     pub(crate) fn short(&self, at: u64) -> u64 {
         u64::from(self.byte(at)) | u64::from(self.byte(at + 1)) << 8
     }
@@ -171,6 +176,27 @@ fn check_damaged(case: &Case, what: &str) {
     is_corrupt(what, &txn.count(&table, &range).expect_err("a count of rows that are read"));
 }
 
+/// Returns bytes that damage a page, with what they damage and where they go.
+pub(crate) fn damages(case: &Case, at: u64, is_branch: bool) -> Vec<(&'static str, u64, Vec<u8>)> {
+    let middle = case.middle_slot(at);
+    let entry = at + case.short(middle);
+    let mut damages = vec![
+        ("its number", at, vec![0xEE, 0xEE]),
+        ("its kind", at + 10, vec![4, 0]),
+        ("where its free space begins", at + 12, vec![0xFF, 0xFF]),
+        ("where its free space ends", at + 14, vec![8, 0]),
+        ("where two entries are", middle, vec![0xF0, 0xF0, 0xF1, 0xF1]),
+        ("the length of a key", entry + 6, vec![0xFF, 0x7F]),
+    ];
+    if is_branch {
+        damages.push(("where an entry leads", entry, vec![0xEE, 0xEE, 0xEE, 0]));
+    } else {
+        damages.push(("the length of a value", entry, vec![0xFF, 0xFF, 0, 0]));
+        damages.push(("the flags of a value", entry + 4, vec![0x40, 0]));
+    }
+    damages
+}
+
 #[test]
 fn damage_to_a_page_is_an_error_for_every_way_to_read() {
     let case = Case::new();
@@ -183,23 +209,7 @@ fn damage_to_a_page_is_an_error_for_every_way_to_read() {
     // Some leaves at the ends and in the middle are enough.
     let some = pages.iter().enumerate().filter(|(n, page)| page.1 || n % 7 == 0);
     for (_, &(at, is_branch)) in some {
-        let middle = at + 16 + (case.short(at + 12) - 16) / 4 * 2;
-        let entry = at + case.short(middle);
-        let mut damages = vec![
-            ("its number", at, vec![0xEE, 0xEE]),
-            ("its kind", at + 10, vec![4, 0]),
-            ("where its free space begins", at + 12, vec![0xFF, 0xFF]),
-            ("where its free space ends", at + 14, vec![8, 0]),
-            ("where two entries are", middle, vec![0xF0, 0xF0, 0xF1, 0xF1]),
-            ("the length of a key", entry + 6, vec![0xFF, 0x7F]),
-        ];
-        if is_branch {
-            damages.push(("where an entry leads", entry, vec![0xEE, 0xEE, 0xEE, 0]));
-        } else {
-            damages.push(("the length of a value", entry, vec![0xFF, 0xFF, 0, 0]));
-            damages.push(("the flags of a value", entry + 4, vec![0x40, 0]));
-        }
-        for (what, place, bytes) in damages {
+        for (what, place, bytes) in damages(&case, at, is_branch) {
             let what = format!("page {}, {what}", at / PAGE);
             case.with(place, &bytes, || check_damaged(&case, &what));
         }

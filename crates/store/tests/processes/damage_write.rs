@@ -1,29 +1,17 @@
 //! A transaction that writes reports damage as well: LMDB neither follows nor changes a damaged
 //! page.
 
-use crate::damage_read::{Case, PAGE, ROWS, collect, is_corrupt, key, value};
+use crate::damage_read::{self, Case, PAGE, ROWS, collect, is_corrupt, key, value};
 use nuthatch_store::{
     Batch, BatchOptions, Condition, Kind, Range, Read, Result, Scan, Table, WriteTxn,
 };
 
-/// Bytes that damage a page, with what they damage.
+/// Returns what damages a page for writes: as for reads, and what only a look at all entries finds.
 fn damages(case: &Case, at: u64, is_branch: bool) -> Vec<(&'static str, u64, Vec<u8>)> {
-    let middle = at + 16 + (case.short(at + 12) - 16) / 4 * 2;
-    let entry = at + case.short(middle);
-    let mut damages = vec![
-        ("its number", at, vec![0xEE, 0xEE]),
-        ("its kind", at + 10, vec![4, 0]),
-        ("where its free space begins", at + 12, vec![0xFF, 0xFF]),
-        ("where its free space ends", at + 14, vec![8, 0]),
-        ("where two entries are", middle, vec![0xF0, 0xF0, 0xF1, 0xF1]),
-        ("the length of a key", entry + 6, vec![0xFF, 0x7F]),
-        ("the order of its keys", entry + 8, vec![0xFF; 4]),
-    ];
-    if is_branch {
-        damages.push(("where an entry leads", entry, vec![0xEE, 0xEE, 0xEE, 0]));
-    } else {
-        damages.push(("the length of a value", entry, vec![0xFF, 0xFF, 0, 0]));
-        damages.push(("the flags of a value", entry + 4, vec![0x40, 0]));
+    let entry = at + case.short(case.middle_slot(at));
+    let mut damages = damage_read::damages(case, at, is_branch);
+    damages.push(("the order of its keys", entry + 8, vec![0xFF; 4]));
+    if !is_branch {
         damages.push(("a value that is a list", entry + 4, vec![4, 0]));
     }
     damages

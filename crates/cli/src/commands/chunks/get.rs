@@ -35,7 +35,7 @@ are never printed and never written to the cache.
 Each get asks the origin for the current version of the object. Bytes of that version that are in
 the cache are not fetched. The rest is fetched in blocks of 1 MiB and put into the cache, so a range
 may fetch more bytes than it has; the summary shows both numbers. If the origin names no version
-(no ETag and no Last-Modified), nothing is put into the cache.
+(no strong ETag and no Last-Modified), nothing is put into the cache.
 
 If the origin cannot be reached, or answers 429, 500, 502, 503 or 504, --max-stale reads the version
 that the origin last confirmed, with a warning, after one attempt of at most a second. --offline

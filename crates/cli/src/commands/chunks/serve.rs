@@ -19,7 +19,6 @@ use nuthatch_origins::Settings;
 use nuthatch_origins::front::{Figures, Options, Prefix, Server};
 use nuthatch_server::{Tls, TlsFiles};
 use std::net::SocketAddr;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::warn;
@@ -140,7 +139,7 @@ struct Bounds {
     /// Milliseconds a client may go without sending a request or reading from an answer
     #[arg(long, value_name = "N", default_value_t = 60_000)]
     idle_ms: u64,
-    /// Milliseconds the origin has to send the first bytes of an answer, retries included
+    /// Milliseconds the origin has to send the first block (1 MiB) of an answer, with retries
     #[arg(long, value_name = "N", default_value_t = 60_000)]
     origin_ms: u64,
     /// Milliseconds that answers in progress have to finish after SIGTERM or SIGINT
@@ -233,14 +232,8 @@ impl Serve {
             }
         };
         process.on_request(move |request| match request {
-            Request::Reload => {
-                reload();
-                ControlFlow::Continue(())
-            }
-            Request::Stop => {
-                stopper.stop();
-                ControlFlow::Break(())
-            }
+            Request::Reload => reload(),
+            Request::Stop => stopper.stop(),
         });
         server.wait().map_err(not_started)?;
         Ok(Answer::Whole)

@@ -265,8 +265,8 @@ const STORE: &[Setting] = &[
         name: "store-keep-changes",
         value_name: "N",
         default: "0",
-        help: "Number of changes to keep for watches from now on; 0 leaves the store's number \
-               unchanged",
+        help: "Maximum number of changes to keep for watches, in at most 4 KiB x N bytes; 0 \
+               leaves the store's limits unchanged",
         more: "",
         kind: Kind::Count {
             field: |all| &mut all.store_keep_changes,

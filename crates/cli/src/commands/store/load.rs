@@ -160,8 +160,8 @@ impl Target {
     }
 }
 
-/// Sends rows until all are durable. After a lost connection it sends all rows again, until the
-/// reconnect time is over: writing a row twice is idempotent.
+/// Sends rows until all are durable. After a lost connection it sends all rows again, for at most
+/// the reconnect time: writing a row twice is idempotent.
 fn send_whole(
     remote: &Remote,
     writer: &BatchWriter,

@@ -13,14 +13,13 @@ use clap::{Args, ValueEnum};
 use nuthatch_rpc::{Counts, Options, Reloader, Server, ServerTls, Tokens};
 use nuthatch_store::{Durability, Options as StoreOptions, Store};
 use std::net::SocketAddr;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The default of `--memory`, in bytes.
 const DEFAULT_MEMORY: u64 = 256 << 20;
 
-/// What the changes that are kept may take, in bytes, for each that is kept.
+/// Bytes that the kept changes may take together, for each of their maximum number.
 const BYTES_EACH: u64 = 4096;
 
 const NOTES: &str = "\
@@ -68,7 +67,7 @@ pub(super) struct Serve {
     /// What a write waits for before it is acknowledged
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "sync")]
     durability: Level,
-    /// Number of changes to keep for watches from now on
+    /// Maximum number of changes to keep for watches, in at most 4 KiB x N bytes
     #[arg(long, value_name = "N")]
     keep_changes: Option<u64>,
     #[command(flatten)]
@@ -164,14 +163,8 @@ impl Serve {
         let (stopper, reloader) = (server.stopper(), server.reloader());
         let secrets = self.access.secrets();
         process.on_request(move |request| match request {
-            Request::Reload => {
-                secrets.reload_or_tell(&reloader);
-                ControlFlow::Continue(())
-            }
-            Request::Stop => {
-                stopper.stop();
-                ControlFlow::Break(())
-            }
+            Request::Reload => secrets.reload_or_tell(&reloader),
+            Request::Stop => stopper.stop(),
         });
         server.wait().map_err(not_started)?;
         Ok(Answer::Whole)
@@ -278,9 +271,10 @@ pub(crate) fn server_tls(cert: &Path, key: &Path, ca: Option<&Path>) -> Result<S
     ca.map_or(Ok(tls.clone()), |ca| tls.client_ca(ca).map_err(failed))
 }
 
-/// Has a store keep so many changes, of a few thousand bytes each.
-pub(crate) fn keep_changes(store: &Store, most: u64) -> nuthatch_store::Result<()> {
-    store.keep_changes(most, most.saturating_mul(BYTES_EACH))
+/// Sets the maximum number of changes that a store keeps. Together they take at most
+/// [`BYTES_EACH`] times as many bytes.
+pub(crate) fn keep_changes(store: &Store, max: u64) -> nuthatch_store::Result<()> {
+    store.keep_changes(max, max.saturating_mul(BYTES_EACH))
 }
 
 impl From<Level> for Durability {

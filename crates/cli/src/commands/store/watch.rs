@@ -4,6 +4,7 @@ use super::place::{Place, Tabled};
 use super::range::Ranged;
 use super::remote::Remote;
 use super::rows::typed;
+use super::serve::keep_changes;
 use crate::commands::{Answer, Failure};
 use crate::streams::Stdout;
 use clap::Args;
@@ -11,8 +12,6 @@ use nuthatch_cli::output::{json_row, json_string};
 use nuthatch_store::{Act, Change, Start};
 use std::time::Duration;
 
-/// What the changes that are kept may take, in bytes, for each that is kept.
-const BYTES_EACH: u64 = 4096;
 /// Without changes, whether somebody still reads the output is found out with the next one.
 const WAIT: Duration = Duration::from_hours(1);
 
@@ -23,8 +22,10 @@ Prints a JSON object for each change, in the order of the commits, until it is i
 The act is put, delete or expire; the last two have no value. Each change
 is on one line. --after-sequence continues where an earlier watch ended.
 
-A store keeps changes once --keep is given; it then writes each change twice. The oldest changes are
-dropped: a watch that asks for dropped changes fails.
+A store keeps changes once --keep is given; it then writes each change twice. It keeps at most N
+changes, which take at most 4 KiB times N bytes together, and drops the oldest beyond either limit.
+A change that alone exceeds the bytes is not kept, nor is any before it. A watch that asks for
+dropped changes fails.
 
 Examples:
   nuthatch store watch db --keep 100000          from now on
@@ -55,7 +56,7 @@ pub(super) struct Watch {
     /// Begin with the oldest change that is kept
     #[arg(long)]
     oldest: bool,
-    /// Number of changes that the store keeps from now on
+    /// Maximum number of changes to keep from now on, in at most 4 KiB x N bytes
     #[arg(long, value_name = "N")]
     keep: Option<u64>,
     /// Exit after this many changes
@@ -82,7 +83,7 @@ impl Watch {
             None => self.place.read()?,
         };
         if let Some(keep) = self.keep {
-            store.keep_changes(keep, keep.saturating_mul(BYTES_EACH))?;
+            keep_changes(&store, keep)?;
         }
         let table = if self.all {
             None
