@@ -1,9 +1,10 @@
 //! All entries, in the order of the file.
 
 use crate::bucket::Slots;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::reader::Snapshot;
 use crate::stored::Stored;
+use std::ops::Range;
 
 /// An entry of a snapshot.
 #[derive(Clone, Copy, Debug)]
@@ -15,11 +16,33 @@ pub struct Entry<'a> {
 }
 
 impl Snapshot {
-    /// All entries in the order of the file, which looks random and is the same each time.
+    /// Returns all entries in the order of the file, which looks random and is the same each time.
     ///
-    /// After an error, which only a damaged file gives, the next entry follows.
+    /// Checks the structure of what it reads, as lookups do, and no checksums: other damage reads
+    /// as other entries ([`iter_verified`](Self::iter_verified) finds it). After an error, which
+    /// only a damaged file gives, the next entry follows.
     pub fn iter(&self) -> Iter<'_> {
-        Iter { snapshot: self, next_line: 0, line: 0, slots: Slots::default() }
+        self.iter_lines(0..self.map.index().len() as u64)
+    }
+
+    /// Returns all entries in the order of the file, and checks the checksums of each partition
+    /// before its first entry: for what copies the entries, so that damage is an error and not
+    /// another value. This reads every byte of the index and of the data once more than
+    /// [`iter`](Self::iter).
+    ///
+    /// The iterator ends after its first error.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Corrupt`](crate::Error::Corrupt) if the checksum of the directory is wrong.
+    pub fn iter_verified(&self) -> Result<IterVerified<'_>> {
+        self.verify_directory_hash()?;
+        Ok(IterVerified { snapshot: self, next_partition: 0, entries: self.iter_lines(0..0) })
+    }
+
+    /// Returns the entries of these lines of the index.
+    fn iter_lines(&self, lines: Range<u64>) -> Iter<'_> {
+        Iter { snapshot: self, lines, line: 0, slots: Slots::default() }
     }
 }
 
@@ -36,7 +59,8 @@ impl<'a> IntoIterator for &'a Snapshot {
 #[derive(Clone, Debug)]
 pub struct Iter<'a> {
     snapshot: &'a Snapshot,
-    next_line: u64,
+    /// The lines to read next.
+    lines: Range<u64>,
     line: u64,
     slots: Slots,
 }
@@ -53,9 +77,51 @@ impl<'a> Iterator for Iter<'a> {
                     value: Stored::new(self.snapshot, &record),
                 }));
             }
-            self.line = self.next_line;
+            self.line = self.lines.next()?;
             self.slots = self.snapshot.line(self.line).ok()?.used();
-            self.next_line += 1;
         }
+    }
+}
+
+/// Iterator over the entries of a snapshot whose checksums it checks, from
+/// [`Snapshot::iter_verified`].
+#[derive(Clone, Debug)]
+pub struct IterVerified<'a> {
+    snapshot: &'a Snapshot,
+    next_partition: u64,
+    /// The entries of the partition before it.
+    entries: Iter<'a>,
+}
+
+impl<'a> Iterator for IterVerified<'a> {
+    type Item = Result<Entry<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.entries.next() {
+                None if self.next_partition < self.snapshot.header.partitions() => {
+                    let partition = self.next_partition;
+                    self.next_partition += 1;
+                    match self.snapshot.verify_partition_hashes(partition) {
+                        Ok(()) => {
+                            let lines = self.snapshot.lines_of(partition);
+                            self.entries = self.snapshot.iter_lines(lines);
+                        }
+                        Err(error) => return Some(Err(self.end(error))),
+                    }
+                }
+                Some(Err(error)) => return Some(Err(self.end(error))),
+                next => return next,
+            }
+        }
+    }
+}
+
+impl IterVerified<'_> {
+    /// Ends the iterator with this error.
+    fn end(&mut self, error: Error) -> Error {
+        self.next_partition = self.snapshot.header.partitions();
+        self.entries = self.snapshot.iter_lines(0..0);
+        error
     }
 }

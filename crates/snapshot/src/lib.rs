@@ -64,7 +64,7 @@ mod writer;
 
 pub use compression::{Compression, Scratch};
 pub use error::{Damage, Duplicate, Error, IoError, Limit, Result};
-pub use iter::{Entry, Iter};
+pub use iter::{Entry, Iter, IterVerified};
 pub use map::Residency;
 pub use owned::{CowStringList, CowValue, OwnedStringList, OwnedValue};
 pub use reader::{OpenOptions, Snapshot};

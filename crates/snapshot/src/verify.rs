@@ -10,6 +10,7 @@ use crate::parallel;
 use crate::reader::Snapshot;
 use crate::record::Record;
 use crate::stored::Stored;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Snapshot {
@@ -57,14 +58,18 @@ impl Snapshot {
         )
     }
 
-    /// The partitions' data lies in order, without gaps but for the alignment.
+    /// Checks the checksum of the directory.
+    pub(crate) fn verify_directory_hash(&self) -> Result<()> {
+        let header = &self.header;
+        let found = checksum(self.section(header.directory));
+        let at = header_at::DIRECTORY_HASH as u64;
+        self.verify_hash(at, "the directory", (found, header.directory_hash))
+    }
+
+    /// Checks that the data of the partitions lies in order, without gaps but for the alignment.
     fn verify_directory(&self) -> Result<()> {
         let header = &self.header;
-        self.verify_hash(
-            header_at::DIRECTORY_HASH as u64,
-            "the directory",
-            (checksum(self.section(header.directory)), header.directory_hash),
-        )?;
+        self.verify_directory_hash()?;
         let mut expected = 0;
         for partition in 0..header.partitions() {
             let Section { offset, len } = self.directory_entry(partition).data;
@@ -89,6 +94,37 @@ impl Snapshot {
             return Err(self.corrupt(at, expected, len));
         }
         self.verify_zeros(header.data.offset + expected, header.data.end())
+    }
+
+    /// Checks the checksums of a partition: of its lines, and of its data.
+    pub(crate) fn verify_partition_hashes(&self, partition: u64) -> Result<()> {
+        let header = &self.header;
+        let entry = self.directory_entry(partition);
+        let at = header.directory.offset + partition * directory::ENTRY_LEN as u64;
+        let lines = self.lines_of(partition);
+        let index = Section {
+            offset: header.index.offset + lines.start * line::LEN as u64,
+            len: (lines.end - lines.start) * line::LEN as u64,
+        };
+        let found = checksum(self.section(index));
+        let what = format!("the index of partition {partition}");
+        let index_hash = at + directory::INDEX_HASH as u64;
+        self.verify_hash(index_hash, &what, (found, entry.index_hash))?;
+        let Section { offset, len } = entry.data;
+        if offset > header.data.len || len > header.data.len - offset {
+            let expected = format!("data of partition {partition} within {}", header.data.len);
+            return Err(self.corrupt(at, expected, format!("{len} bytes at {offset}")));
+        }
+        let data = Section { offset: header.data.offset + offset, len };
+        let found = checksum(self.section(data));
+        let what = format!("the data of partition {partition}");
+        self.verify_hash(at + directory::DATA_HASH as u64, &what, (found, entry.data_hash))
+    }
+
+    /// Returns the numbers of the lines of a partition.
+    pub(crate) fn lines_of(&self, partition: u64) -> Range<u64> {
+        let lines_each = u64::from(self.header.lines_per_partition);
+        partition * lines_each..(partition + 1) * lines_each
     }
 
     fn verify_zeros(&self, from: u64, to: u64) -> Result<()> {
@@ -201,27 +237,8 @@ impl<'a> Partition<'a> {
 
     fn verify(mut self) -> Result<Totals> {
         let Self { snapshot, number, data, .. } = self;
-        let header = &snapshot.header;
-        let entry = snapshot.directory_entry(number);
-        let lines_each = u64::from(header.lines_per_partition);
-        let first = number * lines_each;
-        let index = Section {
-            offset: header.index.offset + first * line::LEN as u64,
-            len: lines_each * line::LEN as u64,
-        };
-        let at = header.directory.offset + number * directory::ENTRY_LEN as u64;
-        let found = checksum(snapshot.section(index));
-        let what = format!("the index of partition {number}");
-        snapshot.verify_hash(
-            at + directory::INDEX_HASH as u64,
-            &what,
-            (found, entry.index_hash),
-        )?;
-        let offset = header.data.offset + data.offset;
-        let found = checksum(snapshot.section(Section { offset, len: data.len }));
-        let what = format!("the data of partition {number}");
-        snapshot.verify_hash(at + directory::DATA_HASH as u64, &what, (found, entry.data_hash))?;
-        for number in first..first + lines_each {
+        snapshot.verify_partition_hashes(number)?;
+        for number in snapshot.lines_of(number) {
             self.verify_line(number)?;
         }
         self.verify_gap(data.end())?;

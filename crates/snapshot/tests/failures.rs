@@ -108,7 +108,10 @@ fn what_is_missing_is_named() -> AnyResult {
     let Err(Error::Io(error)) = build(&path, 1) else { panic!("an error") };
     assert_eq!(error.source.kind(), ErrorKind::NotFound);
     assert_eq!(error.path.parent(), path.parent());
-    assert_eq!(kind(build(Path::new("/"), 1), Path::new("/")), ErrorKind::InvalidInput);
+    for folder in ["/", ".", "..", "missing/", "missing/."] {
+        let folder = Path::new(folder);
+        assert_eq!(kind(build(folder, 1), folder), ErrorKind::InvalidInput, "{folder:?}");
+    }
     Ok(())
 }
 
@@ -124,6 +127,53 @@ fn a_directory_without_permission_is_named() -> AnyResult {
     let Err(Error::Io(error)) = build(&refusing.join("users.nut"), 1) else { panic!("an error") };
     assert_eq!(error.path.parent(), Some(refusing));
     assert_eq!(error.act, "create a temporary file");
+    Ok(())
+}
+
+/// A change to padding, which no checksum covers, changes no entry.
+#[test]
+fn an_iterator_that_verifies_finds_every_changed_byte_of_an_entry() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("whole.nut");
+    build(&path, 20)?;
+    let bytes = std::fs::read(&path)?;
+    let read = |bytes: &[u8]| -> nuthatch_snapshot::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let snapshot = Snapshot::from_bytes(bytes)?;
+        let entries = snapshot.iter_verified()?.map(|entry| {
+            let entry = entry?;
+            Ok((entry.key.to_vec(), entry.value.bytes().to_vec()))
+        });
+        entries.collect()
+    };
+    let whole = read(&bytes)?;
+    assert_eq!(whole.len(), 20);
+    let mut errors = 0;
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1;
+        match read(&damaged) {
+            Ok(entries) => assert_eq!(entries, whole, "byte {at}"),
+            Err(_) => errors += 1,
+        }
+    }
+    assert!(errors > 20_000, "{errors} of {}", bytes.len());
+    Ok(())
+}
+
+#[test]
+fn an_iterator_that_verifies_ends_after_an_error() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("whole.nut");
+    build(&path, 40_000)?;
+    let mut bytes = std::fs::read(&path)?;
+    let last = bytes.windows(3).rposition(|window| window != [0; 3]).expect("data");
+    bytes[last] ^= 1;
+    let snapshot = Snapshot::from_bytes(&bytes)?;
+    assert!(snapshot.stats().partitions > 1);
+    let mut entries = snapshot.iter_verified()?;
+    let whole = entries.by_ref().take_while(Result::is_ok).count();
+    assert!(whole > 0 && whole < 40_000, "{whole}");
+    assert!(entries.next().is_none());
     Ok(())
 }
 

@@ -85,6 +85,9 @@ pub(crate) struct Build {
     seed: u64,
 
     /// Memory to use, such as 512M or 2GiB, at least 32M; data beyond it waits on the disk
+    ///
+    /// A row is in memory as a whole: rows longer than 1 MiB take up to eight times their length in
+    /// addition.
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_memory,
           help_heading = "Resources")]
     memory: u64,

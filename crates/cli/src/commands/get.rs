@@ -19,6 +19,9 @@ Output:
   --raw: the bytes of the values and nothing else. Numbers, and those in lists, are little-endian.
   Keys that are missing are named on stderr.
 
+A lookup checks the structure of what it reads, and no checksums: \"nuthatch verify\" finds damage
+that changed a value into another one.
+
 Examples:
   nuthatch get users.nut user:1.name
   nuthatch get users.nut user:1.name user:1.age user:1.tags --json
@@ -29,7 +32,8 @@ Exit status:
   0  all keys are there
   1  a key is missing, the others are printed
   2  the command line is wrong
-  3  anything else: the file is missing, damaged, no snapshot, or truncated meanwhile";
+  3  anything else: the file is missing, no snapshot, or truncated meanwhile, or the lookup met
+     damage";
 
 /// Look keys up and print their values
 #[derive(Debug, Args)]

@@ -127,6 +127,18 @@ fn verify_finds_damage() {
     assert!(run.stderr.starts_with("nuthatch: damaged file: b.nut: "), "{}", run.stderr);
 }
 
+/// It printed another key, with exit status 0.
+#[test]
+fn a_dump_of_a_damaged_file_is_an_error() {
+    let folder = typed();
+    let mut bytes = folder.bytes("a.nut");
+    let at = bytes.windows(6).position(|window| window == b"string").expect("the key");
+    bytes[at] ^= 1;
+    let run = folder.file("b.nut", bytes).run(&["dump", "b.nut"]);
+    assert_eq!((run.status, &run.stdout[..]), (Some(3), ""));
+    assert!(run.stderr.starts_with("nuthatch: damaged file: b.nut: "), "{}", run.stderr);
+}
+
 #[test]
 fn info_describes_the_file() {
     let folder = typed();

@@ -4,6 +4,7 @@ use super::{spill, temporary};
 use crate::error::{Error, Result};
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
@@ -27,9 +28,10 @@ impl NewFile {
     ///
     /// Fails if there is something else than a file: a folder, device, pipe or socket.
     pub(crate) fn create(path: &Path) -> Result<Self> {
-        if path.file_name().is_none() {
-            let source = ErrorKind::InvalidInput.into();
-            return Err(Error::io(path, "create (the path names no file)", source));
+        if path.file_name().is_none() || names_folder(path) {
+            let message = "expected a path that ends in the name of a file, found one of a folder";
+            let source = io::Error::new(ErrorKind::InvalidInput, message);
+            return Err(Error::io(path, "create", source));
         }
         let replaced = replaced_file(path)?;
         let path = behind_links(path)?;
@@ -125,6 +127,12 @@ impl Drop for NewFile {
     }
 }
 
+/// Returns whether a path can only name a folder.
+fn names_folder(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_bytes();
+    bytes.ends_with(b"/") || bytes.ends_with(b"/.")
+}
+
 fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -140,8 +148,9 @@ fn replaced_file(path: &Path) -> Result<Option<Metadata>> {
             Err(Error::io(path, "create", ErrorKind::IsADirectory.into()))
         }
         Ok(_) => {
-            let act = "create (a device, pipe or socket is not replaced by a file)";
-            Err(Error::io(path, act, ErrorKind::InvalidInput.into()))
+            let message = "expected a file to replace, found a device, pipe or socket";
+            let source = io::Error::new(ErrorKind::InvalidInput, message);
+            Err(Error::io(path, "create", source))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::io(path, "create", error)),
