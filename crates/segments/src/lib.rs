@@ -66,6 +66,7 @@ mod table;
 mod timed;
 mod turn;
 mod verify;
+mod waiting;
 mod warnings;
 mod work;
 

@@ -84,6 +84,7 @@ impl FolderLock {
             if began.elapsed() >= patience {
                 return Ok(None);
             }
+            crate::work::count_wait();
             std::thread::park_timeout(pause);
             pause = (pause * 2).min(Duration::from_millis(2));
         }

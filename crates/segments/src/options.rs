@@ -112,9 +112,10 @@ impl Options {
         self
     }
 
-    /// How long a write waits for another process or thread that changes the folder, because it
-    /// reclaims a segment for instance. After that the bytes are not kept, which is counted. By
-    /// default 2 seconds. Reads never wait.
+    /// Sets how long a put waits for the lock of the folder while another process or thread changes
+    /// the folder, because it reclaims a segment for instance. By default 2 seconds. After that the
+    /// bytes are not kept ([`Reason::Busy`](crate::Reason::Busy)), which is counted, and later puts
+    /// do not wait until one of them gets the lock. Reads never wait.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;

@@ -31,6 +31,9 @@ pub struct Segments {
     /// Whether the folder could only be read when this process last looked: see
     /// [`Segments::check_writable`].
     pub(crate) is_denied: AtomicBool,
+    /// Whether the last operation that needed the lock of the folder did not get it: see
+    /// [`Segments::turn`].
+    pub(crate) is_lock_missed: AtomicBool,
     /// Puts that are still to find no room in the index before it is asked again whether it can
     /// grow.
     pub(crate) growth_pause: AtomicU32,
@@ -109,6 +112,7 @@ impl Segments {
             opening: Opening { boot: boot(), guard: options.guard, growth },
             indexes: Indexes::new(),
             is_denied: AtomicBool::new(!writable),
+            is_lock_missed: AtomicBool::new(false),
             growth_pause: AtomicU32::new(0),
             writer: Mutex::default(),
             alone: TimedMutex::new(Alone::default()),
@@ -363,7 +367,7 @@ impl Segments {
                 }
             }
             // It may have been copied before: then the copy has it still.
-            if !index.is_copied() || self.own_turn().is_err() {
+            if !index.is_copied() || !matches!(self.turn(), Ok(Some(_))) {
                 return;
             }
         }

@@ -27,6 +27,9 @@ impl<T> TimedMutex<T> {
     /// has it.
     pub(crate) fn lock(&self, patience: Duration) -> Option<TimedGuard<'_, T>> {
         let is_taken = self.is_taken.lock().unwrap_or_else(PoisonError::into_inner);
+        if *is_taken && !patience.is_zero() {
+            crate::work::count_wait();
+        }
         let waited = self.freed.wait_timeout_while(is_taken, patience, |is_taken| *is_taken);
         let (mut is_taken, _) = waited.unwrap_or_else(PoisonError::into_inner);
         if std::mem::replace(&mut *is_taken, true) {

@@ -23,7 +23,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Segments that are begun before a process compares the table with the folder again.
 const SETTLE_EVERY: u32 = 64;
@@ -58,20 +58,6 @@ pub(crate) fn counted(len: u64) -> u64 {
 }
 
 impl Segments {
-    /// Waits for a turn, no longer than the patience of the options. `None` if another process or
-    /// thread had it for longer: it reclaims a segment, for instance.
-    pub(crate) fn turn(&self) -> Result<Option<Turn<'_>>> {
-        let began = Instant::now();
-        let patience = self.options.patience;
-        let Some(alone) = self.alone.lock(patience) else { return Ok(None) };
-        self.turn_with(alone, patience.saturating_sub(began.elapsed()))
-    }
-
-    /// Waits for a turn; an error if another process or thread had it for too long.
-    pub(crate) fn own_turn(&self) -> Result<Turn<'_>> {
-        self.turn()?.ok_or_else(|| Error::Busy { path: self.path().to_owned() })
-    }
-
     pub(crate) fn turn_with<'a>(
         &'a self,
         mut alone: TimedGuard<'a, Alone>,
@@ -219,6 +205,7 @@ impl Turn<'_> {
         let busy = || Error::Busy { path: of.path().to_owned() };
         let taken = self.alone.lock(&of.folder, of.options.patience);
         let lock = taken.map_err(|e| Error::io("lock", of.path(), e))?;
+        of.note_lock(lock.is_some());
         self.lock = Some(lock.ok_or_else(busy)?);
         self.index = of.reopen()?.ok_or_else(busy)?;
         self.settings = of.settings_now(Some(self.index), &mut self.alone)?;

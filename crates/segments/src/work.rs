@@ -5,6 +5,7 @@ mod counting {
     use std::cell::Cell;
 
     thread_local! {
+        static WAITS: Cell<u64> = const { Cell::new(0) };
         static STEPS: Cell<u64> = const { Cell::new(0) };
         static BEGAN: Cell<u64> = const { Cell::new(0) };
         static LONGEST: Cell<u64> = const { Cell::new(0) };
@@ -13,6 +14,16 @@ mod counting {
     /// Counts a step of this thread: a set or a record that is looked at.
     pub(crate) fn count() {
         STEPS.with(|steps| steps.set(steps.get() + 1));
+    }
+
+    /// Counts that this thread waits for the lock of a folder, or for the thread that has it.
+    pub(crate) fn count_wait() {
+        WAITS.with(|waits| waits.set(waits.get() + 1));
+    }
+
+    /// Returns the waits of this thread so far.
+    pub(crate) fn waits() -> u64 {
+        WAITS.with(Cell::get)
     }
 
     /// Notes that this thread has the lock of a folder.
@@ -43,14 +54,16 @@ mod counting {
     #[inline(always)]
     pub(crate) fn count() {}
 
+    pub(crate) fn count_wait() {}
+
     pub(crate) fn begin_hold() {}
 
     pub(crate) fn end_hold() {}
 }
 
-pub(crate) use counting::{begin_hold, count, end_hold};
+pub(crate) use counting::{begin_hold, count, count_wait, end_hold};
 #[cfg(test)]
-pub(crate) use counting::{steps, take_longest_hold};
+pub(crate) use counting::{steps, take_longest_hold, waits};
 
 #[cfg(test)]
 mod tests {
