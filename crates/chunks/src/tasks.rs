@@ -40,6 +40,8 @@ struct Crew {
 struct Queue {
     jobs: Mutex<Jobs>,
     come: Condvar,
+    /// Notified when work that puts has ended.
+    put: Condvar,
 }
 
 /// Work that waits for a thread. A put may wait for another thread or process that reclaims a
@@ -97,7 +99,7 @@ impl Queue {
             max_putting: (threads - 1).max(1),
             closed: false,
         };
-        Self { jobs: Mutex::new(jobs), come: Condvar::new() }
+        Self { jobs: Mutex::new(jobs), come: Condvar::new(), put: Condvar::new() }
     }
 
     fn add(&self, lane: Lane, job: Job) {
@@ -130,6 +132,7 @@ impl Queue {
     fn ended(&self, lane: Lane) {
         if lane == Lane::Puts {
             lock(&self.jobs).putting -= 1;
+            self.put.notify_all();
             // All of them: when the queue is closed, each thread has to end.
             self.come.notify_all();
         }
@@ -179,6 +182,15 @@ impl TaskChunks {
         work: impl FnOnce(&Chunks) -> T + Send + 'static,
     ) -> Task<T> {
         self.queue(Lane::Puts, work)
+    }
+
+    /// Waits until no work that puts is queued or under way. A process that ends before loses it.
+    pub fn wait_for_puts(&self) {
+        let queue = &self.0.queue;
+        let mut jobs = lock(&queue.jobs);
+        while !jobs.puts.is_empty() || jobs.putting > 0 {
+            jobs = queue.put.wait(jobs).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     fn queue<T: Send + 'static>(

@@ -96,6 +96,14 @@ impl ObjectCache {
         self.engine.folder.problem()
     }
 
+    /// Waits until everything is in the folder that was read and can be kept, and what origins
+    /// answered. A process that ends before loses it.
+    pub fn wait_for_puts(&self) {
+        if let Some(tasks) = self.engine.folder.last() {
+            tasks.wait_for_puts();
+        }
+    }
+
     /// How objects are read.
     pub fn settings(&self) -> &Settings {
         &self.engine.settings

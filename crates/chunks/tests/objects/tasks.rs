@@ -3,6 +3,7 @@ use nuthatch_chunks::{Filled, Key, Lookup, TaskChunks};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
@@ -86,6 +87,20 @@ fn a_task_waits_for_the_fetch_of_another() {
         assert_eq!(block_on(waiting), nuthatch_chunks::Fetched::Stored);
     }
     thread.join().expect("it ends");
+}
+
+#[test]
+fn puts_that_are_queued_are_waited_for_before_a_process_ends() {
+    let case = Case::new();
+    let tasks = TaskChunks::new(Arc::new(case.open()), 3).expect("threads");
+    tasks.wait_for_puts();
+    let done = Arc::new(AtomicUsize::new(0));
+    for _ in 0..50 {
+        let done = done.clone();
+        drop(tasks.run_put(move |_| done.fetch_add(1, Ordering::Relaxed)));
+    }
+    tasks.wait_for_puts();
+    assert_eq!(done.load(Ordering::Relaxed), 50);
 }
 
 #[test]

@@ -141,6 +141,8 @@ impl Get {
                 () = ended(interrupted) => Err(Failure::Error("interrupted".to_owned())),
             }
         })?;
+        // What the origin answered, and the pin that moves with it, may not be in the folder yet.
+        cache.wait_for_puts();
         self.sum_up(&object, start.elapsed(), to_stdout)
     }
 
