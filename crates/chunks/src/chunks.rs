@@ -85,6 +85,12 @@ impl Chunks {
         self.segments.options_to_make_again()
     }
 
+    /// Returns the limit of the folder, which any process can change. `None` while another process
+    /// makes the index again.
+    pub fn limit(&self) -> Option<u64> {
+        self.segments.limit()
+    }
+
     /// How many bytes one put may have: half the limit.
     pub fn put_most(&self) -> u64 {
         self.segments.part_most() * 4

@@ -37,6 +37,15 @@ fn main() -> ExitCode {
 }
 
 fn fail(message: &str, status: u8) -> ExitCode {
-    streams::tell(message);
+    streams::tell(format_args!("{message}{}", file_limit_advice(message)));
     status.into()
+}
+
+/// Returns what to do about the limit of open files if it is the cause of a failure, whichever
+/// library or system call reports it, and the message does not say it already.
+fn file_limit_advice(message: &str) -> String {
+    let cause = std::io::Error::from(rustix::io::Errno::MFILE);
+    let is_cause = message.contains(&cause.to_string()) && !message.contains("ulimit");
+    let advice = nuthatch_chunks::file_limit_advice(&cause).filter(|_| is_cause);
+    advice.unwrap_or_default()
 }

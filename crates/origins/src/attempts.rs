@@ -103,7 +103,8 @@ impl<'a> Attempts<'a> {
         let doubled = self.settings.pause.saturating_mul(1 << (self.in_vain - 1).min(16));
         let pause = doubled.min(self.settings.pause_most);
         let pause = pause.mul_f64(0.5 + 0.5 * draw());
-        tracing::debug!(address = self.address, ?why, ?pause, "asks the origin again");
+        tracing::debug!(target: "nuthatch::chunks", address = self.address, ?why, ?pause,
+            "a request to the origin is retried");
         Ok(pause.max(after.unwrap_or_default()))
     }
 }

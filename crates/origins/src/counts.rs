@@ -1,5 +1,6 @@
 //! What was read, and where it came from.
 
+use crate::not_kept::NotKept;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What was read of an object, or through a whole cache, since it was opened.
@@ -21,13 +22,21 @@ pub struct Counts {
     pub checks: u64,
     /// How many of `requests` and `checks` were made again because one before had failed.
     pub retries: u64,
-    /// Blocks that could not be kept in the cache, or not be looked up there.
+    /// Blocks that were not kept in the cache, for any cause: see [`Counts::not_kept_by`].
     pub not_kept: u64,
     /// Objects opened in a stale version, because their origin could not confirm it.
     pub stale: u64,
+    /// `not_kept` by cause, in the order of [`NotKept::ALL`].
+    causes: [u64; NotKept::ALL.len()],
 }
 
 impl Counts {
+    /// Returns how many blocks were not kept in the cache for a cause.
+    #[must_use]
+    pub fn not_kept_by(&self, cause: NotKept) -> u64 {
+        self.causes[cause as usize]
+    }
+
     /// All bytes that readers were given.
     #[must_use]
     pub fn read(&self) -> u64 {
@@ -53,21 +62,28 @@ pub(crate) enum Count {
     Requests,
     Checks,
     Retries,
-    NotKept,
     Stale,
 }
 
 /// Counts that many threads add to.
 #[derive(Debug, Default)]
-pub(crate) struct Tally([AtomicU64; 9]);
+pub(crate) struct Tally {
+    counts: [AtomicU64; 8],
+    not_kept: [AtomicU64; NotKept::ALL.len()],
+}
 
 impl Tally {
     pub(crate) fn add(&self, count: Count, number: u64) {
-        self.0[count as usize].fetch_add(number, Relaxed);
+        self.counts[count as usize].fetch_add(number, Relaxed);
+    }
+
+    pub(crate) fn add_not_kept(&self, cause: NotKept, blocks: u64) {
+        self.not_kept[cause as usize].fetch_add(blocks, Relaxed);
     }
 
     pub(crate) fn counts(&self) -> Counts {
-        let of = |count: Count| self.0[count as usize].load(Relaxed);
+        let of = |count: Count| self.counts[count as usize].load(Relaxed);
+        let causes = self.not_kept.each_ref().map(|count| count.load(Relaxed));
         Counts {
             from_cache: of(Count::FromCache),
             from_origin: of(Count::FromOrigin),
@@ -76,8 +92,9 @@ impl Tally {
             requests: of(Count::Requests),
             checks: of(Count::Checks),
             retries: of(Count::Retries),
-            not_kept: of(Count::NotKept),
+            not_kept: causes.iter().sum(),
             stale: of(Count::Stale),
+            causes,
         }
     }
 }

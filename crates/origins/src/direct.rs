@@ -4,6 +4,7 @@ use crate::attempts::{Attempts, Fault};
 use crate::counts::Count;
 use crate::error::Result;
 use crate::fetch::next_of;
+use crate::not_kept::NotKept;
 use crate::origin::Ranged;
 use crate::version::Version;
 use bytes::Bytes;
@@ -24,9 +25,18 @@ pub(crate) struct Direct {
 }
 
 impl Direct {
-    pub(crate) fn begin(version: &Arc<Version>, range: Range<u64>) -> Result<Self> {
+    /// Begins to pass a range on. `cause` is why it is not kept, if there is a cache for it.
+    pub(crate) fn begin(
+        version: &Arc<Version>,
+        range: Range<u64>,
+        cause: Option<NotKept>,
+    ) -> Result<Self> {
+        // A folder that cannot be opened is in the log already.
+        if let Some(cause) = cause.filter(|cause| *cause != NotKept::Folder) {
+            version.log_not_kept(cause);
+        }
         let (sender, receiver) = channel(WAITING);
-        let passing = Passing { version: version.clone(), rest: range, sender };
+        let passing = Passing { version: version.clone(), rest: range, cause, block: None, sender };
         let task = version.engine.spawn(passing.run())?.abort_handle();
         Ok(Self { receiver, task })
     }
@@ -46,6 +56,9 @@ impl Drop for Direct {
 struct Passing {
     version: Arc<Version>,
     rest: Range<u64>,
+    cause: Option<NotKept>,
+    /// The last block of which bytes were passed on.
+    block: Option<u64>,
     sender: Sender<Result<Bytes>>,
 }
 
@@ -94,6 +107,7 @@ impl Passing {
                 self.rest.start = wanted.end;
                 attempts.progress();
                 version.count(Count::FromOrigin, wanted.end - wanted.start);
+                self.count_blocks(&wanted);
                 if self.sender.send(Ok(bytes.slice(piece))).await.is_err() {
                     self.rest.start = self.rest.end;
                 }
@@ -101,5 +115,16 @@ impl Passing {
             at = end;
         }
         Ok(())
+    }
+
+    /// Counts the blocks that begin to be passed on with these bytes.
+    fn count_blocks(&mut self, bytes: &Range<u64>) {
+        let block_len = self.version.engine.settings.block_len;
+        let (first, last) = (bytes.start / block_len, (bytes.end - 1) / block_len);
+        let is_new = u64::from(self.block != Some(first));
+        if let Some(cause) = self.cause {
+            self.version.count_not_kept(cause, last - first + is_new);
+        }
+        self.block = Some(last);
     }
 }

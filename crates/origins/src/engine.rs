@@ -4,7 +4,9 @@ use crate::attempts::Fault;
 use crate::counts::{Count, Tally};
 use crate::error::{Error, Result};
 use crate::folder::CacheFolder;
+use crate::not_kept::NotKept;
 use crate::origin::{Clients, Head};
+use crate::rate::LogLimit;
 use crate::recorded::Recorded;
 use crate::settings::Settings;
 use nuthatch_chunks::{Key, TaskChunks};
@@ -35,6 +37,7 @@ pub(crate) struct Engine {
     /// For requests for blocks.
     pub(crate) permits: Semaphore,
     pub(crate) tally: Tally,
+    pub(crate) log_limit: LogLimit,
     failures: Mutex<HashMap<Key, (Instant, Error)>>,
     heads: Mutex<HashMap<Asked, (Instant, Head)>>,
     pub(crate) recorded: Recorded,
@@ -67,17 +70,15 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Engine {
     pub(crate) fn new(folder: CacheFolder, settings: Settings) -> Result<Self> {
-        let setup =
-            |what| move |error: std::io::Error| Error::Setup { what, reason: error.to_string() };
-        let threads = "threads";
         let mut builder = Builder::new_multi_thread();
         builder.worker_threads(TALKERS).thread_name("origins").enable_all();
         Ok(Self {
-            runtime: Some(builder.build().map_err(setup(threads))?),
+            runtime: Some(builder.build().map_err(|error| Error::setup("threads", error))?),
             folder,
             clients: Clients::new(&settings),
             permits: Semaphore::new(settings.requests_at_once),
             tally: Tally::default(),
+            log_limit: LogLimit::default(),
             failures: Mutex::default(),
             heads: Mutex::default(),
             recorded: Recorded::default(),
@@ -117,7 +118,11 @@ impl Engine {
             let engine = self.clone();
             let reopen = move || engine.folder.reopen();
             // A cache that is being closed keeps the folder that it has.
-            if let Ok(reopening) = self.spawn(async { spawn_blocking(reopen).await }) {
+            let reopening = self.spawn(async { spawn_blocking(reopen).await });
+            // One that could not be opened may take as long again: a reader does not wait for it.
+            if let Ok(reopening) = reopening
+                && self.folder.last().is_some()
+            {
                 let _ = reopening.await;
             }
         }
@@ -151,6 +156,11 @@ impl Engine {
 
     pub(crate) fn count(&self, count: Count, number: u64) {
         self.tally.add(count, number);
+    }
+
+    /// Logs when blocks begin not to be kept, and when they are kept again.
+    pub(crate) fn note_put(&self, refusal: Option<NotKept>) {
+        self.folder.note_put(refusal, &self.log_limit);
     }
 
     /// Tells those who wait for a fetch why it failed.

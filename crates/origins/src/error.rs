@@ -1,5 +1,6 @@
 //! What can go wrong.
 
+use nuthatch_chunks::file_limit_advice;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -108,6 +109,20 @@ impl Error {
             Self::Status { status, .. } => crate::attempts::is_unavailable(*status),
             _ => false,
         }
+    }
+
+    /// Returns why something could not be set up. Libraries may not report that the system refused
+    /// to open a file because too many are open, so that is tried here.
+    pub(crate) fn setup(what: &'static str, reason: impl fmt::Display) -> Self {
+        let cause = std::fs::File::open("/dev/null").err();
+        let advice = cause.and_then(|cause| Some((file_limit_advice(&cause)?, cause)));
+        let reason = reason.to_string();
+        let reason = match advice {
+            Some((advice, cause)) if reason.contains(&cause.to_string()) => reason + &advice,
+            Some((advice, cause)) => format!("{reason}: {cause}{advice}"),
+            None => reason,
+        };
+        Self::Setup { what, reason }
     }
 
     /// A name for the kind of error, that stays.

@@ -4,6 +4,7 @@ use crate::attempts::{Attempts, Fault};
 use crate::counts::Count;
 use crate::engine::lock;
 use crate::error::{Error, Result};
+use crate::not_kept::NotKept;
 use crate::origin::{Body, Ranged};
 use crate::version::{Kept, Version};
 use bytes::Bytes;
@@ -277,23 +278,28 @@ impl Fetch {
         let (version, bytes) = (self.version.clone(), block.bytes.clone());
         let start = block.range.start;
         let put = kept.tasks.run_put(move |chunks| {
-            let blocks = version.kept().and_then(|kept| version.blocks(chunks, kept))?;
-            let stored = blocks.put(start, &bytes);
-            // Bytes that differ under one validator: the origin's are right, whoever keeps them. A
-            // folder that was removed is made again when the next object is opened.
-            if let Err(error) = &stored
-                && !chunks.is_removed()
-            {
-                let address = &version.opened.address;
-                tracing::warn!(%address, %error, "a block cannot be kept");
+            let blocks = version.kept().and_then(|kept| version.blocks(chunks, kept));
+            let Some(stored) = blocks.map(|blocks| blocks.put(start, &bytes)) else {
+                return Some(NotKept::Folder);
+            };
+            match stored {
+                Ok(stored) => stored.not_kept.map(NotKept::from),
+                // Bytes that differ under one validator: the origin's are delivered.
+                Err(nuthatch_chunks::Error::Conflict { .. }) => Some(NotKept::Conflict),
+                Err(_) => Some(NotKept::Folder),
             }
-            Some(stored.ok()?.not_kept)
         });
         let not_kept = put.await;
-        let stored = not_kept == Some(None);
-        self.version.engine.folder.note_put(not_kept.flatten());
-        if !stored {
-            self.version.count(Count::NotKept, 1);
+        let stored = not_kept.is_none();
+        if let Some(cause) = not_kept {
+            self.version.count_not_kept(cause, 1);
+        }
+        match not_kept {
+            Some(NotKept::Conflict) => self.version.log_not_kept(NotKept::Conflict),
+            // A folder that was removed is made again when the next object is opened, with a
+            // warning.
+            Some(_) if kept.tasks.chunks().is_removed() => {}
+            cause => self.version.engine.note_put(cause),
         }
         let ticket = lock(&self.request.tickets).pop_front();
         if let Some(ticket) = ticket {

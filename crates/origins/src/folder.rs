@@ -2,9 +2,11 @@
 
 use crate::engine::lock;
 use crate::error::{Error, Result};
-use nuthatch_chunks::{Chunks, FolderError, Options, Reason, TaskChunks};
+use crate::not_kept::NotKept;
+use crate::rate::LogLimit;
+use nuthatch_chunks::{Chunks, FolderError, Options, TaskChunks};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
@@ -19,8 +21,10 @@ pub(crate) struct CacheFolder {
     options: Options,
     threads: usize,
     state: Mutex<State>,
-    /// Whether the folder could only be read at the last put.
-    is_read_only: AtomicBool,
+    /// Why the folder did not keep the block of the last put.
+    refusal: Mutex<Option<NotKept>>,
+    /// The limit of the folder when this process last looked.
+    limit: AtomicU64,
 }
 
 #[derive(Default)]
@@ -38,16 +42,9 @@ impl CacheFolder {
     /// # Errors
     /// Fails if an option is out of range, or if threads cannot be started.
     pub(crate) fn open(path: &Path, options: &Options, threads: usize) -> Result<Self> {
-        let (state, options) = (Mutex::default(), options.clone());
         // The process may change its working directory before the folder is opened again.
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let folder = Self {
-            path: Some(absolute),
-            options,
-            threads,
-            state,
-            is_read_only: AtomicBool::new(false),
-        };
+        let folder = Self::new(Some(absolute), options.clone(), threads);
         match Chunks::open(path, &folder.options) {
             Ok(chunks) => folder.set(tasks(Arc::new(chunks), threads)?),
             Err(error @ nuthatch_chunks::Error::Folder(FolderError::Options { .. })) => {
@@ -61,23 +58,19 @@ impl CacheFolder {
     /// Uses a folder that is open already.
     pub(crate) fn over(chunks: Arc<Chunks>, threads: usize) -> Result<Self> {
         let path = std::path::absolute(chunks.path()).unwrap_or_else(|_| chunks.path().to_owned());
-        let options = chunks.options().clone();
-        let state = Mutex::default();
-        let folder = Self {
-            path: Some(path),
-            options,
-            threads,
-            state,
-            is_read_only: AtomicBool::new(false),
-        };
+        let folder = Self::new(Some(path), chunks.options().clone(), threads);
         folder.set(tasks(chunks, threads)?);
         Ok(folder)
     }
 
     /// Returns a cache folder that is never opened.
     pub(crate) fn none() -> Self {
-        let (options, state) = (Options::new(), Mutex::default());
-        Self { path: None, options, threads: 1, state, is_read_only: AtomicBool::new(false) }
+        Self::new(None, Options::new(), 1)
+    }
+
+    fn new(path: Option<PathBuf>, options: Options, threads: usize) -> Self {
+        let (state, refusal, limit) = (Mutex::default(), Mutex::default(), AtomicU64::new(0));
+        Self { path, options, threads, state, refusal, limit }
     }
 
     pub(crate) fn path(&self) -> Option<&Path> {
@@ -102,6 +95,9 @@ impl CacheFolder {
             return false;
         }
         state.looked = Some(Instant::now());
+        if let Some(tasks) = &state.tasks {
+            self.note_limit(tasks);
+        }
         self.path.is_some() && state.tasks.as_ref().is_none_or(|tasks| tasks.chunks().is_removed())
     }
 
@@ -122,24 +118,42 @@ impl CacheFolder {
         }
     }
 
-    /// Logs a warning when the folder can only be read since the last put, and a message when it
-    /// can be written again.
-    pub(crate) fn note_put(&self, not_kept: Option<Reason>) {
-        let read_only = not_kept == Some(Reason::ReadOnly);
-        if self.is_read_only.swap(read_only, Ordering::Relaxed) == read_only {
+    /// Logs a warning when the folder begins not to keep blocks, and why, and a message when it
+    /// keeps them again.
+    pub(crate) fn note_put(&self, refusal: Option<NotKept>, limit: &LogLimit) {
+        let before = std::mem::replace(&mut *lock(&self.refusal), refusal);
+        if before == refusal {
             return;
         }
-        if read_only {
-            warn!(target: "nuthatch::chunks",
-                "the folder of the cache can only be read now; nothing is put");
-        } else {
-            info!(target: "nuthatch::chunks", "the folder of the cache can be written again");
+        let kind = refusal.map_or("kept-again", NotKept::code);
+        let Some(unlogged) = limit.admit(kind, Instant::now()) else { return };
+        match (refusal, before) {
+            (Some(NotKept::ReadOnly), _) => warn!(target: "nuthatch::chunks", unlogged,
+                "the folder of the cache can only be read now; nothing is put"),
+            (Some(cause), _) => warn!(target: "nuthatch::chunks", cause = cause.code(),
+                reason = %cause, unlogged, "blocks are not kept in the cache"),
+            (None, Some(NotKept::ReadOnly)) => info!(target: "nuthatch::chunks", unlogged,
+                "the folder of the cache can be written again"),
+            (None, _) => info!(target: "nuthatch::chunks", unlogged,
+                "blocks are kept in the cache again"),
+        }
+    }
+
+    /// Logs a warning if the limit of the folder was changed, by this process or another one.
+    fn note_limit(&self, tasks: &TaskChunks) {
+        let Some(limit) = tasks.chunks().limit() else { return };
+        let before = self.limit.swap(limit, Ordering::Relaxed);
+        if before != 0 && before != limit {
+            warn!(target: "nuthatch::chunks", limit, before,
+                "the limit of the cache was changed, for all processes");
         }
     }
 
     fn set(&self, tasks: TaskChunks) {
         // The user was warned of a folder that could only be read when it was opened.
-        self.is_read_only.store(tasks.chunks().read_only(), Ordering::Relaxed);
+        let is_read_only = tasks.chunks().read_only();
+        *lock(&self.refusal) = is_read_only.then_some(NotKept::ReadOnly);
+        self.limit.store(tasks.chunks().limit().unwrap_or(0), Ordering::Relaxed);
         let mut state = lock(&self.state);
         let before = state.tasks.replace(tasks);
         state.looked = Some(Instant::now());
@@ -165,7 +179,5 @@ impl CacheFolder {
 }
 
 fn tasks(chunks: Arc<Chunks>, threads: usize) -> Result<TaskChunks> {
-    let failed =
-        |error: std::io::Error| Error::Setup { what: "threads", reason: error.to_string() };
-    TaskChunks::new(chunks, threads).map_err(failed)
+    TaskChunks::new(chunks, threads).map_err(|error| Error::setup("threads", error))
 }

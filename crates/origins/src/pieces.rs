@@ -36,7 +36,7 @@ impl Pieces {
                 let window = Window::new(version.clone(), kept.clone(), range, ahead, may_wait);
                 Self::Window(Box::new(window))
             }
-            Kind::PassedOn => Self::Direct(Direct::begin(version, range)?),
+            Kind::PassedOn(cause) => Self::Direct(Direct::begin(version, range, *cause)?),
             Kind::Whole(bytes) => {
                 version.count(Count::FromOrigin, range.end - range.start);
                 Self::Ready(bytes.slice(range.start as usize..range.end as usize))

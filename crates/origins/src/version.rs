@@ -3,6 +3,7 @@
 use crate::counts::{Count, Tally};
 use crate::engine::{Asked, Engine, lock};
 use crate::error::Error;
+use crate::not_kept::NotKept;
 use crate::opening::{Answer, Opening};
 use crate::origin::{Head, Opened, Origin};
 use bytes::Bytes;
@@ -10,7 +11,8 @@ use nuthatch_chunks::{Blocks, Chunks, Key, TaskChunks};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
+use tracing::warn;
 
 /// One version of one object.
 #[derive(Debug)]
@@ -39,8 +41,8 @@ impl std::fmt::Debug for Asked {
 pub(crate) enum Kind {
     /// Through the cache.
     Kept(Arc<Kept>),
-    /// From the origin each time.
-    PassedOn,
+    /// From the origin each time, and why; `None` for a cache that has no folder by choice.
+    PassedOn(Option<NotKept>),
     /// All of it was read when it was opened.
     Whole(Bytes),
 }
@@ -71,14 +73,24 @@ impl Version {
         let Opening { engine, origin, address, asked, tasks, tally } = opening;
         let len = whole.as_ref().map_or(head.len.unwrap_or_default(), |bytes| bytes.len() as u64);
         let opened = Opened { address, len, stamp: head.stamp.clone() };
-        let kind = match whole {
-            Some(bytes) => Kind::Whole(bytes),
-            None => tasks
-                .and_then(|tasks| kept(&engine, tasks, &opened, &head))
-                .map_or(Kind::PassedOn, |kept| Kind::Kept(Arc::new(kept))),
+        let kind = match (whole, tasks) {
+            (Some(bytes), _) => Kind::Whole(bytes),
+            (None, None) => Kind::PassedOn(engine.folder.path().map(|_| NotKept::Folder)),
+            (None, Some(tasks)) => match kept(&engine, tasks, &opened, &head) {
+                Ok(kept) => Kind::Kept(Arc::new(kept)),
+                Err(cause) => Kind::PassedOn(Some(cause)),
+            },
         };
         let unread = Mutex::default();
-        Self { engine, origin, opened, head, kind, checked, tally, asked, unread }
+        let version = Self { engine, origin, opened, head, kind, checked, tally, asked, unread };
+        if let Kind::Whole(bytes) = &version.kind
+            && version.engine.folder.path().is_some()
+        {
+            let blocks = (bytes.len() as u64).div_ceil(version.engine.settings.block_len);
+            version.count_not_kept(NotKept::NoLength, blocks);
+            version.log_not_kept(NotKept::NoLength);
+        }
+        version
     }
 
     /// Records what the origin said in the folder, if anything of the object is kept there.
@@ -107,7 +119,7 @@ impl Version {
     pub(crate) fn kept(&self) -> Option<&Arc<Kept>> {
         match &self.kind {
             Kind::Kept(kept) => Some(kept),
-            Kind::PassedOn | Kind::Whole(_) => None,
+            Kind::PassedOn(_) | Kind::Whole(_) => None,
         }
     }
 
@@ -121,6 +133,21 @@ impl Version {
     pub(crate) fn count(&self, count: Count, number: u64) {
         self.tally.add(count, number);
         self.engine.count(count, number);
+    }
+
+    /// Adds to the counts of blocks that are not kept, of the object and of the cache.
+    pub(crate) fn count_not_kept(&self, cause: NotKept, blocks: u64) {
+        self.tally.add_not_kept(cause, blocks);
+        self.engine.tally.add_not_kept(cause, blocks);
+    }
+
+    /// Logs why blocks of this object are not kept, if the cause is the object.
+    pub(crate) fn log_not_kept(&self, cause: NotKept) {
+        if let Some(unlogged) = self.engine.log_limit.admit(cause.code(), Instant::now()) {
+            let address = &self.opened.address;
+            warn!(target: "nuthatch::chunks", %address, cause = cause.code(), reason = %cause,
+                unlogged, "blocks of this object are not kept");
+        }
     }
 
     pub(crate) fn tally(&self) -> &Tally {
@@ -148,14 +175,14 @@ impl Version {
     }
 }
 
-/// What an object is in the cache, if it can be kept there.
-fn kept(engine: &Engine, tasks: TaskChunks, opened: &Opened, head: &Head) -> Option<Kept> {
-    let validator = head.validator.clone()?;
+/// Returns what an object is in the cache, or why it cannot be kept there.
+fn kept(engine: &Engine, tasks: TaskChunks, opened: &Opened, head: &Head) -> Result<Kept, NotKept> {
+    let validator = head.validator.clone().ok_or(NotKept::NoVersion)?;
     let chunks = tasks.chunks();
     // A small cache takes small blocks alone.
     let most = chunks.chunk_most() & !4095;
     let block_len = engine.settings.block_len.min(most.max(4096));
-    let blocks = chunks.blocks(&opened.address, &validator, opened.len, block_len).ok()?;
-    let key = blocks.key().clone();
-    Some(Kept { key, validator, block_len, tasks })
+    let blocks = chunks.blocks(&opened.address, &validator, opened.len, block_len);
+    let key = blocks.map_err(|_| NotKept::Address)?.key().clone();
+    Ok(Kept { key, validator, block_len, tasks })
 }

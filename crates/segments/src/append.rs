@@ -1,11 +1,12 @@
 //! Putting records at the end of a segment.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::id::Id;
 use crate::index::Index;
 use crate::layout::index as at;
 use crate::layout::segment::HEADER_LEN;
 use crate::pages::Pages;
+use crate::reason::{Reason, is_disk_full};
 use crate::record::Record;
 use crate::segments::Segments;
 use crate::sets::{Inserted, Place};
@@ -61,22 +62,6 @@ pub enum Outcome {
     NotKept(Reason),
 }
 
-/// Why a record was not kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Reason {
-    /// The limit is used up by what is pinned or being written.
-    NoRoom,
-    /// The disk is full, or refuses to write.
-    Disk,
-    /// Another process or thread changed the folder for longer than the patience of the options.
-    Busy,
-    /// The index or the folder cannot be used.
-    Folder,
-    /// This process can only read the folder.
-    ReadOnly,
-}
-
 impl Appender {
     /// Takes room for a record, if it has it.
     pub(crate) fn take(&mut self, len: u64) -> Option<Space> {
@@ -109,7 +94,8 @@ impl Segments {
     /// Puts a record. What the folder cannot keep is no error: see [`Outcome`].
     pub fn put(&self, record: &Record<'_>) -> Result<Outcome> {
         record.validate(self.part_most())?;
-        let outcome = self.write(record).unwrap_or_else(|error| Outcome::NotKept(reason(&error)));
+        let outcome =
+            self.write(record).unwrap_or_else(|error| Outcome::NotKept(Reason::of(&error)));
         if let Outcome::NotKept(_) = outcome {
             self.counts.not_kept();
         }
@@ -128,7 +114,7 @@ impl Segments {
             };
             match self.write_at(&space, record) {
                 Ok(()) => return Ok(self.enter(&space, record)),
-                Err(error) if is_full(&error) => {
+                Err(error) if is_disk_full(&error) => {
                     // What was reserved here stays unused; the segment may be the one to go.
                     if !self.free_disk(record.len())? {
                         break;
@@ -209,7 +195,7 @@ impl Segments {
             match self.turn() {
                 Ok(Some(turn)) => drop(turn),
                 Ok(None) => break,
-                Err(error) => return Outcome::NotKept(reason(&error)),
+                Err(error) => return Outcome::NotKept(Reason::of(&error)),
             }
         }
         Outcome::NotKept(Reason::Busy)
@@ -268,22 +254,5 @@ fn slot_of(index: &Index, space: &Space) -> Option<u32> {
     rows.find(|(_, row)| row.file == space.number).map(|(slot, _)| slot)
 }
 
-/// Why a record is not kept after an error.
-fn reason(error: &Error) -> Reason {
-    match error {
-        Error::Busy { .. } => Reason::Busy,
-        Error::ReadOnly { .. } => Reason::ReadOnly,
-        _ => Reason::Folder,
-    }
-}
-
 /// The first offset that a record of a new segment may have.
 pub(crate) const FIRST_OFFSET: u64 = HEADER_LEN as u64;
-
-/// Whether the disk has no room, or the user may not have more of it.
-pub(crate) fn is_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
-    )
-}

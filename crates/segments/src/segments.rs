@@ -14,6 +14,7 @@ use crate::segment::{Opening, Refusal, Segment};
 use crate::settings::Settings;
 use crate::stats::Counts;
 use crate::timed::TimedMutex;
+use rustix::io::Errno;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
@@ -153,6 +154,12 @@ impl Segments {
                 .share_with_group(settings.shared),
             None => options,
         }
+    }
+
+    /// Returns the limit of the folder, which any process can change. `None` while another process
+    /// makes the index again.
+    pub fn limit(&self) -> Option<u64> {
+        Some(self.index()?.settings()?.limit)
     }
 
     /// How long one part may be, under the limit of the folder.
@@ -321,7 +328,11 @@ impl Segments {
         slot: u32,
         number: u64,
     ) -> std::result::Result<Arc<Segment>, Refusal> {
-        let opened = Segment::open(&self.folder, number, &self.opening);
+        let mut opened = Segment::open(&self.folder, number, &self.opening);
+        // Another one is closed when there are too many open files in this process.
+        while matches!(opened, Err(Refusal::System(Errno::MFILE))) && self.close_one(index, slot) {
+            opened = Segment::open(&self.folder, number, &self.opening);
+        }
         let opened = opened.inspect_err(|refusal| {
             let known = matches!(refusal, Refusal::Missing | Refusal::Damaged);
             if known && index.table().number(slot) == number {
@@ -338,8 +349,9 @@ impl Segments {
         Ok(segment)
     }
 
-    /// Closes a segment that is open for reading, the next one in turn.
-    fn close_one(&self, index: &Index, but: u32) {
+    /// Closes a segment that is open for reading, the next one in turn. Returns whether there was
+    /// one.
+    fn close_one(&self, index: &Index, but: u32) -> bool {
         for _ in 0..index.segments.len() {
             let slot = self.hand.fetch_add(1, Ordering::Relaxed) % index.segments.len();
             if slot == but as usize {
@@ -349,9 +361,10 @@ impl Segments {
                 index.segments[slot].write().unwrap_or_else(PoisonError::into_inner).take();
             if closed.is_some() {
                 self.open.fetch_sub(1, Ordering::Relaxed);
-                return;
+                return true;
             }
         }
+        false
     }
 
     /// Removes a part. Its bytes are freed when its segment is evicted. Does nothing in a read-only

@@ -2,7 +2,7 @@
 //! ends the turn of a process that dies; what it left half done is marked by a word, and put right
 //! by the next turn.
 
-use crate::append::{Appender, FIRST_OFFSET, Reason};
+use crate::append::{Appender, FIRST_OFFSET};
 use crate::error::{Error, Result};
 use crate::folder::segment_name;
 use crate::grow::free_pages;
@@ -11,6 +11,7 @@ use crate::layout::{INDEX_NAME, SETTINGS_NAME, index as at};
 use crate::lock::{Byte, FolderLock, Mode, on_byte};
 use crate::options::segment_len;
 use crate::pages::Pages;
+use crate::reason::Reason;
 use crate::segment::{Segment, header};
 use crate::segments::{Alone, Segments, random};
 use crate::settings::{self, Settings, Stored};
@@ -332,13 +333,12 @@ impl Turn<'_> {
         }
         match made {
             Ok(open) => Ok(Ok(open)),
-            Err(error) if crate::append::is_full(&error) => Ok(Err(Reason::Disk)),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 // The count of numbers was damaged; the folder tells which are taken.
                 self.settle()?;
                 Ok(Err(Reason::Folder))
             }
-            Err(_) => Ok(Err(Reason::Folder)),
+            Err(error) => Ok(Err(Reason::of_system(&error))),
         }
     }
 

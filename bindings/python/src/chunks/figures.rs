@@ -58,25 +58,15 @@ pub(crate) struct Stored {
     present: u64,
     /// Chunks of any object that gave way to them, since the index could grow no further.
     displaced: u64,
-    /// Why the others were not kept: `no-room`, `disk`, `busy`, `read-only`, `folder`; `None` if
-    /// all are there.
+    /// Why the others were not kept: `no-room`, `disk`, `busy`, `files`, `read-only`, `folder`;
+    /// `None` if all are there.
     not_kept: Option<&'static str>,
 }
 
 impl From<nuthatch_chunks::Stored> for Stored {
     fn from(stored: nuthatch_chunks::Stored) -> Self {
         let nuthatch_chunks::Stored { stored, present, displaced, not_kept, .. } = stored;
-        Self { stored, present, displaced, not_kept: not_kept.map(reason) }
-    }
-}
-
-fn reason(reason: Reason) -> &'static str {
-    match reason {
-        Reason::NoRoom => "no-room",
-        Reason::Disk => "disk",
-        Reason::Busy => "busy",
-        Reason::ReadOnly => "read-only",
-        _ => "folder",
+        Self { stored, present, displaced, not_kept: not_kept.map(Reason::code) }
     }
 }
 

@@ -85,7 +85,7 @@ async fn whole_answer<B>(
     if let Some(answered) = in_time(shared.origin_within, attempt).await {
         return answered.map_err(|error| refusal(shared, &error));
     }
-    shared.warn(&LATE);
+    shared.warn("late", &LATE);
     Err(Refusal(StatusCode::GATEWAY_TIMEOUT, LATE))
 }
 
@@ -160,16 +160,16 @@ fn refusal(shared: &Shared, error: &Error) -> Refusal {
         }
         _ => (StatusCode::INTERNAL_SERVER_ERROR, "the cache cannot be used"),
     };
-    shared.warn(error);
+    shared.warn(error.code(), error);
     Refusal(status, text)
 }
 
 impl Shared {
-    /// Logs why a request was not answered, unless another one was logged just now.
-    fn warn(&self, reason: &dyn Display) {
-        if let Some(left_out) = self.failures.admit(Instant::now()) {
+    /// Logs why a request was not answered, unless too many were logged for the same kind of error.
+    fn warn(&self, kind: &'static str, reason: &dyn Display) {
+        if let Some(unlogged) = self.log_limit.admit(kind, Instant::now()) {
             let origin = &self.prefix;
-            warn!(target: "nuthatch::chunks", %origin, %reason, left_out, "not answered");
+            warn!(target: "nuthatch::chunks", %origin, %reason, unlogged, "not answered");
         }
     }
 }

@@ -10,11 +10,12 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use nuthatch_chunks::file_limit_advice;
 use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -64,7 +65,7 @@ impl Serving {
                     });
                 }
                 Some((Err(error), _)) => {
-                    warn!(target: "nuthatch::chunks", %error, "a connection was not accepted");
+                    self.refused(&error);
                     tokio::time::sleep(PAUSE).await;
                 }
             }
@@ -73,6 +74,15 @@ impl Serving {
         // The port is free again.
         drop(listener);
         while tasks.join_next().await.is_some() {}
+    }
+
+    /// Logs why a connection was not accepted, unless that was logged too often just now.
+    fn refused(&self, error: &io::Error) {
+        if let Some(unlogged) = self.shared.log_limit.admit("accept", Instant::now()) {
+            let advice = file_limit_advice(error).unwrap_or_default();
+            let reason = format_args!("{error}{advice}");
+            warn!(target: "nuthatch::chunks", %reason, unlogged, "a connection was not accepted");
+        }
     }
 
     async fn connection(self, stream: TcpStream) {

@@ -88,6 +88,20 @@ fn head(text: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(text, "# TYPE {PREFIX}{name} {kind}");
 }
 
+/// A counter for each value of a label.
+pub(super) fn by_label(
+    text: &mut String,
+    name: &str,
+    help: &str,
+    label: &str,
+    values: &[(&str, u64)],
+) {
+    head(text, name, "counter", help);
+    for (of, value) in values {
+        let _ = writeln!(text, "{PREFIX}{name}{{{label}=\"{of}\"}} {value}");
+    }
+}
+
 /// A number without labels; those that only grow have names that end in `_total`.
 pub(super) fn one(text: &mut String, name: &str, help: &str, value: u64) {
     head(text, name, if name.ends_with("_total") { "counter" } else { "gauge" }, help);

@@ -17,7 +17,6 @@ mod prefix;
 mod ranges;
 mod reload;
 mod server;
-mod sparing;
 
 pub use options::{Guard, Options};
 pub use prefix::Prefix;

@@ -1,12 +1,13 @@
 //! A running server, from the first to listen to the last to stop.
 
 use super::connections::{Serving, listen};
-use super::figures::{Tally, one};
+use super::figures::{Tally, by_label, one};
 use super::options::Options;
 use super::prefix::Prefix;
 use super::reload::{Credentials, Reloader};
-use super::sparing::Sparing;
 use crate::cache::ObjectCache;
+use crate::not_kept::NotKept;
+use crate::rate::LogLimit;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -40,7 +41,7 @@ pub(super) struct Site {
     pub(super) prefix: Prefix,
     pub(super) credentials: Arc<watch::Sender<Arc<Credentials>>>,
     pub(super) origin_within: Duration,
-    pub(super) failures: Sparing,
+    pub(super) log_limit: LogLimit,
     tally: Tally,
 }
 
@@ -110,6 +111,9 @@ impl Figures {
     pub fn exposition(&self) -> String {
         let mut text = self.shared.tally.exposition();
         let counts = self.shared.cache.counts();
+        let causes = NotKept::ALL.map(|cause| (cause.code(), counts.not_kept_by(cause)));
+        let help = "Blocks that were not kept in the cache, by their cause.";
+        by_label(&mut text, "not_kept_total", help, "cause", &causes);
         let stat = self.shared.cache.chunks().map(|chunks| chunks.stat()).unwrap_or_default();
         for (name, help, value) in [
             ("from_cache_bytes_total", "Bytes read from the cache.", counts.from_cache),
@@ -128,7 +132,6 @@ impl Figures {
                 "Objects opened in a version that the origin could not confirm.",
                 counts.stale,
             ),
-            ("not_kept_total", "Blocks that the cache could not keep.", counts.not_kept),
             (
                 "cache_read_only",
                 "1 if this process can only read the folder now, otherwise 0.",
@@ -172,9 +175,9 @@ impl Server {
         let phase = Arc::new(phase);
         let credentials = Arc::new(watch::channel(Credentials::new(options)).0);
         let origin_within = options.origin_within;
-        let (failures, tally) = (Sparing::default(), Tally::default());
+        let (log_limit, tally) = (LogLimit::default(), Tally::default());
         info!(target: "nuthatch::chunks", origin = %prefix, ?addresses, "started");
-        let site = Site { cache, prefix, credentials, origin_within, failures, tally };
+        let site = Site { cache, prefix, credentials, origin_within, log_limit, tally };
         let shared = Shared(Arc::new(site));
         let serving = Serving {
             shared: shared.clone(),

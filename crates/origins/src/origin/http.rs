@@ -64,7 +64,7 @@ fn client(settings: &Settings) -> Result<Client> {
         .no_deflate()
         .connect_timeout(settings.connect_within)
         .build()
-        .map_err(|error| Error::Setup { what: "the HTTP client", reason: reason(error) })
+        .map_err(|error| Error::setup("the HTTP client", reason(error)))
 }
 
 impl HttpOrigin {

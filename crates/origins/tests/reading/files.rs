@@ -3,7 +3,7 @@
 use crate::server::{Server, noise};
 use crate::{BLOCK, Place, quick};
 use nuthatch_chunks::Options;
-use nuthatch_origins::{Error, ObjectCache, plain_address};
+use nuthatch_origins::{Error, NotKept, ObjectCache, plain_address};
 use std::fs;
 use tempfile::TempDir;
 
@@ -85,7 +85,9 @@ async fn what_there_is_no_room_for_is_delivered() {
         (len, all)
     });
     assert_eq!(read.join().expect("a thread"), (body.len(), body));
-    assert!(object.counts().not_kept > 0);
+    let counts = object.counts();
+    assert!(counts.not_kept > 0);
+    assert_eq!(counts.not_kept_by(NotKept::NoRoom), counts.not_kept);
 }
 
 #[tokio::test]

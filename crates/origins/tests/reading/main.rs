@@ -6,6 +6,7 @@ mod changes;
 mod faults;
 mod files;
 mod model;
+mod not_kept;
 mod processes;
 mod secrets;
 mod secure;

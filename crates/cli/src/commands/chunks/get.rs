@@ -8,13 +8,16 @@ use super::place::{Place, tell_warnings};
 use super::range::Part;
 use super::shown::Shown;
 use super::told::ago;
+use crate::commands::resources::raise_file_limit;
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, grouped, seconds};
 use crate::progress::Display;
 use crate::streams::tell;
 use clap::Args;
 use nuthatch_chunks::{Clock, SystemClock};
-use nuthatch_origins::{ChunkedObject, Counts, Error, ObjectCache, Settings, plain_address};
+use nuthatch_origins::{
+    ChunkedObject, Counts, Error, NotKept, ObjectCache, Settings, plain_address,
+};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fmt::Write as _;
@@ -35,7 +38,11 @@ are never printed and never written to the cache.
 Each get asks the origin for the current version of the object. Bytes of that version that are in
 the cache are not fetched. The rest is fetched in blocks of 1 MiB and put into the cache, so a range
 may fetch more bytes than it has; the summary shows both numbers. If the origin names no version
-(no strong ETag and no Last-Modified), nothing is put into the cache.
+(no strong ETag, and no Last-Modified at least 2 s old), nothing is put into the cache. The summary
+counts blocks that were not put into the cache, by cause: with --json, not_kept_by_cause has
+no-version, no-length (the origin reports none), address (too long), conflict (the cache has other
+bytes of this version), no-room, disk (full, or it refuses to write), busy (another process has the
+lock of the folder), files (too many open files), folder (it cannot be used) and read-only.
 
 If the origin cannot be reached, or answers 429, 500, 502, 503 or 504, --max-stale reads the version
 that the origin last confirmed, with a warning, after one attempt of at most a second. --offline
@@ -103,6 +110,7 @@ pub(super) struct Get {
 impl Get {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
         let start = Instant::now();
+        raise_file_limit();
         let access = self.shown.access()?;
         let settings = self.freshness.on(Settings::new().retries(self.retries));
         let (options, offline) = (self.limit.options(), self.freshness.is_offline());
@@ -229,8 +237,17 @@ fn hits(counts: &Counts) -> String {
     format!(", {:.0} % from the cache", share.floor())
 }
 
+/// Why blocks were not kept, and how many.
+fn causes(counts: &Counts) -> Vec<(NotKept, u64)> {
+    let all = NotKept::ALL.map(|cause| (cause, counts.not_kept_by(cause)));
+    all.into_iter().filter(|(_, blocks)| *blocks > 0).collect()
+}
+
 fn summary(object: &ChunkedObject, counts: &Counts, time: Duration) -> String {
     let share = counts.hit_share().map_or("null".to_owned(), |share| format!("{share:.4}"));
+    let causes = causes(counts).into_iter();
+    let not_kept =
+        causes.fold(Json::new(), |json, (cause, blocks)| json.plain(cause.code(), blocks));
     Json::new()
         .text("address", object.address())
         .plain("object_bytes", object.len())
@@ -244,6 +261,7 @@ fn summary(object: &ChunkedObject, counts: &Counts, time: Duration) -> String {
         .plain("checks", counts.checks)
         .plain("retries", counts.retries)
         .plain("not_kept", counts.not_kept)
+        .plain("not_kept_by_cause", not_kept.end())
         .plain("stale", object.is_stale())
         .plain("seconds", format_args!("{:.6}", time.as_secs_f64()))
         .line()
@@ -262,8 +280,8 @@ fn in_words(object: &ChunkedObject, counts: &Counts, time: Duration) -> String {
     if counts.fetched > counts.from_origin {
         let _ = write!(text, " that brought {}", bytes(counts.fetched));
     }
-    if counts.not_kept > 0 {
-        let _ = write!(text, ", {} blocks not kept", grouped(counts.not_kept));
+    for (cause, blocks) in causes(counts) {
+        let _ = write!(text, ", {} blocks not kept ({cause})", grouped(blocks));
     }
     let _ = write!(text, ", {}", seconds(time));
     text

@@ -44,8 +44,12 @@ then, and a negative ttl in Cache-Status. The server tries the origin again ever
 
 A cache folder that is removed while the server runs is made again, with the limit and the sharing
 that it had. While the folder cannot be opened, all bytes come from the origin. While it can only be
-read, it is used, but nothing is put into it (metric nuthatch_chunks_cache_read_only). Each is
-logged as one warning, and its end too.
+read, it is used, but nothing is put into it (metric nuthatch_chunks_cache_read_only). While blocks
+are not kept for another cause (the disk is full, another process has the lock of the folder, too
+many files are open), they are sent to clients and counted by cause (metric
+nuthatch_chunks_not_kept_total). Each is logged as one warning, and its end too; of each kind of
+line, at most five are logged in ten seconds. --limit is not applied while the folder cannot be
+opened, and is an error if the folder can only be read and has another limit.
 
 SIGTERM stops accepting connections; answers in progress have --drain-ms to finish, and /healthz at
 the admin endpoint returns 503. SIGHUP reloads certificate, key, client CA, tokens and the files of

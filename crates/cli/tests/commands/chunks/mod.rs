@@ -2,6 +2,8 @@
 
 mod away;
 mod get;
+mod log;
+mod not_kept;
 /// An origin that misbehaves on request.
 #[allow(dead_code, reason = "shared with the tests of origins, which do more with it")]
 #[path = "../../../../origins/tests/reading/server.rs"]

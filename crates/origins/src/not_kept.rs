@@ -1,0 +1,112 @@
+//! Why blocks are not kept in the cache.
+
+use nuthatch_chunks::Reason;
+use std::fmt;
+
+/// Why a block that was read from its origin was not kept in the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum NotKept {
+    /// The origin names no version of the object that is certain: no strong `ETag`, and no
+    /// `Last-Modified` that is at least two seconds old.
+    NoVersion,
+    /// The origin does not report the length of the object.
+    NoLength,
+    /// The address is too long for a key of the cache.
+    Address,
+    /// The cache has other bytes for the same version of the object.
+    Conflict,
+    /// See [`Reason::NoRoom`].
+    NoRoom,
+    /// See [`Reason::Disk`].
+    Disk,
+    /// See [`Reason::Busy`].
+    Busy,
+    /// See [`Reason::Files`].
+    Files,
+    /// The folder cannot be opened, or see [`Reason::Folder`].
+    Folder,
+    /// See [`Reason::ReadOnly`].
+    ReadOnly,
+}
+
+impl NotKept {
+    /// All causes.
+    pub const ALL: [Self; 10] = [
+        Self::NoVersion,
+        Self::NoLength,
+        Self::Address,
+        Self::Conflict,
+        Self::NoRoom,
+        Self::Disk,
+        Self::Busy,
+        Self::Files,
+        Self::Folder,
+        Self::ReadOnly,
+    ];
+
+    /// Returns what the folder says about itself, if the cause is the folder.
+    fn reason(self) -> Option<Reason> {
+        match self {
+            Self::NoVersion | Self::NoLength | Self::Address | Self::Conflict => None,
+            Self::NoRoom => Some(Reason::NoRoom),
+            Self::Disk => Some(Reason::Disk),
+            Self::Busy => Some(Reason::Busy),
+            Self::Files => Some(Reason::Files),
+            Self::Folder => Some(Reason::Folder),
+            Self::ReadOnly => Some(Reason::ReadOnly),
+        }
+    }
+
+    /// Returns a short name of the cause that never changes, for metrics and programs.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::NoVersion => "no-version",
+            Self::NoLength => "no-length",
+            Self::Address => "address",
+            Self::Conflict => "conflict",
+            _ => self.reason().unwrap_or(Reason::Folder).code(),
+        }
+    }
+}
+
+impl From<Reason> for NotKept {
+    fn from(reason: Reason) -> Self {
+        let of = |cause: &Self| cause.reason() == Some(reason);
+        Self::ALL.into_iter().find(of).unwrap_or(Self::Folder)
+    }
+}
+
+impl fmt::Display for NotKept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoVersion => f.write_str(
+                "the origin names no version of the object (no strong ETag, and no Last-Modified \
+                 at least 2 s old)",
+            ),
+            Self::NoLength => f.write_str("the origin does not report the length of the object"),
+            Self::Address => f.write_str("the address is too long for a key of the cache"),
+            Self::Conflict => f.write_str("the cache has other bytes for this version"),
+            _ => self.reason().unwrap_or(Reason::Folder).fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cause_has_a_code_and_a_text_of_its_own() {
+        for (at, cause) in NotKept::ALL.into_iter().enumerate() {
+            assert_eq!(cause as usize, at, "counts are in the order of ALL");
+            for other in &NotKept::ALL[..at] {
+                assert_ne!((cause.code(), cause.to_string()), (other.code(), other.to_string()));
+            }
+            if let Some(reason) = cause.reason() {
+                assert_eq!(NotKept::from(reason), cause);
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Why records are not kept.
+
+use crate::error::{Error, file_limit_advice};
+use std::fmt;
+use std::io::{self, ErrorKind};
+
+/// Why a record was not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// Pinned records and segments that are being written leave no room within the limit, or below
+    /// the free space that stays on the disk.
+    NoRoom,
+    /// The disk is full, or refuses to write.
+    Disk,
+    /// Another process or thread had the lock of the folder for longer than
+    /// [`Options::patience`](crate::Options::patience).
+    Busy,
+    /// This process, or the machine, has too many open files.
+    Files,
+    /// The index or the folder cannot be used.
+    Folder,
+    /// This process can only read the folder.
+    ReadOnly,
+}
+
+impl Reason {
+    /// Returns a short name of the reason that never changes, for metrics and programs.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::NoRoom => "no-room",
+            Self::Disk => "disk",
+            Self::Busy => "busy",
+            Self::Files => "files",
+            Self::Folder => "folder",
+            Self::ReadOnly => "read-only",
+        }
+    }
+
+    /// Returns why a record is not kept after an error.
+    pub(crate) fn of(error: &Error) -> Self {
+        match error {
+            Error::Busy { .. } => Self::Busy,
+            Error::ReadOnly { .. } => Self::ReadOnly,
+            Error::Io { source, .. } => Self::of_system(source),
+            _ => Self::Folder,
+        }
+    }
+
+    /// Returns why a record is not kept after the system refused something.
+    pub(crate) fn of_system(error: &io::Error) -> Self {
+        if is_disk_full(error) {
+            Self::Disk
+        } else if file_limit_advice(error).is_some() {
+            Self::Files
+        } else {
+            Self::Folder
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoRoom => f.write_str(
+                "the limit and the free space of the disk leave no room beside pinned chunks and \
+                 segments that are being written; raise the limit or unpin objects",
+            ),
+            Self::Disk => f.write_str("the disk is full or refuses to write"),
+            Self::Busy => f.write_str(
+                "another process or thread has had the lock of the folder for too long; end the \
+                 process if it was stopped",
+            ),
+            Self::Files => {
+                let error = io::Error::from_raw_os_error(libc::EMFILE);
+                write!(f, "{error}{}", file_limit_advice(&error).unwrap_or_default())
+            }
+            Self::Folder => f.write_str("the folder or its index cannot be used"),
+            Self::ReadOnly => f.write_str("this process can only read the folder"),
+        }
+    }
+}
+
+/// Returns whether the disk has no room, or the user may not have more of it.
+pub(crate) fn is_disk_full(error: &io::Error) -> bool {
+    use ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
