@@ -107,9 +107,16 @@ def test_what_is_asked_wrongly_is_told(cache: Chunks, tmp_path: Path) -> None:
         with pytest.raises(nuthatch.ArgumentError) as error:
             cache.put("object", 0, 1, offsets, data)
         assert error.value.code == code
-    with pytest.raises(nuthatch.Error, match="limit: expected at least 4194304") as refused:
-        Chunks(tmp_path / "small", limit=1)
-    assert refused.value.code == "folder"
+    for wrong in (
+        lambda: Chunks(tmp_path / "small", limit=1),
+        # Not done without: the caller would read from the origin each time.
+        lambda: nuthatch.open_url("http://localhost/a", cache=tmp_path / "small", limit=1),
+    ):
+        with pytest.raises(
+            nuthatch.ArgumentError, match="limit: expected at least 4194304"
+        ) as refused:
+            wrong()
+        assert refused.value.code == "options"
     with pytest.raises(ValueError, match="check: expected never, once or always, found"):
         Chunks(tmp_path / "small", check="often")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="unexpected keyword argument 'size'"):

@@ -48,6 +48,10 @@ pub struct Read {
 impl Chunks {
     /// Opens a folder, and creates it if it is missing. If this process may not write to the
     /// folder, opens it read-only: chunks are found, and none are stored.
+    ///
+    /// # Errors
+    /// Fails if the folder cannot be opened, if an option is out of range, or if an option would
+    /// change a setting of a folder that can only be read.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
         let segments = Segments::open(path, options)?;
         Ok(Self { segments, fills: Fills::default() })

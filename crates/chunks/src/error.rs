@@ -62,6 +62,7 @@ impl Error {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
+            Self::Folder(nuthatch_segments::Error::Options { .. }) => "options",
             Self::Folder(_) => "folder",
             Self::Conflict { .. } => "conflict",
             Self::Range { .. } => "range",

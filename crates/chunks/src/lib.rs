@@ -63,7 +63,7 @@ pub use metadata::Metadata;
 pub use nuthatch_segments::Error as FolderError;
 pub use nuthatch_segments::{
     Check, Claimed, Clock, Contents, Disk, Options, Reason, Stat, SystemClock, SystemDisk,
-    Verified, Warning, file_limit_advice,
+    Unreadable, Verified, Warning, file_limit_advice,
 };
 pub use plan::Lookup;
 pub use survey::{Looked, Object};

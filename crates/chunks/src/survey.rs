@@ -4,7 +4,7 @@
 use crate::chunks::Chunks;
 use crate::error::Result;
 use crate::key::{Key, is_metadata};
-use nuthatch_segments::{Listed, Looked as Part, Stat, Verified};
+use nuthatch_segments::{Listed, Looked as Part, Stat, Unreadable, Verified};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An object of which chunks are there.
@@ -92,12 +92,24 @@ impl Chunks {
         self.segments.stat()
     }
 
-    /// The objects of which chunks are there, in the order of their keys.
+    /// Returns the segments that this process cannot open now.
+    pub fn unreadable(&self) -> Vec<Unreadable> {
+        self.segments.unreadable()
+    }
+
+    /// Returns the objects of which chunks are there, in the order of their keys, as
+    /// [`Chunks::list_all`] does. Chunks in segments that cannot be read are left out.
     pub fn list(&self) -> Vec<Object> {
+        self.list_all().0
+    }
+
+    /// Returns the objects of which chunks are there, in the order of their keys, and the segments
+    /// that could not be read: there may be more chunks in them.
+    pub fn list_all(&self) -> (Vec<Object>, Vec<Unreadable>) {
         // The list is none of what is listed: what it says is left out where it cannot be read.
         let pinned = self.segments.pinned().unwrap_or_default();
         let mut objects: BTreeMap<Key, Gathered> = BTreeMap::new();
-        self.segments.list(|listed| {
+        let unreadable = self.segments.list(|listed| {
             objects.entry(Key::found(&listed.label)).or_default().add(listed);
         });
         let object = |(key, found): (Key, Gathered)| Object {
@@ -109,7 +121,8 @@ impl Chunks {
             put_ms: found.put_ms,
             key,
         };
-        objects.into_iter().filter(|(key, _)| !key.is_metadata()).map(object).collect()
+        let objects = objects.into_iter().filter(|(key, _)| !key.is_metadata()).map(object);
+        (objects.collect(), unreadable)
     }
 
     /// Reads every byte, and returns counts of chunks. Damaged chunks are removed. Records about

@@ -34,7 +34,8 @@ impl ObjectCache {
     /// most once a second; see [`ObjectCache::folder_problem`].
     ///
     /// # Errors
-    /// Fails if an option is out of range, or if threads cannot be started.
+    /// Fails if an option is out of range or would change a setting of a folder that can only be
+    /// read, or if threads cannot be started.
     pub fn open(folder: impl AsRef<Path>, options: &Options, settings: Settings) -> Result<Self> {
         let folder = CacheFolder::open(folder.as_ref(), options, settings.threads)?;
         Self::with(folder, settings)

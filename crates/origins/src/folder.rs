@@ -40,7 +40,8 @@ impl CacheFolder {
     /// bypass the cache until the folder can be opened.
     ///
     /// # Errors
-    /// Fails if an option is out of range, or if threads cannot be started.
+    /// Fails if an option is out of range or would change a setting of a folder that can only be
+    /// read, or if threads cannot be started.
     pub(crate) fn open(path: &Path, options: &Options, threads: usize) -> Result<Self> {
         // The process may change its working directory before the folder is opened again.
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());

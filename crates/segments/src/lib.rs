@@ -86,6 +86,6 @@ pub use record::{Part, Record};
 pub use segments::Segments;
 pub use stats::Stat;
 pub use sum::checksum;
-pub use survey::Listed;
+pub use survey::{Listed, Unreadable};
 pub use verify::{Looked, Verified};
 pub use warnings::Warning;

@@ -37,14 +37,14 @@ pub struct Options {
 
 /// What a folder may hold when nobody ever said.
 pub(crate) const LIMIT_DEFAULT: u64 = 10 << 30;
-/// The least limit.
-pub(crate) const LIMIT_LEAST: u64 = 4 << 20;
 /// The share of the limit that one part may take.
 const PART_SHARE: u64 = 8;
 
 impl Options {
     /// The default of [`open_files`](Self::open_files).
     pub const OPEN_FILES: usize = 256;
+    /// The minimum [`limit`](Self::limit) of a folder in bytes: 4 MiB.
+    pub const MIN_LIMIT: u64 = 4 << 20;
 
     /// The limits of the folder as they are, or 10 GiB; checks once.
     #[must_use]
@@ -152,8 +152,14 @@ impl Options {
         self
     }
 
+    /// Returns whether settings of the folder are among the options.
+    pub(crate) fn have_settings(&self) -> bool {
+        let numbers = [self.limit, self.least_free, self.parts];
+        numbers.iter().any(Option::is_some) || self.shared.is_some()
+    }
+
     pub(crate) fn validate(&self) -> Result<()> {
-        at_least("limit", self.limit, LIMIT_LEAST)?;
+        at_least("limit", self.limit, Self::MIN_LIMIT)?;
         at_least("segment_len", self.segment_len, 64 << 10)?;
         at_most("segment_len", self.segment_len, segment::LEN_MOST / 4)?;
         at_most("parts", self.parts, index::SETS_MOST * 8)

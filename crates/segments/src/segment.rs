@@ -1,5 +1,6 @@
 //! A segment that is open for reading.
 
+use crate::error::file_limit_advice;
 use crate::folder::{Folder, segment_name};
 use crate::layout::{GRAIN, record, segment as at};
 use crate::lock::{Byte, Mode, on_byte};
@@ -8,6 +9,7 @@ use crate::record::{Head, decode, length_of_head};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::collections::HashMap;
+use std::fmt;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -36,6 +38,24 @@ pub(crate) enum Refusal {
     System(Errno),
 }
 
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("there is no such file"),
+            Self::Damaged => f.write_str("damaged"),
+            Self::Newer => f.write_str("a newer version wrote it"),
+            Self::System(errno) => {
+                let error = std::io::Error::from(*errno);
+                write!(f, "{error}{}", file_limit_advice(&error).unwrap_or_default())
+            }
+        }
+    }
+}
+
+fn errno(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}
+
 /// What lies in a segment beside its records.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Gaps {
@@ -43,6 +63,8 @@ pub(crate) struct Gaps {
     pub(crate) any: bool,
     /// Some of them begin with what is not zero: damage, or a write that did not end.
     pub(crate) written: bool,
+    /// What the system said when it refused to read bytes: nothing is known of them.
+    pub(crate) refused: Option<Errno>,
 }
 
 /// The header of a new segment.
@@ -118,7 +140,7 @@ impl Segment {
             ErrorKind::UnexpectedEof | ErrorKind::IsADirectory | ErrorKind::NotSeekable => {
                 Refusal::Damaged
             }
-            _ => Refusal::System(Errno::from_io_error(&e).unwrap_or(Errno::IO)),
+            _ => Refusal::System(errno(&e)),
         })?;
         let (salt, wrote) = read_header(&bytes, number)?;
         Ok(Self {
@@ -204,36 +226,50 @@ impl Segment {
                 offset = next;
             } else {
                 gaps.any = true;
-                gaps.written |= !self.is_blank(offset);
-                match self.next_magic(offset + GRAIN, end) {
-                    Some(next) => offset = next,
-                    None => break,
+                let looked = self.is_blank(offset).and_then(|is_blank| {
+                    gaps.written |= !is_blank;
+                    self.next_magic(offset + GRAIN, end)
+                });
+                match looked {
+                    Ok(Some(next)) => offset = next,
+                    Ok(None) => break,
+                    Err(errno) => {
+                        (gaps.written, gaps.refused) = (true, Some(errno));
+                        break;
+                    }
                 }
             }
         }
         gaps
     }
 
-    /// Whether nothing was written yet at an offset.
-    fn is_blank(&self, offset: u64) -> bool {
+    /// Returns whether nothing was written yet at an offset.
+    fn is_blank(&self, offset: u64) -> Result<bool, Errno> {
         let mut grain = [1; GRAIN as usize];
-        self.read(offset, &mut grain) && grain == [0; GRAIN as usize]
+        match self.file.read_exact_at(&mut grain, offset) {
+            Ok(()) => Ok(grain == [0; GRAIN as usize]),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) => Err(errno(&error)),
+        }
     }
 
-    /// The next place where a head may be.
-    fn next_magic(&self, from: u64, end: u64) -> Option<u64> {
+    /// Returns the next place where a head may be.
+    fn next_magic(&self, from: u64, end: u64) -> Result<Option<u64>, Errno> {
         let mut window = vec![0; WINDOW];
         let mut offset = from;
         while offset < end {
-            let read = self.file.read_at(&mut window, offset).ok().filter(|read| *read > 0)?;
+            let read = self.file.read_at(&mut window, offset).map_err(|error| errno(&error))?;
+            if read == 0 {
+                break;
+            }
             let grains = window[..read].chunks(GRAIN as usize);
             let magic = record::MAGIC.to_le_bytes();
             if let Some(grain) = grains.into_iter().position(|grain| grain.starts_with(&magic)) {
-                return Some(offset + grain as u64 * GRAIN);
+                return Ok(Some(offset + grain as u64 * GRAIN));
             }
             offset += WINDOW as u64;
         }
-        None
+        Ok(None)
     }
 
     /// The bytes, mapped, as long as somebody has the lock for lending. `None` if the system
@@ -298,5 +334,34 @@ impl Drop for Lent {
         if *lent == 0 && self.0.process == std::process::id() {
             let _ = on_byte(&self.0.file, Byte::Lent, Mode::None);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, Part, Record, Segments, checksum};
+    use std::fs::OpenOptions;
+
+    #[test]
+    fn bytes_that_the_system_refuses_to_read_are_not_taken_for_absent() {
+        let place = tempfile::tempdir().expect("a folder");
+        let options = Options::new().limit(4 << 20);
+        let segments = Segments::open(place.path(), &options).expect("a folder");
+        let parts = [Part { end: 4, sum: checksum(b"data") }];
+        let (name, label) = ([3; 16], &b"label"[..]);
+        let record = Record { name, first: 0, label, expiry: 0, parts: &parts, data: b"data" };
+        segments.put(&record).expect("a put");
+        let mut segment = Segment::open(&segments.folder, 1, &segments.opening).expect("a segment");
+        let count = |segment: &Segment| {
+            let mut records = 0;
+            let gaps = segment.walk(|_, _| records += 1);
+            (records, gaps.refused)
+        };
+        assert_eq!(count(&segment), (1, None));
+        // A file that is open for writing alone cannot be read, as one on a failing disk.
+        let path = place.path().join(segment_name(1));
+        segment.file = OpenOptions::new().write(true).open(path).expect("a file");
+        assert_eq!(count(&segment), (0, Some(Errno::BADF)));
     }
 }

@@ -92,13 +92,14 @@ impl Segments {
     /// unless its index is missing or damaged: then it is made from the segments.
     ///
     /// A folder in which this process may not write, of another user or on a read-only mount, is
-    /// opened for reading alone: what is there is found, and nothing is put. Limits among the
-    /// options change nothing then. See [`Segments::read_only`] for what happens when that changes.
+    /// opened for reading alone: what is there is found, and nothing is put. See
+    /// [`Segments::read_only`] for what happens when that changes.
     ///
     /// # Errors
     ///
-    /// Returns an error if the folder or its index cannot be opened at all, if a newer version
-    /// wrote them, or if an option is out of range. A system error never makes it remove or
+    /// Returns an error if the folder or its index cannot be opened at all, or if a newer version
+    /// wrote them. Returns [`Error::Options`] if an option is out of range, or if it would change a
+    /// setting of a folder that this process can only read. A system error never makes it remove or
     /// recreate a file.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
         options.validate()?;
@@ -165,13 +166,13 @@ impl Segments {
     /// How long one part may be, under the limit of the folder.
     pub fn part_most(&self) -> u64 {
         let settings = self.index().and_then(Index::settings);
-        part_most(settings.map_or(crate::options::LIMIT_LEAST, |settings| settings.limit))
+        part_most(settings.map_or(Options::MIN_LIMIT, |settings| settings.limit))
     }
 
     /// How many bytes one process reserves at once; a good measure for how much to put at once.
     pub fn segment_len(&self) -> u64 {
         let settings = self.index().and_then(Index::settings);
-        let limit = settings.map_or(crate::options::LIMIT_LEAST, |settings| settings.limit);
+        let limit = settings.map_or(Options::MIN_LIMIT, |settings| settings.limit);
         crate::options::segment_len(&self.options, limit)
     }
 

@@ -48,6 +48,19 @@ impl Settings {
         }
     }
 
+    /// Returns the name of the first option that other settings would change, its value now and
+    /// then.
+    pub(crate) fn first_change(self, then: Self) -> Option<(&'static str, String, String)> {
+        let number = |name, now: u64, then: u64| (name, now.to_string(), then.to_string());
+        let changes = [
+            number("limit", self.limit, then.limit),
+            number("least_free", self.least_free, then.least_free),
+            number("parts", self.parts, then.parts),
+            ("share_with_group", self.shared.to_string(), then.shared.to_string()),
+        ];
+        changes.into_iter().find(|(_, now, then)| now != then)
+    }
+
     fn encode(self) -> [u8; at::LEN] {
         let mut bytes = [0; at::LEN];
         let mut put = |at: usize, from: &[u8]| bytes[at..at + from.len()].copy_from_slice(from);

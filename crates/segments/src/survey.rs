@@ -2,7 +2,7 @@
 //! reading and writing meanwhile.
 
 use crate::error::Result;
-use crate::folder::segment_number;
+use crate::folder::{segment_name, segment_number};
 use crate::id::Id;
 use crate::index::Index;
 use crate::layout::index as at;
@@ -34,6 +34,29 @@ pub struct Listed {
     pub uses: u64,
     /// When something was last written to their segment, in milliseconds since 1970.
     pub written_ms: u64,
+}
+
+/// A segment that could not be read, wholly or in part. Nothing is known of its parts, which stay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unreadable {
+    /// The name of its file in the folder.
+    pub segment: String,
+    /// What the system said.
+    pub reason: String,
+}
+
+impl Unreadable {
+    fn new(number: u64, refusal: Refusal) -> Self {
+        Self { segment: segment_name(number), reason: refusal.to_string() }
+    }
+}
+
+impl Refusal {
+    /// Returns whether the segment may be whole all the same.
+    pub(crate) fn is_unknown(self) -> bool {
+        matches!(self, Self::System(_) | Self::Newer)
+    }
 }
 
 /// What is found on the way through all segments.
@@ -77,12 +100,41 @@ impl Segments {
         others.map(other_bytes).sum::<u64>() + own
     }
 
-    /// All records with the parts of them that are there.
-    pub fn list(&self, mut visit: impl FnMut(Listed)) {
+    /// Returns the segments that this process cannot open now.
+    pub fn unreadable(&self) -> Vec<Unreadable> {
+        let Some(index) = self.index() else { return Vec::new() };
+        let numbers = (0..index.geometry.slots).map(|slot| (slot, index.table().number(slot)));
+        let numbers = numbers.filter(|(_, number)| *number != 0);
+        let refused = numbers.filter_map(|(slot, number)| {
+            let refusal = self.segment_of(index, slot, number).err()?;
+            let there = index.table().number(slot) == number;
+            (there && refusal.is_unknown()).then(|| Unreadable::new(number, refusal))
+        });
+        refused.collect()
+    }
+
+    /// Visits all records with the parts of them that are there. Returns the segments that could
+    /// not be read: there may be more parts in them.
+    pub fn list(&self, mut visit: impl FnMut(Listed)) -> Vec<Unreadable> {
+        let mut unreadable = Vec::new();
         // Of the segment that is looked at.
         let mut written = (0, 0);
         self.each(|_, step| {
-            let Step::Record(found) = step else { return };
+            let found = match step {
+                Step::Record(found) => found,
+                Step::Unreadable(_, number, refusal) => {
+                    if refusal.is_unknown() {
+                        unreadable.push(Unreadable::new(number, refusal));
+                    }
+                    return;
+                }
+                Step::End(_, segment, gaps) => {
+                    let refusal = gaps.refused.map(Refusal::System);
+                    let one = refusal.map(|refusal| Unreadable::new(segment.number, refusal));
+                    unreadable.extend(one);
+                    return;
+                }
+            };
             if written.0 != found.segment.number {
                 written = (found.segment.number, found.segment.written_ms());
             }
@@ -99,6 +151,7 @@ impl Segments {
                 visit(Listed { name, label, parts, expiry, uses, written_ms });
             }
         });
+        unreadable
     }
 
     /// How often a part was used, if the index leads to it.

@@ -96,10 +96,18 @@ impl Segments {
         Ok(Some(turn))
     }
 
-    /// Has the options hold for the folder, and makes its index if there is none. Changes nothing
-    /// in a folder that can only be read.
+    /// Stores the settings among the options for all processes, and makes the index if there is
+    /// none.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Options`] if the folder can only be read and an option differs from its
+    /// settings.
     pub(crate) fn settle_options(&self) -> Result<()> {
         match self.check_writable() {
+            Err(Error::ReadOnly { .. }) if self.options.have_settings() => {
+                return self.check_options();
+            }
             Err(Error::ReadOnly { .. }) => return Ok(()),
             checked => checked?,
         }
@@ -118,6 +126,20 @@ impl Segments {
             turn.change_settings(wanted)?;
         }
         Ok(())
+    }
+
+    /// Checks that the settings of a folder that can only be read are those among the options.
+    fn check_options(&self) -> Result<()> {
+        let stored = match settings::load(&self.folder)? {
+            Stored::Good(stored) => Some(stored),
+            Stored::Absent | Stored::Damaged => self.index().and_then(Index::settings),
+        };
+        let stored = stored.unwrap_or(Settings::DEFAULT);
+        let Some((option, stored, found)) = stored.first_change(stored.with(&self.options)) else {
+            return Ok(());
+        };
+        let expected = format!("{stored} as it is, since this process can only read the folder");
+        Err(Error::Options { option, expected, found })
     }
 
     /// Returns the settings of the folder, for a thread that has it to itself. What is damaged of

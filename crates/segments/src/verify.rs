@@ -3,7 +3,6 @@
 use crate::folder::segment_name;
 use crate::index::Index;
 use crate::read::{Found, Unread};
-use crate::segment::Refusal;
 use crate::segments::Segments;
 use crate::survey::Step;
 
@@ -105,16 +104,12 @@ impl Segments {
                 verified.torn += u64::from(gaps.written || lost > 0);
                 verified.lost(lost, segment.number, &mut tell);
             }
-            Step::Unreadable(_, number, refusal @ (Refusal::System(_) | Refusal::Newer)) => {
+            Step::Unreadable(_, number, refusal) if refusal.is_unknown() => {
                 verified.unread += 1;
-                let segment = &segment_name(number);
-                let reason = &match refusal {
-                    Refusal::System(errno) => errno.to_string(),
-                    _ => "a newer version wrote it".to_owned(),
-                };
+                let (segment, reason) = (&segment_name(number), &refusal.to_string());
                 tell(Looked::Unread { segment, reason });
             }
-            Step::Unreadable(slot, number, Refusal::Missing | Refusal::Damaged) => {
+            Step::Unreadable(slot, number, _) => {
                 verified.torn += 1;
                 let lost = Self::take_out(index, slot, number, |_| true);
                 verified.lost(lost, number, &mut tell);

@@ -2,7 +2,7 @@
 
 use super::blocks::Blocks;
 use super::figures::{Missing, Object, Read, Stat, Stored, Verified, pairs};
-use super::folder::Folder;
+use super::folder::{Folder, warn};
 use super::key::Name;
 use super::opening;
 use super::view::View;
@@ -10,7 +10,9 @@ use crate::buffer::write_into;
 use crate::failure::Failure;
 use crate::octets::Octets;
 use crate::times::expiry;
-use nuthatch_chunks::{BLOCK_LEN, Clock, Described, Key, Lookup, Metadata, SystemClock};
+use nuthatch_chunks::{
+    BLOCK_LEN, Clock, Described, Key, Lookup, Metadata, SystemClock, Unreadable,
+};
 use pyo3::IntoPyObjectExt;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
@@ -221,9 +223,14 @@ impl Chunks {
         self.run(py, |chunks| Ok(chunks.stat())).map(Stat::from)
     }
 
-    /// The objects of which chunks are there.
+    /// Returns the objects of which chunks are there. Warns of each file that cannot be read: there
+    /// may be more chunks in it.
     fn list(&self, py: Python<'_>) -> PyResult<Vec<Object>> {
-        let objects = self.run(py, |chunks| Ok(chunks.list()))?;
+        let (objects, unreadable) = self.run(py, |chunks| Ok(chunks.list_all()))?;
+        for Unreadable { segment, reason, .. } in unreadable {
+            let message = format!("{segment}: {reason}; chunks in it are not listed");
+            warn(py, &message)?;
+        }
         Ok(objects.into_iter().map(Object::from).collect())
     }
 

@@ -131,7 +131,7 @@ impl Folder {
 }
 
 /// Gives a `RuntimeWarning`. No lock is held: it may run code of the user.
-fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
+pub(super) fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
     let warnings = py.import("warnings")?;
     warnings.call_method1("warn", (message, py.get_type::<PyRuntimeWarning>(), 2))?;
     Ok(())

@@ -5,8 +5,10 @@ const TABLE: &str = include_str!("../../../../testdata/chunks/errors.csv");
 #[test]
 fn codes_are_those_of_the_table() {
     let path = std::path::PathBuf::from("a");
+    let (option, expected, found) = ("limit", "more".to_owned(), "less".to_owned());
     let errors = [
         Error::Folder(folder_error(path)),
+        Error::Folder(nuthatch_chunks::FolderError::Options { option, expected, found }),
         Error::Conflict { chunk: 1 },
         Error::Range { start: 2, end: 1, most: 3 },
         Error::Offsets { expected: "0".into(), found: "1".into() },

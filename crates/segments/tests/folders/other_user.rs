@@ -109,8 +109,23 @@ fn a_folder_that_can_only_be_read_is_served_and_not_changed() {
 #[test]
 fn child_uses_a_folder_that_can_only_be_read() {
     let Some(folder) = folder_of_child() else { return };
-    // The limit is not changed, and nothing goes.
-    let segments = Segments::open(&folder, &Options::new().limit(4 << 20)).expect("to read");
+    // A setting that cannot be changed is not ignored, and nothing is evicted for it.
+    let new = Options::new;
+    for (options, wanted, value) in [
+        (new().limit(4 << 20), "limit", "4194304"),
+        (new().least_free(1 << 40), "least_free", "1099511627776"),
+        (new().parts(100), "parts", "100"),
+        (new().share_with_group(true), "share_with_group", "true"),
+    ] {
+        match Segments::open(&folder, &options) {
+            Err(Error::Options { option, found, .. }) => {
+                assert_eq!((option, &found[..]), (wanted, value));
+            }
+            opened => panic!("{wanted}: {opened:?}"),
+        }
+    }
+    let same = new().limit(64 << 20).share_with_group(false);
+    let segments = Segments::open(&folder, &same).expect("to read");
     assert!(segments.read_only() && segments.stat().read_only);
     assert_eq!(segments.stat().limit, 64 << 20);
     assert!(matches!(segments.warnings()[..], [Warning::ReadOnly { .. }, ..]));

@@ -50,8 +50,9 @@ never asks the origin. Bytes that are not in the cache are an error then.
 
 Warnings are lines on standard error and do not change the exit status. A cache folder that cannot
 be opened is not used: all bytes come from the origin. A folder that can only be read is used, but
-nothing is put into it. Other warnings: other users may use the folder (it is made with mode 0700,
-or 2770 with --share-with-group), or it lies on a network filesystem.
+nothing is put into it, and --limit must be the limit that it has. Other warnings: other users may
+use the folder (it is made with mode 0700, or 2770 with --share-with-group), or it lies on a network
+filesystem.
 
 RANGE is A-B for the bytes from A up to, but not including, B; A- for all from A on; -N for the last
 N bytes. Each number can be a size such as 64KiB.
@@ -71,7 +72,7 @@ Examples:
 Exit status:
   0  all bytes were written
   1  the object does not exist
-  2  the command line is wrong
+  2  the command line is wrong, or --limit or --share-with-group cannot be applied to the folder
   3  any other error: the origin cannot be reached or refuses, the object changed, an interrupt,
      bytes are not in the cache (--offline)";
 
@@ -119,6 +120,7 @@ impl Get {
             tell_warnings(&chunks);
         }
         if let Some(problem) = cache.folder_problem() {
+            self.limit.check_applied(&problem)?;
             tell(format_args!("warning: {problem}; reads pass through to the origin"));
         }
         // The work is done by threads of the cache; this one waits for it and writes.

@@ -1,7 +1,7 @@
 //! `nuthatch chunks list`.
 
 use super::json::Json;
-use super::place::Place;
+use super::place::{Place, check_readable};
 use super::told::{ago, escaped, name_of, say, shown_name};
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, grouped};
@@ -25,7 +25,8 @@ Examples:
 Exit status:
   0  all went well
   2  the command line is wrong
-  3  anything else: there is no cache in the folder";
+  3  anything else: there is no cache in the folder, one of its files cannot be read (what can be
+     read is listed)";
 
 /// List the objects in a cache
 #[derive(Debug, Args)]
@@ -55,7 +56,8 @@ enum Order {
 
 impl List {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
-        let mut objects = self.place.open()?.list();
+        let chunks = self.place.open()?;
+        let (mut objects, unreadable) = chunks.list_all();
         let name = |object: &Object| name_of(&object.key);
         match self.sort {
             Order::Size => objects.sort_by_cached_key(|one| (Reverse(one.bytes), name(one))),
@@ -64,6 +66,7 @@ impl List {
             Order::Name => objects.sort_by_cached_key(name),
         }
         say(&if self.json { objects.iter().map(json).collect() } else { text(&objects) })?;
+        check_readable(&chunks, &unreadable, "chunks in them are not listed")?;
         Ok(Answer::Whole)
     }
 }

@@ -1,7 +1,7 @@
 //! `nuthatch chunks pin`, `unpin` and `remove`.
 
 use super::json::Json;
-use super::place::Place;
+use super::place::{Place, check_readable};
 use super::told::{escaped, name_of, say};
 use crate::commands::{Answer, Failure};
 use crate::figures::grouped;
@@ -25,7 +25,8 @@ Exit status:
   0  all objects are pinned
   1  an object is not there, the others are pinned
   2  the command line is wrong
-  3  anything else: there is no cache in the folder, another process has it to itself";
+  3  anything else: there is no cache in the folder, another process has it to itself, one of its
+     files cannot be read";
 
 /// Protect objects from eviction
 #[derive(Debug, Args)]
@@ -44,7 +45,8 @@ Exit status:
   0  none of the objects is pinned
   1  an object is not there, the others are not pinned
   2  the command line is wrong
-  3  anything else: there is no cache in the folder, another process has it to itself";
+  3  anything else: there is no cache in the folder, another process has it to itself, one of its
+     files cannot be read";
 
 /// End the pins of objects
 #[derive(Debug, Args)]
@@ -66,7 +68,7 @@ Exit status:
   0  none of the objects is there
   1  an object was not there, the others were
   2  the command line is wrong
-  3  anything else: there is no cache in the folder";
+  3  anything else: there is no cache in the folder, one of its files cannot be read";
 
 /// Remove objects
 #[derive(Debug, Args)]
@@ -147,7 +149,8 @@ impl Chosen {
         let plain: Vec<_> = self.names.iter().map(plain).collect();
         let mut missing: BTreeSet<_> = (0..self.names.len()).collect();
         let (mut objects, mut chunks) = (0_u64, 0_u64);
-        for object in cache.list() {
+        let (objects_there, unreadable) = cache.list_all();
+        for object in objects_there {
             let name = name_of(&object.key);
             let named = |at: &usize| name == self.names[*at] || plain[*at].as_ref() == Some(&name);
             let found: Vec<_> = (0..self.names.len()).filter(named).collect();
@@ -172,6 +175,7 @@ impl Chosen {
             let name = escaped(name.unwrap_or(&self.names[at]));
             tell(format_args!("{folder}: no object \"{name}\""));
         }
+        check_readable(&cache, &unreadable, "objects in them stay as they were")?;
         Ok(if missing.is_empty() { Answer::Whole } else { Answer::KeysMissing })
     }
 }

@@ -1,11 +1,11 @@
 //! Which cache: its folder.
 
 use super::limit::Limit;
-use crate::commands::Failure;
+use crate::commands::{Failure, resources};
 use crate::streams::tell;
 use clap::Args;
-use nuthatch_chunks::{Chunks, Contents, Options};
-use nuthatch_origins::{ObjectCache, Settings, default_folder};
+use nuthatch_chunks::{Chunks, Contents, FolderError, Options, Unreadable};
+use nuthatch_origins::{Error, ObjectCache, Settings, default_folder};
 use std::path::PathBuf;
 
 /// Which cache.
@@ -30,6 +30,9 @@ impl Place {
     /// Opens a cache to read objects through, and makes it if the folder is empty. `options` are
     /// those of the limit, or come from them. A folder that cannot be opened is not used; with
     /// `offline` that is an error. The caller reports the warnings and the problem of the cache.
+    ///
+    /// # Errors
+    /// Fails, among other causes, if an option would change a folder that can only be read.
     pub(super) fn make(
         &self,
         limit: Limit,
@@ -38,7 +41,7 @@ impl Place {
         offline: bool,
     ) -> Result<ObjectCache, Failure> {
         let folder = self.folder()?;
-        match Contents::of(&folder) {
+        let before = match Contents::of(&folder) {
             // Its files would count, and those of the cache lie among them.
             Ok(Contents::Other) => {
                 let folder = folder.display();
@@ -47,9 +50,12 @@ impl Place {
             }
             Ok(Contents::Segments) => limit.confirm(&folder)?,
             // A folder that cannot be listed cannot be opened either.
-            Ok(Contents::Nothing) | Err(_) => {}
+            Ok(Contents::Nothing) | Err(_) => None,
+        };
+        let cache = ObjectCache::open(folder, options, settings).map_err(not_opened)?;
+        if let Some(chunks) = cache.chunks() {
+            limit.report(before, &chunks);
         }
-        let cache = ObjectCache::open(folder, options, settings)?;
         match cache.folder_problem() {
             Some(problem) if offline => Err(problem.into()),
             _ => Ok(cache),
@@ -65,7 +71,40 @@ impl Place {
             let folder = folder.display();
             return Err(Failure::Error(format!("{folder}: expected a cache, found none")));
         }
-        Ok(Chunks::open(&folder, &Options::new())?)
+        let files = resources::raise_file_limit();
+        let open_files = (files / 4).min(Options::OPEN_FILES as u64) as usize;
+        Ok(Chunks::open(&folder, &Options::new().open_files(open_files))?)
+    }
+}
+
+/// Returns the failure of a cache that cannot be opened: an option that cannot be applied is a
+/// mistake on the command line.
+fn not_opened(error: Error) -> Failure {
+    if let Error::Cache(cause) = &error
+        && let nuthatch_chunks::Error::Folder(FolderError::Options { option, expected, found }) =
+            &**cause
+    {
+        let option = option.replace('_', "-");
+        return Failure::Usage(format!("--{option}: expected {expected}, found {found}"));
+    }
+    error.into()
+}
+
+/// Prints the segments that could not be read, and returns a failure if there are any.
+pub(super) fn check_readable(
+    chunks: &Chunks,
+    unreadable: &[Unreadable],
+    outcome: &str,
+) -> Result<(), Failure> {
+    for Unreadable { segment, reason, .. } in unreadable {
+        tell(format_args!("{}: {reason}", chunks.path().join(segment).display()));
+    }
+    match unreadable.len() {
+        0 => Ok(()),
+        count => Err(Failure::Error(format!(
+            "{}: {count} segments could not be read; {outcome}",
+            chunks.path().display()
+        ))),
     }
 }
 

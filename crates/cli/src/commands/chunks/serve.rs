@@ -69,7 +69,8 @@ Examples:
 
 Exit status:
   0  SIGTERM or SIGINT (Ctrl-C) stopped the server
-  2  the command line is wrong, or --insecure is required
+  2  the command line is wrong, --insecure is required, or --limit or --share-with-group cannot be
+     applied to a folder that can only be read
   3  any other error: a file is invalid, an address is in use
   101  a thread panicked, which is a bug: restart the server";
 

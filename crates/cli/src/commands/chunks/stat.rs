@@ -1,7 +1,7 @@
 //! `nuthatch chunks stat`.
 
 use super::json::Json;
-use super::place::{Place, tell_warnings};
+use super::place::{Place, check_readable, tell_warnings};
 use super::told::say;
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, grouped};
@@ -28,7 +28,8 @@ filesystem, where two machines must not use it at the same time.
 Exit status:
   0  all went well
   2  the command line is wrong
-  3  anything else: there is no cache in the folder";
+  3  anything else: there is no cache in the folder, one of its files cannot be read (the figures
+     are printed all the same)";
 
 /// Show how full a cache is
 #[derive(Debug, Args)]
@@ -44,14 +45,24 @@ pub(super) struct Stat {
 impl Stat {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
         let chunks = self.place.open()?;
-        let stat = chunks.stat();
+        let (stat, unreadable) = (chunks.stat(), chunks.unreadable());
         tell_warnings(&chunks);
-        say(&if self.json { json(chunks.path(), &stat) } else { text(chunks.path(), &stat) })?;
+        let count = unreadable.len();
+        say(&if self.json {
+            json(chunks.path(), &stat, count)
+        } else {
+            text(chunks.path(), &stat, count)
+        })?;
+        check_readable(&chunks, &unreadable, "chunks in them are counted, and cannot be used")?;
         Ok(Answer::Whole)
     }
 }
 
-fn text(folder: &Path, stat: &ChunksStat) -> String {
+fn text(folder: &Path, stat: &ChunksStat, unreadable: usize) -> String {
+    let unreadable = match unreadable {
+        0 => String::new(),
+        count => format!("; {count} cannot be read"),
+    };
     let free = match stat.least_free {
         0 => String::new(),
         least => format!("; {} of the disk stay free", bytes(least)),
@@ -62,7 +73,7 @@ fn text(folder: &Path, stat: &ChunksStat) -> String {
          in use    {}, {:.1} %\n\
          chunks    {} of at most {}\n\
          displaced {}\n\
-         segments  {}, of which {} are being written\n\
+         segments  {}, of which {} are being written{unreadable}\n\
          evicted   {} segments; {} were saved, since they are used\n",
         folder.display(),
         bytes(stat.limit),
@@ -78,7 +89,7 @@ fn text(folder: &Path, stat: &ChunksStat) -> String {
     )
 }
 
-fn json(folder: &Path, stat: &ChunksStat) -> String {
+fn json(folder: &Path, stat: &ChunksStat, unreadable: usize) -> String {
     Json::new()
         .text("folder", &folder.display().to_string())
         .plain("limit_bytes", stat.limit)
@@ -91,6 +102,7 @@ fn json(folder: &Path, stat: &ChunksStat) -> String {
         .plain("read_only", stat.read_only)
         .plain("segments", stat.segments)
         .plain("segments_writing", stat.writing)
+        .plain("segments_unreadable", unreadable)
         .plain("segments_evicted", stat.evicted)
         .plain("saved_bytes", stat.moved_bytes)
         .line()

@@ -1,7 +1,9 @@
 //! `nuthatch chunks`.
 
 mod away;
+mod files;
 mod get;
+mod limit;
 mod log;
 mod not_kept;
 /// An origin that misbehaves on request.

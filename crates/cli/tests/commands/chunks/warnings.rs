@@ -22,14 +22,14 @@ const ADVICE: &str = "Permission denied (os error 13); run as the owner of the f
                       shared with your group, or use another folder";
 
 /// Runs the command as a user who is not root.
-fn run_as_another_user(folder: &Folder, arguments: &[&str]) -> Run {
+pub(super) fn run_as_another_user(folder: &Folder, arguments: &[&str]) -> Run {
     let (command, _program) = as_another_user(folder, arguments);
     Run::of(command, b"")
 }
 
 /// The command for a user who is not root. The program may lie where that user cannot go, so it is
 /// run from a file that stays open until the command has started.
-fn as_another_user(folder: &Folder, arguments: &[&str]) -> (Command, File) {
+pub(super) fn as_another_user(folder: &Folder, arguments: &[&str]) -> (Command, File) {
     folder.mode(".", 0o755);
     let program = File::open(env!("CARGO_BIN_EXE_nuthatch")).expect("the program");
     fcntl_setfd(&program, FdFlags::empty()).expect("a file that children have");
@@ -42,7 +42,7 @@ fn as_another_user(folder: &Folder, arguments: &[&str]) -> (Command, File) {
 }
 
 /// Gives the folder of the cache and its files modes.
-fn set_modes(folder: &Folder, of_folder: u32, of_files: u32) {
+pub(super) fn set_modes(folder: &Folder, of_folder: u32, of_files: u32) {
     for entry in fs::read_dir(folder.path("cache")).expect("a folder") {
         let name = entry.expect("an entry").file_name();
         folder.mode(&format!("cache/{}", name.display()), of_files);
@@ -66,7 +66,7 @@ fn modes_of_files(folder: &Folder) -> Vec<u32> {
 }
 
 /// A folder with all of an object in its cache.
-fn filled(origin: &Server) -> Folder {
+pub(super) fn filled(origin: &Server) -> Folder {
     let folder = Folder::new();
     let url = origin.url("/a");
     let run =

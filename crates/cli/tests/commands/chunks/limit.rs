@@ -1,0 +1,124 @@
+//! A limit that cannot be applied is an error, and evicts nothing.
+
+use super::origin::{Server, noise};
+use super::serve::served_in;
+use super::warnings::{filled, run_as_another_user, set_modes};
+use crate::folder::{Folder, Run};
+use serde_json::Value;
+use std::fs::File;
+use std::io::BufReader;
+
+const LEN: usize = 2_500_000;
+
+fn get<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["chunks", "get", url, "--cache", "cache", "--quiet", "-o", "/dev/null"], more].concat()
+}
+
+fn serve<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let listen = ["--listen", "127.0.0.1:0"];
+    [&["chunks", "serve", "--origin", url, "--cache", "cache"], &listen[..], more].concat()
+}
+
+/// The limit of the cache, and the bytes in use.
+fn limit_and_used(folder: &Folder) -> (u64, u64) {
+    let stat = folder.run(&["chunks", "stat", "--cache", "cache", "--json"]).stdout;
+    let stat: Value = serde_json::from_str(&stat).expect("a JSON object");
+    let number = |name: &str| stat[name].as_u64().expect("a number");
+    (number("limit_bytes"), number("used_bytes"))
+}
+
+#[track_caller]
+fn is_refused(run: &Run, expected: &str) {
+    assert_eq!((run.status, &run.stdout[..]), (Some(2), ""), "{run:?}");
+    assert!(run.stderr.contains(expected) && !run.stderr.contains("evict"), "{}", run.stderr);
+}
+
+#[test]
+fn a_limit_below_4_mib_is_refused_before_anything_is_evicted() {
+    let origin = Server::new(noise(LEN, 1));
+    let folder = filled(&origin);
+    let before = limit_and_used(&folder);
+    let url = origin.url("/a");
+    for arguments in [get(&url, &["--limit", "2MiB"]), serve(&url, &["--limit", "4194303"])] {
+        is_refused(&folder.run(&arguments), "expected at least 4.0 MiB");
+    }
+    assert_eq!(limit_and_used(&folder), before);
+    let least = folder.run(&get(&url, &["--limit", "4MiB"]));
+    assert_eq!(least.status, Some(0), "{}", least.stderr);
+    assert_eq!(limit_and_used(&folder).0, 4 << 20);
+}
+
+#[test]
+fn a_limit_that_a_read_only_folder_does_not_have_is_refused_and_evicts_nothing() {
+    let origin = Server::new(noise(12 << 20, 2));
+    let folder = filled(&origin);
+    let before = limit_and_used(&folder);
+    set_modes(&folder, 0o555, 0o444);
+    let url = origin.url("/a");
+    let expected = "--limit: expected 67108864 as it is, since this process can only read the \
+                    folder, found 8388608";
+    for arguments in [get(&url, &["--limit", "8MiB"]), serve(&url, &["--limit", "8MiB"])] {
+        is_refused(&run_as_another_user(&folder, &arguments), expected);
+    }
+    let shared = get(&url, &["--share-with-group"]);
+    is_refused(&run_as_another_user(&folder, &shared), "--share-with-group: expected false");
+    let same = run_as_another_user(&folder, &get(&url, &["--limit", "64MiB"]));
+    assert_eq!(same.status, Some(0), "{}", same.stderr);
+    set_modes(&folder, 0o700, 0o600);
+    assert_eq!(limit_and_used(&folder), before);
+}
+
+#[test]
+fn a_limit_of_a_folder_that_cannot_be_opened_is_not_ignored() {
+    let origin = Server::new(noise(12 << 20, 3));
+    let url = origin.url("/a");
+    let folder = Folder::new();
+    folder.file("cache", "no folder");
+    let run = folder.run(&get(&url, &["--limit", "8MiB", "--share-with-group"]));
+    is_refused(&run, "--limit and --share-with-group: not applied: cannot open the folder cache");
+    // Nor is it while another process has the lock of the folder.
+    let folder = filled(&origin);
+    let before = limit_and_used(&folder);
+    let holder = File::open(folder.path("cache")).expect("a folder");
+    holder.lock().expect("a lock");
+    let run = folder.run(&get(&url, &["--limit", "8MiB"]));
+    is_refused(&run, "--limit: not applied: cache: another process or thread changes the folder");
+    drop(holder);
+    assert_eq!(limit_and_used(&folder), before);
+}
+
+#[test]
+fn what_a_limit_cannot_evict_is_reported() {
+    let origin = Server::new(noise(12 << 20, 4));
+    let folder = filled(&origin);
+    let url = origin.url("/a");
+    assert_eq!(folder.run(&["chunks", "pin", &url, "--cache", "cache"]).status, Some(0));
+    let run = folder.run(&get(&url, &["--limit", "4MiB"]));
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    let told = "; the rest is pinned, or other processes are writing it\n";
+    assert!(run.stderr.contains("nuthatch: cache: the limit of 4.0 MiB evicted "), "{run:?}");
+    assert!(run.stderr.ends_with(told), "{}", run.stderr);
+}
+
+#[test]
+fn a_server_logs_that_another_process_changed_the_limit() {
+    let origin = Server::new(noise(LEN, 5));
+    let mut served = served_in(Folder::new(), &origin.url("/"), &[]);
+    let mut log = BufReader::new(served.child.stderr.take().expect("its output"));
+    let url = origin.url("/a");
+    let run = served.folder.run(&get(&url, &["--limit", "32MiB"]));
+    assert_eq!((run.status, &run.stderr[..]), (Some(0), ""));
+    // The server looks at most once a second, when an object is opened.
+    let asking = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| {
+            served.log_until(&mut log, "WARN nuthatch::chunks: the limit of the cache was changed")
+        });
+        while !asking.is_finished() {
+            served.curl("/a", &["--range", "0-0"]);
+        }
+        asking.join().expect("a line")
+    });
+    assert!(asking.contains("limit=33554432 before=67108864"), "{asking}");
+    // Those who read it have the new limit too.
+    assert_eq!(limit_and_used(&served.folder).0, 32 << 20);
+}
