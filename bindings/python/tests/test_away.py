@@ -10,7 +10,7 @@ import pytest
 import nuthatch
 from nuthatch import UrlFile
 from nuthatch.chunks import Chunks, Missing, Read
-from nuthatch.fs import NuthatchCache
+from nuthatch.fs import NuthatchCache, http
 from origin import Origin
 
 BLOCK = 64 << 10
@@ -106,6 +106,26 @@ def test_a_folder_that_cannot_be_opened_is_done_without(origin: Origin, tmp_path
         assert fs.cat_file(url) == DATA
         with fs.open(url) as again:
             assert again.read() == DATA
+
+
+def test_a_complaint_about_the_request_does_not_mean_that_the_origin_is_away(
+    origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "_PAUSE", 0)
+    url, cache = origin.put("/data", DATA), tmp_path / "cache"
+    assert fs_of(cache).cat_file(url, 0, BLOCK) == DATA[:BLOCK]
+    for status in (408, 425, 529):
+        # It is repeated, as all that may pass.
+        origin.refusals = [status]
+        assert fs_of(cache, max_stale=3600).cat_file(url, 0, BLOCK) == DATA[:BLOCK]
+        assert not origin.refusals
+        origin.refusals = [status] * 100
+        with pytest.raises(OSError, match=f"the origin answered {status}"):
+            fs_of(cache, max_stale=3600).cat_file(url, 0, BLOCK)
+    for status in (429, 500, 502, 503, 504):
+        origin.refusals = [status] * 100
+        assert fs_of(cache, max_stale=3600).cat_file(url, 0, BLOCK) == DATA[:BLOCK]
+    origin.refusals = []
 
 
 def put(cache: Chunks, key: str, data: bytes = b"data") -> str | None:

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::settings::Settings;
+use crate::status::is_unavailable;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
@@ -21,12 +22,6 @@ pub(crate) enum Why {
     Status(u16),
     /// It could not be reached, fell silent or broke off.
     Broken(String),
-}
-
-/// Returns whether a status means that the origin is unavailable: those of RFC 5861, and 429 (too
-/// many requests).
-pub(crate) fn is_unavailable(status: u16) -> bool {
-    matches!(status, 429 | 500 | 502..=504)
 }
 
 impl Fault {

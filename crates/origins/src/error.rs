@@ -106,7 +106,7 @@ impl Error {
     pub(crate) fn is_origin_unavailable(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,
-            Self::Status { status, .. } => crate::attempts::is_unavailable(*status),
+            Self::Status { status, .. } => crate::status::is_unavailable(*status),
             _ => false,
         }
     }

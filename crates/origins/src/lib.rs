@@ -56,6 +56,7 @@ mod plan;
 mod rate;
 mod recorded;
 mod settings;
+pub mod status;
 mod stream;
 mod version;
 mod window;

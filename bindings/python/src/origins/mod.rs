@@ -2,6 +2,7 @@
 
 mod headers;
 mod object;
+mod status;
 
 use pyo3::prelude::*;
 
@@ -9,5 +10,7 @@ use pyo3::prelude::*;
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<object::UrlCounts>()?;
     module.add_class::<object::UrlObject>()?;
-    module.add_function(wrap_pyfunction!(object::_plain_address, module)?)
+    module.add_function(wrap_pyfunction!(object::_plain_address, module)?)?;
+    module.add_function(wrap_pyfunction!(status::_is_transient, module)?)?;
+    module.add_function(wrap_pyfunction!(status::_is_unavailable, module)?)
 }

@@ -4,6 +4,7 @@ use super::{Head, Stamp};
 use crate::attempts::{Fault, Why};
 use crate::clock::now;
 use crate::error::Error;
+use crate::status::is_transient;
 use reqwest::StatusCode;
 use reqwest::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, DATE, ETAG,
@@ -122,10 +123,7 @@ pub(super) fn refused_by_number(status: u16, after: Option<Duration>, address: &
     match status {
         401 | 403 | 407 => Error::Denied { address, reason: format!("status {status}") }.into(),
         404 | 410 => Error::NotFound { address }.into(),
-        // A server that does not know the method or the version will not learn it.
-        408 | 425 | 429 | 500 | 502..=504 | 506..=599 => {
-            Fault::Passing { why: Why::Status(status), after }
-        }
+        status if is_transient(status) => Fault::Passing { why: Why::Status(status), after },
         _ => Error::Status { address, status, attempts: 1 }.into(),
     }
 }

@@ -12,6 +12,7 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+from nuthatch._native import _is_transient, _is_unavailable
 from nuthatch.errors import ChangedError
 from nuthatch.fs.addresses import plain_address
 from nuthatch.fs.versions import Version, http_stamp
@@ -21,11 +22,15 @@ T = TypeVar("T")
 # How often a request is repeated that failed in passing, and the first pause, in seconds.
 _RETRIES = 4
 _PAUSE = 0.1
-_PASSING = frozenset((408, 425, 429, 500, 502, 503, 504))
 
 
 class _PassingError(OSError):
     """Something that may be over soon."""
+
+    def __init__(self, reason: str, status: int | None = None) -> None:
+        """Tell what happened, and which status the origin answered."""
+        super().__init__(reason)
+        self.status = status
 
 
 class AwayError(OSError):
@@ -79,6 +84,9 @@ async def _outlast(url: str, once: Callable[[], Awaitable[T]], failed: Callable[
         except (TimeoutError, aiohttp.ClientError, _PassingError) as error:
             failed()
             if attempt == _RETRIES:
+                status = error.status if isinstance(error, _PassingError) else None
+                if status is not None and not _is_unavailable(status):
+                    raise OSError(f"{plain_address(url)}: the origin answered {status}") from None
                 # The error of aiohttp may have the URL with all that is in it.
                 reason = str(error) if isinstance(error, _PassingError) else type(error).__name__
                 raise AwayError(f"{plain_address(url)}: no answer to be had: {reason}") from None
@@ -116,8 +124,8 @@ def _check_status(address: str, status: int) -> None:
     """See whether an answer has bytes, or says that the range is not there."""
     if status in (404, 410):
         raise FileNotFoundError(address)
-    if status in _PASSING:
-        raise _PassingError(f"status {status}")
+    if _is_transient(status):
+        raise _PassingError(f"status {status}", status)
     if status in (401, 403, 407):
         raise PermissionError(f"{address}: not allowed: status {status}")
     if status not in (200, 206, 412, 416):

@@ -1,0 +1,18 @@
+//! What HTTP statuses of origins mean, for the part of the module that fetches by itself.
+
+use nuthatch_origins::status::{is_transient, is_unavailable};
+use pyo3::prelude::*;
+
+/// Returns whether a request that was answered with this status may succeed when it is repeated.
+#[pyfunction]
+#[pyo3(signature = (status, /))]
+pub(super) fn _is_transient(status: u16) -> bool {
+    is_transient(status)
+}
+
+/// Returns whether this status means that the origin is unavailable.
+#[pyfunction]
+#[pyo3(signature = (status, /))]
+pub(super) fn _is_unavailable(status: u16) -> bool {
+    is_unavailable(status)
+}
