@@ -111,7 +111,9 @@ impl Serving {
             .timer(TokioTimer::new())
             .header_read_timeout(self.idle)
             .max_buf_size(self.head_bytes)
-            .max_headers(HEADERS_MOST);
+            .max_headers(HEADERS_MOST)
+            // A client that has sent its last request may close its side of the connection.
+            .half_close(true);
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
         let mut phase = self.phase.clone();
         let mut removed = pin!(self.token_removed(&shown));

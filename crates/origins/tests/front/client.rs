@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 
 /// A connection.
 pub(crate) struct Client(BufReader<TcpStream>);
@@ -22,6 +22,11 @@ impl Client {
 
     pub(crate) fn write(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         self.0.get_ref().write_all(bytes.as_ref())
+    }
+
+    /// Closes the sending side of the connection.
+    pub(crate) fn close_sending(&mut self) {
+        self.0.get_ref().shutdown(Shutdown::Write).expect("a connection");
     }
 
     /// The next answer; to a request of `HEAD`, without a body.

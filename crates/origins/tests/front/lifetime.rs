@@ -81,17 +81,69 @@ fn a_client_that_takes_nothing_holds_little_and_is_sent_away() {
 
 #[test]
 fn what_nobody_waits_for_is_not_fetched() {
-    let front = Front::new(noise(1000 * BLOCK as usize, 5));
+    let len = 64 << 20;
+    let settings = quick().block_len(64 << 10).request_most(256 << 10).read_ahead(256 << 10);
+    let front = Front::with(noise(len, 5), settings, &options());
     front.origin.behave(|manners| manners.held = true);
     let mut client = front.client();
     client.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\n").expect("a connection");
     front.origin.wait_for(0, 1);
     drop(client);
+    // The server learns of it when it sends the first bytes.
+    front.origin.behave(|manners| manners.held = false);
     front.wait_until("nuthatch_chunks_requests_open", 0);
     front.wait_until("nuthatch_chunks_connections", 0);
+    assert!(front.told("nuthatch_chunks_fetched_bytes_total") < len as u64 / 2);
+    front.client().get("/a", &["Range: bytes=0-9"]).is(206, &noise(10, 5));
+}
+
+#[test]
+fn a_client_that_is_gone_is_waited_for_no_longer_than_the_origin_may_take() {
+    let impatient = options().origin_within(Duration::from_millis(50));
+    let front = Front::with(noise(LEN, 5), quick(), &impatient);
+    front.origin.behave(|manners| manners.deaf = true);
+    let mut client = front.client();
+    client.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\n").expect("a connection");
+    drop(client);
+    front.wait_until("nuthatch_chunks_answers_total{status=\"504\"}", 1);
+    front.wait_until("nuthatch_chunks_requests_open", 0);
+    front.wait_until("nuthatch_chunks_connections", 0);
+}
+
+#[test]
+fn a_client_that_sends_nothing_after_its_request_and_says_so_is_answered() {
+    let body = noise(LEN, 15);
+    let front = Front::new(body.clone());
+    let ask = |client: &mut Client, version: &str| {
+        let request = format!("GET /a HTTP/{version}\r\nHost: a\r\n\r\n");
+        client.write(request).expect("a connection");
+        client.close_sending();
+    };
+    for version in ["1.0", "1.1"] {
+        let mut client = front.client();
+        ask(&mut client, version);
+        client.read(false).expect("an answer").is(200, &body);
+        assert!(client.rest().is_empty(), "the server closes the connection");
+    }
+    // Also one that waits for the origin, and several requests at once.
+    front.origin.behave(|manners| manners.held = true);
+    let mut client = front.client();
+    let request = |path| format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
+    client.write([request("/b"), request("/c")].concat()).expect("a connection");
+    client.close_sending();
+    front.origin.wait_for(0, 1);
     front.origin.behave(|manners| manners.held = false);
-    let body = noise(1000 * BLOCK as usize, 5);
-    front.client().get("/a", &[]).is(200, &body);
+    client.read(false).expect("an answer").is(200, &body);
+    client.read(false).expect("an answer").is(200, &body);
+    assert!(client.rest().is_empty());
+    // One that closes in the midst of a request, or asks for nothing, is sent away.
+    for part in ["", "GET /a HTTP/1.1\r\nHos"] {
+        let mut client = front.client();
+        client.write(part).expect("a connection");
+        client.close_sending();
+        client.rest();
+    }
+    front.wait_until("nuthatch_chunks_connections", 0);
 }
 
 #[test]
