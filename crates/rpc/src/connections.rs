@@ -1,222 +1,227 @@
-//! Connections that come in: a limited number.
+//! Connections of clients: accepts a limited number and serves HTTP/2 on each.
 
+use crate::activity::Activity;
+use crate::drain::Drain;
+use crate::gate::Gated;
 use crate::reload::LiveTls;
-use crate::tls::HANDSHAKE;
-use std::future::Future;
+use crate::stream::{Stream, Transport};
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::server::TlsStream;
-use tonic::transport::server::{Connected, TcpConnectInfo};
+use tonic::body::Body;
+use tonic::service::Routes;
+use tower_service::Service as _;
+use tracing::{debug, warn};
 
 /// After a connection could not be accepted, as when there are no descriptors left.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A connection, which counts until it is closed.
-pub(crate) struct Connection {
-    stream: Stream,
-    /// Completes when the connection must close.
-    closing: Option<oneshot::Receiver<()>>,
-    _counts: OwnedSemaphorePermit,
+/// What all connections of a server share.
+#[derive(Clone)]
+pub(crate) struct Connections {
+    pub(crate) http: http2::Builder<TokioExecutor>,
+    pub(crate) service: Gated<Routes>,
+    pub(crate) tls: Option<Arc<LiveTls>>,
+    /// One permit for each connection that can still be accepted.
+    pub(crate) free: Arc<Semaphore>,
+    /// Notifies the connection that has been idle for longest when no permit is left.
+    pub(crate) full: Arc<Notify>,
+    /// The time a client has for the TLS handshake and the HTTP/2 preface.
+    pub(crate) handshake: Duration,
+    /// A connection without a call for so long is closed when no permit is left.
+    pub(crate) idle: Duration,
+    pub(crate) drain: Drain,
 }
 
-enum Stream {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
-}
-
-/// Connections that may begin, for the server.
-type Accepted = mpsc::Sender<io::Result<Connection>>;
-
-/// Accepts connections while there are fewer than so many, at all of these places.
-pub(crate) fn accept(
-    listeners: Vec<TcpListener>,
-    most: usize,
-    tls: Option<&Arc<LiveTls>>,
-) -> mpsc::Receiver<io::Result<Connection>> {
-    let (sender, receiver) = mpsc::channel(1);
-    let counts = Arc::new(Semaphore::new(most));
-    for listener in listeners {
-        tokio::spawn(accept_at(listener, sender.clone(), Arc::clone(&counts), tls.cloned()));
+impl Connections {
+    /// Accepts connections until the server stops; then waits for their ends.
+    pub(crate) async fn accept(self, listener: TcpListener) {
+        let mut connections = JoinSet::new();
+        let mut stopping = pin!(self.drain.clone().begun());
+        loop {
+            let accepted = async {
+                let permit = self.permit().await?;
+                Some((listener.accept().await, permit))
+            };
+            let accepted = tokio::select! {
+                () = &mut stopping => break,
+                accepted = accepted => accepted,
+            };
+            match accepted {
+                None => break,
+                Some((Ok((stream, _)), permit)) => {
+                    let shared = self.clone();
+                    connections.spawn(async move {
+                        let ended = shared.connection(stream).await;
+                        debug!(target: "nuthatch::rpc", "a connection ended: {ended}");
+                        drop(permit);
+                    });
+                }
+                Some((Err(error), _)) => {
+                    warn!(target: "nuthatch::rpc", %error, "a connection was not accepted");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+            while connections.try_join_next().is_some() {}
+        }
+        // The port is free again.
+        drop(listener);
+        while connections.join_next().await.is_some() {}
     }
-    receiver
-}
 
-async fn accept_at(
-    listener: TcpListener,
-    sender: Accepted,
-    counts: Arc<Semaphore>,
-    tls: Option<Arc<LiveTls>>,
-) {
-    loop {
-        let accepted = async {
-            // Nobody closes the semaphore.
-            let counts = Arc::clone(&counts).acquire_owned().await.ok()?;
-            Some((listener.accept().await, counts))
+    /// Waits until a connection can be accepted. If there is no permit, the connection that has
+    /// been idle for longest, or is the next to be, makes room.
+    async fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
+            return Some(permit);
+        }
+        self.full.notify_one();
+        // The semaphore is never closed.
+        Arc::clone(&self.free).acquire_owned().await.ok()
+    }
+
+    /// Serves a connection to its end, and returns why it ended.
+    async fn connection(&self, stream: TcpStream) -> String {
+        // If this fails the connection does, too, and says so itself.
+        let _ = stream.set_nodelay(true);
+        let deadline = Instant::now() + self.handshake;
+        let opened = tokio::select! {
+            () = self.drain.clone().begun() => return "the server stops".to_owned(),
+            opened = timeout_at(deadline, self.open(stream)) => opened,
         };
-        let accepted = tokio::select! {
-            // The server stops: the port is free again.
-            () = sender.closed() => return,
-            accepted = accepted => accepted,
+        match opened {
+            Ok(Ok((transport, closing))) => self.serve(transport, closing, deadline).await,
+            Ok(Err(error)) => format!("TLS handshake: {error}"),
+            Err(_) => format!("no TLS handshake within {:?}", self.handshake),
+        }
+    }
+
+    /// Does the TLS handshake, if there is TLS. Returns with the stream what becomes ready when the
+    /// connection must close.
+    async fn open(
+        &self,
+        stream: TcpStream,
+    ) -> io::Result<(Transport, Option<oneshot::Receiver<()>>)> {
+        let Some(tls) = &self.tls else { return Ok((Transport::Plain(stream), None)) };
+        let stream = TlsAcceptor::from(tls.config()).accept(stream).await?;
+        let closing = match stream.get_ref().1.peer_certificates() {
+            Some(certificates) => {
+                let refused = || io::Error::other("the client's certificate is not accepted");
+                Some(tls.admit(certificates).ok_or_else(refused)?)
+            }
+            None => None,
         };
-        match accepted {
-            None => return,
-            Some((Ok((stream, _)), counts)) => {
-                // Where this fails the connection does, too, and says so itself.
-                let _ = stream.set_nodelay(true);
-                if let Some(tls) = &tls {
-                    // On its own: a client that is slow keeps no other one waiting.
-                    tokio::spawn(shake_hands(stream, Arc::clone(tls), sender.clone(), counts));
-                    continue;
+        Ok((Transport::Tls(Box::new(stream)), closing))
+    }
+
+    async fn serve(
+        &self,
+        transport: Transport,
+        closing: Option<oneshot::Receiver<()>>,
+        deadline: Instant,
+    ) -> String {
+        let activity = Arc::new(Activity::default());
+        let stream = TokioIo::new(Stream::new(transport, Arc::clone(&activity)));
+        let service = Calls(self.service.for_connection(&activity));
+        let mut http = pin!(self.http.serve_connection(stream, service));
+        let must_end = async {
+            tokio::select! {
+                () = has_not_begun_at(&activity, deadline) => {
+                    format!("no HTTP/2 preface within {:?}", self.handshake)
                 }
-                let stream = Stream::Plain(stream);
-                let connection = Connection { stream, closing: None, _counts: counts };
-                if sender.send(Ok(connection)).await.is_err() {
-                    return;
+                () = closed(closing) => "the client's certificate is not accepted".to_owned(),
+            }
+        };
+        let mut must_end = pin!(must_end);
+        tokio::select! {
+            served = http.as_mut() => return outcome(served),
+            reason = must_end.as_mut() => return reason,
+            () = self.must_make_room(&activity) => {}
+            () = self.drain.clone().begun() => {
+                if !activity.has_begun() {
+                    return "the server stops".to_owned();
                 }
             }
-            Some((Err(error), counts)) => {
-                tracing::warn!(target: "nuthatch::rpc", %error, "a connection was not accepted");
-                drop(counts);
-                tokio::time::sleep(PAUSE).await;
+        }
+        // Sends GOAWAY: calls in progress go on, and clients make new ones over another connection.
+        http.as_mut().graceful_shutdown();
+        tokio::select! {
+            served = http => outcome(served),
+            reason = must_end => reason,
+            () = activity.idle_for(self.idle) => "it was idle".to_owned(),
+        }
+    }
+
+    /// Waits until this connection must close because it is idle and no permit is left.
+    async fn must_make_room(&self, activity: &Activity) {
+        loop {
+            activity.idle_for(self.idle).await;
+            let before = activity.idle_after();
+            self.full.notified().await;
+            if before.is_some() && before == activity.idle_after() {
+                return;
             }
+            // This connection is in use again: another one makes room.
+            self.full.notify_one();
         }
     }
 }
 
-/// Begins TLS on a connection, and hands it to the server if that succeeds.
-async fn shake_hands(
-    stream: TcpStream,
-    tls: Arc<LiveTls>,
-    sender: Accepted,
-    counts: OwnedSemaphorePermit,
-) {
-    let handshake = TlsAcceptor::from(tls.config()).accept(stream);
-    let shaken = tokio::select! {
-        () = sender.closed() => return,
-        shaken = timeout(HANDSHAKE, handshake) => shaken,
-    };
-    let stream = match shaken {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => {
-            tracing::debug!(target: "nuthatch::rpc", %error, "TLS was not agreed on");
-            return;
-        }
-        Err(_) => return,
-    };
-    let closing = match stream.get_ref().1.peer_certificates() {
-        Some(certificates) => match tls.admit(certificates) {
-            Some(closing) => Some(closing),
-            None => return,
-        },
-        None => None,
-    };
-    let stream = Stream::Tls(Box::new(stream));
-    // A server that stops takes no more.
-    let _ = sender.send(Ok(Connection { stream, closing, _counts: counts })).await;
+/// Waits until this time, and for ever if the client has begun HTTP/2 by then.
+async fn has_not_begun_at(activity: &Activity, deadline: Instant) {
+    sleep_until(deadline).await;
+    if activity.has_begun() {
+        std::future::pending::<()>().await;
+    }
 }
 
-/// Listens, and tells the address with the port that was free.
+/// Waits until the connection must close.
+async fn closed(closing: Option<oneshot::Receiver<()>>) {
+    // If the sender was dropped the server has ended, which closes everything itself.
+    let must_close = match closing {
+        Some(closing) => closing.await.is_ok(),
+        None => false,
+    };
+    if !must_close {
+        std::future::pending::<()>().await;
+    }
+}
+
+fn outcome(served: hyper::Result<()>) -> String {
+    served.map_or_else(|error| error.to_string(), |()| "it was closed".to_owned())
+}
+
+/// The calls of one connection, as hyper makes them.
+struct Calls(Gated<Routes>);
+
+impl hyper::service::Service<Request<Incoming>> for Calls {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = <Gated<Routes> as tower_service::Service<Request<Body>>>::Future;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        // Routes are always ready.
+        self.0.clone().call(request.map(Body::new))
+    }
+}
+
+/// Listens, and returns the address with the port that was free.
 pub(crate) fn listen(address: SocketAddr) -> io::Result<(std::net::TcpListener, SocketAddr)> {
     let named = |error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
     let listener = std::net::TcpListener::bind(address).map_err(named)?;
     listener.set_nonblocking(true).map_err(named)?;
     let bound = listener.local_addr().map_err(named)?;
     Ok((listener, bound))
-}
-
-impl Connection {
-    fn tcp(&self) -> &TcpStream {
-        match &self.stream {
-            Stream::Plain(stream) => stream,
-            Stream::Tls(stream) => stream.get_ref().0,
-        }
-    }
-
-    /// Returns whether the connection must close. Wakes the reading task when that changes.
-    fn must_close(&mut self, context: &mut Context<'_>) -> bool {
-        let Some(closing) = &mut self.closing else { return false };
-        let Poll::Ready(closed) = Pin::new(closing).poll(context) else { return false };
-        self.closing = None;
-        // Without a word the server has ended, which closes everything itself.
-        closed.is_ok()
-    }
-}
-
-/// Calls a method of the stream, whichever it is.
-macro_rules! of_stream {
-    ($this:expr, $stream:ident => $call:expr) => {
-        match &mut $this.get_mut().stream {
-            Stream::Plain(stream) => {
-                let $stream = Pin::new(stream);
-                $call
-            }
-            Stream::Tls(stream) => {
-                let $stream = Pin::new(stream.as_mut());
-                $call
-            }
-        }
-    };
-}
-
-impl Connected for Connection {
-    type ConnectInfo = TcpConnectInfo;
-
-    fn connect_info(&self) -> Self::ConnectInfo {
-        self.tcp().connect_info()
-    }
-}
-
-impl AsyncRead for Connection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        if self.must_close(context) {
-            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
-        }
-        of_stream!(self, stream => stream.poll_read(context, buffer))
-    }
-}
-
-impl AsyncWrite for Connection {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        of_stream!(self, stream => stream.poll_write(context, bytes))
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        of_stream!(self, stream => stream.poll_write_vectored(context, slices))
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        match &self.stream {
-            Stream::Plain(stream) => stream.is_write_vectored(),
-            Stream::Tls(stream) => stream.is_write_vectored(),
-        }
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        of_stream!(self, stream => stream.poll_flush(context))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        of_stream!(self, stream => stream.poll_shutdown(context))
-    }
 }

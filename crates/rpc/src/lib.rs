@@ -7,6 +7,7 @@
 //! the client takes them.
 
 mod access;
+mod activity;
 mod budget;
 mod client;
 mod connections;
@@ -21,6 +22,7 @@ mod reload;
 mod rows;
 mod server;
 mod service;
+mod stream;
 mod tables;
 mod tls;
 mod transport;

@@ -22,6 +22,7 @@ pub struct Options {
     pub(crate) batch_bytes: usize,
     pub(crate) batches_in_flight: usize,
     pub(crate) durability: Durability,
+    pub(crate) handshake: Duration,
     pub(crate) idle: Duration,
     pub(crate) longest: Duration,
     pub(crate) drain: Duration,
@@ -54,6 +55,7 @@ impl Options {
             batch_bytes: Self::BATCH_BYTES,
             batches_in_flight: 1024,
             durability: Durability::Sync,
+            handshake: Duration::from_secs(10),
             idle: Duration::from_secs(10),
             longest: Duration::from_mins(10),
             drain: Duration::from_secs(10),
@@ -97,7 +99,8 @@ impl Options {
         self
     }
 
-    /// How many connections there can be; 1024 by default. More have to wait.
+    /// Sets the maximum number of connections; 1024 by default. More wait until one ends. A
+    /// connection that is [idle](Self::idle) makes room for one that waits.
     #[must_use]
     pub fn connections(mut self, most: usize) -> Self {
         self.connections = most.clamp(1, 1 << 20);
@@ -148,11 +151,21 @@ impl Options {
         self
     }
 
-    /// How long a transaction stays open while its client takes and sends nothing; 10 seconds by
-    /// default.
+    /// Sets the time that a client has for the TLS handshake and the beginning of HTTP/2; 10 seconds
+    /// by default. A connection that takes longer is closed.
+    #[must_use]
+    pub fn handshake(mut self, limit: Duration) -> Self {
+        self.handshake = limit;
+        self
+    }
+
+    /// Sets how long a client can be idle; 10 seconds by default, at least 1 millisecond.
+    ///
+    /// A transaction ends when its client neither reads nor sends for so long. A connection without
+    /// a call in progress for so long is closed if the maximum number of connections is reached.
     #[must_use]
     pub fn idle(mut self, limit: Duration) -> Self {
-        self.idle = limit;
+        self.idle = limit.max(Duration::from_millis(1));
         self
     }
 

@@ -1,7 +1,7 @@
 //! A running server, from the first to listen to the last to stop.
 
 use crate::budget::Budget;
-use crate::connections::{accept, listen};
+use crate::connections::{Connections, listen};
 use crate::drain::{self, Drain, Phase};
 use crate::figures::Figures;
 use crate::gate::{Gate, Rules};
@@ -10,6 +10,8 @@ use crate::proto::store_server::StoreServer;
 use crate::reload::{LiveTls, Reloader};
 use crate::service::{Limits, Service, Shared};
 use crate::tables::Tables;
+use hyper::server::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use nuthatch_store::{BatchOptions, Store};
 use std::fmt::{self, Write};
 use std::io;
@@ -19,10 +21,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::watch;
-use tokio_stream::wrappers::ReceiverStream;
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio::task::JoinSet;
 use tonic::service::Routes;
-use tonic::transport::Server as Transport;
+use tower_layer::Layer;
 use tracing::info;
 
 /// A client that does not answer to a sign of life for so long, twice, is gone.
@@ -136,7 +138,6 @@ impl Server {
         let tables = Tables::new(store.clone());
         let limits = Limits::of(options);
         let shared = Shared { store, tables, writer, budget: Arc::clone(&budget), limits };
-        let transport = transport(options).layer(Gate::new(rules));
         let bound = options.addresses.iter().map(|address| listen(*address));
         let bound = bound.collect::<io::Result<Vec<_>>>()?;
         let (listeners, addresses): (Vec<_>, Vec<_>) = bound.into_iter().unzip();
@@ -149,15 +150,10 @@ impl Server {
         let phase = Arc::new(phase);
         let service =
             StoreServer::new(Service::new(shared)).max_decoding_message_size(options.message_bytes);
-        let serving = Serving {
-            connections: options.connections,
-            patience: options.drain,
-            phase: Arc::clone(&phase),
-            drain,
-            tls,
-        };
+        let (options, phases) = (options.clone(), Arc::clone(&phase));
+        let serving = Serving { options, gate: Gate::new(rules), phase: phases, drain, tls };
         let thread = thread::Builder::new().name("nuthatch-serve".to_owned());
-        let thread = thread.spawn(move || serving.run(runtime, transport, service, listeners))?;
+        let thread = thread.spawn(move || serving.run(runtime, service, listeners))?;
         info!(target: "nuthatch::rpc", ?addresses, "started");
         let thread = Some(thread);
         Ok(Self { addresses, phase, figures, budget, reloader, watch_failures, thread })
@@ -216,51 +212,45 @@ impl fmt::Debug for Server {
     }
 }
 
-/// HTTP/2 with its limits.
-fn transport(options: &Options) -> Transport {
-    Transport::builder()
+/// Returns HTTP/2 with its limits.
+fn http(options: &Options) -> http2::Builder<TokioExecutor> {
+    let mut http = http2::Builder::new(TokioExecutor::new());
+    http.timer(TokioTimer::new())
         .max_concurrent_streams(options.streams)
         .initial_stream_window_size(CALL_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
-        .http2_keepalive_interval(Some(SIGN_OF_LIFE))
-        .http2_keepalive_timeout(Some(SIGN_OF_LIFE))
-        .http2_max_header_list_size(HEADERS_MOST)
+        .keep_alive_interval(SIGN_OF_LIFE)
+        .keep_alive_timeout(SIGN_OF_LIFE)
+        .max_header_list_size(HEADERS_MOST);
+    http
 }
 
 /// What the thread that serves needs.
 struct Serving {
-    connections: usize,
-    patience: Duration,
+    options: Options,
+    gate: Gate,
     phase: Arc<watch::Sender<Phase>>,
     drain: Drain,
     tls: Option<Arc<LiveTls>>,
 }
 
-type Layered = Transport<tower_layer::Stack<Gate, tower_layer::Identity>>;
-
 impl Serving {
     fn run(
         self,
         runtime: Runtime,
-        transport: Layered,
         service: StoreServer<Service>,
         listeners: Vec<TcpListener>,
     ) -> io::Result<()> {
-        let served = runtime.block_on(self.serve(transport, service, listeners));
+        let served = runtime.block_on(self.serve(service, listeners));
         runtime.shutdown_timeout(FAREWELL);
         served
     }
 
     async fn serve(
         self,
-        mut transport: Layered,
         service: StoreServer<Service>,
         listeners: Vec<TcpListener>,
     ) -> io::Result<()> {
-        let listeners = listeners.into_iter().map(tokio::net::TcpListener::from_std);
-        let listeners = listeners.collect::<io::Result<Vec<_>>>()?;
-        let connections =
-            ReceiverStream::new(accept(listeners, self.connections, self.tls.as_ref()));
         let (reporter, health) = tonic_health::server::health_reporter();
         reporter.set_serving::<StoreServer<Service>>().await;
         let reflection = tonic_reflection::server::Builder::configure()
@@ -268,24 +258,41 @@ impl Serving {
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
             .build_v1()
             .map_err(io::Error::other)?;
-        let routes = Routes::new(service).add_service(health).add_service(reflection);
-        let begun = self.drain.clone().begun();
-        let stop = async {
-            begun.await;
-            // Whoever balances load over several servers is told first.
-            reporter.set_not_serving::<StoreServer<Service>>().await;
+        let routes = Routes::new(service).add_service(health).add_service(reflection).prepare();
+        let (closing, drain) = drain::channel();
+        let connections = Connections {
+            http: http(&self.options),
+            service: self.gate.layer(routes),
+            tls: self.tls,
+            free: Arc::new(Semaphore::new(self.options.connections)),
+            full: Arc::new(Notify::new()),
+            handshake: self.options.handshake,
+            idle: self.options.idle,
+            drain,
         };
-        let served = transport.add_routes(routes).serve_with_incoming_shutdown(connections, stop);
+        let mut accepting = JoinSet::new();
+        for listener in listeners {
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            accepting.spawn(connections.clone().accept(listener));
+        }
+        let served = async {
+            self.drain.clone().begun().await;
+            // Load balancers hear of it before connections close.
+            reporter.set_not_serving::<StoreServer<Service>>().await;
+            closing.send_replace(Phase::Draining);
+            while accepting.join_next().await.is_some() {}
+        };
         let over = async {
-            self.drain.begun().await;
-            tokio::time::sleep(self.patience).await;
+            self.drain.clone().begun().await;
+            tokio::time::sleep(self.options.drain).await;
             self.phase.send_replace(Phase::Ended);
             // Streams have told their clients by then.
             tokio::time::sleep(FAREWELL).await;
         };
         tokio::select! {
-            served = served => served.map_err(io::Error::other),
-            () = over => Ok(()),
+            () = served => {}
+            () = over => {}
         }
+        Ok(())
     }
 }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tonic::transport::{Certificate, ClientTlsConfig, Identity};
 
-/// A connection that has not shaken hands by then is closed.
-pub(crate) const HANDSHAKE: Duration = Duration::from_secs(10);
+/// The time that a client waits for the TLS handshake.
+const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// Why there is no TLS: a file, and what is wrong with it.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ mod incoming;
 mod outgoing;
 
 use crate::access::{self, Hash, Right, Tokens};
+use crate::activity::Activity;
 use crate::budget::Budget;
 use crate::drain::Drain;
 use crate::error::{Error, Result};
@@ -108,7 +109,7 @@ impl<S> Layer<S> for Gate {
     type Service = Gated<S>;
 
     fn layer(&self, inner: S) -> Gated<S> {
-        Gated { inner, rules: Arc::clone(&self.0) }
+        Gated { inner, rules: Arc::clone(&self.0), activity: Arc::default() }
     }
 }
 
@@ -117,6 +118,15 @@ impl<S> Layer<S> for Gate {
 pub(crate) struct Gated<S> {
     inner: S,
     rules: Arc<Rules>,
+    /// Of the connection that the calls come from.
+    activity: Arc<Activity>,
+}
+
+impl<S: Clone> Gated<S> {
+    /// Returns the service for the calls of a connection.
+    pub(crate) fn for_connection(&self, activity: &Arc<Activity>) -> Self {
+        Self { activity: Arc::clone(activity), ..self.clone() }
+    }
 }
 
 impl<S> Service<Request<Body>> for Gated<S>
@@ -134,7 +144,7 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let rules = Arc::clone(&self.rules);
+        let (rules, open) = (Arc::clone(&self.rules), self.activity.begin_call());
         let method = Method::of(request.uri().path());
         let mut counted = rules.figures.begin(method);
         let permit = match rules.admit(method, request.headers()) {
@@ -161,7 +171,7 @@ where
             let answer = answer?;
             counted.began(answer.headers());
             let budget = Arc::clone(&rules.budget);
-            Ok(answer.map(|body| Body::new(Outgoing::new(body, budget, counted))))
+            Ok(answer.map(|body| Body::new(Outgoing::new(body, budget, counted, open))))
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Bytes of answers: held against the limit of memory until the network has taken them.
 
+use crate::activity::OpenCall;
 use crate::budget::{Budget, Charge};
 use crate::figures::Counted;
 use bytes::Bytes;
@@ -15,6 +16,7 @@ pub(super) struct Outgoing {
     body: Body,
     budget: Arc<Budget>,
     counted: Counted,
+    _open: OpenCall,
 }
 
 /// Bytes with what holds them.
@@ -31,8 +33,8 @@ impl AsRef<[u8]> for Held {
 }
 
 impl Outgoing {
-    pub(super) fn new(body: Body, budget: Arc<Budget>, counted: Counted) -> Self {
-        Self { body, budget, counted }
+    pub(super) fn new(body: Body, budget: Arc<Budget>, counted: Counted, open: OpenCall) -> Self {
+        Self { body, budget, counted, _open: open }
     }
 }
 

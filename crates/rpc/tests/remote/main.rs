@@ -2,6 +2,7 @@
 
 mod batches;
 mod calls;
+mod connections;
 mod deadlines;
 mod draining;
 mod held;

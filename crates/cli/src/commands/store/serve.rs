@@ -117,7 +117,11 @@ struct Limits {
     /// Maximum length of a message, and so of a value
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = parse_size)]
     message: u64,
-    /// Maximum number of connections
+    /// Maximum number of connections; further ones wait to be accepted
+    ///
+    /// At the maximum, the connection that has been idle for longest is closed once it has had no
+    /// call for --idle-ms; its client reconnects with the next call. A client has 10 seconds for
+    /// the TLS handshake and the beginning of HTTP/2.
     ///
     /// The server raises its limit of open files to the hard limit. If that is too low, it allows
     /// fewer connections and logs a warning with the number.
@@ -131,7 +135,8 @@ struct Limits {
     /// I/O threads; by default one for each core, up to 8
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Milliseconds a transaction stays open while its client neither reads nor sends
+    /// Milliseconds a transaction stays open while its client neither reads nor sends, and a
+    /// connection without a call while others wait
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     idle_ms: u64,
     /// Maximum duration of a transaction in milliseconds
