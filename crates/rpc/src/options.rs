@@ -23,6 +23,7 @@ pub struct Options {
     pub(crate) batches_in_flight: usize,
     pub(crate) durability: Durability,
     pub(crate) handshake: Duration,
+    pub(crate) keepalive: Duration,
     pub(crate) idle: Duration,
     pub(crate) longest: Duration,
     pub(crate) drain: Duration,
@@ -56,6 +57,7 @@ impl Options {
             batches_in_flight: 1024,
             durability: Durability::Sync,
             handshake: Duration::from_secs(10),
+            keepalive: Duration::from_secs(20),
             idle: Duration::from_secs(10),
             longest: Duration::from_mins(10),
             drain: Duration::from_secs(10),
@@ -156,6 +158,14 @@ impl Options {
     #[must_use]
     pub fn handshake(mut self, limit: Duration) -> Self {
         self.handshake = limit;
+        self
+    }
+
+    /// Sets the interval of HTTP/2 pings to a client that sends nothing, and the time it has to
+    /// answer one; 20 seconds by default. A connection without an answer is closed.
+    #[must_use]
+    pub fn keepalive(mut self, interval: Duration) -> Self {
+        self.keepalive = interval;
         self
     }
 

@@ -27,8 +27,6 @@ use tonic::service::Routes;
 use tower_layer::Layer;
 use tracing::info;
 
-/// A client that does not answer to a sign of life for so long, twice, is gone.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(20);
 /// Bytes that a client may send before the server has looked at them: for a call, and for all
 /// calls of a connection.
 const CALL_WINDOW: u32 = 1 << 20;
@@ -219,8 +217,8 @@ fn http(options: &Options) -> http2::Builder<TokioExecutor> {
         .max_concurrent_streams(options.streams)
         .initial_stream_window_size(CALL_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
-        .keep_alive_interval(SIGN_OF_LIFE)
-        .keep_alive_timeout(SIGN_OF_LIFE)
+        .keep_alive_interval(options.keepalive)
+        .keep_alive_timeout(options.keepalive)
         .max_header_list_size(HEADERS_MOST);
     http
 }

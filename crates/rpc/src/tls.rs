@@ -12,9 +12,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tonic::transport::{Certificate, ClientTlsConfig, Identity};
 
-/// The time that a client waits for the TLS handshake.
-const HANDSHAKE: Duration = Duration::from_secs(10);
-
 /// Why there is no TLS: a file, and what is wrong with it.
 #[derive(Debug)]
 pub struct TlsError {
@@ -113,7 +110,7 @@ impl ClientTls {
     pub fn open(ca: &Path) -> Result<Self, TlsError> {
         // Looked at here, so that an error names the file.
         roots(ca)?;
-        let config = ClientTlsConfig::new().timeout(HANDSHAKE);
+        let config = ClientTlsConfig::new();
         let config = config.ca_certificate(Certificate::from_pem(read(ca, CERTIFICATES)?));
         Ok(Self { config, ca: Some(ca.to_owned()) })
     }
@@ -134,7 +131,7 @@ impl ClientTls {
                 format!("expected certificates, found none{why}; {remedy}"),
             ));
         }
-        let config = ClientTlsConfig::new().timeout(HANDSHAKE).trust_anchors(roots.roots);
+        let config = ClientTlsConfig::new().trust_anchors(roots.roots);
         Ok(Self { config, ca: None })
     }
 
@@ -154,8 +151,9 @@ impl ClientTls {
         self
     }
 
-    pub(crate) fn config(&self) -> ClientTlsConfig {
-        self.config.clone()
+    /// Returns the settings for tonic, with a limit for the handshake.
+    pub(crate) fn config(&self, handshake: Duration) -> ClientTlsConfig {
+        self.config.clone().timeout(handshake)
     }
 
     /// Returns the file with the certificates that are trusted; `None` for those of the system.

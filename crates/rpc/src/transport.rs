@@ -1,9 +1,13 @@
 //! Describes in one line why a server could not be reached.
 
+use h2::Reason;
 use rustls::{AlertDescription, CertificateError, Error as TlsFailure};
 use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
 use tonic::ConnectError;
+
+/// How the message for a connection that ended begins.
+pub(crate) const LOST: &str = "the connection was lost";
 
 /// Returns the chain of an error and its causes. An error within an [`io::Error`] is part of it.
 fn causes<'e>(
@@ -29,22 +33,40 @@ pub(crate) fn is_unconnected(error: &(dyn StdError + 'static)) -> bool {
     causes(error).any(<dyn StdError + 'static>::is::<ConnectError>)
 }
 
+/// Returns whether a request failed before the server could execute it: there was no connection, it
+/// had ended, or the server had said with GOAWAY that it takes no more requests on it.
+pub(crate) fn is_unsent(error: &(dyn StdError + 'static)) -> bool {
+    is_unconnected(error)
+        || causes(error).any(|error| {
+            let canceled = error.downcast_ref().is_some_and(hyper::Error::is_canceled);
+            let refused = error.downcast_ref().is_some_and(|error: &h2::Error| {
+                error.is_go_away() && error.is_remote() && error.reason() == Some(Reason::NO_ERROR)
+            });
+            canceled || refused
+        })
+}
+
 /// Returns what went wrong, and what to do about it where that is known.
 pub(crate) fn reason(error: &(dyn StdError + 'static)) -> String {
     if let Some(tls) = tls_failure(error) {
         return tls_reason(tls);
     }
-    let kind = causes(error).find_map(|error| error.downcast_ref().map(io::Error::kind));
+    let kind = causes(error).find_map(io_kind);
     if kind == Some(ErrorKind::ConnectionRefused) {
         return "could not connect: connection refused; is the server running?".to_owned();
     }
-    let lost = "the connection was lost";
     if kind.is_some_and(is_loss) {
-        return format!("{lost}; was the server stopped?");
+        return format!("{LOST}; was the server stopped?");
     }
-    let act = if is_unconnected(error) { "could not connect" } else { lost };
+    let act = if is_unconnected(error) { "could not connect" } else { LOST };
     let cause = causes(error).last().map(ToString::to_string).unwrap_or_default();
     format!("{act}: {}", cause.replace(['\r', '\n'], " "))
+}
+
+/// Returns the kind of an I/O error, which one of HTTP/2 may have within.
+fn io_kind(error: &(dyn StdError + 'static)) -> Option<ErrorKind> {
+    let within = error.downcast_ref().and_then(h2::Error::get_io);
+    error.downcast_ref().or(within).map(io::Error::kind)
 }
 
 /// Returns whether an established connection ended.

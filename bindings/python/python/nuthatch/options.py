@@ -65,9 +65,12 @@ class ConnectOptions(TypedDict, total=False):
     insecure: bool
     """Sends the token without TLS, too, to other machines than this one."""
     connect_timeout: float
-    """How long a connection may take, in seconds; 10 by default."""
+    """How long ``connect`` may take, with retries, and each later attempt to reconnect, in seconds;
+    10 by default."""
     timeout: float
-    """How long a call with one answer may take, with retries, in seconds; no limit by default."""
+    """How long a call with one answer may take, with retries, in seconds; 30 by default. The same
+    time limits the wait for the beginning of a stream, and for the next answer of a
+    transaction."""
     retries: int
     """How often a call is tried again that may be; 3 by default. With 0, watches and writers do not
     reconnect either."""

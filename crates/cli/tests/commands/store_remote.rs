@@ -261,6 +261,37 @@ fn a_killed_server_is_told_in_one_line() {
     assert_eq!(served.run("get", &["a"]), expected);
 }
 
+/// Commands waited for ever.
+#[test]
+fn a_server_that_does_not_answer_is_told_with_what_was_waited_for() {
+    let served = served(&[]);
+    served.prints("put", &["a", "1"], "");
+    kill_process(Pid::from_child(&served.child), Signal::STOP).expect("a signal");
+    let patience = ["--timeout-ms", "50"];
+    for (command, arguments) in
+        [("get", &["a"][..]), ("put", &["a", "2"]), ("scan", &[]), ("dump", &[]), ("watch", &[])]
+    {
+        let (status, stdout, stderr) = served.run(command, &[arguments, &patience].concat());
+        assert_eq!((status, &stdout[..]), (3, ""), "{command}: {stderr}");
+        let expected = "expected an answer within 50ms, found none;";
+        let start = format!("nuthatch: {}: {expected}", served.address);
+        assert!(stderr.starts_with(&start), "{command}: {stderr}");
+        assert!(stderr.contains("--timeout-ms") && stderr.lines().count() == 1, "{stderr}");
+    }
+    kill_process(Pid::from_child(&served.child), Signal::CONT).expect("a signal");
+    served.prints("count", &[], "1\n");
+}
+
+#[test]
+fn times_of_zero_are_refused() {
+    let folder = Folder::new();
+    for flag in ["--timeout-ms", "--connect-timeout-ms"] {
+        let run = folder.run(&["store", "get", "grpc://127.0.0.1:1", "a", flag, "0"]);
+        assert_eq!(run.status, Some(2), "{run:?}");
+        assert!(run.stderr.contains(flag) && run.stderr.contains("1.."), "{run:?}");
+    }
+}
+
 #[test]
 fn a_load_goes_on_when_its_server_is_started_again() {
     let mut served = served(&["--admin", "127.0.0.1:0"]);

@@ -1,6 +1,8 @@
 //! Backups.
 
 use super::Client;
+use super::connect::Calls;
+use super::waiting::Attempt;
 use crate::error::Result;
 use crate::proto;
 use bytes::Bytes;
@@ -13,7 +15,8 @@ pub struct BackupStream(Streaming<proto::BackupResponse>);
 impl BackupStream {
     pub(super) async fn start(client: &Client, compact: bool) -> Result<Self> {
         let request = proto::BackupRequest { compact };
-        Ok(Self(client.calls.clone().backup(request).await?.into_inner()))
+        let begin = |mut calls: Calls| async move { Ok(calls.backup(request).await?.into_inner()) };
+        Ok(Self(client.begin(Attempt::First, begin).await?))
     }
 
     /// The next bytes; `None` after the last.

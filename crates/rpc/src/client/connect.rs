@@ -4,9 +4,10 @@ use super::resume::Patience;
 use crate::error::{Error, Result};
 use crate::proto::store_client::StoreClient;
 use crate::tls::ClientTls;
-use crate::transport::{is_unconnected, tls_failure};
+use crate::transport::{is_unsent, tls_failure};
 use std::fmt;
 use std::time::Duration;
+use tokio::time::timeout;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
@@ -21,8 +22,6 @@ const CALL_WINDOW: u32 = 2 << 20;
 const CONNECTION_WINDOW: u32 = 8 << 20;
 /// Bytes of a frame: one message of a scan should not be many.
 const FRAME: u32 = 256 << 10;
-/// A server that does not answer to a sign of life for so long is gone.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(20);
 
 /// The rule for tokens, for error messages.
 const TOKEN_RULE: &str = "expected printable ASCII without spaces, which is the text that the \
@@ -38,6 +37,7 @@ pub struct ClientOptions {
     token: Option<String>,
     insecure: bool,
     connect_timeout: Duration,
+    keepalive: Duration,
     window: u32,
     message_bytes: usize,
     pub(super) timeout: Option<Duration>,
@@ -53,9 +53,10 @@ impl ClientOptions {
             token: None,
             insecure: false,
             connect_timeout: Duration::from_secs(10),
+            keepalive: Duration::from_secs(20),
             window: CALL_WINDOW,
             message_bytes: 64 << 20,
-            timeout: None,
+            timeout: Some(Duration::from_secs(30)),
             retries: 3,
             reconnect: Duration::from_secs(30),
         }
@@ -83,17 +84,29 @@ impl ClientOptions {
         self
     }
 
-    /// How long a connection may take; 10 seconds by default.
+    /// Sets the maximum duration of [`Client::connect`](crate::Client::connect), including retries,
+    /// and of each later attempt to reconnect; 10 seconds by default.
     #[must_use]
     pub fn connect_timeout(mut self, limit: Duration) -> Self {
         self.connect_timeout = limit;
         self
     }
 
-    /// Sets the maximum duration of a unary call, including retries; no limit by default.
+    /// Sets the maximum duration of a unary call, including retries, and of a wait for the beginning
+    /// of a stream or the next answer of a transaction; 30 seconds by default. `None` is no limit.
+    ///
+    /// A write that fails for this reason may have been executed, or may still be.
     #[must_use]
-    pub fn timeout(mut self, limit: Duration) -> Self {
-        self.timeout = Some(limit);
+    pub fn timeout(mut self, limit: impl Into<Option<Duration>>) -> Self {
+        self.timeout = limit.into();
+        self
+    }
+
+    /// Sets the interval of HTTP/2 pings to a server that sends nothing while a call waits, and the
+    /// time it has to answer one; 20 seconds by default. Without an answer the connection is lost.
+    #[must_use]
+    pub fn keepalive(mut self, interval: Duration) -> Self {
+        self.keepalive = interval;
         self
     }
 
@@ -169,25 +182,48 @@ pub(super) async fn connect(address: &str, options: &ClientOptions) -> Result<Ca
     if let Some(token) = &mut token {
         token.set_sensitive(true);
     }
-    let mut failures = 0;
-    let channel = loop {
-        match endpoint.connect().await {
-            Ok(channel) => break channel,
-            Err(_) if failures < options.retries => {
-                failures += 1;
-                tokio::time::sleep(super::pause(failures)).await;
-            }
-            Err(error) => {
-                let mut message = format!("{address}: {}", Error::transport(&error).message());
-                if let Some(remedy) = tls_failure(&error).and_then(|tls| remedy(options, tls)) {
-                    message = format!("{message}; {remedy}");
-                }
-                return Err(Error::new(Code::Unavailable, "transport", message));
-            }
+    let mut last = None;
+    let channel = match timeout(options.connect_timeout, retry(&endpoint, options, &mut last)).await
+    {
+        Ok(channel) => channel,
+        Err(_) => {
+            let within = format!("could not connect within {:?}", options.connect_timeout);
+            let reason = last.map_or_else(String::new, |reason| format!("; {reason}"));
+            let remedy = "`connect_timeout` (--connect-timeout-ms) sets the limit";
+            Err(format!("{within}{reason}; {remedy}"))
         }
     };
+    let unavailable =
+        |message| Error::new(Code::Unavailable, "transport", format!("{address}: {message}"));
+    let channel = channel.map_err(unavailable)?;
     let calls = StoreClient::with_interceptor(channel, Bearer(token));
     Ok(calls.max_decoding_message_size(options.message_bytes))
+}
+
+/// Connects, with retries. Notes in `last` why the last attempt failed.
+async fn retry(
+    endpoint: &Endpoint,
+    options: &ClientOptions,
+    last: &mut Option<String>,
+) -> Result<Channel, String> {
+    let mut failures = 0;
+    loop {
+        let error = match endpoint.connect().await {
+            Ok(channel) => return Ok(channel),
+            Err(error) => error,
+        };
+        let mut reason = Error::transport(&error).message().to_owned();
+        if let Some(remedy) = tls_failure(&error).and_then(|tls| remedy(options, tls)) {
+            reason = format!("{reason}; {remedy}");
+        }
+        // What is wrong with certificates stays wrong.
+        if failures >= options.retries || tls_failure(&error).is_some() {
+            return Err(reason);
+        }
+        *last = Some(reason);
+        failures += 1;
+        tokio::time::sleep(super::pause(failures)).await;
+    }
 }
 
 /// Returns whether a text can be a token.
@@ -222,10 +258,10 @@ fn endpoint(address: &str, options: &ClientOptions) -> Result<Endpoint> {
         .initial_stream_window_size(options.window)
         .initial_connection_window_size(CONNECTION_WINDOW.max(options.window))
         .max_frame_size(FRAME)
-        .http2_keep_alive_interval(SIGN_OF_LIFE)
-        .keep_alive_timeout(SIGN_OF_LIFE);
+        .http2_keep_alive_interval(options.keepalive)
+        .keep_alive_timeout(options.keepalive);
     let with = |tls: &ClientTls| {
-        let configured = endpoint.clone().tls_config(tls.config());
+        let configured = endpoint.clone().tls_config(tls.config(options.connect_timeout));
         configured.map_err(|error| wrong(Error::transport(&error).message()))
     };
     match (&options.tls, tls) {
@@ -257,7 +293,7 @@ fn remedy(options: &ClientOptions, error: &rustls::Error) -> Option<String> {
 
 /// Returns whether a call failed before any of it was sent.
 pub(super) fn never_sent(status: &Status) -> bool {
-    std::error::Error::source(status).is_some_and(is_unconnected)
+    std::error::Error::source(status).is_some_and(is_unsent)
 }
 
 #[cfg(test)]

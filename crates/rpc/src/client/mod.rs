@@ -7,6 +7,7 @@ mod resume;
 mod scan;
 mod stat;
 mod txn;
+mod waiting;
 mod watch;
 mod writer;
 
@@ -27,8 +28,10 @@ use connect::{Calls, never_sent};
 use nuthatch_store::{Condition, Kind, Range, Start, Written};
 use resume::pause;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Instant;
 use tonic::{Request, Response, Status};
+use waiting::RemoteServer;
 
 /// A store on another machine. Can be cloned: all clones share a connection, which is made when it
 /// is needed and made again when it is lost.
@@ -37,11 +40,16 @@ use tonic::{Request, Response, Status};
 /// A write is retried only if no byte of it was sent: otherwise the client cannot know whether the
 /// server executed it. Watches and writers reconnect for [`ClientOptions::reconnect`].
 ///
+/// No call waits for ever for a server that does not answer: a unary call and the beginning of a
+/// stream fail with code `deadline` after [`ClientOptions::timeout`], and streams in progress find a
+/// dead server by pings ([`ClientOptions::keepalive`]). A watch waits while the server is alive.
+///
 /// Tables are named with each call; the empty name is the main table.
 #[derive(Clone)]
 pub struct Client {
     calls: Calls,
     options: ClientOptions,
+    server: Arc<RemoteServer>,
 }
 
 /// A value that was there, with what a stamped table keeps about it.
@@ -65,7 +73,7 @@ impl Client {
     /// [`DEFAULT_PORT`]. Waits until there is a connection.
     pub async fn connect_with(address: &str, options: &ClientOptions) -> Result<Self> {
         let calls = connect::connect(address, options).await?;
-        Ok(Self { calls, options: options.clone() })
+        Ok(Self { calls, options: options.clone(), server: RemoteServer::new(address) })
     }
 
     /// A copy of a key's value.
@@ -254,6 +262,18 @@ impl Client {
     }
 
     async fn again_if<Q: Clone, A, F>(
+        &self,
+        request: Q,
+        call: F,
+        again: impl Fn(&Status) -> bool,
+    ) -> Result<A>
+    where
+        F: AsyncFn(&mut Calls, Request<Q>) -> Result<Response<A>, Status>,
+    {
+        self.within(self.try_again_if(request, call, again)).await
+    }
+
+    async fn try_again_if<Q: Clone, A, F>(
         &self,
         request: Q,
         call: F,

@@ -1,7 +1,9 @@
 //! Scans.
 
 use super::Client;
+use super::connect::Calls;
 use super::resume::{Opening, Patience, Resuming};
+use super::waiting::Attempt;
 use crate::convert;
 use crate::error::Result;
 use crate::proto;
@@ -159,14 +161,21 @@ impl RowStream {
 }
 
 fn open(client: &Client, table: &str, scan: &Scan, after: Duration) -> Opening<RowBatch> {
-    let mut calls = client.calls.clone();
-    let mut request = Request::new(scan.request(table));
-    if let Some(timeout) = scan.timeout {
-        request.set_timeout(timeout);
-    }
+    let client = client.clone();
+    // With a limit of its own, a scan that did not begin in time is over.
+    let reconnects = scan.across_snapshots && scan.timeout.is_none();
+    let attempt = if reconnects { Attempt::Again } else { Attempt::First };
+    let (timeout, request) = (scan.timeout, scan.request(table));
     Box::pin(async move {
         tokio::time::sleep(after).await;
-        Ok(calls.scan(request).await?.into_inner())
+        let begin = |mut calls: Calls| {
+            let mut request = Request::new(request.clone());
+            if let Some(timeout) = timeout {
+                request.set_timeout(timeout);
+            }
+            async move { Ok(calls.scan(request).await?.into_inner()) }
+        };
+        client.begin(attempt, begin).await
     })
 }
 

@@ -1,5 +1,7 @@
 //! Transactions.
 
+use super::connect::Calls;
+use super::waiting::Attempt;
 use super::{Batch, Client, Found, Scan, get_many_request};
 use crate::convert::{self, told};
 use crate::error::{Error, Result};
@@ -19,16 +21,20 @@ use tonic::{Code, Streaming};
 /// conditions hold. The server ends it when nothing is asked for too long. Dropping it leaves
 /// nothing of it.
 pub struct Txn {
+    client: Client,
     sender: mpsc::Sender<proto::TxnRequest>,
     answers: Streaming<proto::TxnResponse>,
 }
 
 impl Txn {
     pub(super) async fn start(client: Client) -> Result<Self> {
-        let (sender, receiver) = mpsc::channel(1);
-        let mut calls = client.calls.clone();
-        let answers = calls.txn(ReceiverStream::new(receiver)).await?.into_inner();
-        Ok(Self { sender, answers })
+        let begin = |mut calls: Calls| async move {
+            let (sender, receiver) = mpsc::channel(1);
+            let answers = calls.txn(ReceiverStream::new(receiver)).await?;
+            Ok((sender, answers.into_inner()))
+        };
+        let (sender, answers) = client.begin(Attempt::First, begin).await?;
+        Ok(Self { client, sender, answers })
     }
 
     /// A copy of a key's value.
@@ -87,9 +93,13 @@ impl Txn {
     }
 
     async fn ask(&mut self, act: Act) -> Result<Answer> {
-        // Where the stream has ended, the answer tells why.
-        let _ = self.sender.send(proto::TxnRequest { act: Some(act) }).await;
-        told(told(self.answers.message().await?)?.answer)
+        let Self { client, sender, answers } = self;
+        let answer = client.within(async {
+            // If the stream has ended, the answer says why.
+            let _ = sender.send(proto::TxnRequest { act: Some(act) }).await;
+            Ok(answers.message().await?)
+        });
+        told(told(answer.await?)?.answer)
     }
 }
 

@@ -1,7 +1,9 @@
 //! Watches.
 
 use super::Client;
+use super::connect::Calls;
 use super::resume::{Opening, Resuming};
+use super::waiting::Attempt;
 use crate::convert::{self, told};
 use crate::error::Result;
 use crate::proto;
@@ -13,6 +15,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
+use tonic::Streaming;
 
 /// Committed changes, in order: a [`Stream`] of batches without an end but an error. When the
 /// connection is lost it goes on after the last change that came; see
@@ -38,8 +41,9 @@ impl WatchStream {
         };
         let (table, range) = (table.map(str::to_owned), Some(convert::range_message(range)));
         let request = proto::WatchRequest { table, range, start };
-        let mut stream = client.calls.clone().watch(request.clone()).await?.into_inner();
-        let sequence = told(stream.message().await?)?.sequence;
+        let mut stream = begin(&client, Attempt::First, &request).await?;
+        let first = client.within(async { Ok(stream.message().await?) }).await?;
+        let sequence = told(first)?.sequence;
         let stream = Resuming::begun(stream, client.options.patience());
         Ok(Self { client, request, sequence, stream })
     }
@@ -56,15 +60,27 @@ impl WatchStream {
     }
 }
 
+async fn begin(
+    client: &Client,
+    attempt: Attempt,
+    request: &proto::WatchRequest,
+) -> Result<Streaming<proto::WatchResponse>> {
+    let begin = |mut calls: Calls| {
+        let request = request.clone();
+        async move { Ok(calls.watch(request).await?.into_inner()) }
+    };
+    client.begin(attempt, begin).await
+}
+
 fn open(
     client: &Client,
     request: proto::WatchRequest,
     after: Duration,
 ) -> Opening<proto::WatchResponse> {
-    let mut calls = client.calls.clone();
+    let client = client.clone();
     Box::pin(async move {
         tokio::time::sleep(after).await;
-        Ok(calls.watch(request).await?.into_inner())
+        begin(&client, Attempt::Again, &request).await
     })
 }
 

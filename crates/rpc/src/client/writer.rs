@@ -1,6 +1,8 @@
 //! Batches in flight, each acknowledged by itself.
 
+use super::connect::Calls;
 use super::resume::Failures;
+use super::waiting::Attempt;
 use super::{Batch, Client};
 use crate::convert::{self, told};
 use crate::error::{Error, Result};
@@ -104,7 +106,7 @@ pub struct Ack(oneshot::Receiver<Result<Written>>);
 
 impl BatchWriter {
     pub(super) async fn start(client: Client, options: BatchWriterOptions) -> Result<Self> {
-        let link = Mutex::new(Arc::new(Link::open(&client, &options).await?));
+        let link = Mutex::new(Arc::new(Link::open(&client, &options, Attempt::First).await?));
         let batches = Arc::new(Semaphore::new(options.batches));
         let bytes = Arc::new(Semaphore::new(options.bytes));
         let opening = tokio::sync::Mutex::new(());
@@ -167,7 +169,7 @@ impl Shared {
         let mut error = failed;
         while let Some(pause) = failures.next_pause() {
             tokio::time::sleep(pause).await;
-            match Link::open(&self.client, &self.options).await {
+            match Link::open(&self.client, &self.options, Attempt::Again).await {
                 Ok(link) => {
                     *lock(&self.link) = Arc::new(link);
                     return Ok(());
@@ -181,10 +183,14 @@ impl Shared {
 }
 
 impl Link {
-    async fn open(client: &Client, options: &BatchWriterOptions) -> Result<Self> {
-        let (sender, receiver) = mpsc::channel(options.batches);
-        let mut calls = client.calls.clone();
-        let answers = calls.batch(ReceiverStream::new(receiver)).await?.into_inner();
+    async fn open(client: &Client, options: &BatchWriterOptions, attempt: Attempt) -> Result<Self> {
+        let batches = options.batches;
+        let begin = |mut calls: Calls| async move {
+            let (sender, receiver) = mpsc::channel(batches);
+            let answers = calls.batch(ReceiverStream::new(receiver)).await?;
+            Ok((sender, answers.into_inner()))
+        };
+        let (sender, answers) = client.begin(attempt, begin).await?;
         let waiting = Arc::new(Mutex::new(Waiting::default()));
         tokio::spawn(listen(answers, Arc::clone(&waiting)));
         Ok(Self { sender, waiting })

@@ -12,4 +12,5 @@ mod scans;
 mod security;
 mod served;
 mod txns;
+mod waits;
 mod watches;

@@ -30,6 +30,18 @@ pub(super) struct Reach {
     /// Private key of the client certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
+    /// Milliseconds to wait for a connection, including retries
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    connect_timeout_ms: u64,
+    /// Milliseconds to wait for the answer to a call, or for the beginning of a stream
+    ///
+    /// A write without an answer in time may have been executed. A stream in progress (scan, dump,
+    /// load, watch, backup) ends when the server does not answer a ping within 20 seconds, so a
+    /// watch waits for as long as the server is alive.
+    #[arg(long, value_name = "N", default_value_t = 30_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    timeout_ms: u64,
     /// Milliseconds for which watch and load try to reconnect after a lost connection
     #[arg(long, value_name = "N", default_value_t = 30_000)]
     reconnect_ms: u64,
@@ -67,9 +79,12 @@ impl Remote {
         self.wait(call).map_err(|error| self.failure(&error))
     }
 
-    /// An error with where it came from.
+    /// Returns an error with the address of the server.
     pub(super) fn failure(&self, error: &nuthatch_rpc::Error) -> Failure {
-        Failure::Error(format!("{}: {error}", self.address))
+        let message = error.message();
+        // Errors about the server itself have it already.
+        let place = format!("{}: ", self.address);
+        Failure::Error(format!("{place}{}", message.strip_prefix(&place).unwrap_or(message)))
     }
 
     /// All rows of a scan, one after the other. Answers how many there were.
@@ -97,7 +112,10 @@ impl Reach {
 
     fn options(&self) -> Result<ClientOptions, Failure> {
         let failed = |error: nuthatch_rpc::TlsError| Failure::Error(error.to_string());
-        let mut options = ClientOptions::new().reconnect(self.reconnect());
+        let mut options = ClientOptions::new()
+            .connect_timeout(Duration::from_millis(self.connect_timeout_ms))
+            .timeout(Duration::from_millis(self.timeout_ms))
+            .reconnect(self.reconnect());
         if let Some(file) = &self.token_file {
             options = options.token(token(file)?);
         }
