@@ -39,26 +39,34 @@ impl Store {
     /// file has lost pages: see [`Verified::lost_pages`]. There is no copy then.
     pub fn backup(&self, folder: impl AsRef<Path>, compact: bool) -> Result<()> {
         let folder = folder.as_ref();
+        let target = folder.join(DATA);
+        self.check_no_store_at(folder, &target)?;
         self.check_whole("back up", compact)?;
         match fs::create_dir(folder) {
             Ok(()) => {}
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(e) => return Err(Error::io(folder, "create the folder", e)),
         }
-        let target = folder.join(DATA);
-        if target.exists() {
-            let exists = std::io::ErrorKind::AlreadyExists.into();
-            return Err(Error::io(&target, "back up", exists));
-        }
         let partial = Partial::create(folder)?;
-        self.0.environment.copy(&partial.file, compact)?;
+        self.0.environment.copy(&partial.file, &partial.path, compact)?;
         partial.publish(&target)
+    }
+
+    /// Refuses a folder for a copy that has a store, or is that of this one.
+    fn check_no_store_at(&self, folder: &Path, target: &Path) -> Result<()> {
+        let Ok(there) = fs::metadata(target) else { return Ok(()) };
+        let own = fs::metadata(self.0.data().1).ok();
+        let is_own = own.is_some_and(|own| (own.dev(), own.ino()) == (there.dev(), there.ino()));
+        let found = if is_own { "the store itself" } else { "one with another store" };
+        let message = format!("expected a folder without a store for the copy, found {found}");
+        let exists = io::Error::new(io::ErrorKind::AlreadyExists, message);
+        Err(Error::io(folder, "back up", exists))
     }
 
     /// Writes a copy of the store to a file, a pipe or a socket, as [`backup`](Self::backup) does.
     pub fn backup_to(&self, file: &File, compact: bool) -> Result<()> {
         self.check_whole("back up", compact)?;
-        self.0.environment.copy(file, compact)
+        self.0.environment.copy(file, Path::new("<destination>"), compact)
     }
 
     /// Verifies all pages, and that LMDB can leave the free ones out if it is to.
@@ -103,7 +111,7 @@ pub fn compact_with(folder: impl AsRef<Path>, options: &Options) -> Result<Compa
     let partial = Partial::create(&folder)?;
     partial.take_owner_and_mode_of(&data)?;
     let environment = open_alone(&folder)?;
-    Environment::copy_of(&environment, &data, &partial.file, true)?;
+    Environment::copy_of(&environment, &partial.file, &partial.path, true)?;
     drop(environment);
     partial.publish(&data)?;
     Ok(Compacted { before_bytes, after_bytes: len("compact")? })
@@ -202,6 +210,34 @@ mod tests {
     use crate::file::layout::{META_PAGES, meta};
     use crate::file::u64_at;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_copy_to_a_full_disk_names_where_it_was_to_be() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::open(folder.path(), &Options::new()).expect("a store");
+        let full = File::options().write(true).open("/dev/full").expect("a full disk");
+        for compact in [false, true] {
+            let copy = store.0.environment.copy(&full, Path::new("/backups/data.mdb"), compact);
+            let text = copy.expect_err("no space").to_string();
+            assert!(text.starts_with("/backups/data.mdb: copy to: No space left"), "{text}");
+            let text = store.backup_to(&full, compact).expect_err("no space").to_string();
+            assert!(text.starts_with("<destination>: copy to: No space left"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_copy_does_not_replace_a_store() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [own, other] = ["own", "other"].map(|name| folder.path().join(name));
+        let store = Store::open(&own, &Options::new()).expect("a store");
+        drop(Store::open(&other, &Options::new()).expect("another store"));
+        for (place, found) in [(&own, "the store itself"), (&other, "one with another store")] {
+            let text = store.backup(place, false).expect_err("a store").to_string();
+            let expected = "back up: expected a folder without a store for the copy, found";
+            assert_eq!(text, format!("{}: {expected} {found}", place.display()));
+        }
+    }
+
     /// Adds a page to the file that is in no table and not free. Returns the file's bytes.
     fn lose_a_page(folder: &Path) -> Vec<u8> {
         let store = Store::open(folder, &Options::new()).expect("a store");

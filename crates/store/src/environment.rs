@@ -374,24 +374,25 @@ impl Environment {
         self.env.force_sync().map_err(|e| self.error("sync", e))
     }
 
-    /// Writes a copy of the state of one moment.
-    pub(crate) fn copy(&self, file: &File, compact: bool) -> Result<()> {
+    /// Writes a copy of the state of one moment. Errors of writing name `destination`.
+    pub(crate) fn copy(&self, file: &File, destination: &Path, compact: bool) -> Result<()> {
         // A transaction of our own first: LMDB's would not follow a map that another process moved.
         let (_txn, _pass) = self.read()?;
-        Self::copy_of(&self.env, &self.path, file, compact)
+        Self::copy_of(&self.env, file, destination, compact)
     }
 
-    /// Writes a copy of what an environment has.
+    /// Writes a copy of what an environment has. Its pages are mapped, so an I/O error is one of
+    /// writing, and names `destination`.
     pub(crate) fn copy_of(
         env: &Env<WithoutTls>,
-        path: &Path,
         file: &File,
+        destination: &Path,
         compact: bool,
     ) -> Result<()> {
         use heed::CompactionOption::{Disabled, Enabled};
-        let mut file = file.try_clone().map_err(|e| Error::io(path, "copy", e))?;
+        let mut file = file.try_clone().map_err(|e| Error::io(destination, "copy to", e))?;
         let copied = env.copy_to_file(&mut file, if compact { Enabled } else { Disabled });
-        copied.map_err(|e| Error::of(path, "copy", e))
+        copied.map_err(|e| Error::of(destination, "copy to", e))
     }
 
     /// Makes the map larger before it is full, as far as it may be. Whoever has the turn calls

@@ -356,13 +356,15 @@ impl fmt::Display for IoError {
         let Some(folder) = self.folder_without_store() else {
             return write!(f, "{}: {}: {}", self.path.display(), self.act, self.source);
         };
-        let found = if folder.is_dir() {
-            "a folder without it"
-        } else if folder.exists() {
-            "a file"
-        } else {
-            "nothing"
-        };
+        if folder.exists() && !folder.is_dir() {
+            return write!(
+                f,
+                "{}: expected the folder of a store, found a file; give another path: \"nuthatch \
+                 store put\" and \"nuthatch store load\" make a store in a new folder",
+                folder.display()
+            );
+        }
+        let found = if folder.is_dir() { "a folder without it" } else { "nothing" };
         write!(
             f,
             "{}: expected the folder of a store, with the file {DATA}, found {found}; \"nuthatch \

@@ -213,9 +213,9 @@ impl Store {
         }
     }
 
-    /// From now on, keeps the last changes of all tables for watches: so many at most, of so many
-    /// bytes altogether. That holds for all processes, until it is changed. Each change is written
-    /// twice then.
+    /// Keeps the last changes of all tables for watches from now on: at most `most` changes, which
+    /// take at most `most_bytes` bytes together. The newest change is kept even if it alone takes
+    /// more. This holds for all processes, until it is changed. Each change is then written twice.
     pub fn keep_changes(&self, most: u64, most_bytes: u64) -> Result<()> {
         self.0.make_own()?;
         self.update(|txn| txn.keep_changes(Some((most, most_bytes))))

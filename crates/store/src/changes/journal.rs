@@ -149,7 +149,8 @@ impl Journal {
     }
 }
 
-/// Lets the oldest changes go that are beyond what is kept, some of them.
+/// Drops the oldest changes beyond what is kept, at most `most` of them. The newest change stays,
+/// however long it is: a watch that is up to date does not lose it.
 fn trim(
     shared: &Shared,
     txn: &mut RwTxn<'_>,
@@ -173,6 +174,9 @@ fn trim(
             return Ok(());
         };
         let (number, len) = (number_of(key).unwrap_or(newest), record.len() as u64);
+        if number >= newest && kept.most > 0 {
+            return Ok(());
+        }
         let key = key.to_vec();
         committed.check(shared, TableId::CHANGES, Some(&key), Access::Delete)?;
         own.changes.delete(txn, &key).map_err(error)?;

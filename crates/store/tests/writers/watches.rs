@@ -169,6 +169,32 @@ fn bytes_are_bounded_too() {
     assert_eq!(last, (42..=50).collect::<Vec<_>>());
 }
 
+/// The change that alone was longer than the limit was dropped, and with it all others.
+#[test]
+fn the_newest_change_is_kept_however_long_it_is() {
+    let case = Case::new();
+    let table = case.store.table("t").expect("a table");
+    case.store.keep_changes(10, 1000).expect("changes are kept");
+    let mut running = case.store.watch(None, Range::all(), Start::Now).expect("a watch");
+    let kept = || {
+        let mut watch = case.store.watch(None, Range::all(), Start::Oldest).expect("a watch");
+        let changes = watch.next_within(LONG).expect("no error").expect("changes");
+        changes.iter().map(|change| change.sequence).collect::<Vec<_>>()
+    };
+    let mut sequence = 0;
+    for len in [5000, 10, 10, 9000, 9000, 10] {
+        case.store.put(&table, b"key", &vec![0; len]).expect("a put");
+        sequence += 1;
+        assert_eq!(kept().last(), Some(&sequence), "{len} bytes");
+        let changes = running.next_within(LONG).expect("it does not fall behind");
+        assert_eq!(changes.expect("changes").len(), 1);
+    }
+    // It makes room when another change comes.
+    assert_eq!(kept(), [6]);
+    case.store.keep_changes(0, 1000).expect("none are kept");
+    assert_eq!(case.store.oldest_change().expect("read"), Some(7));
+}
+
 #[test]
 fn a_number_that_never_was_is_refused() {
     let (case, table) = watched();
