@@ -33,6 +33,19 @@ impl Stdout {
     }
 }
 
+/// Prints what a command has done. If it cannot be printed, the error says that it is done.
+pub(crate) fn report(text: &str) -> Result<(), Failure> {
+    let mut stdout = Stdout::new();
+    let printed = stdout.put(text.as_bytes()).and_then(|()| stdout.flush());
+    printed.map_err(|failure| match failure {
+        Failure::Error(error) => {
+            let done = text.trim_end().replace('\n', "; ");
+            Failure::Error(format!("{error}; this is done all the same: {done}"))
+        }
+        failure => failure,
+    })
+}
+
 /// Writes a message to standard error. Where nobody reads it, nothing is lost.
 pub(crate) fn tell(message: impl Display) {
     let _ = writeln!(io::stderr().lock(), "nuthatch: {message}");

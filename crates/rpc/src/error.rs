@@ -4,6 +4,7 @@ use crate::transport::reason;
 use nuthatch_store::Error as StoreError;
 use std::borrow::Cow;
 use std::fmt;
+use std::time::Duration;
 use tonic::metadata::AsciiMetadataValue;
 use tonic::{Code, Status, TimeoutExpired};
 
@@ -53,9 +54,12 @@ impl Error {
         Self::new(Code::OutOfRange, "too-long", message)
     }
 
-    pub(crate) fn expired() -> Self {
-        let message = "the transaction was open for too long and was ended: begin again after the \
-                       last row";
+    /// A transaction that the server ended at one of its limits, which `flag` sets.
+    pub(crate) fn expired(what: &str, limit: Duration, flag: &str) -> Self {
+        let message = format!(
+            "the transaction was ended: {what} for {limit:?}, the limit that {flag} of the server \
+             sets; begin again after the last row"
+        );
         Self::new(Code::Aborted, "expired", message)
     }
 
@@ -254,7 +258,7 @@ mod tests {
             Error::no_table("a"),
             Error::too_long(2, 1),
             Error::memory(1, 2, 3),
-            Error::expired(),
+            Error::expired("it was open", Duration::from_secs(1), "--longest-ms"),
             Error::deadline(),
             Error::draining(),
             Error::internal(""),

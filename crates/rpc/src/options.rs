@@ -38,6 +38,10 @@ impl Options {
     pub const MESSAGE_BYTES: usize = 16 << 20;
     /// The least that a longest message may be: room for a key, a name and what is around them.
     pub const LEAST_MESSAGE_BYTES: usize = 4 << 10;
+    /// The greatest limit of a message, in bytes.
+    pub const MAX_MESSAGE_BYTES: usize = 1 << 30;
+    /// The least memory for requests and answers with which clients can work, in bytes.
+    pub const MIN_MEMORY: u64 = 1 << 20;
 
     /// A server at these addresses, without TLS and tokens. Port 0 is any free port.
     pub fn new(addresses: Vec<SocketAddr>) -> Self {
@@ -120,7 +124,7 @@ impl Options {
     /// the values that can be read and written.
     #[must_use]
     pub fn message_bytes(mut self, most: usize) -> Self {
-        self.message_bytes = most.clamp(Self::LEAST_MESSAGE_BYTES, 1 << 30);
+        self.message_bytes = most.clamp(Self::LEAST_MESSAGE_BYTES, Self::MAX_MESSAGE_BYTES);
         self
     }
 

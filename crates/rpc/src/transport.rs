@@ -55,12 +55,22 @@ pub(crate) fn reason(error: &(dyn StdError + 'static)) -> String {
     if kind == Some(ErrorKind::ConnectionRefused) {
         return "could not connect: connection refused; is the server running?".to_owned();
     }
+    if causes(error).any(is_not_http2) {
+        return format!("{LOST}: what the server sent is not HTTP/2");
+    }
     if kind.is_some_and(is_loss) {
         return format!("{LOST}; was the server stopped?");
     }
     let act = if is_unconnected(error) { "could not connect" } else { LOST };
     let cause = causes(error).last().map(ToString::to_string).unwrap_or_default();
     format!("{act}: {}", cause.replace(['\r', '\n'], " "))
+}
+
+/// Returns whether this side could not read frames of the server.
+fn is_not_http2(error: &(dyn StdError + 'static)) -> bool {
+    let error: Option<&h2::Error> = error.downcast_ref();
+    error
+        .is_some_and(|error| !error.is_remote() && error.reason() == Some(Reason::FRAME_SIZE_ERROR))
 }
 
 /// Returns the kind of an I/O error, which one of HTTP/2 may have within.
@@ -99,7 +109,7 @@ fn tls_reason(error: &TlsFailure) -> String {
             Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => {
                 format!("{refused}: it is for another name than that of the address")
             }
-            problem => format!("{refused}: {problem}"),
+            problem => format!("{refused}: {}", certificate_reason(problem)),
         },
         TlsFailure::AlertReceived(AlertDescription::CertificateRequired) => {
             "the server requires a certificate of the client, with its key".to_owned()
@@ -120,6 +130,35 @@ fn tls_reason(error: &TlsFailure) -> String {
         }
         error => format!("TLS failed: {error}"),
     }
+}
+
+/// Returns what is wrong with a certificate, and what to do about it where that is known.
+fn certificate_reason(problem: &CertificateError) -> String {
+    // The verifier's own errors are known by their names alone.
+    let name = format!("{problem:?}");
+    let known = [
+        (
+            "CaUsedAsEndEntity",
+            "it is the certificate of a CA; expected one for a server, issued by the CA, or \
+             self-signed without being a CA (`openssl req -x509 -addext \
+             basicConstraints=critical,CA:FALSE`)",
+        ),
+        (
+            "EndEntityUsedAsCa",
+            "its issuer is not a CA; expected a chain of CA certificates behind it",
+        ),
+        (
+            "UnsupportedCertVersion",
+            "it is an X.509 certificate of version 1 or 2; expected version 3, which has the \
+             names that it is for (subjectAltName)",
+        ),
+        (
+            "InvalidPurpose",
+            "it is not for servers; expected serverAuth among its extended key usages, or none",
+        ),
+    ];
+    let reason = known.iter().find(|(known, _)| name.contains(known));
+    reason.map_or_else(|| problem.to_string(), |(_, reason)| (*reason).to_owned())
 }
 
 #[cfg(test)]

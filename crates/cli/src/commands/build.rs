@@ -5,7 +5,7 @@ mod manual;
 use super::{Answer, Failure, shown};
 use crate::figures::{bytes, grouped, parse_size, seconds};
 use crate::progress::Display;
-use crate::streams::{Stdout, tell_lines};
+use crate::streams::{Stdout, report as print_report, tell_lines};
 use clap::{Args, ValueEnum};
 use nuthatch_cli::input::{self, Format, Inputs, Options, Pattern, Type};
 use nuthatch_cli::output::json_string;
@@ -171,10 +171,9 @@ impl Build {
             if self.to_stdout() {
                 tell_lines(&report);
             } else {
-                stdout.put(report.as_bytes())?;
+                print_report(&report)?;
             }
         }
-        stdout.flush()?;
         Ok(Answer::Whole)
     }
 

@@ -8,6 +8,7 @@ use clap::Args;
 use nuthatch_rpc::Tokens;
 use nuthatch_server::Address;
 use nuthatch_server::admin::{Admin, Format, Told};
+use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -55,7 +56,7 @@ impl Watched {
         is_stopping: fn(&C) -> bool,
     ) -> Result<(Admin, Vec<Address>), Failure> {
         let told: Arc<dyn Told> = Arc::new(Counted { counts, exposition, is_stopping });
-        Admin::open(&self.admin, &told).map_err(not_started)
+        Admin::open(&self.admin, &told).map_err(|error| not_started("--admin", &error))
     }
 }
 
@@ -112,7 +113,7 @@ pub(crate) struct TlsArguments {
 
 /// An address to listen at.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
-    let expected = "expected host:port";
+    let expected = "expected host:port, with a port from 0 to 65535";
     let mut found = text.to_socket_addrs().map_err(|error| format!("{expected}: {error}"))?;
     found.next().ok_or_else(|| expected.to_owned())
 }
@@ -123,9 +124,17 @@ pub(crate) fn warn_if_open(secret: &Path) {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
-pub(crate) fn not_started(error: std::io::Error) -> Failure {
-    Failure::Error(error.to_string())
+/// Returns the failure of a server to start. If an address cannot be used, it names the flag that
+/// chooses another one.
+pub(crate) fn not_started(flag: &str, error: &io::Error) -> Failure {
+    use io::ErrorKind::{AddrInUse, AddrNotAvailable, PermissionDenied};
+    let message = match error.kind() {
+        AddrInUse | AddrNotAvailable | PermissionDenied => {
+            format!("{flag}: {error}; {flag} ADDR chooses another address")
+        }
+        _ => error.to_string(),
+    };
+    Failure::Error(message)
 }
 
 /// The tokens of a file.

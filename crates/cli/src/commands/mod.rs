@@ -103,7 +103,8 @@ Exit status:
   1  a key or an object does not exist, a condition does not hold, or chunks of a cache were damaged
      (they are fetched again)
   2  the command line is wrong
-  3  any other error: a file is missing, damaged or invalid
+  3  any other error: a file is missing, damaged or invalid, or the output cannot be written; what
+     was done before that stays, and the message says so
   101  a bug: a thread of \"nuthatch serve\" panicked
 
 Errors go to stderr as \"nuthatch: file:line:column: expected ..., found ...\".";

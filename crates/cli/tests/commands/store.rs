@@ -242,6 +242,105 @@ fn what_is_not_there_is_told() {
     assert!(stderr.contains("key: expected 1 to 511 bytes, found 0"), "{stderr}");
 }
 
+/// What a command that cannot print says, and its exit status.
+fn with_full_output(folder: &Folder, arguments: &[&str]) -> (Option<i32>, String) {
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("a full disk");
+    let mut command = folder.command(arguments);
+    let ended = command.stdout(full).stderr(Stdio::piped()).output().expect("the command to run");
+    (ended.status.code(), String::from_utf8(ended.stderr).expect("text"))
+}
+
+/// The help said that nothing was done then.
+#[test]
+fn a_command_that_cannot_print_its_summary_says_what_it_has_done() {
+    let folder = users();
+    folder.file("rows.tsv", "a\t1\nb\t2\n").file("rows.jsonl", row("a", "1") + "\n");
+    for (arguments, done) in [
+        (&["store", "load", "db", "rows.tsv"][..], "db: 2 rows, "),
+        (&["store", "del", "db", "--prefix", "user:"], "2 keys"),
+        (&["store", "backup", "db", "copy"], "copy: copied, "),
+        (&["store", "compact", "db"], "db: "),
+        (&["store", "verify", "db"], "db: whole: 3 entries"),
+        (&["build", "rows.jsonl", "-o", "a.nut"], "file      a.nut; entries   1; "),
+    ] {
+        let (status, message) = with_full_output(&folder, arguments);
+        assert_eq!(status, Some(3), "{arguments:?}: {message}");
+        let start = "nuthatch: <stdout>: write: No space left on device (os error 28); this is \
+                     done all the same: ";
+        let summary = message.lines().last().and_then(|last| last.strip_prefix(start));
+        assert!(summary.is_some_and(|summary| summary.starts_with(done)), "{message}");
+    }
+    prints(&folder, &["get", "copy", "a", "b"], "a\t1\nb\t2\n");
+    prints(&folder, &["count", "copy"], "3\n");
+    assert!(folder.path("a.nut").exists());
+    for arguments in [
+        &["get", "db", "a"][..],
+        &["scan", "db"],
+        &["count", "db"],
+        &["dump", "db"],
+        &["stat", "db"],
+    ] {
+        let (status, message) = with_full_output(&folder, &[&["store"], arguments].concat());
+        assert_eq!(status, Some(3), "{arguments:?}");
+        assert!(message.contains("<stdout>: write: ") && !message.contains("done"), "{message}");
+    }
+    let put = with_full_output(&folder, &["store", "put", "db", "c", "3"]);
+    assert_eq!(put, (Some(0), String::new()), "it prints nothing");
+}
+
+#[test]
+fn errors_about_keys_and_tables_name_the_store() {
+    let folder = users();
+    folder.file("rows.tsv", "a\t1\n");
+    for (arguments, problem) in [
+        (&["put", "db", "", "1"][..], "key: expected 1 to 511 bytes, found 0"),
+        (&["put", "db", "a", "1", "--table", "nuthatch.x"], "table \"nuthatch.x\": expected"),
+        (&["load", "db", "rows.tsv", "--append"], "expected a key above all others"),
+        (&["watch", "db"], "the store keeps no changes"),
+        (&["put", "db", "a", "1", "--stamped"], "table \"default\": expected"),
+    ] {
+        let (status, _, message) = run(&folder, arguments);
+        assert_eq!(status, 3, "{arguments:?}: {message}");
+        let start = format!("nuthatch: db: {problem}");
+        assert!(message.starts_with(&start) || message.contains(problem), "{message}");
+        assert!(message.starts_with("nuthatch: db: "), "{arguments:?}: {message}");
+    }
+}
+
+#[test]
+fn a_file_in_the_place_of_a_store_is_told_as_such() {
+    let folder = Folder::new();
+    folder.file("file", "no store").file("rows.tsv", "a\t1\n");
+    for arguments in [&["put", "file", "a", "1"][..], &["load", "file", "rows.tsv"]] {
+        let (status, _, message) = run(&folder, arguments);
+        let expected = "file: expected the folder of a store, found a file; give another path: ";
+        assert!(status == 3 && message.contains(expected), "{arguments:?}: {message}");
+    }
+}
+
+#[test]
+fn a_copy_into_the_store_itself_is_refused() {
+    let folder = users();
+    let (status, _, message) = run(&folder, &["backup", "db", "db"]);
+    let expected = "db: back up: expected a folder without a store for the copy, found the store";
+    assert_eq!(status, 3);
+    assert!(message.contains(expected), "{message}");
+}
+
+#[test]
+fn the_newest_change_is_kept_however_long_it_is() {
+    let folder = users();
+    let kept = run(&folder, &["watch", "db", "--keep", "1", "--limit", "0"]);
+    assert_eq!(kept, (0, String::new(), String::new()));
+    let put = folder.run_with(&["store", "put", "db", "long", "-"], &[b'v'; 50_000]);
+    assert_eq!(put.status, Some(0));
+    let (status, changes, _) = run(&folder, &["watch", "db", "--oldest", "--limit", "1"]);
+    assert_eq!((status, changes.lines().count()), (0, 1));
+    assert!(changes.contains("\"key\":\"long\""), "{:.100}", changes);
+    let (status, _, message) = run(&folder, &["watch", "db", "--keep", "0"]);
+    assert!(status == 2 && message.contains("--keep"), "{message}");
+}
+
 #[test]
 fn a_path_without_a_store_is_told_with_what_makes_one() {
     let folder = Folder::new();

@@ -128,7 +128,8 @@ fn rows_are_loaded_and_copies_fetched_over_the_network() {
     let whole = served.folder.run(&["store", "verify", "copy", "--quiet"]);
     assert_eq!(whole.status, Some(0), "{}", whole.stderr);
     let (status, _, stderr) = served.run("backup", &["copy"]);
-    assert!(status == 3 && stderr.contains("copy/data.mdb"), "{stderr}");
+    let expected = "copy: expected a folder without a store for the copy, found one with a store";
+    assert!(status == 3 && stderr.contains(expected), "{stderr}");
     let (status, stat, _) = served.run("stat", &["--json"]);
     assert!(status == 0 && stat.contains("\"name\":\"default\",\"entries\":30000"), "{stat}");
     let (status, stat, _) = served.run("stat", &[]);
@@ -280,6 +281,82 @@ fn a_server_that_does_not_answer_is_told_with_what_was_waited_for() {
     }
     kill_process(Pid::from_child(&served.child), Signal::CONT).expect("a signal");
     served.prints("count", &[], "1\n");
+}
+
+/// A server with them started, and refused every call.
+#[test]
+fn limits_with_which_no_client_can_work_are_refused() {
+    let folder = Folder::new();
+    for (flag, value, least) in [
+        ("--memory", "1", "expected at least 1.0 MiB, found 1 B"),
+        ("--message", "0", "expected at least 4.0 KiB, found 0 B"),
+        ("--message", "2GiB", "expected at most 1.0 GiB, found 2.0 GiB"),
+        ("--longest-ms", "0", "100.."),
+        ("--idle-ms", "0", "100.."),
+        ("--keep-changes", "0", "1.."),
+        ("--listen", "127.0.0.1:70000", "a port from 0 to 65535"),
+    ] {
+        let run = folder.run(&["store", "serve", "db", "--create", flag, value]);
+        assert_eq!(run.status, Some(2), "{run:?}");
+        assert!(run.stderr.contains(flag) && run.stderr.contains(least), "{run:?}");
+    }
+    assert!(!folder.path("db").exists());
+    let serve = ["serve", "--store", "db", "--store-create", "--store-memory", "1KiB"];
+    let run = folder.run(&serve);
+    assert_eq!(run.status, Some(2), "{run:?}");
+    let expected = "--store-memory: expected at least 1.0 MiB, found 1.0 KiB";
+    assert!(run.stderr.contains(expected), "{run:?}");
+}
+
+/// Port 70000 led to the default port.
+#[test]
+fn ports_beyond_65535_are_refused() {
+    let folder = Folder::new();
+    let run = folder.run(&["store", "get", "grpc://127.0.0.1:70000", "a"]);
+    assert_eq!(run.status, Some(2), "{run:?}");
+    assert!(run.stderr.contains("127.0.0.1:70000: expected a port from 1 to 65535"), "{run:?}");
+}
+
+#[test]
+fn an_address_in_use_is_an_error_that_names_its_flag() {
+    let served = served(&["--admin", "127.0.0.1:0"]);
+    let taken = served.address.strip_prefix("grpc://").expect("an address");
+    let folder = &served.folder;
+    let chunks = ["chunks", "serve", "--origin", "http://127.0.0.1:1/", "--cache", "cache"];
+    let store = ["store", "serve", "db"];
+    for (command, flag) in
+        [(&store[..], "--listen"), (&chunks, "--listen"), (&store, "--admin"), (&chunks, "--admin")]
+    {
+        let free = ["--listen", "127.0.0.1:0"];
+        let free = if flag == "--admin" { &free[..] } else { &[] };
+        let run = folder.run(&[command, free, &[flag, taken]].concat());
+        assert_eq!(run.status, Some(3), "{run:?}");
+        let expected = format!("nuthatch: {flag}: {taken}: Address already in use");
+        assert!(run.stderr.contains(&expected), "{run:?}");
+        let remedy = format!("; {flag} ADDR chooses another address\n");
+        assert!(run.stderr.ends_with(&remedy), "{run:?}");
+    }
+}
+
+/// The message was only that the connection was lost.
+#[test]
+fn schemes_that_do_not_fit_the_server_are_told() {
+    let folder = Folder::new();
+    certificates(&folder, "own");
+    let path = |name: &str| folder.path(name).display().to_string();
+    let (cert, key) = (path("cert.pem"), path("key.pem"));
+    let secure = served(&["--tls-cert", &cert, "--tls-key", &key]);
+    let plain = served(&[]);
+    let as_plain = secure.address.replace("grpcs://", "grpc://");
+    let as_secure = plain.address.replace("grpc://", "grpcs://");
+    for (address, remedy) in [
+        (as_plain, "what the server sent is not HTTP/2 (if the server has TLS, use grpcs://)"),
+        (as_secure, "the server does not speak TLS; expected grpc:// as the address"),
+    ] {
+        let run = folder.run(&["store", "get", &address, "a"]);
+        assert_eq!(run.status, Some(3), "{run:?}");
+        assert!(run.stderr.contains(remedy) && run.stderr.lines().count() == 1, "{run:?}");
+    }
 }
 
 #[test]

@@ -240,10 +240,15 @@ fn endpoint(address: &str, options: &ClientOptions) -> Result<Endpoint> {
     };
     let authority: http::uri::Authority =
         place.trim_end_matches('/').parse().map_err(|_| wrong("expected a host and a port"))?;
-    let (host, port) = (authority.host(), authority.port_u16().unwrap_or(DEFAULT_PORT));
+    let (host, port) = (authority.host(), authority.port_u16());
     if host.is_empty() || authority.as_str().contains('@') {
         return Err(wrong("expected a host and a port, and nothing before them"));
     }
+    let has_port = authority.as_str().len() > host.len();
+    if port == Some(0) || port.is_none() && has_port {
+        return Err(wrong("expected a port from 1 to 65535"));
+    }
+    let port = port.unwrap_or(DEFAULT_PORT);
     let literal = host.trim_start_matches('[').trim_end_matches(']');
     let here = literal.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
     if options.token.is_some() && !(tls || here || host == "localhost" || options.insecure) {
@@ -315,6 +320,10 @@ mod tests {
             ("grpc://a b", "expected a host and a port"),
             ("grpc://db/more", "expected a host and a port"),
             ("grpc://me@db", "nothing before them"),
+            ("grpc://db:70000", "expected a port from 1 to 65535"),
+            ("grpc://[::1]:70000", "expected a port from 1 to 65535"),
+            ("grpc://db:0", "expected a port from 1 to 65535"),
+            ("grpc://db:", "expected a port from 1 to 65535"),
         ] {
             let error = uri(wrong).expect_err(wrong);
             assert!(error.message().contains(problem) && error.code() == "argument", "{error}");

@@ -9,7 +9,6 @@ use bytes::{Bytes, BytesMut};
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::oneshot;
@@ -39,9 +38,8 @@ pub(super) fn start(
         let _ = done.send(copied);
     });
     copying.map_err(|e| failed("start a thread", e))?;
-    let idle = shared.limits.idle;
     Ok(Answers::start(call, move |outlet| async move {
-        pass_on(&shared, reader, &outlet, idle).await?;
+        pass_on(&shared, reader, &outlet).await?;
         match ended.await {
             Ok(copied) => Ok(copied?),
             Err(_) => Err(Error::internal("the thread that copies died")),
@@ -54,7 +52,6 @@ async fn pass_on(
     shared: &Shared,
     mut pipe: Receiver,
     outlet: &Outlet<proto::BackupResponse>,
-    idle: Duration,
 ) -> Result<()> {
     loop {
         let charge = shared.budget.charge(PART as u64)?;
@@ -71,6 +68,6 @@ async fn pass_on(
         let data: Bytes = part.freeze();
         let sent = outlet.send(proto::BackupResponse { data }, Some(charge));
         // The copy is made in a transaction, which ends when the pipe is closed here.
-        timeout(idle, sent).await.map_err(|_| Error::expired())?;
+        timeout(shared.limits.idle, sent).await.map_err(|_| shared.limits.expired(None))?;
     }
 }

@@ -25,6 +25,7 @@ use answers::Answers;
 use nuthatch_store::{BatchWriter, Store};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 use tonic::{Request, Response, Status, Streaming};
 
 type Answer<T> = Result<Response<T>, Status>;
@@ -52,6 +53,14 @@ impl Limits {
     pub(crate) fn of(options: &Options) -> Self {
         let Options { message_bytes, batch_bytes, batches_in_flight, idle, longest, .. } = *options;
         Self { message_bytes, batch_bytes, batches_in_flight, idle, longest }
+    }
+
+    /// Returns the error for a transaction that began at `since` and was ended at a limit.
+    pub(crate) fn expired(&self, since: Option<Instant>) -> Error {
+        if since.is_some_and(|since| since.elapsed() >= self.longest) {
+            return Error::expired("it was open", self.longest, "--longest-ms");
+        }
+        Error::expired("its client neither read nor sent", self.idle, "--idle-ms")
     }
 }
 

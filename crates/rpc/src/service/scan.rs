@@ -109,10 +109,10 @@ impl Reading {
 
     /// Ends the transaction. The scan goes on in a later one if it may.
     fn end(&mut self, across: bool) -> Result<()> {
-        self.since = None;
+        let expired = self.shared.limits.expired(self.since.take());
         let store: &Store = &self.shared.store;
         self.batches = store.batches(&self.table, &self.batches.rest());
-        if across { Ok(()) } else { Err(Error::expired()) }
+        if across { Ok(()) } else { Err(expired) }
     }
 }
 

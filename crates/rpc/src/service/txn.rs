@@ -41,7 +41,7 @@ async fn run(
     loop {
         let request = tokio::select! {
             request = requests.message() => request?,
-            () = until(limit(&shared, open.as_ref())) => return Err(Error::expired()),
+            () = until(limit(&shared, open.as_ref())) => return Err(expired(&shared, open.as_ref())),
         };
         let Some(request) = request else { return Ok(()) };
         let charge = shared.budget.charge(request.encoded_len() as u64)?;
@@ -67,7 +67,7 @@ async fn run(
         let charge = shared.budget.charge(message.encoded_len() as u64)?;
         tokio::select! {
             () = outlet.send(message, Some(charge)) => {}
-            () = until(limit(&shared, open.as_ref())) => return Err(Error::expired()),
+            () = until(limit(&shared, open.as_ref())) => return Err(expired(&shared, open.as_ref())),
         }
     }
 }
@@ -76,6 +76,10 @@ async fn run(
 fn limit(shared: &Shared, open: Option<&Open>) -> Option<Instant> {
     let limits = &shared.limits;
     open.map(|open| (open.since + limits.longest).min(Instant::now() + limits.idle))
+}
+
+fn expired(shared: &Shared, open: Option<&Open>) -> Error {
+    shared.limits.expired(open.map(|open| open.since))
 }
 
 /// Reads in the transaction, which begins with the first read.

@@ -33,6 +33,9 @@ fn a_scan_that_nobody_takes_holds_little_and_its_transaction_ends() {
         }
     };
     assert_eq!((error.code(), error.status()), ("expired", 10));
+    let reason = "the transaction was ended: its client neither read nor sent for 20ms, the limit \
+                  that --idle-ms of the server sets;";
+    assert!(error.message().starts_with(reason), "{error}");
     assert!(came < ROWS as usize, "{came}");
     // It goes on after the last row that came.
     let mut rest = served.client.scan(TABLE, &stream.rest());
@@ -71,6 +74,8 @@ fn a_scan_that_takes_too_long_altogether_loses_its_transaction() {
         }
     };
     assert_eq!(error.code(), "expired");
+    let reason = "it was open for 20ms, the limit that --longest-ms of the server sets;";
+    assert!(error.message().contains(reason), "{error}");
 }
 
 #[test]

@@ -108,6 +108,23 @@ fn tls_protects_those_who_expect_it() {
     assert!(files_left.exists());
 }
 
+/// `openssl req -x509` makes one. The message was "Other(OtherError(CaUsedAsEndEntity))".
+#[test]
+fn a_server_with_the_certificate_of_a_ca_is_told_what_to_use() {
+    let files = Files::new();
+    let mut params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().expect("a key");
+    let cert = params.self_signed(&key).expect("a certificate");
+    let key = files.write("ca.key", &key.serialize_pem());
+    let cert = files.write("ca.pem", &cert.pem());
+    let secured = secured(&options().tls(ServerTls::open(&cert, &key).expect("files")));
+    let trusting = ClientOptions::new().tls(ClientTls::open(&cert).expect("a file"));
+    let error = secured.connect("grpcs", &trusting).expect_err("a CA");
+    let reason = "the server's certificate was refused: it is the certificate of a CA; expected";
+    assert!(error.message().contains(reason) && error.message().contains("CA:FALSE"), "{error}");
+}
+
 #[test]
 fn clients_need_a_certificate_where_the_server_asks_for_one() {
     let (files, issuer, stranger) = (Files::new(), issuer(), issuer());

@@ -215,7 +215,8 @@ impl Serve {
         }
         let process = ServerProcess::begin()?;
         let shown = prefix.to_string();
-        let server = Server::start(cache.clone(), prefix, &options).map_err(not_started)?;
+        let server = Server::start(cache.clone(), prefix, &options);
+        let server = server.map_err(|error| not_started("--listen", &error))?;
         let (_admin, admin) =
             self.watched.tell(server.figures(), Figures::exposition, Figures::is_stopping)?;
         let cached = match cache.chunks() {
@@ -240,7 +241,7 @@ impl Serve {
             Request::Reload => reload(),
             Request::Stop => stopper.stop(),
         });
-        server.wait().map_err(not_started)?;
+        server.wait().map_err(|error| Failure::Error(error.to_string()))?;
         Ok(Answer::Whole)
     }
 

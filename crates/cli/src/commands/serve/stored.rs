@@ -6,6 +6,7 @@ use super::place::Place;
 use crate::commands::Failure;
 use crate::commands::resources::limit_connections;
 use crate::commands::store::{Secrets, keep_changes};
+use crate::figures::bytes;
 use nuthatch_rpc::{Options, Reloader, Server, Stopper};
 use nuthatch_server::commands::Exposition;
 use nuthatch_server::{Address, Stopper as CacheStopper};
@@ -145,6 +146,11 @@ fn options(loaded: &Loaded) -> Result<Options, Failure> {
         let at = loaded.source("grpc").named();
         let text = format!("{at}: expected an address to listen at, found none");
         return Err(Failure::Usage(text));
+    }
+    if *store_memory < Options::MIN_MEMORY {
+        let at = loaded.source("store-memory").named();
+        let (least, found) = (bytes(Options::MIN_MEMORY), bytes(*store_memory));
+        return Err(Failure::Usage(format!("{at}: expected at least {least}, found {found}")));
     }
     let addresses = grpc.iter().map(|place| address(loaded, place)).collect::<Result<_, _>>()?;
     let mut options = Options::new(addresses)

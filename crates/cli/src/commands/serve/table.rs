@@ -265,8 +265,8 @@ const STORE: &[Setting] = &[
         name: "store-keep-changes",
         value_name: "N",
         default: "0",
-        help: "Maximum number of changes to keep for watches, in at most 4 KiB x N bytes; 0 \
-               leaves the store's limits unchanged",
+        help: "Maximum number of changes to keep for watches, in at most 4 KiB x N bytes (the \
+               newest is kept even if it alone takes more); 0 leaves the store's limits unchanged",
         more: "",
         kind: Kind::Count {
             field: |all| &mut all.store_keep_changes,
@@ -279,7 +279,8 @@ const STORE: &[Setting] = &[
         name: "store-memory",
         value_name: "SIZE",
         default: "256MiB",
-        help: "Memory limit for requests to the store and their answers, in addition to --memory",
+        help: "Memory limit for requests to the store and their answers, in addition to --memory; \
+               at least 1MiB",
         more: "",
         kind: Kind::Size(|all| &mut all.store_memory),
         told: Told::Not,

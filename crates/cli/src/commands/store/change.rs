@@ -5,7 +5,7 @@ use super::range::Ranged;
 use super::remote::Remote;
 use crate::commands::{Answer, Failure, shown};
 use crate::figures::grouped;
-use crate::streams::{Stdout, tell};
+use crate::streams::{report, tell};
 use clap::Args;
 use nuthatch_rpc::Batch;
 use nuthatch_store::{Clock as _, Condition, Kind, SystemClock, WriteTxn};
@@ -72,7 +72,7 @@ impl Put {
             return self.put_at(&remote, key, &value);
         }
         let store = self.place.make()?;
-        let table = self.table.make(&store, kind)?;
+        let table = self.table.make(&store, &self.place, kind)?;
         let written = store.update(|txn| {
             if let Some(condition) = self.condition()
                 && !txn.holds(&table, key, condition)?
@@ -84,7 +84,8 @@ impl Put {
                 None => txn.put(&table, key, &value)?,
             }
             Ok(true)
-        })?;
+        });
+        let written = written.map_err(|error| self.place.failure(&error))?;
         Ok(self.answer(written, &self.place.shown()))
     }
 
@@ -150,7 +151,8 @@ Exit status:
   0  all keys are gone
   1  a key was missing, the others are gone
   2  the command line is wrong
-  3  anything else: the store or the table is missing";
+  3  anything else: the store or the table is missing, the number of keys of a range cannot be
+     printed (its message says that they are gone)";
 
 /// Delete keys, or a range of them
 #[derive(Debug, Args)]
@@ -180,7 +182,8 @@ impl Del {
         let table = self.table.find(&store, &self.place)?;
         if self.range.is_given() {
             let range = self.range.range();
-            return counted(store.update(|txn| txn.delete_range(&table, &range))?);
+            let count = store.update(|txn| txn.delete_range(&table, &range));
+            return counted(count.map_err(|error| self.place.failure(&error))?);
         }
         let delete = |txn: &mut WriteTxn<'_>| {
             let keys = self.keys.iter().map(|key| key.as_encoded_bytes());
@@ -192,7 +195,7 @@ impl Del {
             }
             Ok(missing)
         };
-        let missing = store.update(delete)?;
+        let missing = store.update(delete).map_err(|error| self.place.failure(&error))?;
         Ok(told_missing(&missing, &self.place.shown()))
     }
 
@@ -213,9 +216,7 @@ impl Del {
 }
 
 fn counted(count: u64) -> Result<Answer, Failure> {
-    let mut stdout = Stdout::new();
-    stdout.put(format!("{} keys\n", grouped(count)).as_bytes())?;
-    stdout.flush()?;
+    report(&format!("{} keys\n", grouped(count)))?;
     Ok(Answer::Whole)
 }
 

@@ -5,7 +5,7 @@ use super::remote::Remote;
 use crate::commands::whole_file::WholeFile;
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, seconds};
-use crate::streams::Stdout;
+use crate::streams::report;
 use clap::Args;
 use nuthatch_store::compact_with;
 use std::fs;
@@ -26,7 +26,8 @@ Examples:
 Exit status:
   0  the copy is complete and durable
   2  the command line is wrong
-  3  anything else: the store is damaged, the disk is full, or the folder has a store already";
+  3  anything else: the store is damaged, the disk is full, the folder has a store already, the
+     summary cannot be printed (its message says that the copy is complete)";
 
 /// Copy a store while others use it
 #[derive(Debug, Args)]
@@ -54,7 +55,7 @@ impl Backup {
         }
         if !self.quiet {
             let (folder, time) = (self.folder.display(), seconds(start.elapsed()));
-            say(&format!("{folder}: copied, {time}\n"))?;
+            report(&format!("{folder}: copied, {time}\n"))?;
         }
         Ok(Answer::Whole)
     }
@@ -69,7 +70,8 @@ impl Backup {
         };
         let target = self.folder.join("data.mdb");
         if target.exists() {
-            return Err(wrong(&target)(io::ErrorKind::AlreadyExists.into()));
+            let found = "expected a folder without a store for the copy, found one with a store";
+            return Err(wrong(&self.folder)(io::Error::other(found)));
         }
         if !self.folder.is_dir() {
             fs::create_dir(&self.folder).map_err(wrong(&self.folder))?;
@@ -100,7 +102,8 @@ Exit status:
   0  the store has no free pages
   2  the command line is wrong
   3  anything else: a process has the store open, it is damaged or has lost pages, the folder is on
-     a network filesystem, the disk is full; the store is as it was";
+     a network filesystem, the disk is full; the store is as it was. Or the summary cannot be
+     printed (its message says that the store is compacted)";
 
 /// Rewrite a store without free pages
 #[derive(Debug, Args)]
@@ -118,14 +121,8 @@ impl Compact {
         let done = compact_with(self.place.path()?, &self.place.options())?;
         if !self.quiet {
             let (before, after) = (bytes(done.before_bytes), bytes(done.after_bytes));
-            say(&format!("{}: {before} before, {after} now\n", self.place.path()?.display()))?;
+            report(&format!("{}: {before} before, {after} now\n", self.place.path()?.display()))?;
         }
         Ok(Answer::Whole)
     }
-}
-
-fn say(line: &str) -> Result<(), Failure> {
-    let mut stdout = Stdout::new();
-    stdout.put(line.as_bytes())?;
-    stdout.flush()
 }

@@ -5,7 +5,7 @@ use super::remote::Remote;
 use crate::commands::{Answer, Failure};
 use crate::figures::{grouped, seconds};
 use crate::progress::Display;
-use crate::streams::Stdout;
+use crate::streams::report;
 use clap::Args;
 use nuthatch_cli::input::{Format, Inputs, Options, RowSink, Step, Type};
 use nuthatch_cli::output::json_value;
@@ -37,7 +37,8 @@ Examples:
 Exit status:
   0  all rows are in the store and durable
   2  the command line is wrong
-  3  anything else: an input is wrong, the disk is full";
+  3  anything else: an input is wrong, the disk is full, the summary cannot be printed (its message
+     says that the rows are loaded)";
 
 /// Load rows from JSON lines, TSV, CSV, Parquet or AxonCache text
 #[derive(Debug, Args)]
@@ -97,10 +98,8 @@ impl Load {
         rows += loaded?;
         if !self.quiet {
             let (rows, time) = (grouped(rows), seconds(start.elapsed()));
-            let mut stdout = Stdout::new();
             let place = target.shown(&self.place);
-            stdout.put(format!("{place}: {rows} rows, {time}\n").as_bytes())?;
-            stdout.flush()?;
+            report(&format!("{place}: {rows} rows, {time}\n"))?;
         }
         Ok(Answer::Whole)
     }
@@ -118,21 +117,24 @@ impl Load {
             return Ok(Target::Remote(Box::new(remote), writer));
         }
         let store = self.place.make()?;
-        let table = self.table.make(&store, None)?;
+        let table = self.table.make(&store, &self.place, None)?;
         Ok(Target::Local(store, table))
     }
 
     fn write(&self, target: &Target, rows: &mut Pending) -> Result<u64, Failure> {
         match target {
-            Target::Local(store, table) => store.update(|txn| {
-                rows.iter().try_for_each(|(key, value)| {
-                    if self.append {
-                        txn.append(table, key, value)
-                    } else {
-                        txn.put(table, key, value)
-                    }
-                })
-            })?,
+            Target::Local(store, table) => {
+                let written = store.update(|txn| {
+                    rows.iter().try_for_each(|(key, value)| {
+                        if self.append {
+                            txn.append(table, key, value)
+                        } else {
+                            txn.put(table, key, value)
+                        }
+                    })
+                });
+                written.map_err(|error| self.place.failure(&error))?;
+            }
             Target::Remote(remote, writer) => {
                 send_whole(remote, writer, self.table.name(), rows)?;
             }

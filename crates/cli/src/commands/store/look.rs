@@ -71,7 +71,10 @@ impl Get {
         let store = self.place.read()?;
         let table = self.table.find(&store, &self.place)?;
         let txn = store.read()?;
-        let entries = self.keys.iter().map(|key| Ok(txn.entry(&table, key.as_encoded_bytes())?));
+        let entries = self.keys.iter().map(|key| {
+            let entry = txn.entry(&table, key.as_encoded_bytes());
+            entry.map_err(|error| self.place.failure(&error))
+        });
         let answer = self.print(&self.place.shown(), entries)?;
         txn.check_readable()?;
         Ok(answer)

@@ -39,7 +39,12 @@ Exit status:
   0  all went well
   1  get, del: a key is missing; put: its condition does not hold
   2  the command line is wrong
-  3  anything else: the store is missing, damaged or full, or the table is missing";
+  3  anything else: the store is missing, damaged or full, the table is missing, the output cannot
+     be written
+
+A command that has changed something and cannot print its summary ends with 3, too: the change is
+not undone, and the message says what is done. If the reader of the output goes away, as \"head\"
+does, the status is 0.";
 
 /// Read, write and manage an ordered store.
 #[derive(Debug, Args)]

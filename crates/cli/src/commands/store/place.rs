@@ -112,6 +112,18 @@ impl Place {
         self.path.display().to_string()
     }
 
+    /// Returns an error of the store with the store's path, which errors about keys and tables do
+    /// not have.
+    pub(super) fn failure(&self, error: &nuthatch_store::Error) -> Failure {
+        match error.code() {
+            "length" | "table" | "unordered" | "decode" | "transaction-full" | "full"
+            | "readers-full" | "no-changes-kept" | "fell-behind" | "ahead" => {
+                Failure::Error(format!("{}: {error}", self.shown()))
+            }
+            _ => Failure::Error(error.to_string()),
+        }
+    }
+
     fn open(&self, options: Options) -> Result<Store, Failure> {
         Ok(Store::open(&self.path, &self.network.apply(options))?)
     }
@@ -136,7 +148,8 @@ impl Tabled {
         if self.main {
             return Ok(store.main_table());
         }
-        if let Some(table) = store.find_table(&self.table)? {
+        let found = store.find_table(&self.table).map_err(|error| place.failure(&error))?;
+        if let Some(table) = found {
             return Ok(table);
         }
         let names = store.table_names()?;
@@ -149,15 +162,22 @@ impl Tabled {
         Err(Failure::Error(format!("{path}: expected a table \"{table}\", found {there}")))
     }
 
-    /// The table, made if it is not there, of this kind if it matters.
-    pub(super) fn make(&self, store: &Store, kind: Option<Kind>) -> Result<Table, Failure> {
+    /// Returns the table of the store at `place`, made if it does not exist, of this kind if it
+    /// matters.
+    pub(super) fn make(
+        &self,
+        store: &Store,
+        place: &Place,
+        kind: Option<Kind>,
+    ) -> Result<Table, Failure> {
         if self.main {
             return Ok(store.main_table());
         }
-        Ok(match kind {
-            Some(kind) => store.table_of(&self.table, kind)?,
-            None => store.table(&self.table)?,
-        })
+        let made = match kind {
+            Some(kind) => store.table_of(&self.table, kind),
+            None => store.table(&self.table),
+        };
+        made.map_err(|error| place.failure(&error))
     }
 }
 

@@ -22,6 +22,9 @@ const DEFAULT_MEMORY: u64 = 256 << 20;
 /// Bytes that the kept changes may take together, for each of their maximum number.
 const BYTES_EACH: u64 = 4096;
 
+/// The minimum of the limits of transactions, in milliseconds: less ends those of busy clients.
+const MIN_LIMIT_MS: u64 = 100;
+
 const NOTES: &str = "\
 The gRPC interface is crates/rpc/proto/store.proto. The server supports reflection and the standard
 health checks. Other processes may use the folder at the same time. The other commands of
@@ -67,8 +70,9 @@ pub(super) struct Serve {
     /// What a write waits for before it is acknowledged
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "sync")]
     durability: Level,
-    /// Maximum number of changes to keep for watches, in at most 4 KiB x N bytes
-    #[arg(long, value_name = "N")]
+    /// Maximum number of changes to keep for watches, in at most 4 KiB x N bytes; the newest is kept
+    /// even if it alone takes more
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     keep_changes: Option<u64>,
     #[command(flatten)]
     access: Access,
@@ -108,14 +112,14 @@ struct Access {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
 struct Limits {
-    /// Memory limit for requests and answers of all clients; by default 256MiB
+    /// Memory limit for requests and answers of all clients, at least 1MiB; by default 256MiB
     ///
     /// A limit beyond the memory of the machine, or of the process's control group, is refused.
     /// Where either has less than 341 MiB, the default is three quarters of it.
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     memory: Option<u64>,
-    /// Maximum length of a message, and so of a value
-    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = parse_size)]
+    /// Maximum length of a message, and so of a value: 4KiB to 1GiB
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = parse_message)]
     message: u64,
     /// Maximum number of connections; further ones wait to be accepted
     ///
@@ -136,15 +140,38 @@ struct Limits {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Milliseconds a transaction stays open while its client neither reads nor sends, and a
-    /// connection without a call while others wait
+    /// connection without a call at the maximum number of connections; at least 100
     #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(MIN_LIMIT_MS..))]
     idle_ms: u64,
-    /// Maximum duration of a transaction in milliseconds
+    /// Maximum duration of a transaction in milliseconds, at least 100
     #[arg(long, value_name = "N", default_value_t = 600_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(MIN_LIMIT_MS..))]
     longest_ms: u64,
     /// Milliseconds that calls in progress have to finish after SIGTERM or SIGINT
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     drain_ms: u64,
+}
+
+/// Parses a size of at least `min` bytes and at most `max`.
+fn parse_size_within(text: &str, min: u64, max: u64) -> Result<u64, String> {
+    let size = parse_size(text)?;
+    if size < min {
+        return Err(format!("expected at least {}, found {}", bytes(min), bytes(size)));
+    }
+    if size > max {
+        return Err(format!("expected at most {}, found {}", bytes(max), bytes(size)));
+    }
+    Ok(size)
+}
+
+fn parse_memory(text: &str) -> Result<u64, String> {
+    parse_size_within(text, Options::MIN_MEMORY, u64::MAX)
+}
+
+fn parse_message(text: &str) -> Result<u64, String> {
+    let min = Options::LEAST_MESSAGE_BYTES as u64;
+    parse_size_within(text, min, Options::MAX_MESSAGE_BYTES as u64)
 }
 
 impl Serve {
@@ -159,7 +186,8 @@ impl Serve {
             keep_changes(&store, keep)?;
         }
         let process = ServerProcess::begin()?;
-        let server = Server::start(store, &options).map_err(not_started)?;
+        let server =
+            Server::start(store, &options).map_err(|error| not_started("--listen", &error))?;
         let (_admin, admin) =
             self.watched.tell(server.counts(), Counts::exposition, Counts::is_stopping)?;
         let line = format!("{}: {} of memory", self.path.display(), bytes(memory));
@@ -171,7 +199,7 @@ impl Serve {
             Request::Reload => secrets.reload_or_tell(&reloader),
             Request::Stop => stopper.stop(),
         });
-        server.wait().map_err(not_started)?;
+        server.wait().map_err(|error| Failure::Error(error.to_string()))?;
         Ok(Answer::Whole)
     }
 

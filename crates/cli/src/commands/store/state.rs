@@ -5,7 +5,7 @@ use super::remote::Remote;
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, grouped, seconds};
 use crate::progress::Display;
-use crate::streams::Stdout;
+use crate::streams::{Stdout, report};
 use clap::Args;
 use nuthatch_cli::output::json_string;
 use nuthatch_store::{Stat as StoreStat, Store, TableStat, verify_closed};
@@ -156,7 +156,8 @@ Examples:
 Exit status:
   0  the store is whole
   2  the command line is wrong
-  3  the store is missing or damaged; the error names the place";
+  3  the store is missing or damaged; the error names the place. Or the result cannot be printed (its
+     message has the result)";
 
 /// Check every page of a store
 #[derive(Debug, Args)]
@@ -187,13 +188,10 @@ impl Verify {
             let (entries, pages) = (grouped(verified.entries), grouped(verified.pages));
             let (free, tables) = (grouped(verified.free_pages), verified.tables);
             let time = seconds(start.elapsed());
-            let mut stdout = Stdout::new();
-            let line = format!(
+            report(&format!(
                 "{path}: whole: {entries} entries in {tables} tables, {pages} pages of which \
                  {free} are free, {time}\n"
-            );
-            stdout.put(line.as_bytes())?;
-            stdout.flush()?;
+            ))?;
         }
         Ok(Answer::Whole)
     }

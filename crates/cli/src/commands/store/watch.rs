@@ -24,8 +24,7 @@ is on one line. --after-sequence continues where an earlier watch ended.
 
 A store keeps changes once --keep is given; it then writes each change twice. It keeps at most N
 changes, which take at most 4 KiB times N bytes together, and drops the oldest beyond either limit.
-A change that alone exceeds the bytes is not kept, nor is any before it. A watch that asks for
-dropped changes fails.
+The newest change is kept even if it alone takes more. A watch that asks for dropped changes fails.
 
 Examples:
   nuthatch store watch db --keep 100000          from now on
@@ -57,7 +56,7 @@ pub(super) struct Watch {
     #[arg(long)]
     oldest: bool,
     /// Maximum number of changes to keep from now on, in at most 4 KiB x N bytes
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     keep: Option<u64>,
     /// Exit after this many changes
     #[arg(long, value_name = "N")]
@@ -88,12 +87,14 @@ impl Watch {
         let table = if self.all {
             None
         } else if self.keep.is_some() {
-            Some(self.table.make(&store, None)?)
+            Some(self.table.make(&store, &self.place, None)?)
         } else {
             Some(self.table.find(&store, &self.place)?)
         };
-        let mut watch = store.watch(table.as_ref(), self.keys.range(), start)?;
-        self.print(|| Ok(watch.next_within(WAIT)?.unwrap_or_default()))
+        let failed = |error| self.place.failure(&error);
+        let watch = store.watch(table.as_ref(), self.keys.range(), start);
+        let mut watch = watch.map_err(failed)?;
+        self.print(|| Ok(watch.next_within(WAIT).map_err(failed)?.unwrap_or_default()))
     }
 
     fn watch_at(&self, remote: &Remote, start: Start) -> Result<Answer, Failure> {
