@@ -1,14 +1,18 @@
 //! The `nuthatch` command: arguments in, exit status out.
 
-mod bench;
+#![cfg_attr(
+    not(feature = "chunks"),
+    expect(dead_code, unused_imports, reason = "shared by commands that this build leaves out")
+)]
+
 mod commands;
-mod figures;
 mod logs;
 mod progress;
 mod streams;
 mod top;
 
 use commands::{Answer, Cli, Failure};
+use nuthatch_units as figures;
 use std::process::ExitCode;
 
 /// Exit statuses, as `nuthatch --help` tells them.

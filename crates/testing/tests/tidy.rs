@@ -17,20 +17,13 @@ const IMPORTS: &[Arrows] = &[
     ("segments", &["sigbus", "filesystem"]),
     ("store", &["sigbus", "filesystem"]),
     ("testing", &[]),
-    ("cache", &["segments"]),
+    ("cache", &[]),
     ("chunks", &["segments"]),
     ("origins", &["chunks"]),
-    ("server", &["cache", "snapshot"]),
+    ("server", &["cache"]),
     ("rpc", &["store"]),
-    ("delivery", &["snapshot"]),
-    // `bench` for `nuthatch bench` alone.
-    (
-        "cli",
-        &[
-            "bench", "snapshot", "segments", "store", "cache", "chunks", "origins", "server",
-            "rpc", "delivery",
-        ],
-    ),
+    ("units", &[]),
+    ("cli", &["snapshot", "store", "cache", "chunks", "origins", "server", "rpc", "units"]),
 ];
 
 /// The only files with unsafe code.

@@ -1,4 +1,4 @@
-//! Ordered stores beside each other: `nuthatch bench store`.
+//! Ordered stores beside each other: `nuthatch-bench store`.
 //!
 //! The same rows are loaded into all, in key order. Then each round has every work once, another
 //! one first each time; figures are medians of the rounds. Every scan adds up lengths and a byte of

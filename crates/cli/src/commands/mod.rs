@@ -1,7 +1,7 @@
 //! The commands, one file each: arguments, manual page and what they do.
 
-mod bench;
 mod build;
+#[cfg(feature = "chunks")]
 mod chunks;
 mod completions;
 mod dump;
@@ -61,12 +61,14 @@ impl From<nuthatch_store::Error> for Failure {
     }
 }
 
+#[cfg(feature = "chunks")]
 impl From<nuthatch_chunks::Error> for Failure {
     fn from(error: nuthatch_chunks::Error) -> Self {
         Self::Error(error.to_string())
     }
 }
 
+#[cfg(feature = "chunks")]
 impl From<nuthatch_origins::Error> for Failure {
     fn from(error: nuthatch_origins::Error) -> Self {
         Self::Error(error.to_string())
@@ -136,8 +138,8 @@ enum Command {
     Serve(serve::Serve),
     Top(top::Top),
     Store(store::Store),
+    #[cfg(feature = "chunks")]
     Chunks(chunks::Chunks),
-    Bench(bench::Bench),
     Completions(completions::Completions),
 }
 
@@ -156,8 +158,8 @@ impl Cli {
             Command::Serve(serve) => serve.run(),
             Command::Top(top) => top.run(),
             Command::Store(store) => store.run(),
+            #[cfg(feature = "chunks")]
             Command::Chunks(chunks) => chunks.run(),
-            Command::Bench(bench) => bench.run(),
             Command::Completions(completions) => completions.run(),
         }
     }

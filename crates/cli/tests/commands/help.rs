@@ -2,7 +2,7 @@
 
 use crate::folder::Folder;
 
-const COMMANDS: [&[&str]; 39] = [
+const COMMANDS: [&[&str]; 34] = [
     &[],
     &["build"],
     &["get"],
@@ -36,11 +36,6 @@ const COMMANDS: [&[&str]; 39] = [
     &["chunks", "pin"],
     &["chunks", "unpin"],
     &["chunks", "remove"],
-    &["bench"],
-    &["bench", "snapshot"],
-    &["bench", "eviction"],
-    &["bench", "fill"],
-    &["bench", "store"],
     &["completions"],
 ];
 
@@ -79,7 +74,7 @@ fn manual_pages_have_examples_and_exit_statuses() {
 #[test]
 fn wrong_commands_exit_with_2() {
     let folder = Folder::new();
-    for arguments in [&[][..], &["fly"], &["get"], &["get", "a.nut"], &["bench"], &["info", "--x"]]
+    for arguments in [&[][..], &["fly"], &["get"], &["get", "a.nut"], &["info", "--x"]]
     {
         let run = folder.run(arguments);
         assert_eq!((run.status, &run.stdout[..]), (Some(2), ""), "{arguments:?}");

@@ -3,8 +3,6 @@
 mod build;
 mod chunks;
 mod duplicates;
-mod eviction;
-mod fill;
 mod folder;
 mod formats;
 mod help;

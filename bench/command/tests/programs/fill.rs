@@ -1,9 +1,9 @@
-//! `nuthatch bench fill`, at a size that takes a moment.
+//! `nuthatch-bench fill`, at a size that takes a moment.
 
-use crate::folder::Folder;
+use crate::command::Folder;
 use serde_json::Value;
 
-const SMALL: [&str; 6] = ["bench", "fill", "--memory", "16MiB", "--times", "2"];
+const SMALL: [&str; 5] = ["fill", "--memory", "16MiB", "--times", "2"];
 
 #[test]
 fn times_of_writes_come_by_both_clocks() {
@@ -31,7 +31,7 @@ fn a_table_tells_what_was_above_a_millisecond() {
 
 #[test]
 fn memory_that_no_cache_can_have_is_refused() {
-    let run = Folder::new().run(&["bench", "fill", "--memory", "1MiB"]);
+    let run = Folder::new().run(&["fill", "--memory", "1MiB"]);
     assert_eq!(run.status, Some(3), "{run:?}");
     assert!(run.stderr.contains("memory"), "{run:?}");
 }

@@ -1,6 +1,6 @@
-//! `nuthatch bench store`: arguments and manual page.
+//! `nuthatch-bench store`: arguments and manual page.
 
-use crate::commands::Failure;
+use crate::failure::Failure;
 use clap::Args;
 use nuthatch_bench::store::{StoreOptions, run_stores};
 use std::path::PathBuf;
@@ -15,8 +15,8 @@ single rows durably: one at a time, and by 64 tasks at once. What is read is add
 
 const NOTES: &str = "\
 Examples:
-  nuthatch bench store
-  nuthatch bench store --rows 100000 --key-bytes 5 --value-bytes 64 --json
+  nuthatch-bench store
+  nuthatch-bench store --rows 100000 --key-bytes 5 --value-bytes 64 --json
 
 Rows in JSON:
   {\"work\":\"scan_stream\",\"system\":\"nuthatch\",\"per_second\":51000000.0,
@@ -29,7 +29,7 @@ ratios.";
 /// Measure scans and durable writes of an ordered store, beside plain LMDB.
 #[derive(Debug, Args)]
 #[command(about = ABOUT[0], long_about = ABOUT.concat(), after_long_help = NOTES)]
-pub(super) struct Store {
+pub(crate) struct Store {
     /// Rows to load and scan
     #[arg(long, value_name = "N", default_value = "1600000")]
     #[arg(value_parser = clap::value_parser!(u32).range(10..=1_000_000_000))]
@@ -59,13 +59,13 @@ pub(super) struct Store {
 }
 
 impl Store {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(crate) fn run(&self) -> Result<(), Failure> {
         let &Self { rows, key_bytes, value_bytes, writes, rounds, ref directory, json } = self;
         let directory = directory.clone().unwrap_or_else(std::env::temp_dir);
         let (key_len, value_len) = (usize::from(key_bytes), value_bytes as usize);
         let rounds = usize::from(rounds);
         let options = StoreOptions { rows, key_len, value_len, writes, rounds, json, directory };
         run_stores(&options, &[], &mut std::io::stdout().lock())
-            .map_err(|error| Failure::Error(error.to_string()))
+            .map_err(Failure::of)
     }
 }

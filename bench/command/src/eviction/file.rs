@@ -1,7 +1,7 @@
 //! Traces from files.
 
 use super::trace::{Recorder, Trace};
-use crate::commands::Failure;
+use crate::failure::Failure;
 use std::array;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

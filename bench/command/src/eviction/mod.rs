@@ -1,31 +1,31 @@
-//! `nuthatch bench eviction`: traces replayed against policies.
+//! `nuthatch-bench eviction`: traces replayed against policies.
 //!
 //! The cache goes first, within its budget. What it holds of keys and values is what the policies
 //! get, and what Redis gets memory for: so policies are compared, and not what items cost beside
 //! their bytes. With [`Equal::Memory`] Redis gets the same budget instead.
 
+pub(crate) mod command;
 mod file;
 mod generated;
 mod live;
 mod optimum;
 mod own;
 mod policies;
-mod report;
+mod rows;
 mod trace;
 
-use crate::commands::Failure;
-use crate::figures::{bytes, grouped};
-use crate::progress::Display;
-use crate::streams::{Stdout, tell};
+use crate::failure::Failure;
+use crate::report;
 use clap::ValueEnum;
 use generated::{KINDS, Plan};
+use indicatif::{ProgressBar, ProgressStyle};
 use live::{Limit, Redis};
+use nuthatch_units::{bytes, grouped};
 use policies::Policy;
-use report::{Result as Measured, Row, System};
+use rows::{Result as Measured, Row, System};
 use std::ffi::OsStr;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use trace::Trace;
 
@@ -52,7 +52,7 @@ pub(crate) enum Rival {
     Nobody,
 }
 
-/// What `nuthatch bench eviction` is asked for.
+/// What `nuthatch-bench eviction` is asked for.
 #[derive(Debug)]
 pub(crate) struct EvictionBench {
     /// Names of traces that are made.
@@ -75,18 +75,13 @@ pub(crate) fn trace_names() -> impl Iterator<Item = &'static str> {
     KINDS.into_iter().map(|(name, _)| name)
 }
 
-/// How far a run is.
-struct Progress {
-    display: Display,
-    done: AtomicU64,
-    total: AtomicU64,
-}
-
-impl Progress {
-    fn tick(&self, requests: usize) {
-        let done = self.done.fetch_add(requests as u64, Ordering::Relaxed) + requests as u64;
-        self.display.stage("replaying", done, self.total.load(Ordering::Relaxed));
-    }
+/// Returns a bar for so many requests on standard error, which shows nothing unless that is a
+/// terminal.
+fn progress_bar(requests: u64) -> ProgressBar {
+    let template = "replaying [{wide_bar}] {human_pos}/{human_len}, {eta} left";
+    let style = ProgressStyle::with_template(template);
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ");
+    ProgressBar::new(requests).with_style(style)
 }
 
 impl EvictionBench {
@@ -96,18 +91,14 @@ impl EvictionBench {
             redis.is_some() || !matches!(system, System::RedisLru | System::RedisLfu)
         };
         let systems: Vec<System> = System::ALL.into_iter().filter(takes_part).collect();
-        let mut out = Stdout::new();
+        let mut out = std::io::stdout();
         if !self.json {
-            out.put(self.introduction(redis.as_mut())?.as_bytes())?;
-            out.put(report::heading(&systems).as_bytes())?;
+            out.write_all(self.introduction(redis.as_mut())?.as_bytes())?;
+            out.write_all(rows::heading(&systems).as_bytes())?;
             out.flush()?;
         }
         let total = self.traces.len() * systems.len() * self.requests.0;
-        let progress = Progress {
-            display: Display::new(false, None),
-            done: AtomicU64::new(0),
-            total: AtomicU64::new(total as u64),
-        };
+        let progress = progress_bar(total as u64);
         let plan = Plan { requests: self.requests.0, memory: self.memory, seed: self.seed };
         let wanted = |name: &str| self.traces.iter().any(|trace| trace == name);
         let kinds = KINDS.into_iter().filter(|(name, _)| wanted(name));
@@ -115,23 +106,23 @@ impl EvictionBench {
         let files = self.files.iter().map(|path| {
             let trace = file::read(path, self.requests.1)?;
             let requests = trace.requests.len() * systems.len();
-            progress.total.fetch_add(requests as u64, Ordering::Relaxed);
+            progress.inc_length(requests as u64);
             Ok(trace)
         });
         for (at, trace) in made.chain(files).enumerate() {
             let result = self.measure(&trace?, redis.as_mut(), &progress)?;
             let text = if self.json {
-                report::json(&result, at == 0)
+                rows::json(&result, at == 0)
             } else {
-                report::line(&result, &systems)
+                rows::line(&result, &systems)
             };
-            progress.display.aside(|| out.put(text.as_bytes()).and_then(|()| out.flush()))?;
+            progress.suspend(|| out.write_all(text.as_bytes()).and_then(|()| out.flush()))?;
         }
-        progress.display.finish();
+        progress.finish_and_clear();
         if self.json {
-            out.put(b"\n]\n")?;
+            out.write_all(b"\n]\n")?;
         }
-        out.flush()
+        Ok(out.flush()?)
     }
 
     /// Starts Redis, if it takes part.
@@ -144,7 +135,7 @@ impl EvictionBench {
         match Redis::start(program) {
             Ok(redis) => Ok(Some(redis)),
             Err(error) if error.kind() == ErrorKind::NotFound && !must => {
-                tell("no redis-server is on the PATH, so Redis is left out; see --redis");
+                report("no redis-server is on the PATH, so Redis is left out; see --redis");
                 Ok(None)
             }
             Err(error) => Err(Failure::Error(format!("{}: {error}", program.display()))),
@@ -168,10 +159,10 @@ impl EvictionBench {
         &self,
         trace: &Trace,
         redis: Option<&mut Redis>,
-        progress: &Progress,
+        progress: &ProgressBar,
     ) -> Result<Measured, Failure> {
-        let own = own::replay(trace, self.memory, self.seed, |done| progress.tick(done));
-        let own = own.map_err(|error| Failure::Error(error.to_string()))?;
+        let own = own::replay(trace, self.memory, self.seed, |done: usize| progress.inc(done as u64));
+        let own = own.map_err(Failure::of)?;
         let capacity = own.held_bytes;
         let row = |system, misses, held_bytes| Row { system, misses, held_bytes };
         let limit = match self.equal {
@@ -181,7 +172,7 @@ impl EvictionBench {
         let mut rows = vec![row(System::Nuthatch, own.misses, capacity)];
         thread::scope(|scope| {
             // Policies have one core, Redis the other.
-            let tick = |done| progress.tick(done);
+            let tick = |done: usize| progress.inc(done as u64);
             let exact = scope.spawn(move || {
                 [
                     row(System::Lru, Policy::Lru.misses(trace, capacity, tick), capacity),

@@ -1,9 +1,9 @@
-//! `nuthatch bench eviction`, at small sizes.
+//! `nuthatch-bench eviction`, at small sizes.
 
-use crate::folder::{Folder, Run};
+use crate::command::{Folder, Run};
 use serde_json::Value;
 
-const SMALL: [&str; 6] = ["bench", "eviction", "--memory", "16MiB", "--requests", "80000"];
+const SMALL: [&str; 5] = ["eviction", "--memory", "16MiB", "--requests", "80000"];
 
 fn bench(folder: &Folder, arguments: &[&str]) -> Run {
     folder.run(&[&SMALL, arguments].concat())
@@ -107,7 +107,7 @@ fn files_are_replayed_and_wrong_ones_named() {
     for row in rows(&run) {
         assert_eq!((&row["trace"], number(&row, "misses")), (&Value::from("good.csv"), 2.0));
     }
-    let run = folder.run_with(&["bench", "eviction", "--no-redis", "--file", "-"], b"k\nk\nk\n");
+    let run = folder.run_with(&["eviction", "--no-redis", "--file", "-"], b"k\nk\nk\n");
     assert_eq!(run.status, Some(0), "{run:?}");
     assert!(run.stdout.contains("<stdin>"), "{run:?}");
     for (file, message) in [
@@ -132,7 +132,7 @@ fn wrong_arguments_are_refused() {
         &["--no-redis", "--redis", "x"],
         &["--equal", "speed"],
     ] {
-        let run = folder.run(&[&["bench", "eviction"], arguments].concat());
+        let run = folder.run(&[&["eviction"], arguments].concat());
         assert_eq!((run.status, &run.stdout[..]), (Some(2), ""), "{run:?}");
     }
 }

@@ -1,9 +1,9 @@
-//! Figures for people.
+//! Counts, sizes and durations as text for people, and sizes read from text.
 
 use std::time::Duration;
 
-/// `1534900` as `1,534,900`.
-pub(crate) fn grouped(number: u64) -> String {
+/// Formats a count with groups of three digits: `1534900` as `1,534,900`.
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() * 4 / 3);
     for (i, digit) in digits.chars().enumerate() {
@@ -15,8 +15,8 @@ pub(crate) fn grouped(number: u64) -> String {
     grouped
 }
 
-/// `47316297` as `45.1 MiB`.
-pub(crate) fn bytes(bytes: u64) -> String {
+/// Formats a number of bytes in units that are powers of 1024: `47316297` as `45.1 MiB`.
+pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if bytes < 1024 {
         return format!("{bytes} B");
@@ -29,8 +29,8 @@ pub(crate) fn bytes(bytes: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
-/// `1.234 s`, `12.3 s`, `3 min 20 s`.
-pub(crate) fn seconds(duration: Duration) -> String {
+/// Formats a duration: `1.234 s`, `12.3 s` or `3 min 20 s`.
+pub fn seconds(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     if seconds < 10.0 {
         format!("{seconds:.3} s")
@@ -41,9 +41,13 @@ pub(crate) fn seconds(duration: Duration) -> String {
     }
 }
 
-/// A size such as `512M`, `2GiB` or `1.5TB`: letters alone and with `iB` are powers of 1024, with
-/// `B` powers of 1000.
-pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
+/// Reads a number of bytes such as `512M`, `2GiB` or `1.5TB`. A letter alone and a letter with `iB`
+/// stand for powers of 1024, a letter with `B` for powers of 1000.
+///
+/// # Errors
+///
+/// Returns what was expected, if the text is no size or the size is not below 9.2 x 10^18.
+pub fn parse_size(text: &str) -> Result<u64, String> {
     let wrong = || "expected a size such as 512M, 2GiB or 64MB".to_owned();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -70,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_read_well() {
+    fn counts_sizes_and_durations_are_formatted() {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_534_900), "1,534,900");

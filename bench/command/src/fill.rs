@@ -3,13 +3,15 @@
 //! Each write is timed by the clock, and by the processor's time that the thread got: on a machine
 //! that others use, too, the clock's longest are those in which somebody else had the processor.
 
-use crate::commands::Failure;
-use crate::figures::{bytes, grouped};
+pub(crate) mod command;
+
+use crate::failure::Failure;
 use hdrhistogram::Histogram;
 use nuthatch_bench::Random;
 use nuthatch_cache::{Ahead, Cache, Options, Write as Store};
+use nuthatch_units::{bytes, grouped};
 use rustix::time::{ClockId, Timespec, clock_gettime};
-use std::fmt::{Display, Write};
+use std::fmt::Write;
 use std::sync::Arc;
 use std::thread;
 
@@ -84,9 +86,9 @@ impl FillBench {
     }
 
     fn fill(&self, time: Time) -> Result<Filled, Failure> {
-        let cache = Cache::new(Options::new().memory(self.memory)).map_err(|e| failure(&e))?;
+        let cache = Cache::new(Options::new().memory(self.memory)).map_err(Failure::of)?;
         let cache = Arc::new(cache);
-        let _ahead = Ahead::start(&cache).map_err(|e| failure(&e))?;
+        let _ahead = Ahead::start(&cache).map_err(Failure::of)?;
         let held = thread::scope(|scope| {
             let part = |thread| {
                 let cache = &cache;
@@ -95,8 +97,8 @@ impl FillBench {
             let parts: Vec<_> = (0..self.threads).map(part).collect();
             let mut all = histogram()?;
             for part in parts {
-                let part = part.join().map_err(|_| failure(&"a thread died"))??;
-                all.add(part).map_err(|e| failure(&e))?;
+                let part = part.join().map_err(|_| Failure::of("a thread panicked"))??;
+                all.add(part).map_err(Failure::of)?;
             }
             Ok::<_, Failure>(all)
         })?;
@@ -107,7 +109,7 @@ impl FillBench {
 
     /// What one of the threads writes.
     fn fill_part(&self, cache: &Cache, time: Time, thread: u32) -> Result<Histogram<u64>, Failure> {
-        let mut session = cache.session().map_err(|e| failure(&e))?;
+        let mut session = cache.session().map_err(Failure::of)?;
         let mut held = histogram()?;
         let mut random = Random::new(1 + u64::from(thread));
         let value = vec![b'v'; self.value_len];
@@ -125,7 +127,7 @@ impl FillBench {
             let mut turn = session.turn();
             while turn.set(key.as_bytes(), &value, &store).is_err() {
                 if !turn.renew() {
-                    return Err(failure(&"there is no room, and none was made"));
+                    return Err(Failure::of("the cache is full, and no memory could be freed"));
                 }
             }
             drop(turn);
@@ -163,12 +165,8 @@ impl FillBench {
     }
 }
 
-fn failure(error: &dyn Display) -> Failure {
-    Failure::Error(error.to_string())
-}
-
 fn histogram() -> Result<Histogram<u64>, Failure> {
-    Histogram::new_with_bounds(1, LONGEST_NS, 3).map_err(|e| failure(&e))
+    Histogram::new_with_bounds(1, LONGEST_NS, 3).map_err(Failure::of)
 }
 
 impl Filled {

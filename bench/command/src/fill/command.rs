@@ -1,10 +1,10 @@
-//! `nuthatch bench fill`: arguments and manual page.
+//! `nuthatch-bench fill`: arguments and manual page.
 
-use crate::bench::FillBench;
-use crate::commands::Failure;
-use crate::figures::parse_size;
-use crate::streams::Stdout;
+use super::FillBench;
+use crate::failure::Failure;
 use clap::Args;
+use nuthatch_units::parse_size;
+use std::io::Write;
 
 const ABOUT: [&str; 2] = [
     "Measure how long single writes take while a cache fills up and evicts",
@@ -19,8 +19,8 @@ Beside the threads that write, one has memory ready before they need it, as in t
 
 const NOTES: &str = "\
 Examples:
-  nuthatch bench fill
-  nuthatch bench fill --memory 4GiB --value-bytes 1000 --threads 2 --json
+  nuthatch-bench fill
+  nuthatch-bench fill --memory 4GiB --value-bytes 1000 --threads 2 --json
 
 Rows in JSON:
   {\"time\":\"processor\",\"writes\":6942284,\"p50_ns\":410,\"p99_ns\":2100,\"p999_ns\":9000,
@@ -31,7 +31,7 @@ Times hold one reading of a clock each: some 30 ns of the clock, some 200 ns of 
 /// Measure how long single writes take while a cache fills up and evicts.
 #[derive(Debug, Args)]
 #[command(about = ABOUT[0], long_about = ABOUT.concat(), after_long_help = NOTES)]
-pub(super) struct Fill {
+pub(crate) struct Fill {
     /// Memory of the cache, from 16MiB on
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = parse_size)]
     memory: u64,
@@ -53,13 +53,13 @@ pub(super) struct Fill {
 }
 
 impl Fill {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(crate) fn run(&self) -> Result<(), Failure> {
         let &Self { memory, value_bytes, times, threads, json } = self;
         let value_len = value_bytes as usize;
         let bench = FillBench { memory, value_len, times, threads, json };
         let text = bench.run()?;
-        let mut stdout = Stdout::new();
-        stdout.put(text.as_bytes())?;
-        stdout.flush()
+        let mut stdout = std::io::stdout().lock();
+        stdout.write_all(text.as_bytes())?;
+        Ok(stdout.flush()?)
     }
 }

@@ -1,11 +1,11 @@
-//! `nuthatch bench eviction`: arguments and manual page.
+//! `nuthatch-bench eviction`: arguments and manual page.
 
-use crate::bench::{Equal, EvictionBench, FILE_MOST, Rival, trace_names};
-use crate::commands::Failure;
-use crate::figures::parse_size;
+use super::{Equal, EvictionBench, FILE_MOST, Rival, trace_names};
+use crate::failure::Failure;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use nuthatch_cache::Options as CacheOptions;
+use nuthatch_units::parse_size;
 use std::path::PathBuf;
 
 /// Requests of a trace that is made.
@@ -45,9 +45,9 @@ Systems:
   optimum     with items of one size, Belady's; else a bound that lies below it (PFOO-L)
 
 Examples:
-  nuthatch bench eviction
-  nuthatch bench eviction --trace loop,zipf-scan --memory 256MiB --requests 20000000
-  zstdcat trace.zst | nuthatch bench eviction --file - --no-redis
+  nuthatch-bench eviction
+  nuthatch-bench eviction --trace loop,zipf-scan --memory 256MiB --requests 20000000
+  zstdcat trace.zst | nuthatch-bench eviction --file - --no-redis
 
 Rows in JSON:
   {\"trace\":\"loop\",\"system\":\"lru\",\"requests\":3000000,\"items\":65536,\"misses\":3000000,
@@ -61,7 +61,7 @@ Exit status:
 /// Measure which requests a cache misses, beside other policies, Redis and the optimum.
 #[derive(Debug, Args)]
 #[command(about = ABOUT[0], long_about = ABOUT.concat(), after_long_help = NOTES)]
-pub(super) struct Eviction {
+pub(crate) struct Eviction {
     /// Traces to make; several with commas between [default: all, unless there is a --file]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     #[arg(value_parser = PossibleValuesParser::new(trace_names()))]
@@ -101,7 +101,7 @@ fn parse_memory(text: &str) -> Result<u64, String> {
 }
 
 impl Eviction {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub(crate) fn run(&self) -> Result<(), Failure> {
         let requests = self.requests.map(|requests| requests as usize);
         let all = self.trace.is_empty() && self.file.is_empty();
         let bench = EvictionBench {

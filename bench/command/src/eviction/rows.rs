@@ -1,7 +1,6 @@
 //! What the systems made of the traces, as a table and as rows in JSON.
 
-use crate::figures::{bytes, grouped};
-use nuthatch_cli::output::json_string;
+use nuthatch_units::{bytes, grouped};
 use std::fmt::Write;
 
 /// A system that a trace is replayed against, in the order of the table.
@@ -68,9 +67,7 @@ impl Result {
 /// Rows in JSON: of the first trace, or of a later one.
 pub(crate) fn json(result: &Result, is_first: bool) -> String {
     let mut text = String::new();
-    let mut name = Vec::new();
-    json_string(&result.trace, &mut name);
-    let name = String::from_utf8_lossy(&name);
+    let name = serde_json::Value::from(result.trace.as_str());
     for (at, row) in result.rows.iter().enumerate() {
         let before = if is_first && at == 0 { "[" } else { "," };
         let Result { requests, items, .. } = result;

@@ -1,0 +1,80 @@
+//! The `nuthatch-bench` command: measures the engines on this machine, beside rivals.
+
+mod eviction;
+mod failure;
+mod fill;
+mod snapshot;
+mod store;
+
+use clap::{Parser, Subcommand};
+use failure::Failure;
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+const NOTES: &str = "\
+Examples:
+  nuthatch-bench snapshot
+  nuthatch-bench eviction --file trace.csv
+  nuthatch-bench fill --memory 4GiB
+  nuthatch-bench store --rows 100000
+
+Exit status:
+  0  everything was measured
+  2  the command line is wrong
+  3  any other error: a file is missing or invalid, or Redis does not start
+
+Absolute times differ from machine to machine: compare the ratios.";
+
+/// Measure the engines of Nuthatch on this machine, beside rivals
+#[derive(Debug, Parser)]
+#[command(
+    name = "nuthatch-bench",
+    version,
+    after_long_help = NOTES,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
+struct Cli {
+    #[command(subcommand)]
+    engine: Engine,
+}
+
+#[derive(Debug, Subcommand)]
+enum Engine {
+    Snapshot(snapshot::Snapshot),
+    Eviction(eviction::command::Eviction),
+    Fill(fill::command::Fill),
+    Store(store::Store),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help goes to stdout and is no failure; if it cannot be printed, nothing is lost.
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
+        }
+    };
+    let result = match &cli.engine {
+        Engine::Snapshot(snapshot) => snapshot.run(),
+        Engine::Eviction(eviction) => eviction.run(),
+        Engine::Fill(fill) => fill.run(),
+        Engine::Store(store) => store.run(),
+    };
+    match result {
+        // A reader that closes the output early has read enough.
+        Ok(()) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
+        Err(Failure::Error(message)) => {
+            report(message);
+            ExitCode::from(3)
+        }
+    }
+}
+
+/// Writes a message to standard error. If it cannot be written, nothing is lost.
+fn report(message: impl Display) {
+    let _ = writeln!(io::stderr().lock(), "nuthatch-bench: {message}");
+}
