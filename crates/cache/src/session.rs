@@ -440,7 +440,8 @@ impl Turn<'_> {
 
     /// Replaces the item of a key by what `change` makes of it. Nobody else's write comes between;
     /// `change` may be called again when one tries to. It writes the new value to the buffer it is
-    /// given, which is empty, and answers how to store it; with `None` all stays as it is.
+    /// given, which is empty, and answers how to store it; with `None` all stays as it is. An item
+    /// that would be expired at once is not written: the old one is removed, which needs no memory.
     pub fn update<'w, R>(
         &self,
         key: &[u8],
@@ -454,7 +455,13 @@ impl Turn<'_> {
             let (write, answer) = change(current, &mut value);
             let Some(write) = write else { return Ok(answer) };
             let facts = write.facts(self.now_ms(), current.and_then(|item| item.expires_ms()));
-            if self.put((key, hash), &value, facts, expect)? {
+            let has_expired = facts.expires_ms.is_some_and(|at_ms| at_ms <= self.now_ms());
+            let is_done = if has_expired {
+                self.remove_expected(key, hash, expect).is_some()
+            } else {
+                self.put((key, hash), &value, facts, expect)?
+            };
+            if is_done {
                 return Ok(answer);
             }
         }
@@ -493,10 +500,20 @@ impl Turn<'_> {
 
     /// As [`remove`](Self::remove), with the hash of the key.
     pub fn remove_hashed(&self, key: &[u8], hash: KeyHash) -> bool {
+        self.remove_expected(key, hash, Expect::Anything).unwrap_or(false)
+    }
+
+    /// Removes a key if the index holds what is expected, and returns whether the key was there.
+    /// Returns `None` if the index holds something else.
+    fn remove_expected(&self, key: &[u8], hash: KeyHash, expect: Expect) -> Option<bool> {
         let Cache { arena, tables, .. } = self.cache();
         let mut table = tables.lock(arena, hash);
         let found = table.find(|slot| self.len_if(key, slot).is_some());
-        let Some(position) = found else { return false };
+        let found_place = found.map(|position| position.slot.place());
+        if expect != Expect::Anything && expect != Expect::Place(found_place) {
+            return None;
+        }
+        let Some(position) = found else { return Some(false) };
         let item = self.item(position.slot.place(), 0);
         table.remove(position);
         drop(table);
@@ -504,7 +521,7 @@ impl Turn<'_> {
         let was_there = !self.is_over(&item);
         let counters = &self.session.counters;
         if was_there { &counters.removed } else { &counters.expired }.add(1);
-        was_there
+        Some(was_there)
     }
 
     /// Removes everything that is there now.

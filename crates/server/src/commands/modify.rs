@@ -20,8 +20,8 @@ pub(super) fn again(item: Item<'_>, expiry: Expiry, value: &mut Vec<u8>) -> Writ
     }
 }
 
-/// How to store nothing: the item is over as it is written, and stays so when the clock goes back.
-/// So a key goes within an update, with nobody's write between.
+/// Returns the write that removes a key within an update, atomically: an item that has expired is
+/// not written, and the old one is removed.
 pub(super) fn gone() -> Write<'static> {
     Write::new().expiry(Expiry::At(0))
 }

@@ -195,7 +195,8 @@ fn mset_stores_all_keys_or_none_when_memory_is_used_up() {
     }
 }
 
-/// What writes a value anew leaves the old one where there is no memory for it.
+/// Items are never changed in place: a command that changes one writes it anew, and leaves the old
+/// one where there is no memory for it.
 #[test]
 fn a_command_without_memory_leaves_its_keys_as_they_were() {
     let subject = Subject::with(Options::LEAST_MEMORY, Eviction::None, 1);
@@ -213,6 +214,7 @@ fn a_command_without_memory_leaves_its_keys_as_they_were() {
         &[b"GETSET", b"k:7", &VALUE],
         &[b"SET", b"k:7", &VALUE, b"GET"],
         &[b"EXPIRE", b"k:7", b"100"],
+        &[b"GETEX", b"k:7", b"EX", b"100"],
         &[b"SETBIT", b"k:7", b"7", b"1"],
     ] {
         ask(&mut stream, &framed(args), NO_ROOM[RESP]);
@@ -225,6 +227,49 @@ fn a_command_without_memory_leaves_its_keys_as_they_were() {
     ask(&mut stream, &framed(&[b"APPEND", b"k:7", &VALUE]), b"+QUEUED\r\n");
     ask(&mut stream, b"SET s w\r\nEXEC\r\n", &[b"+QUEUED\r\n", &exec[..]].concat());
     ask(&mut stream, &get, &old);
+}
+
+/// Stores short values until there is no memory for one more.
+fn fill_to_the_last(subject: &Subject) {
+    let mut stream = subject.connect(RESP);
+    fill(subject, "k");
+    for number in 0..1_000_000 {
+        stream.write_all(format!("SET s:{number} 1\r\n").as_bytes()).expect("sent");
+        let mut first = [0];
+        stream.read_exact(&mut first).expect("an answer");
+        let rest = if first == *b"+" { 4 } else { NO_ROOM[RESP].len() - 1 };
+        stream.read_exact(&mut vec![0; rest]).expect("an answer");
+        if first == *b"-" {
+            return;
+        }
+    }
+    panic!("there is no end to the memory");
+}
+
+/// They wrote an item that had expired, for which there was no memory.
+#[test]
+fn commands_that_remove_an_item_need_no_memory() {
+    let subject = Subject::with(Options::LEAST_MEMORY, Eviction::None, 1);
+    fill_to_the_last(&subject);
+    let mut resp = subject.connect(RESP);
+    let mut memcache = subject.connect(MEMCACHE);
+    for (number, (listener, request, answer)) in [
+        (RESP, "EXPIRE s:0 -1\r\n", ":1\r\n"),
+        (RESP, "PEXPIREAT s:1 1\r\n", ":1\r\n"),
+        (RESP, "GETDEL s:2\r\n", "$1\r\n1\r\n"),
+        (RESP, "GETEX s:3 PXAT 1\r\n", "$1\r\n1\r\n"),
+        (MEMCACHE, "touch s:4 -1\r\n", "TOUCHED\r\n"),
+        (MEMCACHE, "gat -1 s:5\r\n", "VALUE s:5 0 1\r\n1\r\nEND\r\n"),
+        (MEMCACHE, "md s:6\r\n", "HD\r\n"),
+        (RESP, "UNLINK s:7\r\n", ":1\r\n"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let stream = if listener == RESP { &mut resp } else { &mut memcache };
+        ask(stream, request.as_bytes(), answer.as_bytes());
+        ask(&mut resp, format!("EXISTS s:{number}\r\n").as_bytes(), b":0\r\n");
+    }
 }
 
 /// A value that is appended to again and again is written again and again.
