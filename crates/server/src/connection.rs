@@ -29,6 +29,13 @@ const OUTPUT_MOST_WHEN_SHORT: usize = 16 << 10;
 /// requests that wait for `EXEC`.
 const INPUT_MOST_WHEN_SHORT: usize = 64 << 10;
 
+/// Maximum bytes of requests that wait until a client that has not logged in reads its replies.
+const MAX_INPUT_BEFORE_LOGIN: usize = 16 << 10;
+
+/// Errors of a connection that is closed for its input.
+pub(crate) const TOO_LONG_NOW: &str = "ERR the request is too long for the memory there is now";
+const TOO_MUCH_BEFORE_LOGIN: &str = "ERR too many requests before login";
+
 /// One that has so much waiting for its turn is not received from before some of that is done.
 const AHEAD_MOST: usize = 64 << 10;
 
@@ -160,10 +167,20 @@ impl Connection {
         }
     }
 
-    /// Whether so many answers wait that the client must take some first.
+    /// Notes that a request was admitted: a client that needs no login now has the limits of one
+    /// that has logged in.
+    pub(crate) fn note_admitted(&mut self, server: &Server) {
+        if !self.trusted {
+            self.note_log_in(server);
+        }
+    }
+
+    /// Returns whether so many replies are unsent that the client must read some first. Before
+    /// login they are as few as when memory is short.
     #[inline]
     pub(crate) fn is_output_long(&self, short_of_memory: bool) -> bool {
-        let most = if short_of_memory { OUTPUT_MOST_WHEN_SHORT } else { OUTPUT_MOST };
+        let is_short = short_of_memory || !self.trusted;
+        let most = if is_short { OUTPUT_MOST_WHEN_SHORT } else { OUTPUT_MOST };
         self.answers_len() + self.sending > most
     }
 
@@ -236,6 +253,9 @@ impl Connection {
     ) {
         let Progress { decoded, executed, waits, .. } = progress;
         self.waits = waits && self.is_open();
+        if executed > 0 && self.sending == 0 {
+            self.client.note_progress(self.seen_s);
+        }
         // A request whose value was received in place is the first.
         let again = if executed == 0 && decoded > 0 { self.draft.talk() } else { None };
         if executed > 0 || decoded > 0 && again.is_none() {
@@ -347,7 +367,7 @@ impl Connection {
             self.memory_tries = 0;
             return false;
         }
-        let waits = server.shed_output(self.client.id);
+        let waits = server.shed_buffers(self.client.id);
         self.memory_tries = if waits { self.memory_tries + 1 } else { 0 };
         waits
     }
@@ -366,7 +386,7 @@ impl Connection {
     pub(crate) fn count_memory(&mut self) -> isize {
         let tls = self.tls.as_ref().map_or(0, |tls| SESSION_LEN + tls.buffered_len());
         let buffers = self.inbox.capacity() + self.out.capacity() + self.sending_buffer;
-        let buffers = buffers + self.client.queued_len();
+        let buffers = buffers + self.client.queued_len() + self.talk.held_len();
         let held = size_of::<Self>() + tls + buffers;
         let more = held.cast_signed() - self.counted.cast_signed();
         self.counted = held;
@@ -385,10 +405,26 @@ impl Connection {
         short_of_memory && waiting + self.client.queued_len() > INPUT_MOST_WHEN_SHORT
     }
 
-    /// Ends it: what it sends takes memory that is not there.
-    pub(crate) fn refuse_input(&mut self) {
-        journal::input_refused(self.client.peer());
-        self.refuse("ERR the request is too long for the memory there is now");
+    /// Closes the connection if a client that has not logged in sends more requests than it may
+    /// without reading their replies. A single request has other limits, see [`Talk::new`].
+    pub(crate) fn enforce_input_before_login(&mut self) {
+        let unread = if self.waits { 0 } else { self.inbox.len() - self.done };
+        if self.trusted || self.closing || unread <= MAX_INPUT_BEFORE_LOGIN {
+            return;
+        }
+        if self.sending == 0 {
+            self.refuse_input(TOO_MUCH_BEFORE_LOGIN);
+        } else {
+            // It does not read, and would not read this error either.
+            journal::input_refused(self.client.peer(), TOO_MUCH_BEFORE_LOGIN);
+            self.abort();
+        }
+    }
+
+    /// Closes the connection with this error, and frees the memory of its input.
+    pub(crate) fn refuse_input(&mut self, text: &str) {
+        journal::input_refused(self.client.peer(), text);
+        self.refuse(text);
         (self.inbox, self.done) = (Vec::new(), 0);
         self.draft = Drafting::None;
     }
@@ -452,10 +488,14 @@ impl Connection {
         }
     }
 
-    /// Tells how much waits, for those who ask.
-    pub(crate) fn tell_buffers(&self) {
+    /// Publishes the lengths of the buffers, for `CLIENT LIST` and for
+    /// [`Server::shed_buffers`](crate::commands::Server::shed_buffers).
+    pub(crate) fn publish_buffers(&self, now_s: u64) {
         let room = self.inbox.capacity() - self.inbox.len();
         let waiting = self.inbox.len() - self.done;
+        if self.client.is_without_buffers() {
+            self.client.note_progress(now_s);
+        }
         self.client.set_buffers(waiting, room, self.output_len());
     }
 

@@ -12,6 +12,7 @@ const EVERY_S: u64 = 1;
 
 /// A worker's time, read once a turn.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub(crate) struct Idle {
     now_s: u64,
     now_ms: u64,
@@ -21,19 +22,26 @@ pub(crate) struct Idle {
     unsure: bool,
     /// The input of some connections is discarded.
     discarding: bool,
+    /// Freed memory is to be returned to the system.
+    returns_memory: bool,
 }
 
 impl Idle {
     /// How long a turn may wait for events: for ever while nobody is ended for being silent, and
     /// nobody may have gone unseen.
     pub(crate) fn wait(&self, timeout_s: Option<u64>) -> Option<Duration> {
-        let checks = timeout_s.is_some() || self.unsure || self.discarding;
+        let checks = timeout_s.is_some() || self.unsure || self.discarding || self.returns_memory;
         checks.then(|| Duration::from_secs(EVERY_S))
     }
 
     /// The input of a connection is discarded until its client is silent.
     pub(crate) fn note_discarding(&mut self) {
         self.discarding = true;
+    }
+
+    /// Sets whether freed memory is to be returned to the system when the time comes.
+    pub(crate) fn set_returns_memory(&mut self, returns_memory: bool) {
+        self.returns_memory = returns_memory;
     }
 
     /// Returns whether connections whose input is discarded are to be checked now. Those that

@@ -120,16 +120,23 @@ pub(crate) fn output_limit_hit(peer: &str) {
     sparingly!(INFO, CONNECTIONS, peer, "a client does not take its answers: it has to, first");
 }
 
-pub(crate) fn output_shed(peer: &str, bytes: u64) {
-    sparingly!(WARN, CONNECTIONS, peer, bytes, "closed: a write needs the memory of its output");
+pub(crate) fn buffers_shed(peer: &str, bytes: u64) {
+    sparingly!(
+        WARN,
+        CONNECTIONS,
+        peer,
+        bytes,
+        "closed: the memory of its unread replies and incomplete requests is needed"
+    );
 }
 
 pub(crate) fn output_limit_exceeded(peer: &str, bytes: u64) {
     sparingly!(WARN, CONNECTIONS, peer, bytes, "closed: beyond its output limit");
 }
 
-pub(crate) fn input_refused(peer: &str) {
-    sparingly!(WARN, CONNECTIONS, peer, "a request was refused: too long for the memory there is");
+pub(crate) fn input_refused(peer: &str, problem: &str) {
+    let problem = problem.strip_prefix("ERR ").unwrap_or(problem);
+    sparingly!(WARN, CONNECTIONS, peer, problem, "a request was refused");
 }
 
 pub(crate) fn http_refused(peer: &str, port_of: &str) {

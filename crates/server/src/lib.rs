@@ -15,6 +15,7 @@ mod drafting;
 mod drivers;
 mod facts;
 mod full;
+mod heap;
 mod http_guard;
 mod idle;
 mod journal;

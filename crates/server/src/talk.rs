@@ -4,6 +4,7 @@ use crate::commands::Server;
 use crate::drivers::PmcDecoder;
 use crate::listener::Protocol;
 use crate::protocol::mrcache::Framing;
+use crate::protocol::resp::ValueLimit;
 use crate::protocol::{memcache, mrcache, pmc, resp};
 
 /// Which protocol a connection speaks, with what finds its requests.
@@ -19,23 +20,17 @@ impl Talk {
     /// At the start of a request. A client that is not trusted must log in first, and may send no
     /// more than that takes.
     pub(crate) fn new(protocol: Protocol, server: &Server, trusted: bool) -> Self {
-        let (gathered_most, gathered_limit) = server.gathered_limit();
         match protocol {
             Protocol::Resp => Self::Resp(resp::Decoder::new(resp_limits(server, trusted))),
             Protocol::Memcache => {
                 Self::Memcache(memcache::Decoder::new(memcache_limits(server, trusted)))
             }
-            Protocol::Pmc => {
-                let most = u32::try_from(gathered_most + KEY_AND_VERB_MOST).unwrap_or(u32::MAX);
-                Self::Pmc(Box::new(PmcDecoder {
-                    messages: pmc::Decoder::new(most).limited_by(gathered_limit),
-                    resp: resp::Decoder::new(resp_limits(server, trusted)),
-                }))
-            }
+            Protocol::Pmc => Self::Pmc(Box::new(PmcDecoder {
+                messages: pmc_messages(server, trusted),
+                resp: resp::Decoder::new(resp_limits(server, trusted)),
+            })),
             Protocol::Mrcache(framing) => {
-                let limits =
-                    mrcache::Limits { value_len: gathered_most, ..mrcache::Limits::default() };
-                Self::Mrcache(framing, mrcache::Decoder::new(limits))
+                Self::Mrcache(framing, mrcache::Decoder::new(mrcache_limits(server, trusted)))
             }
         }
     }
@@ -73,17 +68,52 @@ impl Talk {
     pub(crate) fn trust(&mut self, server: &Server) {
         match self {
             Self::Resp(decoder) => decoder.set_limits(resp_limits(server, true)),
-            Self::Pmc(decoder) => decoder.resp.set_limits(resp_limits(server, true)),
+            Self::Pmc(decoder) => {
+                decoder.messages = pmc_messages(server, true);
+                decoder.resp.set_limits(resp_limits(server, true));
+            }
             Self::Memcache(decoder) => {
                 *decoder = memcache::Decoder::new(memcache_limits(server, true));
             }
-            Self::Mrcache(..) => {}
+            Self::Mrcache(_, decoder) => {
+                *decoder = mrcache::Decoder::new(mrcache_limits(server, true));
+            }
+        }
+    }
+
+    /// Returns the bytes of memory that the decoder keeps for an incomplete request.
+    #[inline]
+    pub(crate) fn held_len(&self) -> usize {
+        match self {
+            Self::Resp(decoder) => decoder.held_len(),
+            Self::Pmc(decoder) => size_of::<PmcDecoder>() + decoder.resp.held_len(),
+            Self::Memcache(_) | Self::Mrcache(..) => 0,
         }
     }
 }
 
+/// Maximum bytes of a message of poor-man's-cache, and of a key and of a value of mrcache, before
+/// the client has logged in. Only `AUTH` of RESP logs in.
+const LEN_BEFORE_AUTH: usize = 4 << 10;
+
 /// Of a message of poor-man's-cache, all but the value, at most.
 const KEY_AND_VERB_MOST: usize = nuthatch_cache::Cache::KEY_MOST + 5;
+
+fn pmc_messages(server: &Server, trusted: bool) -> pmc::Decoder {
+    let (len, limit) = if trusted {
+        let (value_len, limit) = server.gathered_limit();
+        (value_len + KEY_AND_VERB_MOST, limit)
+    } else {
+        (LEN_BEFORE_AUTH, ValueLimit::BeforeLogin)
+    };
+    pmc::Decoder::new(u32::try_from(len).unwrap_or(u32::MAX)).limited_by(limit)
+}
+
+fn mrcache_limits(server: &Server, trusted: bool) -> mrcache::Limits {
+    let (value_len, _) = server.gathered_limit();
+    let limits = mrcache::Limits { value_len, ..mrcache::Limits::default() };
+    if trusted { limits } else { limits.at_most(LEN_BEFORE_AUTH) }
+}
 
 fn memcache_limits(server: &Server, trusted: bool) -> memcache::Limits {
     let limits = memcache::Limits { object_len: server.value_most(), ..Default::default() };

@@ -11,7 +11,7 @@ mod upkeep;
 use crate::accepting::Listeners;
 use crate::batch::{Batch, Scene, Source, Work};
 use crate::commands::{Client, Endpoints, Failure, Metrics, Server};
-use crate::connection::{Connection, KEPT};
+use crate::connection::{Connection, KEPT, TOO_LONG_NOW};
 use crate::connections::Connections;
 use crate::drivers::{Driver, MemcacheDriver, MrcacheDriver, PmcDriver, RespDriver};
 use crate::idle::Idle;
@@ -210,7 +210,8 @@ impl<'c> Worker<'c> {
         self.heed_memory();
         self.heed_drain();
         self.send()?;
-        self.shed_output();
+        self.shed_buffers();
+        self.return_freed_memory();
         self.listeners.resume_in_time(&mut self.reactor)?;
         self.metrics.end_turn();
         Ok(())
@@ -408,12 +409,13 @@ impl<'c> Worker<'c> {
         let short_of_memory = self.common.server.is_short_of_memory();
         while let Some(number) = self.touched.pop() {
             let Some(connection) = self.connections.get(number) else { continue };
+            connection.enforce_input_before_login();
             if connection.is_too_long(short_of_memory) && !connection.closing {
                 if connection.may_wait_for_memory(&self.common.server) {
                     connection.waits = true;
                     self.waiting.push(number);
                 } else if !connection.discard_value() || connection.is_too_long(short_of_memory) {
-                    connection.refuse_input();
+                    connection.refuse_input(TOO_LONG_NOW);
                 }
             }
             if self.spares_memory {
@@ -421,7 +423,7 @@ impl<'c> Worker<'c> {
             }
             self.untold += connection.count_memory();
             connection.enforce_output_limits(&self.common.server, self.idle.now_s());
-            connection.tell_buffers();
+            connection.publish_buffers(self.idle.now_s());
             // What was received before the end is answered.
             connection.closing |= connection.ended && !connection.blocked && !connection.waits;
             if connection.sending == 0 && connection.has_output() && !connection.shut {

@@ -67,14 +67,15 @@ fn limits_of(case: &Case) -> Limits {
     let number = |name, otherwise| {
         case.limit(name).map_or(otherwise, |limit| limit.parse().expect("a number"))
     };
-    Limits {
+    let limits = Limits {
         bulk_len: number("bulk", default.bulk_len),
         args: number("args", default.args),
         line_len: number("line", default.line_len),
         request_len: number("request", default.request_len),
         bulk_limit: default.bulk_limit,
-        authenticated: case.limit("auth").is_none_or(|auth| auth == "yes"),
-    }
+        authenticated: true,
+    };
+    if case.limit("auth").as_deref() == Some("no") { limits.before_auth() } else { limits }
 }
 
 fn expected(case: &Case) -> Vec<Outcome> {
@@ -177,9 +178,9 @@ fn limits_change_when_a_client_authenticates() {
     let mut args = Vec::new();
     decoder.next(b"*2\r\n$4\r\nAUTH\r\n$1\r\nx\r\n", &mut args).expect("a request");
     decoder.set_limits(Limits::default());
-    let (head, announced) = (b"*11\r\n".as_slice(), b"*11\r\n$16385\r\n".as_slice());
+    let (head, announced) = (b"*11\r\n".as_slice(), b"*11\r\n$8193\r\n".as_slice());
     assert_eq!(decoder.next(head, &mut args), Ok(Step::More { needed: 1 }));
-    assert_eq!(decoder.next(announced, &mut args), Ok(Step::More { needed: 16_387 }));
+    assert_eq!(decoder.next(announced, &mut args), Ok(Step::More { needed: 8195 }));
 }
 
 #[test]

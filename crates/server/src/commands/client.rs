@@ -156,7 +156,14 @@ impl Client {
         self.connection.output_len.set(output as u64);
     }
 
-    /// Notes when the client took answers last, in seconds of the workers' clock.
+    /// Returns whether the connection had no incomplete request and no unsent reply at the last
+    /// call of [`set_buffers`](Self::set_buffers).
+    pub(crate) fn is_without_buffers(&self) -> bool {
+        self.connection.input_len.get() == 0 && self.connection.output_len.get() == 0
+    }
+
+    /// Notes that replies were sent, or requests executed with no reply unsent, or that nothing
+    /// is pending, in seconds of the workers' clock.
     pub(crate) fn note_progress(&self, now_s: u64) {
         self.connection.progress_s.set(now_s);
     }

@@ -9,6 +9,9 @@ use crate::journal;
 use crate::protocol::resp::integer;
 use std::sync::Arc;
 
+/// Maximum bytes of a client's name, of its library's name, and of that library's version.
+const MAX_NAME_LEN: usize = 1024;
+
 pub(super) const SUBCOMMANDS: &[Command] = &[
     part("client|id", 2, id),
     part("client|setname", 3, set_name),
@@ -68,7 +71,19 @@ fn printable(text: &[u8]) -> Option<&str> {
 /// A name that a client may give itself.
 pub(super) fn check_name(name: &[u8]) -> Result<&str> {
     let text = "ERR Client names cannot contain spaces, newlines or special characters.";
-    printable(name).ok_or(Failure::answer(text))
+    let name = printable(name).ok_or(Failure::answer(text))?;
+    check_name_len("Client names", name)?;
+    Ok(name)
+}
+
+/// Checks the length of what a client says of itself: it stays as long as the connection, and does
+/// not count as memory.
+fn check_name_len(what: &str, name: &str) -> Result {
+    if name.len() <= MAX_NAME_LEN {
+        return Ok(());
+    }
+    let text = format!("ERR {what} cannot have more than {MAX_NAME_LEN} bytes");
+    Err(Failure::Answer(text.into()))
 }
 
 /// `CLIENT ID`
@@ -113,6 +128,7 @@ fn set_info(call: &mut Call<'_>) -> Result {
         let text = "cannot contain spaces, newlines or special characters.";
         return Err(Failure::Answer(format!("ERR {named} {text}").into()));
     };
+    check_name_len(named, value)?;
     call.client.connection.say(|words| value.clone_into(of_words(words)));
     call.reply().ok();
     Ok(())

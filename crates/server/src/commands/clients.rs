@@ -28,7 +28,7 @@ pub struct Clients {
     kills: AtomicU64,
     /// Connections that were marked to be closed.
     marks: AtomicU64,
-    /// Connections that were closed for their output, among those.
+    /// Connections that were closed for the memory of their buffers, among those.
     output_closed: AtomicU64,
     refused: AtomicU64,
     http_refused: AtomicU64,
@@ -95,7 +95,7 @@ impl Clients {
         self.output_closed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Marks a connection to be closed for its output.
+    /// Marks a connection to be closed for the memory of its buffers.
     pub(super) fn shed(&self, connection: &Connection) {
         self.add_output_closed();
         connection.killed.store(true, Ordering::Relaxed);
@@ -146,7 +146,8 @@ pub(super) struct Connection {
     pub(super) input_room: Counter,
     /// Bytes of answers that it has not taken, with items that are not copied.
     pub(super) output_len: Counter,
-    /// When it took some of its answers last, in seconds of the workers' clock.
+    /// When it last made progress, in seconds of the workers' clock: see
+    /// [`Client::note_progress`](super::Client::note_progress).
     pub(super) progress_s: Counter,
     clients: Weak<Open>,
 }
@@ -176,6 +177,11 @@ impl Connection {
     /// What the client said of itself.
     pub(super) fn words(&self) -> Words {
         lock(&self.words).clone()
+    }
+
+    /// Returns the bytes of memory of incomplete and queued requests.
+    pub(super) fn input_bytes(&self) -> u64 {
+        self.input_len.get() + self.input_room.get() + self.queued_len.get()
     }
 
     /// Changes what the client said of itself.

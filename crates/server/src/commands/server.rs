@@ -70,6 +70,11 @@ const HELD_PART: u64 = 2;
 /// When they take no more than this part again, nothing needs to be spared.
 const SPARED_PART: u64 = 4;
 
+/// The allocator returns freed memory to the system once connections hold less than at their peak
+/// by this part of the budget, and by this many bytes at least.
+const FREED_RATIO: u64 = 32;
+const MIN_FREED: u64 = 4 << 20;
+
 /// The same for so many quarters of the budget, with long values that are being received.
 const DRAFTED_QUARTERS: u64 = 3;
 
@@ -121,6 +126,8 @@ pub struct Server {
     threads: Mutex<Vec<Arc<Metrics>>>,
     /// Bytes that connections and buffers take of the budget.
     held: AtomicIsize,
+    /// Maximum of that since the allocator last returned freed memory to the system.
+    peak_held: AtomicU64,
     /// Rates over the last second.
     rates: Mutex<Rates>,
     /// What was counted when `CONFIG RESETSTAT` was called.
@@ -155,6 +162,7 @@ impl Server {
             users_changes: AtomicU64::new(0),
             threads: Mutex::default(),
             held: AtomicIsize::new(0),
+            peak_held: AtomicU64::new(0),
             rates: Mutex::default(),
             before: Mutex::default(),
         }
@@ -246,6 +254,26 @@ impl Server {
     /// Bytes that connections and buffers take.
     pub(crate) fn held(&self) -> u64 {
         u64::try_from(self.held.load(Ordering::Relaxed)).unwrap_or(0)
+    }
+
+    /// Returns whether connections have freed so much memory that the allocator should return it to
+    /// the system.
+    pub(crate) fn has_freed_memory(&self) -> bool {
+        let (held, peak) = (self.held(), self.peak_held.load(Ordering::Relaxed));
+        if held > peak {
+            self.peak_held.fetch_max(held, Ordering::Relaxed);
+        }
+        self.is_much(peak.saturating_sub(held))
+    }
+
+    /// Begins a new peak. Returns false if another thread has done so.
+    pub(crate) fn begin_peak(&self) -> bool {
+        let held = self.held();
+        self.is_much(self.peak_held.swap(held, Ordering::Relaxed).saturating_sub(held))
+    }
+
+    fn is_much(&self, freed: u64) -> bool {
+        freed >= (self.cache.memory() / FREED_RATIO).max(MIN_FREED)
     }
 
     /// Whether connections take so much memory that they must make do with less.

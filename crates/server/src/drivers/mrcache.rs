@@ -7,7 +7,7 @@ use crate::http_guard::begins_like_http;
 use crate::journal;
 use crate::mrcache;
 use crate::protocol::mrcache::{Error, Framing, Request as Asked, Step as Found};
-use crate::protocol::resp::Span;
+use crate::protocol::resp::{Span, ValueLimit};
 use crate::talk::Talk;
 
 pub(crate) struct MrcacheDriver;
@@ -74,7 +74,11 @@ impl Driver for MrcacheDriver {
                 let peer = stage.connection.client.peer();
                 if let Error::ValueTooLong { .. } = error {
                     // The log is the only place that can tell.
-                    let (_, limit) = stage.server.gathered_limit();
+                    let limit = if stage.connection.trusted {
+                        stage.server.gathered_limit().1
+                    } else {
+                        ValueLimit::BeforeLogin
+                    };
                     journal::value_refused(peer, error, &limit);
                 } else {
                     journal::request_malformed(peer, error);
@@ -92,6 +96,7 @@ impl Driver for MrcacheDriver {
                 stage.connection.closing = true;
                 return Ok(());
             }
+            stage.connection.note_admitted(stage.server);
         }
         let (kind, len) = mrcache::kind(asked);
         let Connection { client, out, .. } = &mut *stage.connection;

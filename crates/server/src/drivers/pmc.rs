@@ -114,9 +114,13 @@ impl Driver for PmcDriver {
         match request {
             Request::Message { bytes, asked } => {
                 let Connection { client, out, .. } = &mut *stage.connection;
-                if !client.may_all() && !pmc::admit(client, stage.server, (bytes, *asked), out) {
-                    return Ok(());
+                if !client.may_all() {
+                    if !pmc::admit(client, stage.server, (bytes, *asked), out) {
+                        return Ok(());
+                    }
+                    stage.connection.note_admitted(stage.server);
                 }
+                let Connection { client, out, .. } = &mut *stage.connection;
                 let start = out.len();
                 client.begin(stage.server, bytes.len());
                 let answer = (&mut *out, &mut client.lent, &stage.server.cache);

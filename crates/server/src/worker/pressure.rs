@@ -1,6 +1,7 @@
 //! What a worker does when connections take so much memory that there is little of it left.
 
 use super::Worker;
+use crate::heap;
 
 impl Worker<'_> {
     /// Gives memory back that nobody uses, while there is little of it. Later it is taken again.
@@ -23,19 +24,31 @@ impl Worker<'_> {
         self.buffers_len = len;
     }
 
-    /// Marks clients to be closed that do not take their output, if connections take too much. It
-    /// runs at the end of an iteration, when what was closed in it is gone: the next round begins
-    /// as the last one ends.
-    pub(super) fn shed_output(&self) {
+    /// Marks clients to be closed for the memory of their buffers, if connections take too much of
+    /// it. It runs at the end of an iteration, when the connections that were closed in it are
+    /// gone: the next round begins as the last one ends.
+    pub(super) fn shed_buffers(&self) {
         let server = &self.common.server;
         if server.holds_too_much() {
             let marks = server.clients.marks();
-            server.shed_output(0);
+            server.shed_buffers(0);
             if server.clients.marks() != marks {
                 // The threads of those clients may be asleep, and this one is about to be.
                 self.common.wake();
             }
         }
+    }
+
+    /// Has the allocator return memory to the system that connections have freed, at most once a
+    /// second. It runs at the end of an iteration, when what was closed in it is freed.
+    pub(super) fn return_freed_memory(&mut self) {
+        let server = &self.common.server;
+        let has_freed = server.has_freed_memory();
+        let returns = has_freed && self.idle.is_due();
+        if returns && server.begin_peak() {
+            heap::return_freed_memory();
+        }
+        self.idle.set_returns_memory(has_freed && !returns);
     }
 
     fn spare_memory(&mut self, little: bool) {

@@ -257,3 +257,22 @@ fn a_client_may_ask_for_the_newer_protocol() {
     house.ask(&mut client, "RESET");
     assert_eq!(house.ask(&mut client, "GET absent"), "$-1\r\n");
 }
+
+/// They took memory that did not count.
+#[test]
+fn names_that_clients_give_themselves_have_a_limit() {
+    let house = House::new();
+    let mut client = house.client();
+    let (longest, too_long) = ("n".repeat(1024), "n".repeat(1025));
+    for (request, what) in [
+        ("CLIENT SETNAME", "Client names"),
+        ("CLIENT SETINFO LIB-NAME", "lib-name"),
+        ("CLIENT SETINFO LIB-VER", "lib-ver"),
+        ("HELLO 3 SETNAME", "Client names"),
+    ] {
+        let refused = format!("-ERR {what} cannot have more than 1024 bytes\r\n");
+        assert_eq!(house.ask(&mut client, &format!("{request} {too_long}")), refused);
+        let answer = house.ask(&mut client, &format!("{request} {longest}"));
+        assert!(!answer.starts_with('-'), "{request}: {answer}");
+    }
+}

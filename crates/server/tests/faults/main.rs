@@ -4,6 +4,7 @@
 mod answers;
 mod clock;
 mod http;
+mod incomplete;
 mod interleaved;
 mod leaving;
 mod memory;

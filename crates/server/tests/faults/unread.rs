@@ -1,6 +1,6 @@
 //! Clients that ask and never read.
 
-use crate::{MEMCACHE, MRCACHE, PMC, RESP, Subject, ask, get, set};
+use crate::{MEMCACHE, MRCACHE, PMC, RESP, Subject, TRIES, ask, clients, get, set};
 use nuthatch_cache::Eviction;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use std::io::{ErrorKind, Read, Write};
@@ -154,6 +154,7 @@ fn a_killed_client_that_does_not_read_is_closed_at_once() {
         ask(&mut control, &request, stored);
         let streams: Vec<_> = (0..2).map(|_| ask_without_reading(&subject, "k", 1)).collect();
         wait_for_leases(&subject, true);
+        assert!((0..TRIES).any(|_| clients(&mut control) == 3), "both are connected");
         ask(&mut control, b"CLIENT KILL TYPE normal SKIPME yes\r\n", b":2\r\n");
         wait_for_leases(&subject, false);
         // A value as long as those were fits beside it again.

@@ -1,14 +1,25 @@
 //! Who may do what, in each protocol, and who is sent away.
 
 use crate::ask_last;
-use crate::served::{LOCAL, ask, at, cache, connect_to, options, over_every_reactor, start};
+use crate::served::{
+    LOCAL, ask, at, cache, connect_to, info, options, over_every_reactor, pass_time, start,
+};
 use nuthatch_server::commands::{Server, Users};
 use nuthatch_server::protocol::mrcache::Framing;
 use nuthatch_server::{Options, Protocol, Reactors, Running};
+use rustix::net::sockopt::set_socket_recv_buffer_size;
+use std::io::{ErrorKind, Write};
+use std::time::Duration;
+
+/// Where nothing comes any more a test fails, and does not hang.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 over_every_reactor! {
     clients_of_memcached_log_in_with_their_first_set
     before_a_log_in_little_can_be_sent
+    before_a_log_in_no_request_is_longer_than_8_kib
+    before_a_log_in_clients_that_do_not_read_hold_little
+    after_a_log_in_requests_may_be_long
     clients_of_poor_mans_cache_log_in_through_resp
     clients_of_mrcache_cannot_log_in_and_are_who_everybody_is
     who_sends_nothing_for_too_long_is_sent_away
@@ -71,6 +82,82 @@ fn before_a_log_in_little_can_be_sent(reactors: Reactors) {
     ask(&mut stream, &long, b"STORED\r\n");
     let answer = ask_last(&mut connect_to(&server, 0), b"*11\r\n");
     assert_eq!(answer, r"-ERR Protocol error: unauthenticated multibulk length\r\n");
+}
+
+/// Lines of RESP and messages of poor-man's-cache could be as long as after a log-in.
+fn before_a_log_in_no_request_is_longer_than_8_kib(reactors: Reactors) {
+    let server = server(USERS, reactors);
+    let x = |len: usize| "x".repeat(len);
+    let argument = format!("$3000\r\n{}\r\n", x(3000));
+    let resp = |text: &str| format!("-ERR Protocol error: {text}\\r\\n");
+    for (listener, request, expected) in [
+        (0, x(5000), resp("too big inline request")),
+        (0, "*".to_owned() + &"1".repeat(5000), resp("too big mbulk count string")),
+        (0, "*1\r\n$".to_owned() + &"1".repeat(5000), resp("too big bulk count string")),
+        (0, "*2\r\n$4\r\nAUTH\r\n$9000\r\n".to_owned(), resp("unauthenticated bulk length")),
+        (0, "*10\r\n".to_owned() + &argument.repeat(3), resp("unauthenticated bulk length")),
+        (1, format!("get {}", x(5000)), "CLIENT_ERROR line too long\\r\\n".to_owned()),
+        (
+            2,
+            format!("SET k {}", x(5000)),
+            "ERROR: Request is longer than 4096 bytes (the limit before login)\\x1f".to_owned(),
+        ),
+        (2, "*2\r\n$9000\r\n".to_owned(), resp("unauthenticated bulk length")),
+        (3, "\0\x02\x01\0\0\x20\0\0".to_owned() + &x(100), String::new()),
+        (3, "\0\x01\0\x20".to_owned() + &x(100), String::new()),
+    ] {
+        let mut stream = connect_to(&server, listener);
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        let answer = ask_last(&mut stream, request.as_bytes());
+        assert_eq!(answer, expected, "{listener}: {}", &request[..request.len().min(30)]);
+    }
+}
+
+/// Each had a megabyte of errors, and what it sent beyond them.
+fn before_a_log_in_clients_that_do_not_read_hold_little(reactors: Reactors) {
+    const CLIENTS: usize = 20;
+    const EACH: usize = 64 << 10;
+    let server = server(USERS, reactors);
+    let mut control = connect_to(&server, 0);
+    ask(&mut control, b"AUTH all open\r\n", b"+OK\r\n");
+    let held = |control: &mut _| -> usize {
+        info(control, "used_memory_connections").parse().expect("a number")
+    };
+    let before = held(&mut control);
+    let pings = b"PING\r\n".repeat(4096);
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|_| {
+            let mut client = connect_to(&server, 0);
+            set_socket_recv_buffer_size(&client, 4096).expect("a socket");
+            client.set_nonblocking(true).expect("a socket");
+            let (mut sent, mut blocked) = (0, 0);
+            while blocked < 30 && sent < 64 << 20 {
+                match client.write(&pings[sent % 6..]) {
+                    Ok(len) => (sent, blocked) = (sent + len, 0),
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => blocked += 1,
+                    Err(_) => break,
+                }
+                pass_time(&mut control, 1);
+                let more = held(&mut control).saturating_sub(before);
+                assert!(more <= CLIENTS * EACH, "{more} bytes");
+            }
+            client
+        })
+        .collect();
+    drop(clients);
+}
+
+fn after_a_log_in_requests_may_be_long(reactors: Reactors) {
+    let server = server(USERS, reactors);
+    let log_in = b"*3\r\n$4\r\nAUTH\r\n$3\r\nall\r\n$4\r\nopen\r\n";
+    let mut stream = connect_to(&server, 0);
+    ask(&mut stream, log_in, b"+OK\r\n");
+    let line = format!("SET k {}\r\n", "x".repeat(60_000));
+    ask(&mut stream, line.as_bytes(), b"+OK\r\n");
+    let mut stream = connect_to(&server, 2);
+    ask(&mut stream, log_in, b"+OK\r\n");
+    let message = format!("SET k {}\x1f", "x".repeat(200_000));
+    ask(&mut stream, message.as_bytes(), b"OK\x1f");
 }
 
 fn clients_of_poor_mans_cache_log_in_through_resp(reactors: Reactors) {

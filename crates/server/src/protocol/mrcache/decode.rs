@@ -19,6 +19,14 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// Returns these limits, with keys and values of at most this many bytes.
+    #[must_use]
+    pub fn at_most(self, len: usize) -> Self {
+        Self { key_len: self.key_len.min(len), value_len: self.value_len.min(len) }
+    }
+}
+
 /// What the next bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<'b> {

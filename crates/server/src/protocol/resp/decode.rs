@@ -67,6 +67,13 @@ impl Decoder {
         }
     }
 
+    /// Returns the bytes of memory that the decoder keeps for an incomplete request, besides the
+    /// request's own.
+    #[inline]
+    pub fn held_len(&self) -> usize {
+        self.held.capacity() * size_of::<Span>()
+    }
+
     /// Changes the limits, for what is not read yet.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;

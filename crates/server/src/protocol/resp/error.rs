@@ -16,6 +16,8 @@ pub enum ValueLimit {
     CopiedMemory,
     /// The longest value that the cache can store.
     Item,
+    /// What a client may send before it has logged in.
+    BeforeLogin,
 }
 
 impl ValueLimit {
@@ -32,6 +34,7 @@ impl fmt::Display for ValueLimit {
             Self::Memory => "5/8 of maxmemory",
             Self::CopiedMemory => "3/8 of maxmemory",
             Self::Item => "the longest value that can be stored",
+            Self::BeforeLogin => "the limit before login",
         })
     }
 }
@@ -47,7 +50,7 @@ pub enum ProtocolError {
     InvalidBulkLength,
     /// Too many arguments for a client that has not authenticated.
     UnauthenticatedMultibulkLength,
-    /// Too long an argument for a client that has not authenticated.
+    /// Too long an argument, or too long a request, for a client that has not authenticated.
     UnauthenticatedBulkLength,
     /// The line with the number of arguments does not end.
     TooBigMultibulkCount,

@@ -4,8 +4,10 @@ use super::{ProtocolError, ValueLimit};
 
 /// Most arguments of a request before the client has authenticated, as in Redis.
 const ARGS_BEFORE_AUTH: u32 = 10;
-/// Longest argument before the client has authenticated, as in Redis.
-const BULK_LEN_BEFORE_AUTH: u32 = 16 << 10;
+/// Maximum bytes of a request before the client has authenticated, and of one line of it: `AUTH`
+/// and `HELLO` need a name and a password. Clients that cannot log in can hold this much each.
+const REQUEST_LEN_BEFORE_AUTH: u32 = 8 << 10;
+const LINE_LEN_BEFORE_AUTH: u32 = 4 << 10;
 
 /// The most that one request may hold. All lengths are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,10 +42,15 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The same limits for a client that has yet to authenticate.
+    /// Returns the limits for a client that has not authenticated yet.
     #[must_use]
     pub fn before_auth(self) -> Self {
-        Self { authenticated: false, ..self }
+        Self {
+            authenticated: false,
+            line_len: self.line_len.min(LINE_LEN_BEFORE_AUTH),
+            request_len: self.request_len.min(REQUEST_LEN_BEFORE_AUTH),
+            ..self
+        }
     }
 
     /// The most arguments for this client.
@@ -53,7 +60,7 @@ impl Limits {
 
     /// The longest argument for this client.
     pub(super) fn longest_bulk(&self) -> u32 {
-        if self.authenticated { self.bulk_len } else { self.bulk_len.min(BULK_LEN_BEFORE_AUTH) }
+        if self.authenticated { self.bulk_len } else { self.bulk_len.min(self.request_len) }
     }
 
     /// What is wrong with so many arguments, which are more than [`most_args`](Self::most_args).
@@ -72,7 +79,7 @@ impl Limits {
         if bulk_len > u64::from(self.bulk_len) {
             let Self { bulk_len: max, bulk_limit: limit, .. } = *self;
             ProtocolError::BulkTooLong { len: bulk_len, max, limit }
-        } else if bulk_len > u64::from(self.longest_bulk()) {
+        } else if !self.authenticated {
             ProtocolError::UnauthenticatedBulkLength
         } else {
             ProtocolError::TooBigRequest
