@@ -18,8 +18,10 @@ const PANIC: i32 = signal_hook::consts::SIGUSR2;
 /// What a signal requests of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// SIGINT or SIGTERM.
+    /// The first SIGINT or SIGTERM: requests in progress may finish.
     Stop,
+    /// Another SIGINT or SIGTERM: the process must end at once.
+    StopAtOnce,
     /// SIGHUP.
     Reload,
 }
@@ -46,16 +48,28 @@ impl ServerProcess {
     /// Calls `handle` for each signal, on a thread of its own, for as long as the process runs.
     pub(crate) fn on_request(mut self, mut handle: impl FnMut(Request) + Send + 'static) {
         thread::spawn(move || {
+            let mut is_stopping = false;
             for signal in self.0.forever() {
                 handle(match signal {
                     SIGHUP => Request::Reload,
                     #[cfg(debug_assertions)]
                     PANIC => panic!("SIGUSR2 was received"),
-                    _ => Request::Stop,
+                    _ if is_stopping => Request::StopAtOnce,
+                    _ => {
+                        is_stopping = true;
+                        Request::Stop
+                    }
                 });
             }
         });
     }
+}
+
+/// Ends the process at once, since the operator has requested it a second time. Requests in
+/// progress are cut off; writes that were acknowledged are stored.
+pub(crate) fn end_at_once() -> ! {
+    #[expect(clippy::disallowed_methods, reason = "the operator requested it a second time")]
+    process::exit(0)
 }
 
 /// Ends the process when any of its threads panics, after the usual message. A server with one

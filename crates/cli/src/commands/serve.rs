@@ -146,7 +146,7 @@ fn serve(
     let patience = Duration::from_millis(configuration.drain_ms);
     let stored = stored.map(|stored| stored.join(running.stopper(), patience));
     let store = stored.as_ref().map(Joined::stopper);
-    let mut ending = Ending { cache: running.stopper(), store, patience, is_draining: false };
+    let ending = Ending { cache: running.stopper(), store, patience };
     let mut reloading = Reloading {
         loaded: loaded.clone(),
         server: running.reloader(),

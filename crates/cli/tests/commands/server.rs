@@ -6,6 +6,21 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a test waits before it fails: only a server that hangs takes so long.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// Waits until this holds.
+#[track_caller]
+pub(crate) fn wait_until(expected: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "expected within {PATIENCE:?}: {expected}");
+        thread::yield_now();
+    }
+}
 
 /// Where there is no other.
 const DEFAULTS: &[&str] =
@@ -127,7 +142,9 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn connect(&self) -> TcpStream {
-        TcpStream::connect(&self.addresses[0]).expect("a connection")
+        let stream = TcpStream::connect(&self.addresses[0]).expect("a connection");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        stream
     }
 
     /// What is answered to a command, to a client of its own, until the server closes.
@@ -156,6 +173,23 @@ impl Running {
     pub(crate) fn signal(&self, signal: Signal) {
         let id = Pid::from_child(&self.child);
         kill_process(id, signal).expect("a process");
+    }
+
+    /// Waits until the server accepts no more connections at this address.
+    #[track_caller]
+    pub(crate) fn wait_until_closed(&self, address: &str) {
+        wait_until("a closed port", || TcpStream::connect(address).is_err());
+    }
+
+    /// Waits until the process has ended, whoever has its output, and returns the exit status.
+    #[track_caller]
+    pub(crate) fn wait_until_ended(&mut self) -> Option<i32> {
+        wait_until("the end of the server", || self.has_ended());
+        self.child.wait().expect("its end").code()
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("a process").is_some()
     }
 
     /// Ends it as an operator would. Answers the exit status and what it has logged.

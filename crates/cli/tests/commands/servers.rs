@@ -5,6 +5,7 @@ use crate::server::Running;
 use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::Stdio;
 
 const CACHE: &[&str] =
     &["serve", "--memory=16MiB", "--memcache=off", "--resp=127.0.0.1:0", "--admin=off"];
@@ -53,6 +54,51 @@ fn assert_is_answered(address: &str) {
     let mut answer = String::new();
     client.read_to_string(&mut answer).expect("an answer");
     assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("bytes"), "{answer}");
+}
+
+/// Has a server drain, which lasts as long as the client of the caller does not read, and ends it
+/// by a second signal.
+#[track_caller]
+fn ends_at_second_signal(mut server: Running, address: &str) {
+    server.signal(Signal::TERM);
+    server.wait_until_closed(address);
+    assert!(!server.has_ended(), "an answer is in progress");
+    server.signal(Signal::INT);
+    assert_eq!(server.wait_until_ended(), Some(0));
+}
+
+/// It waited for the rest of --drain-ms.
+#[test]
+fn a_second_signal_ends_the_server_of_a_store_at_once() {
+    let folder = Folder::new();
+    let row =
+        |key: u32| format!("{{\"key\":\"{key:02}\",\"value\":\"{}\"}}\n", "v".repeat(1 << 20));
+    folder.file("rows.jsonl", (0..64).map(row).collect::<String>());
+    let load = folder.run(&["store", "load", "db", "rows.jsonl", "--quiet"]);
+    assert_eq!(load.status, Some(0), "{load:?}");
+    let server = folder.start(folder.command(&[STORE, &["--drain-ms=3600000"]].concat()));
+    let address = server.addresses[0].clone();
+    let mut scan = folder.command(&["store", "scan", &address]);
+    let mut scan = scan.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("a command");
+    let mut output = scan.stdout.take().expect("its output");
+    output.read_exact(&mut [0]).expect("a row");
+    ends_at_second_signal(server, address.trim_start_matches("grpc://"));
+    drop(output);
+    scan.wait().expect("its end");
+}
+
+#[test]
+fn a_second_signal_ends_the_cache_of_objects_at_once() {
+    let folder = Folder::new();
+    let chunks = chunks(&folder);
+    folder.file("objects/long", vec![b'x'; 64 << 20]);
+    let arguments = [&as_texts(&chunks)[..], &["--drain-ms=3600000", "--idle-ms=3600000"]].concat();
+    let server = folder.start(folder.command(&arguments));
+    let address = http(&server).to_owned();
+    let mut client = TcpStream::connect(&address).expect("a connection");
+    client.write_all(b"GET /long HTTP/1.1\r\nhost: x\r\n\r\n").expect("sent");
+    client.read_exact(&mut [0]).expect("an answer");
+    ends_at_second_signal(server, &address);
 }
 
 /// Fails, and returns the message.

@@ -8,7 +8,7 @@ use super::shown::Shown;
 use crate::commands::listening::{
     TlsArguments, Watched, address, greet, not_started, read_tokens, warn_if_open,
 };
-use crate::commands::process::{Request, ServerProcess};
+use crate::commands::process::{Request, ServerProcess, end_at_once};
 use crate::commands::resources::{self, MemoryLimit};
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, parse_size};
@@ -52,9 +52,11 @@ line, at most five are logged in ten seconds. --limit is not applied while the f
 opened, and is an error if the folder can only be read and has another limit.
 
 SIGTERM stops accepting connections; answers in progress have --drain-ms to finish, and /healthz at
-the admin endpoint returns 503. SIGHUP reloads certificate, key, client CA, tokens and the files of
---header. If a file is invalid, nothing changes and the log says why. Connections stay open, except
-those whose last request had a token that was removed.
+the admin endpoint returns 503. A second SIGTERM or SIGINT ends the server at once.
+
+SIGHUP reloads certificate, key, client CA, tokens and the files of --header. If a file is invalid,
+nothing changes and the log says why. Connections stay open, except those whose last request had a
+token that was removed.
 
 An address that other machines can reach requires TLS, and tokens or client certificates. A line of
 the file of tokens is \"token NAME read SECRET\"; the secret is >TEXT, which clients
@@ -240,6 +242,7 @@ impl Serve {
         process.on_request(move |request| match request {
             Request::Reload => reload(),
             Request::Stop => stopper.stop(),
+            Request::StopAtOnce => end_at_once(),
         });
         server.wait().map_err(|error| Failure::Error(error.to_string()))?;
         Ok(Answer::Whole)

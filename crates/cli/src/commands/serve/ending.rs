@@ -1,10 +1,9 @@
 //! How the server ends and reloads when a signal requests it.
 
 use crate::commands::Failure;
-use crate::commands::process::Request;
+use crate::commands::process::{Request, end_at_once};
 use nuthatch_rpc::Stopper as StoreStopper;
 use nuthatch_server::Stopper;
-use std::process;
 use std::time::Duration;
 use tracing::{error, info};
 
@@ -14,16 +13,11 @@ pub(crate) struct Ending {
     pub(crate) store: Option<StoreStopper>,
     /// How long requests under way may take to finish.
     pub(crate) patience: Duration,
-    pub(crate) is_draining: bool,
 }
 
 impl Ending {
-    /// Handles a request: reloads, drains when asked to stop, and ends at once when asked again.
-    pub(crate) fn handle(
-        &mut self,
-        request: Request,
-        reload: impl FnOnce() -> Result<(), Failure>,
-    ) {
+    /// Handles a request: reloads, drains, or ends at once.
+    pub(crate) fn handle(&self, request: Request, reload: impl FnOnce() -> Result<(), Failure>) {
         match request {
             Request::Reload => match reload() {
                 Ok(()) => info!(target: "nuthatch::server", "reloaded"),
@@ -33,9 +27,8 @@ impl Ending {
                 }
                 Err(Failure::ClosedPipe) => {}
             },
-            Request::Stop if self.is_draining => self.end_at_once(),
+            Request::StopAtOnce => self.end_at_once(),
             Request::Stop => {
-                self.is_draining = true;
                 self.cache.drain(self.patience);
                 if let Some(store) = &self.store {
                     store.stop();
@@ -47,12 +40,8 @@ impl Ending {
     fn end_at_once(&self) {
         self.cache.stop();
         if self.store.is_some() {
-            // Its calls would have the rest of their time. What was acknowledged is stored.
-            #[expect(
-                clippy::disallowed_methods,
-                reason = "the operator asked for it a second time"
-            )]
-            process::exit(0);
+            // The store would wait for its calls.
+            end_at_once();
         }
     }
 }

@@ -4,7 +4,7 @@ use super::place::Network;
 use crate::commands::listening::{
     TlsArguments, Watched, address, greet, not_started, read_tokens, warn_if_open,
 };
-use crate::commands::process::{Request, ServerProcess};
+use crate::commands::process::{Request, ServerProcess, end_at_once};
 use crate::commands::resources::{self, MemoryLimit};
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, parse_size};
@@ -34,11 +34,13 @@ An address that other machines can reach requires TLS, and tokens or client cert
 the file of tokens is \"token NAME read|write SECRET\"; the secret is >TEXT, which clients
 send as \"authorization: Bearer TEXT\", or # and the hexadecimal SHA-256 of TEXT.
 
-SIGTERM stops accepting connections and calls; calls in progress have --drain-ms to finish. SIGHUP
-reloads the files of --tls-cert, --tls-key, --tls-client-ca and --tokens. If one is invalid, nothing
-changes and the server reports it. Connections stay open, except those with a client certificate
-that is no longer accepted. Streams and transactions end if their token was removed or allows less
-than before.
+SIGTERM stops accepting connections and calls; calls in progress have --drain-ms to finish. A second
+SIGTERM or SIGINT ends the server at once; acknowledged writes are stored.
+
+SIGHUP reloads the files of --tls-cert, --tls-key, --tls-client-ca and --tokens. If one is invalid,
+nothing changes and the server reports it. Connections stay open, except those with a client
+certificate that is no longer accepted. Streams and transactions end if their token was removed or
+allows less than before.
 
 Examples:
   nuthatch store serve db                          at 127.0.0.1:7380
@@ -198,6 +200,7 @@ impl Serve {
         process.on_request(move |request| match request {
             Request::Reload => secrets.reload_or_tell(&reloader),
             Request::Stop => stopper.stop(),
+            Request::StopAtOnce => end_at_once(),
         });
         server.wait().map_err(|error| Failure::Error(error.to_string()))?;
         Ok(Answer::Whole)
