@@ -39,7 +39,7 @@ pub(crate) use exact::parse_duration;
 use flags::Flags;
 use kind::Kind;
 use layers::Loaded;
-use nuthatch_cache::{Cache, Eviction, Options as CacheOptions};
+use nuthatch_cache::{Cache, Error as CacheError, Eviction, Options as CacheOptions};
 use nuthatch_rpc::Options as StoreOptions;
 use nuthatch_server::admin::Unavailable;
 use nuthatch_server::commands::{Debugging, Server};
@@ -118,7 +118,7 @@ fn serve(
     for warning in access::warnings(loaded) {
         tell(format_args!("warning: {warning}"));
     }
-    let _taken = configuration.data_dir.as_deref().map(DataDir::take).transpose()?;
+    let _taken = take_data_dir(loaded)?;
     let threads = threads(configuration);
     let log_format =
         if configuration.log_format == "json" { logs::Format::Json } else { logs::Format::Text };
@@ -195,8 +195,24 @@ fn cache(loaded: &Loaded) -> Result<Cache, Failure> {
     })?;
     let eviction = if eviction == "none" { Eviction::None } else { Eviction::S3Fifo };
     let options = CacheOptions::new().memory(memory).eviction(eviction);
-    Cache::new(options)
-        .map_err(|error| Failure::Usage(format!("{}: {error}", loaded.source("memory").named())))
+    Cache::new(options).map_err(|error| {
+        let named = loaded.source("memory").named();
+        Failure::Usage(match error {
+            CacheError::Options { option: "memory", expected, .. } => {
+                let found = bytes(memory);
+                format!("{named}: expected {expected}, found {found}; give a size such as 4GiB")
+            }
+            error => format!("{named}: {error}"),
+        })
+    })
+}
+
+/// Locks the folder of `data-dir` for this server, if there is one.
+fn take_data_dir(loaded: &Loaded) -> Result<Option<DataDir>, Failure> {
+    let Some(path) = &loaded.configuration.data_dir else { return Ok(None) };
+    let named = loaded.source("data-dir").named();
+    let taken = DataDir::take(path);
+    taken.map(Some).map_err(|problem| Failure::Error(format!("{named}: {problem}")))
 }
 
 /// Returns the budget of the store; 0 without a store.

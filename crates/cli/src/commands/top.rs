@@ -10,6 +10,7 @@ use crossterm::terminal;
 use nuthatch_server::Address;
 use nuthatch_server::admin::Client;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::fmt::Display;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -207,7 +208,11 @@ fn ends(key: KeyEvent) -> bool {
     }
 }
 
-/// What the server has counted by now, or why that cannot be told.
+/// Returns what the server has counted by now.
+///
+/// # Errors
+///
+/// Returns what was found at the address instead of the admin endpoint of a cache server.
 fn sample(client: &Client) -> Result<Sample, String> {
     let address = client.address();
     let text = client.get("/metrics").map_err(|error| match error.kind() {
@@ -215,9 +220,18 @@ fn sample(client: &Client) -> Result<Sample, String> {
             "nothing listens at {address}: {error}; `nuthatch serve --admin {address}` starts a \
              server that does"
         ),
+        // It listens, and its answer is not the one of an admin endpoint.
+        io::ErrorKind::InvalidData | io::ErrorKind::Other => another_server(address, &error),
         _ => format!("{address}: {error}"),
     })?;
-    Sample::parse(&text).map_err(|problem| format!("{address}{problem}"))
+    Sample::parse(&text).map_err(|problem| another_server(address, &problem))
+}
+
+fn another_server(address: &Address, problem: &dyn Display) -> String {
+    format!(
+        "{address}: expected the admin endpoint of nuthatch serve, found another server: \
+         {problem}; name the address that --admin of the cache server has (default: {ADMIN})"
+    )
 }
 
 /// A time such as `500ms`, `2s`, `1m`; a number alone is of seconds.

@@ -33,7 +33,7 @@ impl Points {
             let (name, point) = parse(line).ok_or_else(|| {
                 let shown: String = line.chars().take(80).collect();
                 let expected = "expected a metric such as name{label=\"value\"} 1";
-                format!("/metrics:{}: {expected}, found {shown:?}", at + 1)
+                format!("GET /metrics: line {}: {expected}, found {shown:?}", at + 1)
             })?;
             points.0.entry(name).or_default().push(point);
         }

@@ -50,7 +50,7 @@ impl Sample {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let points = Points::parse(text)?;
         let uptime = "nuthatch_uptime_seconds";
-        let missing = || format!("/metrics: expected {uptime} of a cache server, found none");
+        let missing = || format!("GET /metrics: expected {uptime} of a cache server, found none");
         let uptime_s = points.value(uptime).ok_or_else(missing)?;
         let value = |name: &str| points.value(name).unwrap_or(0.0);
         let by = |name: &str, label: &str| {

@@ -74,7 +74,51 @@ fn another_server_is_told_apart() {
     let server = watched(&folder);
     let run = folder.run(&["top", &server.addresses[0]]);
     assert_eq!(run.status, Some(3), "{run:?}");
-    assert!(run.stderr.starts_with(&format!("nuthatch: {}: ", server.addresses[0])), "{run:?}");
+    assert!(run.stderr.starts_with(&another(&server.addresses[0])), "{run:?}");
+}
+
+/// What is said about a server that is no cache server's admin endpoint.
+fn another(address: &str) -> String {
+    let expected = "expected the admin endpoint of nuthatch serve, found another server: ";
+    format!("nuthatch: {address}: {expected}")
+}
+
+/// A server whose answer to any request is this.
+fn answering(answer: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("an address").to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            // The request is longer, and one piece of it is enough to know that it came.
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    address
+}
+
+#[test]
+fn what_another_server_answers_is_told_with_what_to_do() {
+    let folder = Folder::new();
+    let metric = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nother_total 1\n";
+    for (answer, found) in [
+        ("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n", "expected status 200, found 404"),
+        ("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n<html>", "found \"<html>\""),
+        (metric, "expected nuthatch_uptime_seconds of a cache server, found none"),
+        ("SSH-2.0-OpenSSH_9.6\r\n", ""),
+        ("", ""),
+    ] {
+        let address = answering(answer);
+        let run = folder.run(&["top", &address, "--once"]);
+        assert_eq!((run.status, &run.stdout[..]), (Some(3), ""), "{run:?}");
+        assert!(
+            run.stderr.starts_with(&another(&address)) && run.stderr.contains(found),
+            "{run:?}"
+        );
+        let advice = "; name the address that --admin of the cache server has";
+        assert!(run.stderr.contains(advice), "{run:?}");
+    }
 }
 
 /// A terminal, of which this process is the person before it.

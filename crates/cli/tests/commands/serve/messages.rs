@@ -79,3 +79,38 @@ fn wrong_addresses_and_filters_are_named() {
         assert!(run.stderr.contains(expected), "{run:?}");
     }
 }
+
+/// The message had the name of the setting twice.
+#[test]
+fn too_little_memory_is_an_error_that_names_the_range() {
+    let folder = Folder::new();
+    let problem = "expected from 16 MiB to 1 TiB, found 1.0 MiB; give a size such as 4GiB";
+    folder.fails(&["--memory=1MiB"], 2, &format!("--memory: {problem}"));
+    let variables = [("NUTHATCH_MEMORY", "1MiB")];
+    folder.fails_with(&[], &variables, 2, &format!("NUTHATCH_MEMORY: {problem}"));
+    folder.file("a.toml", "memory = '1MiB'");
+    folder.fails(&["--config=a.toml"], 2, &format!("a.toml:1: memory: {problem}"));
+}
+
+/// The messages were those of the system, such as "f: File exists".
+#[test]
+fn a_data_folder_that_cannot_be_used_is_an_error_that_names_the_setting() {
+    let folder = Folder::new();
+    folder.file("f", "a file");
+    let advice = "name a folder, or a path where one can be created";
+    let fails = |path: &str, problem: &str| {
+        folder.fails(
+            &[&format!("--data-dir={path}")],
+            3,
+            &format!("--data-dir: {path}: {problem}"),
+        );
+    };
+    fails("f", &format!("expected a folder, found a file; {advice}"));
+    let error = "Not a directory (os error 20)";
+    let problem = format!("the folder cannot be created: {error}; {advice}");
+    fails("f/x", &format!("{problem}, or allow this user to write here"));
+    folder.file("a.toml", "data-dir = 'f'");
+    let path = folder.text("f");
+    let problem = format!("a.toml:1: data-dir: {path}: expected a folder, found a file; {advice}");
+    folder.fails(&["--config=a.toml"], 3, &problem);
+}
