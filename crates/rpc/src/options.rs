@@ -157,8 +157,8 @@ impl Options {
         self
     }
 
-    /// Sets the time that a client has for the TLS handshake and the beginning of HTTP/2; 10 seconds
-    /// by default. A connection that takes longer is closed.
+    /// Sets the time that a client has for the TLS handshake and the beginning of HTTP/2; 10
+    /// seconds by default. A connection that takes longer is closed.
     #[must_use]
     pub fn handshake(mut self, limit: Duration) -> Self {
         self.handshake = limit;

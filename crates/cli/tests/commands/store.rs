@@ -332,11 +332,11 @@ fn the_newest_change_is_kept_however_long_it_is() {
     let folder = users();
     let kept = run(&folder, &["watch", "db", "--keep", "1", "--limit", "0"]);
     assert_eq!(kept, (0, String::new(), String::new()));
-    let put = folder.run_with(&["store", "put", "db", "long", "-"], &[b'v'; 50_000]);
+    let put = folder.run_with(&["store", "put", "db", "long", "-"], &vec![b'v'; 50_000]);
     assert_eq!(put.status, Some(0));
     let (status, changes, _) = run(&folder, &["watch", "db", "--oldest", "--limit", "1"]);
     assert_eq!((status, changes.lines().count()), (0, 1));
-    assert!(changes.contains("\"key\":\"long\""), "{:.100}", changes);
+    assert!(changes.contains("\"key\":\"long\""), "{changes:.100}");
     let (status, _, message) = run(&folder, &["watch", "db", "--keep", "0"]);
     assert!(status == 2 && message.contains("--keep"), "{message}");
 }

@@ -84,7 +84,7 @@ impl ClientOptions {
         self
     }
 
-    /// Sets the maximum duration of [`Client::connect`](crate::Client::connect), including retries,
+    /// Sets the maximum duration of [`Client::connect`](crate::Client::connect) with its retries,
     /// and of each later attempt to reconnect; 10 seconds by default.
     #[must_use]
     pub fn connect_timeout(mut self, limit: Duration) -> Self {
@@ -92,7 +92,7 @@ impl ClientOptions {
         self
     }
 
-    /// Sets the maximum duration of a unary call, including retries, and of a wait for the beginning
+    /// Sets the maximum duration of a unary call with its retries, and of a wait for the beginning
     /// of a stream or the next answer of a transaction; 30 seconds by default. `None` is no limit.
     ///
     /// A write that fails for this reason may have been executed, or may still be.
@@ -183,16 +183,13 @@ pub(super) async fn connect(address: &str, options: &ClientOptions) -> Result<Ca
         token.set_sensitive(true);
     }
     let mut last = None;
-    let channel = match timeout(options.connect_timeout, retry(&endpoint, options, &mut last)).await
-    {
-        Ok(channel) => channel,
-        Err(_) => {
-            let within = format!("could not connect within {:?}", options.connect_timeout);
-            let reason = last.map_or_else(String::new, |reason| format!("; {reason}"));
-            let remedy = "`connect_timeout` (--connect-timeout-ms) sets the limit";
-            Err(format!("{within}{reason}; {remedy}"))
-        }
-    };
+    let connecting = timeout(options.connect_timeout, retry(&endpoint, options, &mut last)).await;
+    let channel = connecting.unwrap_or_else(|_| {
+        let within = format!("could not connect within {:?}", options.connect_timeout);
+        let reason = last.map_or_else(String::new, |reason| format!("; {reason}"));
+        let remedy = "`connect_timeout` (--connect-timeout-ms) sets the limit";
+        Err(format!("{within}{reason}; {remedy}"))
+    });
     let unavailable =
         |message| Error::new(Code::Unavailable, "transport", format!("{address}: {message}"));
     let channel = channel.map_err(unavailable)?;

@@ -37,12 +37,13 @@ use waiting::RemoteServer;
 /// is needed and made again when it is lost.
 ///
 /// A read is retried while the server cannot be reached, at most [`ClientOptions::retries`] times.
-/// A write is retried only if no byte of it was sent: otherwise the client cannot know whether the
-/// server executed it. Watches and writers reconnect for [`ClientOptions::reconnect`].
+/// A write is retried only if it was not sent, or if the server says that it did not accept it:
+/// otherwise the client cannot know whether the server executed it. Watches and writers reconnect
+/// for [`ClientOptions::reconnect`].
 ///
 /// No call waits for ever for a server that does not answer: a unary call and the beginning of a
-/// stream fail with code `deadline` after [`ClientOptions::timeout`], and streams in progress find a
-/// dead server by pings ([`ClientOptions::keepalive`]). A watch waits while the server is alive.
+/// stream fail with code `deadline` after [`ClientOptions::timeout`], and streams in progress find
+/// a dead server by pings ([`ClientOptions::keepalive`]). A watch waits while the server is alive.
 ///
 /// Tables are named with each call; the empty name is the main table.
 #[derive(Clone)]
@@ -270,39 +271,26 @@ impl Client {
     where
         F: AsyncFn(&mut Calls, Request<Q>) -> Result<Response<A>, Status>,
     {
-        self.within(self.try_again_if(request, call, again)).await
-    }
-
-    async fn try_again_if<Q: Clone, A, F>(
-        &self,
-        request: Q,
-        call: F,
-        again: impl Fn(&Status) -> bool,
-    ) -> Result<A>
-    where
-        F: AsyncFn(&mut Calls, Request<Q>) -> Result<Response<A>, Status>,
-    {
-        let mut failures = 0;
-        let begun = Instant::now();
-        loop {
-            let mut asked = Request::new(request.clone());
-            if let Some(timeout) = self.options.timeout {
-                // The tries share the time.
-                let left = timeout.saturating_sub(begun.elapsed());
-                if left.is_zero() && failures > 0 {
-                    return Err(Error::deadline());
+        let answer = self.within(async {
+            let mut failures = 0;
+            let begun = Instant::now();
+            loop {
+                let mut asked = Request::new(request.clone());
+                if let Some(timeout) = self.options.timeout {
+                    // The tries share the time.
+                    asked.set_timeout(timeout.saturating_sub(begun.elapsed()));
                 }
-                asked.set_timeout(left);
-            }
-            match call(&mut self.calls.clone(), asked).await {
-                Ok(answer) => return Ok(answer.into_inner()),
-                Err(status) if failures < self.options.retries && again(&status) => {
-                    failures += 1;
-                    tokio::time::sleep(pause(failures)).await;
+                match call(&mut self.calls.clone(), asked).await {
+                    Ok(answer) => return Ok(answer.into_inner()),
+                    Err(status) if failures < self.options.retries && again(&status) => {
+                        failures += 1;
+                        tokio::time::sleep(pause(failures)).await;
+                    }
+                    Err(status) => return Err(status.into()),
                 }
-                Err(status) => return Err(status.into()),
             }
-        }
+        });
+        answer.await
     }
 }
 

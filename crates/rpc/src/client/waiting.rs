@@ -26,25 +26,25 @@ impl Client {
     pub(super) async fn begin<T, F: Future<Output = Result<T, Status>>>(
         &self,
         attempt: Attempt,
-        begin: impl Fn(Calls) -> F,
+        open: impl Fn(Calls) -> F,
     ) -> Result<T> {
-        let begun = self.within(async {
+        let opened = self.within(async {
             let mut failures = 0;
             loop {
-                match begin(self.calls.clone()).await {
+                match open(self.calls.clone()).await {
                     Err(status) if failures < self.options.retries && never_sent(&status) => {
                         failures += 1;
                         tokio::time::sleep(pause(failures)).await;
                     }
-                    begun => return Ok(begun?),
+                    opened => return Ok(opened?),
                 }
             }
         });
-        match begun.await {
+        match opened.await {
             Err(error) if attempt == Attempt::Again && error.code() == "deadline" => {
                 Err(Error::new(Code::Unavailable, "transport", error.message()))
             }
-            begun => begun,
+            opened => opened,
         }
     }
 

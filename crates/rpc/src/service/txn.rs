@@ -41,7 +41,9 @@ async fn run(
     loop {
         let request = tokio::select! {
             request = requests.message() => request?,
-            () = until(limit(&shared, open.as_ref())) => return Err(expired(&shared, open.as_ref())),
+            () = until(limit(&shared, open.as_ref())) => {
+                return Err(expired(&shared, open.as_ref()));
+            }
         };
         let Some(request) = request else { return Ok(()) };
         let charge = shared.budget.charge(request.encoded_len() as u64)?;
@@ -67,7 +69,9 @@ async fn run(
         let charge = shared.budget.charge(message.encoded_len() as u64)?;
         tokio::select! {
             () = outlet.send(message, Some(charge)) => {}
-            () = until(limit(&shared, open.as_ref())) => return Err(expired(&shared, open.as_ref())),
+            () = until(limit(&shared, open.as_ref())) => {
+                return Err(expired(&shared, open.as_ref()));
+            }
         }
     }
 }

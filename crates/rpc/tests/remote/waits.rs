@@ -197,8 +197,8 @@ fn a_server_that_closes_plain_connections_may_have_tls() {
 fn frame(stream: &mut TcpStream) -> u8 {
     let mut head = [0; 9];
     stream.read_exact(&mut head).expect("the head of a frame");
-    let len = u32::from_be_bytes([0, head[0], head[1], head[2]]);
-    let mut payload = vec![0; len as usize];
+    let len = head[..3].iter().fold(0, |len, byte| len << 8 | usize::from(*byte));
+    let mut payload = vec![0; len];
     stream.read_exact(&mut payload).expect("a frame");
     head[3]
 }

@@ -72,8 +72,8 @@ pub(super) struct Serve {
     /// What a write waits for before it is acknowledged
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "sync")]
     durability: Level,
-    /// Maximum number of changes to keep for watches, in at most 4 KiB x N bytes; the newest is kept
-    /// even if it alone takes more
+    /// Maximum number of changes to keep for watches, in at most 4 KiB x N bytes; the newest is
+    /// kept even if it alone takes more
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     keep_changes: Option<u64>,
     #[command(flatten)]

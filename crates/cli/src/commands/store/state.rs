@@ -156,8 +156,8 @@ Examples:
 Exit status:
   0  the store is whole
   2  the command line is wrong
-  3  the store is missing or damaged; the error names the place. Or the result cannot be printed (its
-     message has the result)";
+  3  the store is missing or damaged; the error names the place. Or the result cannot be printed
+     (the message has it)";
 
 /// Check every page of a store
 #[derive(Debug, Args)]
