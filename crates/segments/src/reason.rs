@@ -69,8 +69,8 @@ impl fmt::Display for Reason {
             ),
             Self::Disk => f.write_str("the disk is full or refuses to write"),
             Self::Busy => f.write_str(
-                "another process or thread has had the lock of the folder for too long; end the \
-                 process if it was stopped",
+                "another process or thread has had the lock of the folder for too long; resume or \
+                 end the process if it was stopped",
             ),
             Self::Files => {
                 let error = io::Error::from_raw_os_error(libc::EMFILE);
