@@ -33,15 +33,17 @@ pub(crate) fn note(txn: &mut WriteTxn<'_>, table: &Table, key: &[u8], stamp: Sta
     if stamp.expiry_ms == 0 {
         return Ok(());
     }
-    txn.check_own(TableId::EXPIRY, &entry_key(stamp), Access::Put)?;
+    // Names have at most 200 bytes.
+    let place = [&[table.name().len() as u8][..], table.name().as_bytes(), key].concat();
+    let entry = entry_key(stamp);
+    let access = Access::Put { row_len: entry.len() + place.len() };
+    txn.check_own(TableId::EXPIRY, &entry, access)?;
     let (shared, heed, journal) = txn.parts();
     let Some(own) = journal.own() else {
         let expected = "a store with settings, since the table is stamped";
         return Err(Error::table(table.name(), expected, "none"));
     };
-    // Names have at most 200 bytes.
-    let place = [&[table.name().len() as u8][..], table.name().as_bytes(), key].concat();
-    let put = own.expiry.put(heed, &entry_key(stamp), &place);
+    let put = own.expiry.put(heed, &entry, &place);
     put.map_err(|e| shared.environment.error("note a time of expiry", e))
 }
 

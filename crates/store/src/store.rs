@@ -373,7 +373,8 @@ impl Shared {
     fn check_ways_to_make(&self, txn: &RwTxn<'_>, names: &[&str]) -> Result<Committed> {
         let committed = Committed::of(self, txn)?;
         for name in names {
-            committed.check(self, TableId::MAIN, Some(name.as_bytes()), Access::Put)?;
+            let access = Access::Put { row_len: name.len() + crate::file::layout::tree::LEN };
+            committed.check(self, TableId::MAIN, Some(name.as_bytes()), access)?;
         }
         Ok(committed)
     }
@@ -445,7 +446,8 @@ impl Shared {
         let committed = self.check_ways_to_make(&txn, &[name])?;
         if own.is_some() {
             let key = table_key(name);
-            committed.check(self, TableId::SETTINGS, Some(&key), Access::Put)?;
+            let access = Access::Put { row_len: key.len() + size_of::<u64>() };
+            committed.check(self, TableId::SETTINGS, Some(&key), access)?;
         }
         let made = self.environment.heed().create_databases_and_commit(txn, |opener, txn| {
             // Another process may have made it since it was looked for.

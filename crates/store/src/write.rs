@@ -278,7 +278,9 @@ impl<'s> WriteTxn<'s> {
         let shared = self.shared;
         // Appending goes to the last leaf, whatever the key is.
         let place = Some(key).filter(|_| flags != PutFlags::APPEND);
-        self.committed.check(shared, TableId::of(table), place, Access::Put)?;
+        let stamp_len = if table.is_stamped() { stamp::layout::LEN } else { 0 };
+        let access = Access::Put { row_len: key.len() + stamp_len + value.len() };
+        self.committed.check(shared, TableId::of(table), place, access)?;
         let error = |e: heed::Error| match e {
             heed::Error::Mdb(MdbError::KeyExist) if flags == PutFlags::APPEND => {
                 Error::Unordered { key: key.to_vec() }

@@ -76,7 +76,11 @@ impl Journal {
     pub(crate) fn write_kept(&mut self, shared: &Shared, txn: &mut RwTxn<'_>) -> Result<()> {
         let Some(own) = self.own else { return Ok(()) };
         let error = |e| shared.environment.error("settings", e);
-        self.committed.check(shared, TableId::SETTINGS, Some(layout::KEEP_KEY), Access::Delete)?;
+        let check = |access| {
+            self.committed.check(shared, TableId::SETTINGS, Some(layout::KEEP_KEY), access)
+        };
+        check(Access::Delete)?;
+        check(put_of_words(layout::KEEP_KEY, layout::KEEP_WORDS))?;
         if let Some(kept) = &mut self.kept {
             trim(shared, txn, &self.committed, &own, kept, self.sequence, u64::MAX)?;
             return own.put_kept(txn, *kept).map_err(error);
@@ -127,9 +131,11 @@ impl Journal {
         let (Some(own), Some(kept)) = (&self.own, &mut self.kept) else { return Ok(()) };
         let bytes = record.bytes();
         kept.bytes += bytes.len() as u64;
-        self.committed.check(shared, TableId::CHANGES, None, Access::Put)?;
+        let key = key_of(number);
+        let access = Access::Put { row_len: key.len() + bytes.len() };
+        self.committed.check(shared, TableId::CHANGES, None, access)?;
         // The numbers only grow, so a record goes behind all others.
-        let put = own.changes.put_with_flags(txn, PutFlags::APPEND, &key_of(number), &bytes);
+        let put = own.changes.put_with_flags(txn, PutFlags::APPEND, &key, &bytes);
         put.map_err(|e| shared.environment.error("keep a change", e))
     }
 
@@ -137,16 +143,24 @@ impl Journal {
     pub(crate) fn close(&mut self, shared: &Shared, txn: &mut RwTxn<'_>) -> Result<()> {
         let Some(own) = self.own.filter(|_| self.sequence > self.first) else { return Ok(()) };
         let error = |e| shared.environment.error("settings", e);
-        let check = |key| self.committed.check(shared, TableId::SETTINGS, Some(key), Access::Put);
+        let check = |key, words| {
+            let access = put_of_words(key, words);
+            self.committed.check(shared, TableId::SETTINGS, Some(key), access)
+        };
         if let Some(mut kept) = self.kept {
             let most = DROPPED_FOR_EACH * (self.sequence - self.first) + DROPPED_MORE;
             trim(shared, txn, &self.committed, &own, &mut kept, self.sequence, most)?;
-            check(layout::KEEP_KEY)?;
+            check(layout::KEEP_KEY, layout::KEEP_WORDS)?;
             own.put_kept(txn, kept).map_err(error)?;
         }
-        check(layout::SEQUENCE_KEY)?;
+        check(layout::SEQUENCE_KEY, 1)?;
         own.put_sequence(txn, self.sequence).map_err(error)
     }
+}
+
+/// Returns the access of a write of so many words to the settings.
+fn put_of_words(key: &[u8], words: usize) -> Access {
+    Access::Put { row_len: key.len() + words * size_of::<u64>() }
 }
 
 /// Drops the oldest changes beyond what is kept, at most `most` of them. The newest change stays,

@@ -13,9 +13,10 @@
 use super::cursor::Cursor;
 use super::map::{CheckedPage, is_from};
 use super::roots::{Roots, map_of, named};
-use super::tree::{Root, Tree};
+use super::tree::{Branches, Root, Tree};
 use crate::error::Result;
 use crate::file::corrupt;
+use crate::file::layout::tree as tree_record;
 use crate::own::layout;
 use crate::read::Source;
 use crate::store::Shared;
@@ -58,7 +59,10 @@ impl<'n> TableId<'n> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,
-    Put,
+    Put {
+        /// The bytes of the key and of the value, as they are stored.
+        row_len: usize,
+    },
     Delete,
 }
 
@@ -107,7 +111,7 @@ struct Known {
     last: Option<Last>,
 }
 
-/// A leaf that was checked. Keys from `low` on and below `high` belong to it.
+/// A leaf that was checked, and so were all branches above it. Keys from `low` on and below `high` belong to it.
 struct Last {
     leaf: u64,
     has_long_values: bool,
@@ -184,23 +188,26 @@ impl Committed {
             }
             return Ok(());
         }
-        let leaf = tree.check_pages_to(root, key, checked)?;
+        let leaf = tree.check_pages_to(root, key, access, checked)?;
         if access == Access::Delete && leaf.may_be_sparse {
             tree.check_pages_beside(root, key, checked)?;
         }
-        let before = known.last.take().map_or((None, None), |last| (last.low, last.high));
-        known.last = Some(Last {
-            leaf: leaf.number,
-            has_long_values: leaf.has_long_values,
-            low: copied(before.0, leaf.low),
-            high: copied(before.1, leaf.high),
-        });
+        let before = known.last.take();
+        if leaf.branches == Branches::Checked {
+            let before = before.map_or((None, None), |last| (last.low, last.high));
+            known.last = Some(Last {
+                leaf: leaf.number,
+                has_long_values: leaf.has_long_values,
+                low: copied(before.0, leaf.low),
+                high: copied(before.1, leaf.high),
+            });
+        }
         Ok(())
     }
 
     /// Checks all committed pages of a table, which LMDB is about to free.
     pub(crate) fn check_all(&self, shared: &Shared, table: TableId<'_>) -> Result<()> {
-        self.check(shared, table, None, Access::Put)?;
+        self.check(shared, table, None, Access::Delete)?;
         let all = (Bound::Unbounded, Bound::Unbounded);
         let mut leaves = Cursor::new(self.tree_of(shared, table)?, all, false)?;
         while leaves.next_sound_leaf()? {}
@@ -217,9 +224,10 @@ impl Committed {
         } else {
             let main = self.roots.main(shared);
             if let Some(root) = main.root() {
-                let name = Some(table.name.as_bytes());
+                let name = table.name.as_bytes();
                 // LMDB goes this way when it opens a cursor, and writes there when it commits.
-                main.check_pages_to(root, name, &mut state.checked)?;
+                let access = Access::Put { row_len: name.len() + tree_record::LEN };
+                main.check_pages_to(root, Some(name), access, &mut state.checked)?;
             }
             named(main, table.name)?
         };

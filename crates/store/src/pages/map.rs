@@ -61,6 +61,15 @@ pub(crate) enum CheckedPage {
     },
 }
 
+/// The entries of a page that were checked.
+struct Entries {
+    /// The bytes that all entries take together.
+    filled: usize,
+    /// The bytes of the largest one.
+    largest: usize,
+    has_long_values: bool,
+}
+
 /// The place of a key in a page, between the keys below and above it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap<'t> {
@@ -299,13 +308,15 @@ impl<'t> Page<'t> {
     }
 
     /// Finds the place of a key among the entries from `from` on. An entry that is equal to it is
-    /// above it if `equal`, and below it otherwise.
+    /// above it if `equal`, and below it otherwise. It compares the entries that LMDB compares, and
+    /// one or two more if an entry is equal: LMDB can search a page in which this search found all
+    /// entries whole.
     #[inline(always)]
     pub(crate) fn search(&self, from: usize, key: &[u8], equal: bool) -> Option<Gap<'t>> {
         let (mut low, mut high) = (from, self.len);
         let (mut below, mut above) = (None, None);
         while low < high {
-            let middle = low.midpoint(high);
+            let middle = low.midpoint(high - 1);
             let found = self.key(middle)?;
             let order = compare(found, key);
             if if equal { order.is_ge() } else { order.is_gt() } {
@@ -373,40 +384,66 @@ impl<'t> Page<'t> {
         for line in self.bytes[self.upper..].chunks(CACHE_LINE) {
             prefetch(line.as_ptr());
         }
-        let is_leaf = !self.is_branch();
-        // The first entry of a branch has no key.
-        let first = usize::from(!is_leaf);
-        let (mut filled, mut largest, mut has_long_values, mut before) = (0, 0, false, None);
-        for (index, offset) in self.offsets().iter().enumerate() {
+        if self.is_branch() {
+            let entries = self.checked_entries::<false>()?;
+            return (self.len > 1 && entries.filled == self.filled())
+                .then_some(CheckedPage::Branch);
+        }
+        let Entries { filled, largest, has_long_values } = self.checked_entries::<true>()?;
+        let is_sparse = 2 * self.len + filled - largest < self.bytes.len() / 3;
+        let leaf = CheckedPage::Leaf { has_long_values, is_sparse };
+        (filled == self.filled()).then_some(leaf)
+    }
+
+    /// Checks all entries, and that their keys are in order.
+    #[inline(always)]
+    fn checked_entries<const IS_LEAF: bool>(&self) -> Option<Entries> {
+        let mut entries = Entries { filled: 0, largest: 0, has_long_values: false };
+        let mut before = None;
+        for offset in self.offsets() {
             let start = usize::from(u16::from_le_bytes(*offset));
-            let (header, entry) = self.bytes.get(start..)?.split_first_chunk()?;
+            let (header, rest) = self.bytes.get(start..)?.split_first_chunk()?;
             let header = u64::from_le_bytes(*header);
-            let (key, rest) = entry.split_at_checked(key_len(header))?;
             let value_len = match (header >> (8 * node::FLAGS)) as u16 {
-                _ if !is_leaf => 0,
+                // The header of a branch's entry has the number of a page instead.
+                _ if !IS_LEAF => 0,
                 0 => (header & 0xFFFF_FFFF) as usize,
                 node::BIG => {
-                    has_long_values = true;
+                    entries.has_long_values = true;
                     8
                 }
                 node::TREE if header & 0xFFFF_FFFF == tree::LEN as u64 => tree::LEN,
                 _ => return None,
             };
-            if start < self.upper
-                || value_len > rest.len()
-                || (index > first && !are_ordered(before, Some(key)))
-            {
+            let len = key_len(header) + value_len;
+            if start < self.upper || len > rest.len() {
                 return None;
             }
-            before = Some(key);
-            let len = (node::HEADER_LEN + key.len() + value_len).next_multiple_of(2);
-            filled += len;
-            largest = largest.max(len);
+            let key = rest.get(..key_len(header))?;
+            // The first entry of a branch has no key: any key may follow it.
+            if before.is_some_and(|before| !compare(before, key).is_lt()) {
+                return None;
+            }
+            before = (IS_LEAF || entries.filled > 0).then_some(key);
+            let len = (node::HEADER_LEN + len).next_multiple_of(2);
+            entries.filled += len;
+            entries.largest = entries.largest.max(len);
         }
-        let is_sparse = 2 * self.len + filled - largest < self.bytes.len() / 3;
-        let leaf = CheckedPage::Leaf { has_long_values, is_sparse };
-        let kind = if is_leaf { leaf } else { CheckedPage::Branch };
-        (filled == self.filled() && self.len > first).then_some(kind)
+        Some(entries)
+    }
+
+    /// Returns whether a row of so many bytes, key and value together, fits into the free space.
+    pub(crate) fn has_room(&self, row_len: usize) -> bool {
+        let free = self.upper - at::HEADER_LEN - 2 * self.len;
+        (node::HEADER_LEN + size_of::<u16>() + row_len).next_multiple_of(2) <= free
+    }
+
+    /// Returns the bytes of a row of a leaf, key and value together; `None` if the value is in
+    /// pages of its own, or the entry is not in the page.
+    pub(crate) fn row_len(&self, index: usize) -> Option<usize> {
+        let (_, header) = self.node(index)?;
+        let is_long = (header >> (8 * node::FLAGS)) & u64::from(node::BIG) != 0;
+        (!is_long).then_some(key_len(header) + (header & 0xFFFF_FFFF) as usize)
     }
 
     /// Returns whether all keys are in order. `from` is the first entry that has a key.
@@ -428,13 +465,22 @@ impl<'t> Page<'t> {
     }
 }
 
-/// Compares two keys. Most differ within eight bytes, which takes no call.
+/// Compares two keys. Most differ within eight bytes, or are 8 to 16 bytes long and equally long:
+/// these take no call.
 #[inline(always)]
 pub(crate) fn compare(one: &[u8], other: &[u8]) -> Order {
-    match (one.first_chunk(), other.first_chunk()) {
-        (Some(a), Some(b)) if a != b => {
-            u64::from_le_bytes(*a).swap_bytes().cmp(&u64::from_le_bytes(*b).swap_bytes())
-        }
+    let words = |a: &[u8; 8], b: &[u8; 8]| {
+        u64::from_le_bytes(*a).swap_bytes().cmp(&u64::from_le_bytes(*b).swap_bytes())
+    };
+    let (Some(a), Some(b)) = (one.first_chunk(), other.first_chunk()) else {
+        return one.cmp(other);
+    };
+    if a != b {
+        return words(a, b);
+    }
+    match (one.last_chunk(), other.last_chunk()) {
+        // The last eight bytes overlap the first eight, which are equal.
+        (Some(a), Some(b)) if one.len() == other.len() && one.len() <= 16 => words(a, b),
         _ => one.cmp(other),
     }
 }

@@ -1,6 +1,6 @@
 //! Lookups in a table, page by page.
 
-use super::committed::CheckedPages;
+use super::committed::{Access, CheckedPages};
 use super::cursor::Cursor;
 use super::map::{CheckedPage, Gap, Map, Page, are_ordered, compare, is_from};
 use crate::error::{Error, Result};
@@ -98,32 +98,100 @@ impl<'t> Tree<'t> {
         }
     }
 
-    /// Checks all entries of the pages on the way to a key, or to the last key if it is `None`, and
-    /// the value of that key. Pages in `checked` are taken as they are; those that were checked are
-    /// added.
+    /// Checks the pages on the way to a key, or to the last key if it is `None`, and the value of
+    /// that key, before LMDB follows them. Pages in `checked` are taken as they are; those whose
+    /// entries were all checked are added.
+    ///
+    /// All entries of the leaf are checked. Of a branch, those that LMDB compares are enough, as
+    /// long as LMDB adds and removes no entry of it and the key belongs to the leaf for sure.
     pub(super) fn check_pages_to(
         &self,
         root: u64,
         key: Option<&[u8]>,
+        access: Access,
         checked: &mut CheckedPages,
     ) -> Result<CheckedLeaf<'t>> {
-        let (mut number, mut way) = (root, Way::default());
+        let leaf = self.check_way_to_leaf(root, key, access, checked, false)?;
+        match leaf.branches {
+            Branches::Checked | Branches::Compared => Ok(leaf),
+            Branches::Unsure => self.check_way_to_leaf(root, key, access, checked, true),
+        }
+    }
+
+    /// Goes down to a leaf and checks it, and all entries of the branches above it if
+    /// `with_branches`.
+    fn check_way_to_leaf(
+        &self,
+        root: u64,
+        key: Option<&[u8]>,
+        access: Access,
+        checked: &mut CheckedPages,
+        with_branches: bool,
+    ) -> Result<CheckedLeaf<'t>> {
+        let (mut number, mut way, mut branches) = (root, Way::default(), Branches::Checked);
         for _ in 0..MAX_DEPTH {
-            let (low, high) = (way.low, way.high);
+            let Way { low, high, .. } = way;
             let before = checked.get(&number).copied();
-            let kind = before.map_or_else(|| self.check_page(number, (low, high), checked), Ok)?;
-            if let CheckedPage::Leaf { has_long_values, is_sparse } = kind {
+            let leaf = |has_long_values, may_be_sparse, needs_branches| {
+                let branches = branches.or_unsure(needs_branches);
+                CheckedLeaf { number, has_long_values, may_be_sparse, branches, low, high }
+            };
+            if let Some(CheckedPage::Leaf { has_long_values, .. }) = before {
                 if has_long_values {
                     self.check_value(&self.page(number)?, key)?;
                 }
-                let may_be_sparse = is_sparse || before.is_some();
-                return Ok(CheckedLeaf { number, has_long_values, may_be_sparse, low, high });
+                // LMDB may have changed the leaf: it is not known how full it is.
+                return Ok(leaf(has_long_values, true, true));
             }
             let page = self.page(number)?;
+            if !page.is_branch() {
+                let kind = self.check_page(number, (low, high), checked)?;
+                let CheckedPage::Leaf { has_long_values, is_sparse } = kind else {
+                    return Err(self.damaged_page(&page));
+                };
+                let needs_branches = self.needs_branches(&page, kind, key, access)?;
+                return Ok(leaf(has_long_values, is_sparse, needs_branches));
+            }
+            if with_branches && before.is_none() {
+                self.check_page(number, (low, high), checked)?;
+            } else if before.is_none() {
+                branches = Branches::Compared;
+            }
             let (next, _, child) = self.step(&page, way, key)?;
             (number, way) = (child, next);
         }
         Err(self.damaged(number))
+    }
+
+    /// Returns whether all entries of the branches above a leaf have to be checked, before LMDB
+    /// looks a key up or changes it in the leaf, which the transaction uses for the first time.
+    /// Checks the value of the key.
+    fn needs_branches(
+        &self,
+        leaf: &Page<'t>,
+        kind: CheckedPage,
+        key: Option<&[u8]>,
+        access: Access,
+    ) -> Result<bool> {
+        let CheckedPage::Leaf { has_long_values, is_sparse } = kind else { return Ok(true) };
+        let gap = key.map(|key| leaf.search(0, key, true).ok_or_else(|| self.damaged_page(leaf)));
+        let gap = gap.transpose()?;
+        let found = gap.filter(|gap| gap.above.is_some() && gap.above == key);
+        if let Some(gap) = found.filter(|_| has_long_values) {
+            self.check_long_value(leaf, &gap)?;
+        }
+        // A wrong key in a branch leads to a leaf that has no keys on both sides of the key. The
+        // last leaf is found without comparing keys.
+        let is_at_edge = gap.is_some_and(|gap| gap.below.is_none() || gap.above.is_none());
+        let may_change_branches = match access {
+            Access::Read => false,
+            Access::Delete => is_sparse,
+            Access::Put { row_len } => {
+                let is_in_place = found.is_some_and(|gap| leaf.row_len(gap.index) == Some(row_len));
+                !is_in_place && !leaf.has_room(row_len)
+            }
+        };
+        Ok(may_change_branches || (is_at_edge && found.is_none()))
     }
 
     /// Checks the pages beside those on the way to a key, below the same branches.
@@ -163,6 +231,10 @@ impl<'t> Tree<'t> {
         key: Option<&[u8]>,
     ) -> Result<(Way<'t>, usize, u64)> {
         let last = branch.len() - 1;
+        if last == 0 {
+            // LMDB ends the process.
+            return Err(self.damaged_page(branch));
+        }
         let gap = match key {
             Some(key) => branch.search(1, key, false),
             None => Some(Gap { index: last + 1, below: branch.key(last), above: None }),
@@ -196,11 +268,13 @@ impl<'t> Tree<'t> {
     pub(super) fn check_value(&self, leaf: &Page<'t>, key: Option<&[u8]>) -> Result<()> {
         let Some(key) = key else { return Ok(()) };
         let gap = leaf.search(0, key, true).ok_or_else(|| self.damaged_page(leaf))?;
-        if gap.above == Some(key) {
-            let row = self.map.and_then(|map| leaf.row(gap.index, map));
-            row.map_or_else(|| self.row(leaf, gap.index), Ok)?;
-        }
-        Ok(())
+        if gap.above == Some(key) { self.check_long_value(leaf, &gap) } else { Ok(()) }
+    }
+
+    /// Checks the value of the entry above a gap.
+    fn check_long_value(&self, leaf: &Page<'t>, gap: &Gap<'t>) -> Result<()> {
+        let row = self.map.and_then(|map| leaf.row(gap.index, map));
+        row.map_or_else(|| self.row(leaf, gap.index), Ok).map(|_| ())
     }
 
     /// Returns the first entry of a leaf whose key is above `key`, or equal to it if `equal`.
@@ -328,9 +402,27 @@ pub(super) struct CheckedLeaf<'t> {
     pub(super) has_long_values: bool,
     /// Whether it may be less than a third full without one of its entries, or was changed before.
     pub(super) may_be_sparse: bool,
+    pub(super) branches: Branches,
     /// The closest keys of branches: keys from `low` on and below `high` belong to the leaf.
     pub(super) low: Option<&'t [u8]>,
     pub(super) high: Option<&'t [u8]>,
+}
+
+/// What was checked of the branches above a leaf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Branches {
+    /// All entries.
+    Checked,
+    /// The entries that LMDB compares, which is enough.
+    Compared,
+    /// The entries that LMDB compares, which is not enough.
+    Unsure,
+}
+
+impl Branches {
+    fn or_unsure(self, needs_all: bool) -> Self {
+        if needs_all && self != Self::Checked { Self::Unsure } else { self }
+    }
 }
 
 /// The result of a search.

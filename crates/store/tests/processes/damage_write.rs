@@ -146,6 +146,41 @@ fn writes_to_a_damaged_page_are_refused() {
 }
 
 #[test]
+fn lmdb_follows_no_entry_of_a_branch_that_was_not_checked() {
+    let case = Case::new();
+    let (store, table) = (case.store(), case.table());
+    let pages = case.pages();
+    let branches = pages.iter().filter(|(_, is_branch)| *is_branch);
+    let (mut written, mut refused) = (0, 0);
+    let mut count = |result: Result<()>| match result {
+        Ok(()) => written += 1,
+        Err(error) => {
+            is_corrupt("put", &error);
+            refused += 1;
+        }
+    };
+    for &(at, _) in branches {
+        let entries = (case.short(at + 12) - 16) / 2;
+        for slot in (0..entries).map(|index| at + 16 + 2 * index) {
+            // An entry far beyond the page.
+            case.with(slot, &[0xF8, 0xFF], || {
+                for n in (0..ROWS).step_by(61) {
+                    let mut txn = store.write().expect("a transaction");
+                    count(txn.put(&table, &key(n), &value(n)));
+                    // More than the leaf has room for: it is split, and the branch changes.
+                    let new = |i: u8| [&key(n)[..], &[i]].concat();
+                    let split = (0..3).try_for_each(|i| txn.put(&table, &new(i), &[i; 1500]));
+                    is_corrupt("split", &split.expect_err("a new entry of the branch"));
+                    txn.abort();
+                }
+            });
+        }
+    }
+    assert!(written > refused && refused > 0, "{written} and {refused}");
+    store.verify(|_, _| ()).expect("nothing was written");
+}
+
+#[test]
 fn a_condition_on_a_damaged_page_is_an_error_and_never_unmet() {
     with_each_damage(false, |what, txn, table, rows| {
         let mut errors = Vec::new();
