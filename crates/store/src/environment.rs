@@ -2,7 +2,7 @@
 //! asks for it where what LMDB trusts could be broken.
 
 use crate::error::{Error, FullCause, Result};
-use crate::file::{DATA, corrupt, first, meta, resolve_folder};
+use crate::file::{DATA, corrupt, first, make_folder, meta, resolve_folder};
 use crate::fork::{self, OfProcess, Owner};
 use crate::gate::{Gate, Place};
 use crate::links::Links;
@@ -11,6 +11,7 @@ use crate::network;
 use crate::options::{Durability, Options};
 use crate::pages::Mapping;
 use crate::registry::{self, Registration, Waiter};
+use crate::removed::{RemovalCheck, check_linked};
 use crate::table::check_kind;
 use heed::types::Bytes;
 use heed::{
@@ -18,7 +19,7 @@ use heed::{
     RwTxn, WithoutTls,
 };
 use std::fs::File;
-use std::io::ErrorKind::NotFound;
+use std::io::ErrorKind::{NotFound, OutOfMemory};
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -47,9 +48,11 @@ pub(crate) struct Environment {
     // Closed before the lock ends, and both before the store can be opened again: fields are
     // dropped in this order.
     env: OpenEnv,
-    #[expect(dead_code, reason = "ends after the environment is closed")]
     lock: Option<StoreLock>,
     registration: Registration,
+    /// The file that is mapped, whichever is at its path by now.
+    data: (File, PathBuf),
+    removal: RemovalCheck,
     path: PathBuf,
     gate: Gate,
     main: Bare,
@@ -141,7 +144,10 @@ impl Environment {
             .commit()
             .flatten()
             .ok_or_else(|| Error::table("", "the main table", "none"))?;
+        let data = env.try_clone_inner_file().map_err(|e| Error::of(&path, "open", e))?;
         let environment = Self {
+            data: (data, path.join(DATA)),
+            removal: RemovalCheck::new(),
             gate: Gate::new(),
             main,
             read_only: options.read_only,
@@ -166,6 +172,23 @@ impl Environment {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Fails if the files of the store were removed or replaced, so that what is about to be
+    /// committed would be lost. A commit that is not synced checks only now and then.
+    pub(crate) fn check_before_commit(&self, turn: &Turn<'_>) -> Result<()> {
+        if self.removal.is_due(*turn.set) { self.check_linked() } else { Ok(()) }
+    }
+
+    /// Fails if the files of the store were removed or replaced.
+    pub(crate) fn check_linked(&self) -> Result<()> {
+        check_linked(&self.data.0, &self.data.1)?;
+        self.lock.as_ref().map_or(Ok(()), StoreLock::check_linked)
+    }
+
+    /// The file of the data, to be read as bytes.
+    pub(crate) fn data(&self) -> (&File, &Path) {
+        (&self.data.0, &self.data.1)
     }
 
     pub(crate) fn main(&self) -> Bare {
@@ -476,17 +499,6 @@ impl Environment {
     }
 }
 
-fn make_folder(path: &Path, options: &Options) -> Result<()> {
-    if options.read_only || !options.create {
-        return Ok(());
-    }
-    match std::fs::create_dir(path) {
-        Ok(()) => Ok(()),
-        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        Err(e) => Err(Error::io(path, "create the folder", e)),
-    }
-}
-
 /// Checks the pages that LMDB trusts when it opens a file, which is created if there is none and
 /// the options allow it. Returns how many bytes are in use.
 fn check_file(folder: &Path, options: &Options) -> Result<u64> {
@@ -525,7 +537,7 @@ fn open_mapped(path: &Path, options: &Options, used: u64) -> Result<OpenEnv> {
         let opened = unsafe { open_env(&open, path) };
         match opened {
             Ok(env) => return Ok(env),
-            Err(heed::Error::Io(e)) if out_of_addresses(&e) && size / 2 >= least => {
+            Err(heed::Error::Io(e)) if e.kind() == OutOfMemory && size / 2 >= least => {
                 size = page_multiple(size / 2);
             }
             Err(error) => return Err(Error::of(path, "open", error)),
@@ -570,10 +582,6 @@ pub(crate) fn open_alone(folder: &Path) -> Result<OpenEnv> {
 pub(crate) fn open_for_test(options: &EnvOpenOptions<heed::WithTls>, folder: &Path) {
     // SAFETY: the folder of a test, which nothing else uses.
     drop(unsafe { options.open(folder) }.expect("an environment"));
-}
-
-fn out_of_addresses(error: &std::io::Error) -> bool {
-    error.kind() == std::io::ErrorKind::OutOfMemory
 }
 
 /// Maps have whole pages, whatever their size.

@@ -69,6 +69,7 @@ mod pool;
 mod range;
 mod read;
 mod registry;
+mod removed;
 mod rows;
 mod scan;
 mod stamp;

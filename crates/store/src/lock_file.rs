@@ -12,13 +12,14 @@
 use crate::error::{Error, Result};
 use crate::fork::OfProcess;
 use crate::registry::{FileId, Registration};
+use crate::removed::check_linked;
 use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The name of the locks within a store's folder.
 pub(crate) const LOCKS: &str = "lock.mdb";
@@ -29,6 +30,7 @@ const SHARED_BYTE: libc::off_t = 1 << 40;
 /// A lock on a store; it ends when it is dropped.
 pub(crate) struct StoreLock {
     file: OfProcess<File>,
+    path: PathBuf,
 }
 
 impl StoreLock {
@@ -51,7 +53,7 @@ impl StoreLock {
                 Err(error) => return Err(Error::io(&path, "lock", error)),
             }
         }
-        Ok((registration, Some(Self { file: OfProcess::new(file) })))
+        Ok((registration, Some(Self { file: OfProcess::new(file), path })))
     }
 
     /// Registers a store of this process and locks it against all others that use it, without
@@ -64,10 +66,18 @@ impl StoreLock {
         let path = folder.join(LOCKS);
         let file = file.ok_or_else(|| Error::io(&path, "lock", ErrorKind::NotFound.into()))?;
         match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok((registration, Self { file: OfProcess::new(file) })),
+            Ok(()) => Ok((registration, Self { file: OfProcess::new(file), path })),
             Err(Errno::AGAIN | Errno::ACCESS) => Err(Error::InUse(folder.to_owned())),
             Err(e) => Err(Error::io(&path, "lock", e.into())),
         }
+    }
+}
+
+impl StoreLock {
+    /// Fails if the file was removed or replaced: other processes then lock another file, and would
+    /// write at the same time.
+    pub(crate) fn check_linked(&self) -> Result<()> {
+        check_linked(&self.file, &self.path)
     }
 }
 

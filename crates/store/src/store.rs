@@ -4,7 +4,6 @@ use crate::changes::{Follower, Journal};
 use crate::clock::Clock;
 use crate::environment::{Bare, Environment};
 use crate::error::{Error, Result};
-use crate::file::DATA;
 use crate::fork::OfProcess;
 use crate::options::{Durability, Options};
 use crate::own::{Own, layout, table_key};
@@ -22,7 +21,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -49,8 +48,6 @@ pub(crate) struct Shared {
     pub(crate) durability: Durability,
     pub(crate) read_ahead: bool,
     pub(crate) pool: OfProcess<Pool>,
-    /// The data, to be read as bytes.
-    data: (File, PathBuf),
     own: OnceLock<Own>,
     tables: Mutex<HashMap<String, Table>>,
     /// A stamped table was met that this process has not opened.
@@ -68,10 +65,6 @@ impl Store {
     /// Opens the store in a folder.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
         let environment = Environment::open(path.as_ref(), options)?;
-        let data = environment.path().join(DATA);
-        // The file that is mapped, whichever is at its path by now.
-        let file = environment.heed().try_clone_inner_file();
-        let file = file.map_err(|e| environment.error("open", e))?;
         let shared = Shared {
             id: STORES.fetch_add(1, Ordering::Relaxed),
             environment,
@@ -79,7 +72,6 @@ impl Store {
             durability: options.durability,
             read_ahead: options.read_ahead,
             pool: OfProcess::new(Pool::new(options.threads)),
-            data: (file, data),
             own: OnceLock::new(),
             tables: Mutex::new(HashMap::new()),
             missing: AtomicBool::new(false),
@@ -195,8 +187,12 @@ impl Store {
     }
 
     /// Makes everything that was committed safe from crashes, however it was committed.
+    ///
+    /// # Errors
+    /// Fails if the store's files were removed or replaced: what was written would be lost.
     pub fn sync(&self) -> Result<()> {
-        self.0.environment.sync()
+        self.0.environment.sync()?;
+        self.0.environment.check_linked()
     }
 
     /// Takes rows out that have expired, in transactions of some thousand rows. Answers how many
@@ -268,7 +264,7 @@ impl fmt::Debug for Store {
 impl Shared {
     /// The file of the data, to be read as bytes.
     pub(crate) fn data(&self) -> (&File, &Path) {
-        (&self.data.0, &self.data.1)
+        self.environment.data()
     }
 
     /// What wakes watches; its thread is started if there is none.
@@ -389,6 +385,7 @@ impl Shared {
         let mut turn = self.environment.turn()?;
         let (txn, _pass) = self.environment.write(&mut turn, self.durability)?;
         self.check_ways_to_make(&txn, &names)?;
+        self.environment.check_linked()?;
         let made = self.environment.heed().create_databases_and_commit(txn, |opener, txn| {
             let made = names.map(|name| opener.create_database::<Bytes, Bytes>(txn, Some(name)));
             let [settings, changes, expiry] = made;
@@ -449,6 +446,7 @@ impl Shared {
             let access = Access::Put { row_len: key.len() + size_of::<u64>() };
             committed.check(self, TableId::SETTINGS, Some(&key), access)?;
         }
+        self.environment.check_linked()?;
         let made = self.environment.heed().create_databases_and_commit(txn, |opener, txn| {
             // Another process may have made it since it was looked for.
             let there = self.environment.main().get(txn, name.as_bytes())?.is_some();

@@ -11,11 +11,24 @@ pub(crate) mod page;
 pub(crate) mod tree;
 
 use crate::error::{Damage, Error};
+use crate::options::Options;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The name of the data within a store's folder.
 pub(crate) const DATA: &str = "data.mdb";
+
+/// Makes the folder of a store, if the options allow it and there is none.
+pub(crate) fn make_folder(path: &Path, options: &Options) -> Result<(), Error> {
+    if options.read_only || !options.create {
+        return Ok(());
+    }
+    match std::fs::create_dir(path) {
+        Ok(()) => Ok(()),
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(e) => Err(Error::io(path, "create the folder", e)),
+    }
+}
 
 /// Returns the absolute path of a store's folder, without symbolic links.
 ///

@@ -10,6 +10,7 @@ mod foreign;
 mod forks;
 mod interop;
 mod paths;
+mod removed;
 mod replaced;
 mod room;
 mod together;

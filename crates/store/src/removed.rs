@@ -1,0 +1,80 @@
+//! Notices that the files of an open store were removed or replaced: what is written to them then
+//! is lost when the last process closes them.
+//!
+//! A file that no folder has any more has no links. A folder that was moved is still the store.
+
+use crate::error::{Error, Result};
+use crate::options::Durability;
+use rustix::fs::fstat;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// The minimum time between two checks by commits that are not synced. A commit that is synced
+/// checks always: it takes a hundred times as long as a check, or more.
+const CHECK_EVERY: Duration = Duration::from_millis(100);
+
+/// Decides which commits check that the files of a store are there.
+pub(crate) struct RemovalCheck {
+    opened: Instant,
+    /// When a commit that is not synced checks next, in milliseconds since `opened`.
+    next_ms: AtomicU64,
+}
+
+impl RemovalCheck {
+    pub(crate) fn new() -> Self {
+        Self { opened: Instant::now(), next_ms: AtomicU64::new(0) }
+    }
+
+    /// Returns whether a commit checks.
+    pub(crate) fn is_due(&self, durability: Durability) -> bool {
+        durability != Durability::None || self.is_due_after(self.opened.elapsed())
+    }
+
+    /// Returns whether a commit that is not synced checks, so long after the files were opened. One
+    /// thread at a time commits.
+    fn is_due_after(&self, elapsed: Duration) -> bool {
+        let now_ms = elapsed.as_millis() as u64;
+        let is_due = now_ms >= self.next_ms.load(Ordering::Relaxed);
+        if is_due {
+            self.next_ms.store(now_ms + CHECK_EVERY.as_millis() as u64, Ordering::Relaxed);
+        }
+        is_due
+    }
+}
+
+/// Fails if a file that was opened by a path was removed.
+///
+/// # Errors
+/// Returns `Io` with the path.
+pub(crate) fn check_linked(file: &File, path: &Path) -> Result<()> {
+    match fstat(file) {
+        Ok(found) if found.st_nlink > 0 => Ok(()),
+        Ok(_) => Err(removed(path)),
+        Err(error) => Err(Error::io(path, "look at its links", error.into())),
+    }
+}
+
+#[cold]
+fn removed(path: &Path) -> Error {
+    let text = "the file was removed or replaced while the store was open, so writes would be \
+                lost, and this one was not done. What was committed before can still be read by \
+                this process: make a backup, close the store, and put the backup in its place";
+    Error::io(path, "write", io::Error::new(ErrorKind::NotFound, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_that_is_not_synced_checks_once_in_an_interval() {
+        let check = RemovalCheck::new();
+        let due = |ms| check.is_due_after(Duration::from_millis(ms));
+        let checks = (0..1000).filter(|ms| due(*ms)).count();
+        assert_eq!(checks, 10);
+        assert!(due(5000) && !due(5099) && due(5100));
+    }
+}
