@@ -12,6 +12,7 @@ use crate::options::{Durability, Options};
 use crate::pages::Mapping;
 use crate::registry::{self, Registration, Waiter};
 use crate::removed::{RemovalCheck, check_linked};
+use crate::short_write;
 use crate::table::check_kind;
 use heed::types::Bytes;
 use heed::{
@@ -211,6 +212,10 @@ impl Environment {
             }
             heed::Error::Mdb(MdbError::ReadersFull) => {
                 Error::ReadersFull { most: self.env.max_readers() }
+            }
+            heed::Error::Io(error) => {
+                let (file, path) = self.data();
+                Error::io(path, act, short_write::reason(error, file, self.page_size))
             }
             error => Error::of(&self.path, act, error),
         }

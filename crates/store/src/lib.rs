@@ -72,6 +72,7 @@ mod registry;
 mod removed;
 mod rows;
 mod scan;
+mod short_write;
 mod stamp;
 mod stat;
 mod store;

@@ -120,6 +120,7 @@ fn plays_its_role() {
         "lengthen" => lengthen(path),
         "fill small map" => fill_small_map(path),
         "fill disk" => fill_disk(path),
+        "fill a file system" => crate::room::fill_file_system(path),
         "rewrite blocks" => crate::foreign::rewrite_blocks(path, pause, say),
         "hold a reader" => hold(path, false),
         "hold the writer" => hold(path, true),
@@ -230,6 +231,8 @@ fn fill_disk(path: &Path) {
         assert!(rows < 100_000, "no end");
     };
     assert_eq!(error.code(), "io", "{error}");
+    let (path, text) = (path.join("data.mdb"), error.to_string());
+    assert_eq!(text, format!("{}: commit: File too large (os error 27)", path.display()));
     let txn = store.read().expect("reading goes on");
     assert_eq!(txn.count(&table, &Range::all()).expect("a count"), u64::from(rows));
     drop(txn);

@@ -1,8 +1,10 @@
 //! Room that runs out: a limit, a map that cannot move, a disk that is full, a reader that stays.
 
 use crate::Place;
-use crate::child::Other;
-use nuthatch_store::{Durability, Error, FullCause, Options, Range, Read};
+use crate::child::{Other, say};
+use nuthatch_store::{Durability, Error, FullCause, Options, Range, Read, Store};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 #[test]
@@ -115,6 +117,39 @@ fn pages_come_back_when_a_long_reader_has_ended() {
     overwrite(500);
     let after = store.stat().expect("figures").file_bytes;
     assert!(after < large + 1_000_000, "pages are used again: {large} to {after}");
+}
+
+/// Writes to a store on a small file system until that is full.
+pub(crate) fn fill_file_system(folder: &Path) {
+    std::fs::create_dir(folder).expect("a folder");
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]).arg(folder).stderr(Stdio::null());
+    if !mount.status().is_ok_and(|status| status.success()) {
+        return say("not mounted");
+    }
+    let path = folder.join("inside");
+    let store = Store::open(&path, &Options::new()).expect("a store");
+    let table = store.table("rows").expect("a table");
+    let value = vec![7; 100_000];
+    let put = |n: u32| store.put(&table, &n.to_le_bytes(), &value);
+    let (rows, error) = (0..1000).find_map(|n| Some((n, put(n).err()?))).expect("no end");
+    let data = path.join("data.mdb");
+    let expected = format!("{}: commit: No space left on device (os error 28)", data.display());
+    assert_eq!(error.to_string(), expected);
+    for n in 0..rows {
+        let found = store.get(&table, &n.to_le_bytes()).expect("a get");
+        assert_eq!(found.as_deref(), Some(&value[..]));
+    }
+    say("full");
+}
+
+#[test]
+fn a_write_that_ended_early_on_a_full_disk_says_that_there_is_no_space() {
+    let place = Place::new();
+    let mut other = Other::start_with_own_mounts("fill a file system", &place.beside("small"));
+    let found = other.hear().expect("what it tried");
+    assert!(["full", "not mounted"].contains(&found.as_str()), "{found}");
+    other.wait();
 }
 
 #[test]
