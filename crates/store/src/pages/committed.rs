@@ -111,7 +111,8 @@ struct Known {
     last: Option<Last>,
 }
 
-/// A leaf that was checked, and so were all branches above it. Keys from `low` on and below `high` belong to it.
+/// A leaf that was checked, and so were all branches above it. Keys from `low` on and below `high`
+/// belong to it.
 struct Last {
     leaf: u64,
     has_long_values: bool,

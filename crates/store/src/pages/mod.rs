@@ -19,8 +19,8 @@
 //! LMDB keeps no checksums, so other bytes within a value are not found, nor within a key that a
 //! search does not come by; `verify` compares all keys. A transaction that writes reads and changes
 //! a table that it has changed through LMDB, since the new pages are LMDB's own memory. Before LMDB
-//! follows or copies committed pages, all entries of the leaf are checked, and those of the branches
-//! that LMDB compares; all entries of a branch before LMDB may add or remove one.
+//! follows or copies committed pages, all entries of the leaf are checked, and the entries of the
+//! branches that LMDB compares; all entries of a branch before LMDB may add or remove one.
 
 mod ahead;
 mod committed;
