@@ -11,8 +11,8 @@ const ABOUT: [&str; 2] = [
     "Measure building and reading snapshots, beside a hash map in the same process",
     "
 
-Builds a snapshot of the keys key_0, key_1, ... with the values val_0, val_1, ... in the folder for \
-temporary files. Looks up all keys in shuffled order, and as many keys that do not exist, one at a \
+Builds a snapshot of the keys key_0, key_1, ... with the values val_0, val_1, ... in the folder \
+for temporary files. Looks up all keys in shuffled order, and as many keys that do not exist, one at a \
 time and in batches; then does the same with a hash map.",
 ];
 

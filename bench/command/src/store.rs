@@ -65,7 +65,6 @@ impl Store {
         let (key_len, value_len) = (usize::from(key_bytes), value_bytes as usize);
         let rounds = usize::from(rounds);
         let options = StoreOptions { rows, key_len, value_len, writes, rounds, json, directory };
-        run_stores(&options, &[], &mut std::io::stdout().lock())
-            .map_err(Failure::of)
+        run_stores(&options, &[], &mut std::io::stdout().lock()).map_err(Failure::of)
     }
 }

@@ -161,7 +161,8 @@ impl EvictionBench {
         redis: Option<&mut Redis>,
         progress: &ProgressBar,
     ) -> Result<Measured, Failure> {
-        let own = own::replay(trace, self.memory, self.seed, |done: usize| progress.inc(done as u64));
+        let own =
+            own::replay(trace, self.memory, self.seed, |done: usize| progress.inc(done as u64));
         let own = own.map_err(Failure::of)?;
         let capacity = own.held_bytes;
         let row = |system, misses, held_bytes| Row { system, misses, held_bytes };

@@ -74,8 +74,7 @@ fn manual_pages_have_examples_and_exit_statuses() {
 #[test]
 fn wrong_commands_exit_with_2() {
     let folder = Folder::new();
-    for arguments in [&[][..], &["fly"], &["get"], &["get", "a.nut"], &["info", "--x"]]
-    {
+    for arguments in [&[][..], &["fly"], &["get"], &["get", "a.nut"], &["info", "--x"]] {
         let run = folder.run(arguments);
         assert_eq!((run.status, &run.stdout[..]), (Some(2), ""), "{arguments:?}");
         assert!(run.stderr.contains("Usage: nuthatch"), "{arguments:?}: {}", run.stderr);
