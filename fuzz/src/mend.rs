@@ -53,7 +53,7 @@ impl Sections {
         let fits = bits <= PARTITION_BITS
             && lines > 0
             && lines <= file_len
-            && dictionary_len <= file_len.min(limits::DICTIONARY_LEN);
+            && dictionary_len <= file_len.min(limits::MAX_DICTIONARY_LEN);
         if !fits {
             return None;
         }
@@ -97,7 +97,7 @@ impl Sections {
     fn mend_data(&self, bytes: &mut [u8], entry: usize, last: bool) {
         let offset = number(bytes, entry + directory::DATA_OFFSET, 8);
         let mut len = number(bytes, entry + directory::DATA_LEN, 8);
-        let zeros = (record::SHORT_MOST as u64).next_multiple_of(SECTION_ALIGN);
+        let zeros = (record::MAX_SHORT_LEN as u64).next_multiple_of(SECTION_ALIGN);
         let Some(room) = self.data.1.saturating_sub(zeros).checked_sub(offset) else { return };
         if last && len.checked_next_multiple_of(SECTION_ALIGN) != Some(room) {
             len = room;

@@ -1,6 +1,6 @@
 //! Every way to read a snapshot.
 
-use nuthatch_snapshot::{Entry, Error, Scratch, Snapshot, Stored, ValueType};
+use nuthatch_snapshot::{Entry, Error, Scratch, Snapshot, StoredValue, ValueType};
 
 /// Frames decompressed at most, of a file that does not verify: each may be of 16 MiB.
 const FRAMES: usize = 16;
@@ -40,7 +40,7 @@ pub fn read_all(snapshot: &Snapshot) {
 }
 
 /// What tells one stored value from another.
-fn form<'a>(stored: &Stored<'a>) -> (ValueType, bool, &'a [u8]) {
+fn form<'a>(stored: &StoredValue<'a>) -> (ValueType, bool, &'a [u8]) {
     (stored.value_type(), stored.is_compressed(), stored.bytes())
 }
 

@@ -1,62 +1,62 @@
-//! What can go wrong, told with the place, what was expected and what was found.
+//! Errors, with the file, the offset, what was expected and what was found.
 
-use crate::value::ValueType;
-use std::fmt;
+use crate::values::ValueType;
+use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
 
-/// The result of this crate's operations.
+/// A result with [`Error`] as its error.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error of this crate. A missing key is not one: lookups return `None`.
+/// An error of this crate. A missing key is not an error: lookups return `None`.
 ///
-/// Variants box what they hold, because an error is part of the result of every lookup.
+/// Variants box their contents, because an error is part of the result of every lookup.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused: the file is missing, the disk is full, and so on.
+    /// A system call failed: the file is missing, the disk is full, and so on.
     Io(Box<IoError>),
-    /// The file is not a snapshot at all: too short, or its first bytes are others.
+    /// The file is not a snapshot: it does not begin with the magic bytes.
     NotASnapshot(Box<Damage>),
-    /// The file was written by a newer version, or uses a feature this build lacks.
+    /// The file was written by a newer version, or uses a feature that this build lacks.
     Unsupported(Box<Damage>),
-    /// The file is a snapshot, and its bytes contradict the format.
+    /// The file is a snapshot, but its bytes contradict the format.
     Corrupt(Box<Damage>),
-    /// The key holds a value of another type than the one asked for.
+    /// The value of the key has another type than the requested one.
     WrongType {
-        /// The type the caller asked for.
-        asked: ValueType,
+        /// The type that the caller requested.
+        requested: ValueType,
         /// The type of the stored value.
         found: ValueType,
     },
-    /// The file was truncated, or the device could not read it, while it was mapped. Reported by
-    /// builds with the feature `sigbus` only.
+    /// The file was truncated, or the device failed to read it, while it was mapped. Only builds
+    /// with the feature `sigbus` return this.
     Unreadable(Box<PathBuf>),
-    /// The file was published under its name, but its folder could not be synced: a power failure
-    /// may bring the old file back.
+    /// The file was published under its name, but the sync of its folder failed: a power failure
+    /// may restore the old file.
     NotDurable(Box<IoError>),
-    /// The same key was given twice and duplicates are errors.
+    /// Two rows have the same key, and duplicates are errors.
     Duplicate(Box<Duplicate>),
-    /// Something given to the writer is beyond a limit of the format.
+    /// Input of the writer exceeds a limit of the format.
     Limit(Box<Limit>),
 }
 
-/// An operating-system error with the file and the act it hit.
+/// A failed system call, with the file and the operation.
 #[derive(Debug)]
 pub struct IoError {
     /// The file.
     pub path: PathBuf,
-    /// What was being done, such as `open` or `write`.
-    pub act: &'static str,
-    /// What the system said.
+    /// The operation, such as `open` or `write`.
+    pub operation: &'static str,
+    /// The error of the system.
     pub source: std::io::Error,
 }
 
-/// A place in a file whose bytes are not what they must be.
+/// Bytes of a file that contradict the format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     /// The file.
     pub path: PathBuf,
-    /// Where in the file, in bytes from its start.
+    /// The offset in bytes from the start of the file.
     pub offset: u64,
     /// The value that the format requires; for a checksum or length, the value in the file.
     pub expected: String,
@@ -64,50 +64,73 @@ pub struct Damage {
     pub found: String,
 }
 
-/// A key that was given twice.
+/// Two rows with the same key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Duplicate {
     /// The key.
     pub key: Vec<u8>,
-    /// The [`origin`](crate::Batch::push_from) of its first row.
+    /// The [position](crate::Batch::push_with_position) of its first row.
     pub first: u64,
-    /// The origin of the next row with the same key.
+    /// The position of the next row with the same key.
     pub second: u64,
 }
 
-/// Something beyond a limit of the format.
+/// Input that exceeds a limit of the format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
-    /// What is limited, such as `key length`.
+    /// The limited quantity, such as `key length in bytes`.
     pub what: &'static str,
-    /// The greatest that is allowed.
-    pub most: u64,
-    /// What was given.
+    /// The maximum value.
+    pub max: u64,
+    /// The value of the input.
     pub found: u64,
 }
 
 impl Error {
     #[cold]
-    pub(crate) fn io(path: &Path, act: &'static str, source: std::io::Error) -> Self {
-        Self::Io(Box::new(IoError { path: path.to_owned(), act, source }))
+    pub(crate) fn io(path: &Path, operation: &'static str, source: std::io::Error) -> Self {
+        Self::Io(Box::new(IoError { path: path.to_owned(), operation, source }))
     }
 
     #[cold]
     pub(crate) fn not_durable(path: &Path, source: std::io::Error) -> Self {
         Self::NotDurable(Box::new(IoError {
             path: path.to_owned(),
-            act: "sync its folder",
+            operation: "sync its folder",
             source,
         }))
     }
 
     #[cold]
-    pub(crate) fn limit(what: &'static str, most: u64, found: u64) -> Self {
-        Self::Limit(Box::new(Limit { what, most, found }))
+    pub(crate) fn limit(what: &'static str, max: u64, found: u64) -> Self {
+        Self::Limit(Box::new(Limit { what, max, found }))
     }
 
-    /// A short name that stays the same between versions, for programs; `testdata/errors.csv`
-    /// lists them for all languages.
+    /// Returns the error for bytes that contradict the format.
+    #[cold]
+    pub(crate) fn corrupt(
+        path: &Path,
+        offset: u64,
+        expected: impl Display,
+        found: impl Display,
+    ) -> Self {
+        Self::Corrupt(Damage::boxed(path, offset, expected, found))
+    }
+
+    /// Returns the error for a checksum mismatch. `offset` is that of the stored checksum.
+    #[cold]
+    pub(crate) fn checksum(
+        path: &Path,
+        offset: u64,
+        what: &str,
+        (stored, found): (u64, u64),
+    ) -> Self {
+        let expected = format!("the stored checksum {stored:016x} of {what}");
+        Self::corrupt(path, offset, expected, format!("{found:016x}"))
+    }
+
+    /// Returns the code of the error: a short name for programs, the same in all versions and
+    /// languages. `testdata/errors.csv` lists all codes.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Io(_) => "io",
@@ -126,12 +149,12 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io(e) => write!(f, "{}: {}: {}", e.path.display(), e.act, e.source),
+            Self::Io(e) => write!(f, "{}: {}: {}", e.path.display(), e.operation, e.source),
             Self::NotASnapshot(d) => write!(f, "not a snapshot: {d}"),
             Self::Unsupported(d) => write!(f, "not supported: {d}"),
             Self::Corrupt(d) => write!(f, "damaged file: {d}"),
-            Self::WrongType { asked, found } => {
-                write!(f, "wrong type: asked for {asked}, the value is {found}")
+            Self::WrongType { requested, found } => {
+                write!(f, "wrong type: requested {requested}, found {found}")
             }
             Self::Unreadable(path) => write!(
                 f,
@@ -142,7 +165,7 @@ impl fmt::Display for Error {
                 f,
                 "{}: published, but may not survive a power failure: {}: {}",
                 e.path.display(),
-                e.act,
+                e.operation,
                 e.source
             ),
             Self::Duplicate(d) => write!(
@@ -152,8 +175,21 @@ impl fmt::Display for Error {
                 d.first,
                 d.second
             ),
-            Self::Limit(l) => write!(f, "{}: at most {}, found {}", l.what, l.most, l.found),
+            Self::Limit(l) => write!(f, "{}: at most {}, found {}", l.what, l.max, l.found),
         }
+    }
+}
+
+impl Damage {
+    /// Returns the damage, boxed for an [`Error`].
+    pub(crate) fn boxed(
+        path: &Path,
+        offset: u64,
+        expected: impl Display,
+        found: impl Display,
+    ) -> Box<Self> {
+        let (expected, found) = (expected.to_string(), found.to_string());
+        Box::new(Self { path: path.to_owned(), offset, expected, found })
     }
 }
 
@@ -179,19 +215,16 @@ mod tests {
 
     const TABLE: &str = include_str!("../../../testdata/errors.csv");
 
-    /// One error of each kind. A new kind has no arm below until it is added here.
+    /// Returns one error of each variant. The `match` does not compile without a new variant.
     fn one_of_each() -> Vec<Error> {
-        let damage = || {
-            let (expected, found) = (String::new(), String::new());
-            Box::new(Damage { path: PathBuf::new(), offset: 0, expected, found })
-        };
-        let (asked, found) = (ValueType::I64, ValueType::String);
+        let damage = || Damage::boxed(Path::new("a.nut"), 0, "", "");
+        let (requested, found) = (ValueType::I64, ValueType::String);
         let errors = vec![
             Error::io(Path::new("a.nut"), "open", std::io::ErrorKind::NotFound.into()),
             Error::NotASnapshot(damage()),
             Error::Unsupported(damage()),
             Error::Corrupt(damage()),
-            Error::WrongType { asked, found },
+            Error::WrongType { requested, found },
             Error::Unreadable(Box::default()),
             Error::not_durable(Path::new("a.nut"), std::io::ErrorKind::Other.into()),
             Error::Duplicate(Box::new(Duplicate { key: Vec::new(), first: 0, second: 1 })),

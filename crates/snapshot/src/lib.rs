@@ -1,7 +1,8 @@
 //! Immutable typed key-value files, mapped by any number of processes.
 //!
-//! A [`Writer`] turns rows, in any order, into one file; a [`Snapshot`] answers lookups from it,
-//! where the values lie; a [`Watch`] moves readers to a new file while they read.
+//! A [`Writer`] builds a file from rows in any order. A [`Snapshot`] finds the value of a key and
+//! returns it in place, without copying. A [`Watch`] switches readers to a new file while they
+//! read.
 //!
 //! ```
 //! use nuthatch_snapshot::{Snapshot, Value, Writer};
@@ -14,66 +15,67 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A missing key is no error: lookups return `None`. A value of another type than the one asked for
-//! is one, and so is a damaged file; nothing is ever coerced. A value that was compressed reads as
-//! any other ([`CowValue`]). The bytes are described in `docs/formats/snapshot.md`.
+//! A missing key is not an error: lookups return `None`. A value of another type than the requested
+//! one is an error; values are never converted. Damage of the file is an error. Compressed values
+//! read as any others ([`CowValue`]). `docs/formats/snapshot.md` specifies the bytes of a file, and
+//! [`layout`] has their offsets.
+//!
+//! # Structure
+//!
+//! Imports point down this list only:
+//!
+//! - `watch`: follows a snapshot that is replaced while it is read.
+//! - `reader`: opens files, finds values, iterates, verifies. `writer`: builds files.
+//! - `format`: offsets, hashes, header, directory, index lines, records.
+//! - `parallel`: runs work on several threads. `prefetch`: prefetches memory.
+//! - `error`: errors.
+//! - `values`: typed values and their stored form.
 //!
 //! # Files that change while they are open
 //!
-//! Whatever bytes a file has when it is opened, no reader crashes or reads beyond it. But a file
-//! that is mapped must not change: replace it by renaming another over it, as [`Writer`] does. Of a
-//! file that is written to in place, lookups may return any mix of old and new bytes, or an error.
+//! Whatever bytes a file has when it is opened, no reader crashes or reads beyond its end. But a
+//! mapped file must not change: to replace it, rename another file over it, as [`Writer`] does.
+//! Lookups in a file that is written to in place may return any mix of old and new bytes, or an
+//! error.
 //!
-//! A file that is truncated in place, or on a device that fails, lacks pages. The kernel sends
-//! `SIGBUS` to a thread that touches one:
+//! A file that is truncated in place, or whose device fails, has unreadable pages. The kernel sends
+//! `SIGBUS` to a thread that accesses one:
 //!
-//! - By default, that ends the process.
-//! - With the feature `sigbus`, a signal handler (crate `nuthatch-sigbus`) replaces the pages by
-//!   zeros, and the process goes on. A lookup may then miss a key, or return a value of zeros:
-//!   [`Snapshot::check_readable`] fails from then on. Errors about damage become
-//!   [`Error::Unreadable`], and [`Snapshot::verify`] checks after each part. The kernel sends no
-//!   signal for the rest of the last page that remains, which reads as zeros: there, damage is
-//!   reported as such, and only by what verifies. The handler guards up to 4,096 maps of a process;
-//!   it is replaced if the program installs its own afterwards.
-//! - A file that was copied ([`Residency::HugePages`], [`Snapshot::from_bytes`]) does not depend on
-//!   its pages any more.
+//! - By default, the signal ends the process.
+//! - With the feature `sigbus`, a signal handler (crate `nuthatch-sigbus`) replaces unreadable
+//!   pages by zeros, and the process continues. A lookup may then miss a key or return a value of
+//!   zeros: [`Snapshot::check_readable`] fails from then on. Errors about damage become
+//!   [`Error::Unreadable`], and [`Snapshot::verify`] checks after each partition. The kernel sends
+//!   no signal for the rest of the last page that remains; it reads as zeros. Damage in that page
+//!   is reported as [`Error::Corrupt`], and only by verification. The handler guards up to 4,096
+//!   maps of a process. It is replaced if the program installs its own handler later.
+//! - A snapshot that is copied into memory ([`Residency::HugePages`], [`Snapshot::from_bytes`]) no
+//!   longer depends on the pages of its file.
 
-mod bucket;
-mod cast;
-mod compression;
-mod directory;
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
+
 mod error;
-mod hash;
-mod header;
-mod iter;
-pub mod layout;
-mod many;
-mod map;
-mod owned;
+mod format;
 mod parallel;
+mod prefetch;
 mod reader;
-mod record;
-mod stats;
-mod stored;
-mod string_list;
-mod typed;
-mod value;
-mod verify;
+mod values;
 mod watch;
 mod writer;
 
-pub use compression::{Compression, Scratch};
 pub use error::{Damage, Duplicate, Error, IoError, Limit, Result};
-pub use iter::{Entry, Iter, IterVerified};
-pub use map::Residency;
-pub use owned::{CowStringList, CowValue, OwnedStringList, OwnedValue};
-pub use reader::{OpenOptions, Snapshot};
-pub use stats::Stats;
-pub use stored::Stored;
-pub use string_list::{StringList, StringListBuf};
-pub use value::{Value, ValueType};
+pub use format::layout;
+pub use reader::{
+    Entry, Iter, IterVerified, OpenOptions, Residency, Scratch, Snapshot, Stats, StoredValue,
+};
+pub use values::{
+    CowStringList, CowValue, OwnedStringList, OwnedValue, StringList, StringListBuf, Value,
+    ValueType,
+};
 pub use watch::{Event, Generations, Watch, WatchOptions, WatchReader, WatchStatus};
-pub use writer::{Batch, OnDuplicate, Progress, Stage, Summary, Writer, WriterOptions};
+pub use writer::{
+    Batch, Compression, OnDuplicate, Progress, Stage, Summary, Writer, WriterOptions,
+};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

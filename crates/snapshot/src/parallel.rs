@@ -1,12 +1,14 @@
-//! Work shared out among threads, its results in order.
+//! Parallel execution with results in order.
 
 use crate::error::Result;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Calls `work` on every item, on so many threads, and answers the results in the items' order.
-/// Threads take items in order. After an error no further items are taken; the error of the
-/// earliest item is the one answered.
+/// Calls `work` on every item on `threads` threads. Returns the results in the order of the items.
+/// Threads take items in order. After an error, no further items are started.
+///
+/// # Errors
+/// Returns the error of the earliest item that failed.
 pub(crate) fn map<T, R>(
     threads: usize,
     items: impl IntoIterator<Item = T, IntoIter: Send>,
@@ -19,7 +21,10 @@ where
     map_with(threads, items, || (), |(), item| work(item))
 }
 
-/// As [`map`], with something each thread makes for itself and keeps from item to item.
+/// Calls `work` on every item, as [`map`], with a state that each thread creates with `start`.
+///
+/// # Errors
+/// Returns the same errors as `map`.
 pub(crate) fn map_with<T, R, S>(
     threads: usize,
     items: impl IntoIterator<Item = T, IntoIter: Send>,
@@ -62,13 +67,13 @@ mod tests {
     use crate::error::Error;
 
     #[test]
-    fn results_come_in_the_order_of_the_items() {
+    fn results_are_in_the_order_of_the_items() {
         let doubled = map(4, 0..1000, |n| Ok(n * 2)).expect("no errors");
         assert!(doubled.into_iter().eq((0..1000).map(|n| n * 2)));
     }
 
     #[test]
-    fn the_earliest_error_is_answered() {
+    fn the_earliest_error_is_returned() {
         let work = |n: u64| if n % 10 == 7 { Err(Error::limit("n", 0, n)) } else { Ok(()) };
         let Err(Error::Limit(limit)) = map(3, 0..100, work) else { panic!("an error") };
         assert_eq!(limit.found, 7);

@@ -1,5 +1,5 @@
-//! Records and values at the boundaries of the offsets, in sparse files made by hand: beyond 4 GiB,
-//! beyond 1 TiB, and at the end of the largest files that the file system and the machine take.
+//! Tests of records and values at large offsets, in sparse hand-made files: beyond 4 GiB, beyond
+//! 1 TiB, and at the end of the largest files that the filesystem and the machine support.
 
 mod craft;
 
@@ -16,7 +16,7 @@ const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 const TIB: u64 = 1 << 40;
 
-/// A value that a file must answer.
+/// An expected value.
 enum Expected {
     Text(String),
     Number(i64),
@@ -33,7 +33,7 @@ impl Expected {
     }
 }
 
-/// A file, and what it must answer.
+/// A file and its expected values.
 struct Scene {
     craft: Craft,
     expected: HashMap<Vec<u8>, Expected>,
@@ -44,7 +44,7 @@ impl Scene {
         Self { craft: Craft::new(lines), expected: HashMap::new() }
     }
 
-    /// Adds a record to a line, at a place that its unit must hit.
+    /// Adds a record to a line, at an offset that must be a multiple of the line's unit.
     fn put(&mut self, line: usize, at: u64, make: impl FnOnce(&[u8]) -> (Record, Expected)) {
         let slot = self.craft.lines[line].records.len();
         let key = self.craft.key(line, &format!("{line}.{slot}"));
@@ -71,7 +71,7 @@ impl Scene {
         });
     }
 
-    /// A list with its record. Answers where the list itself lies.
+    /// Adds a record with a list. Returns the offset of the list, and the list.
     fn list(&mut self, line: usize, at: u64) -> (u64, Vec<f32>) {
         let list = vec![1.5, at as f32, -0.0];
         let mut list_at = 0;
@@ -94,7 +94,8 @@ impl Scene {
         });
     }
 
-    /// Every way to look gives what is expected; other keys of the same lines are absent.
+    /// Checks that all lookups return the expected values, and that other keys of the lines are
+    /// absent.
     fn check(&self, path: &Path) -> AnyResult {
         let snapshot = Snapshot::open(path)?;
         for (key, expected) in &self.expected {
@@ -130,14 +131,14 @@ impl Scene {
     }
 }
 
-/// Zeros between a key and its aligned value.
+/// Returns the padding between a key and its aligned value.
 fn padding(at: u64, key: &[u8], align: u64) -> Vec<u8> {
     let key_end = at + (record::LONG_HEAD + key.len()) as u64;
     vec![0; (key_end.next_multiple_of(align) - key_end) as usize]
 }
 
-/// Records at, around and across each of these places, in lines of small and of large units, and
-/// references from the start of the data to each of them.
+/// Adds records at, around and across each of these offsets, in lines of small and of large units,
+/// and references from the start of the data to each of them.
 fn scene(data_len: u64, places: &[u64]) -> Scene {
     let mut scene = Scene::new(2 * places.len() + 2);
     let (references, span) = (2 * places.len(), 2 * places.len() + 1);
@@ -162,14 +163,14 @@ fn scene(data_len: u64, places: &[u64]) -> Scene {
     scene
 }
 
-/// Where sparse files may be large: the usual place, and memory, whose files may be larger.
+/// Returns folders for large sparse files: the usual temporary folder, and one in memory.
 fn folders() -> impl Iterator<Item = PathBuf> {
     let memory = PathBuf::from("/dev/shm");
     [std::env::temp_dir(), memory].into_iter().filter(|folder| folder.is_dir())
 }
 
-/// Makes a file with data up to this length, at these places and at its end, and checks it. False
-/// when the file system or the machine does not take such a file.
+/// Builds a file with records at these offsets and at the end of its data, and checks it. Returns
+/// `false` if the filesystem or the machine does not support a file of this length.
 fn check(folder: &Path, file_len: u64, places: &[u64]) -> AnyResult<bool> {
     let directory = tempfile::tempdir_in(folder)?;
     let path = directory.path().join("sparse.nut");
@@ -184,8 +185,8 @@ fn check(folder: &Path, file_len: u64, places: &[u64]) -> AnyResult<bool> {
         written => written?,
     }
     match Snapshot::open(&path) {
-        // No room in the address space: an error of the system, and no other.
-        Err(Error::Io(error)) if error.act == "map" => return Ok(false),
+        // The address space is too small: a failed system call is the only permitted error.
+        Err(Error::Io(error)) if error.operation == "map" => return Ok(false),
         opened => assert_eq!(opened?.stats().file_len, data_start(lines) + data_len),
     }
     scene.check(&path)?;
@@ -209,7 +210,7 @@ fn records_beyond_1_tib() -> AnyResult {
     Ok(())
 }
 
-/// One common file system takes files up to 16 TiB, but for a page; others more.
+/// ext4 supports files of less than 16 TiB; other filesystems support more.
 #[test]
 fn records_up_to_16_tib_and_beyond() -> AnyResult {
     let places = [4 * GIB, TIB, 15 * TIB];

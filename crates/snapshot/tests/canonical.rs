@@ -1,5 +1,5 @@
-//! The bytes of a file are a function of its entries and options: not of threads, memory, the order
-//! of rows, or the snapshot that the rows were read from.
+//! The bytes of a file depend on its entries and options only: not on threads, memory, the order of
+//! rows, or the snapshot that the rows were read from.
 
 use nuthatch_snapshot::{Snapshot, Value, WriterOptions};
 
@@ -7,7 +7,7 @@ type AnyResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 const MIB: usize = 1 << 20;
 
-/// Threads and bytes of memory: rows are spilled several times, once, and not at all.
+/// Threads and memory budgets with which rows are spilled several times, once, and never.
 const RESOURCES: [(usize, usize); 7] = [
     (1, 16 * MIB),
     (2, 16 * MIB),
@@ -33,8 +33,9 @@ fn build(options: &WriterOptions, rows: &Rows) -> AnyResult<Vec<u8>> {
     Ok(std::fs::read(&path)?)
 }
 
-/// Builds with every pair of threads and memory, in the order given and shuffled, and from the
-/// entries of the first file. All files must be the same. Returns the number of shared entries.
+/// Builds with every pair of threads and memory, with the rows in order and shuffled, and from the
+/// entries of the first file. Checks that all files are equal. Returns the number of shared
+/// entries.
 fn assert_one_file(options: &WriterOptions, rows: &Rows) -> AnyResult<u64> {
     let expected = build(options, rows)?;
     for (threads, memory) in RESOURCES {
@@ -64,7 +65,7 @@ fn entries_of(snapshot: &Snapshot) -> AnyResult<Rows> {
     Ok(rows)
 }
 
-/// A value of this many bytes that differs from those of other numbers.
+/// Returns a value of this many bytes that is different for each number.
 fn value(number: usize, len: usize) -> Vec<u8> {
     let mut value = format!("{number:016x}").into_bytes();
     value.resize(len, b'.');
@@ -82,8 +83,7 @@ fn repeated_values_are_shared_alike_with_any_threads_and_memory() -> AnyResult {
     Ok(())
 }
 
-/// Text of which each value has its own, long enough for every way of finding matches that zstd
-/// has.
+/// Returns text that is different for each value and long enough for all match finders of zstd.
 #[cfg(feature = "zstd")]
 fn text(number: usize, len: usize) -> Vec<u8> {
     let mut state = number as u64;
@@ -101,7 +101,7 @@ fn text(number: usize, len: usize) -> Vec<u8> {
 #[test]
 fn compressed_values_have_the_same_bytes_with_any_threads_and_memory() -> AnyResult {
     for level in [3, 7] {
-        // Few values have no dictionary.
+        // Too few values for a dictionary.
         let rows = rows(50, |row| text(row % 40, 20_000 + row % 7 * 10_000));
         let compression = nuthatch_snapshot::Compression::Zstd { level };
         let options = WriterOptions::new().compression(compression);

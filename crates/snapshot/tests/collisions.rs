@@ -1,4 +1,4 @@
-//! Keys chosen so that their hashes collide: they are all found, or the build says why not.
+//! Keys with colliding hashes: all are found, or the build fails with a limit.
 
 use nuthatch_snapshot::layout::{limits, line};
 use nuthatch_snapshot::{Error, Snapshot, Value, WriterOptions};
@@ -13,7 +13,7 @@ fn hash(key: &[u8]) -> u64 {
     xxh3_64_with_seed(key, SEED)
 }
 
-/// The home line of a key, of so many.
+/// Returns the home line of a key in an index of `lines` lines.
 fn home(key: &[u8], lines: u64) -> u64 {
     ((u128::from(hash(key)) * u128::from(lines)) >> 64) as u64
 }
@@ -22,7 +22,7 @@ fn numbered(prefix: &'static str) -> impl Iterator<Item = Vec<u8>> {
     (0_u64..).map(move |number| format!("{prefix}{number}").into_bytes())
 }
 
-/// Builds a snapshot in which the value of each key is its number.
+/// Builds a snapshot in which the value of each key is its index.
 fn build(path: &Path, options: &WriterOptions, keys: &[Vec<u8>]) -> nuthatch_snapshot::Result<()> {
     let mut writer = options.create(path)?;
     for (number, key) in (0..).zip(keys) {
@@ -32,7 +32,7 @@ fn build(path: &Path, options: &WriterOptions, keys: &[Vec<u8>]) -> nuthatch_sna
     Ok(())
 }
 
-/// Builds, and checks all keys and some absent ones by every kind of lookup.
+/// Builds a snapshot, and checks all keys and some absent ones by all lookup methods.
 fn check(
     path: &Path,
     options: &WriterOptions,
@@ -55,8 +55,8 @@ fn check(
     Ok(snapshot)
 }
 
-/// Many keys of one home line, among others: at the start, in the middle, and at the end, where
-/// they go on at the start of the partition.
+/// Many keys have the same home line: at the start of a partition, in the middle, and at the end,
+/// from which they are moved to the start.
 #[test]
 fn four_hundred_keys_of_one_line_are_found() -> AnyResult {
     let directory = tempfile::tempdir()?;
@@ -68,7 +68,7 @@ fn four_hundred_keys_of_one_line_are_found() -> AnyResult {
         let of_line = |key: &Vec<u8>| home(key, lines) == chosen;
         let colliding = numbered("chosen ").filter(of_line).take(400);
         let keys: Vec<_> = colliding.chain(others.clone()).collect();
-        // Absent keys of the lines that the chosen keys fill, and of those beside them.
+        // Absent keys whose home lines are those that the chosen keys fill, and neighbouring ones.
         let near = |key: &Vec<u8>| (home(key, lines) + lines - chosen + 2) % lines < 40;
         let absent: Vec<_> = numbered("absent ").filter(near).take(2000).collect();
         let snapshot = check(&path, &options, &keys, &absent)?;
@@ -79,7 +79,7 @@ fn four_hundred_keys_of_one_line_are_found() -> AnyResult {
 }
 
 #[test]
-fn more_keys_than_a_probe_reaches_fail_and_another_seed_helps() -> AnyResult {
+fn more_keys_than_a_probe_reaches_fail_and_another_seed_succeeds() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("refused.nut");
     let count = 4500;
@@ -87,14 +87,14 @@ fn more_keys_than_a_probe_reaches_fail_and_another_seed_helps() -> AnyResult {
     let keys: Vec<_> = numbered("").filter(|key| home(key, lines) == 123).take(count).collect();
     let options = WriterOptions::new().seed(SEED);
     let Err(Error::Limit(limit)) = build(&path, &options, &keys) else { panic!("a limit") };
-    assert_eq!(limit.most, u64::from(limits::MAX_PROBE));
+    assert_eq!(limit.max, u64::from(limits::MAX_PROBE));
     assert!(limit.what.contains("seed"), "{limit:?}");
     assert_eq!(std::fs::read_dir(directory.path())?.count(), 0, "nothing is left");
     check(&path, &options.seed(SEED + 1), &keys, &[])?;
     Ok(())
 }
 
-/// One partition of eight would have more keys than it has room for.
+/// With eight partitions, one would have more keys than slots.
 #[test]
 fn too_many_keys_of_one_partition_make_fewer_partitions() -> AnyResult {
     let directory = tempfile::tempdir()?;
@@ -112,11 +112,11 @@ fn too_many_keys_of_one_partition_make_fewer_partitions() -> AnyResult {
     Ok(())
 }
 
-/// Two keys of 16 bytes with the same 64-bit hash, for every number. In the hash of such keys one
-/// half is multiplied with the other; when one is zero, the halves only add up.
+/// Returns two keys of 16 bytes with the same 64-bit hash, for every number. The hash of such keys
+/// multiplies their halves. If one half is zero, the hash depends on the sum of the halves only.
 fn twins(number: u64) -> [Vec<u8>; 2] {
     let number = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    // From the constants of XXH3, at 24 to 56 bytes.
+    // From bytes 24 to 56 of the constants of XXH3.
     let first = (0x1f67_b3b7_a4a4_4072 ^ 0x78e5_c0cc_4ee6_79cb_u64).wrapping_add(SEED);
     let second = (0x2172_ffcc_7dd0_5a82 ^ 0x8e24_43f7_7446_08b8_u64).wrapping_sub(SEED);
     let halves = [(first, number ^ second), (number.swap_bytes() ^ first, second)];
@@ -124,7 +124,7 @@ fn twins(number: u64) -> [Vec<u8>; 2] {
 }
 
 #[test]
-fn keys_with_the_same_hash_are_told_apart() -> AnyResult {
+fn keys_with_the_same_hash_are_distinguished() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("twins.nut");
     let pairs: Vec<_> = (1..3000).map(twins).collect();
@@ -143,9 +143,9 @@ fn keys_with_the_same_hash_are_told_apart() -> AnyResult {
     Ok(())
 }
 
-/// The first in the file of those with a value stores it; here two keys are the first.
+/// The first entry with a value stores it. Here the first two have the same hash.
 #[test]
-fn keys_with_the_same_hash_and_the_same_value_are_told_apart() -> AnyResult {
+fn keys_with_the_same_hash_and_the_same_value_are_distinguished() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("values.nut");
     let mut writer = WriterOptions::new().seed(SEED).create(&path)?;

@@ -1,4 +1,4 @@
-//! A reader gets the same values whether or not the producer chose compression.
+//! Readers return the same values with and without compression.
 #![cfg(feature = "zstd")]
 
 use nuthatch_snapshot::{
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 type AnyResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-/// Builds a compressible value of every type that is ever compressed.
+/// Builds a compressible value of every type that is compressed.
 fn snapshot(compression: Compression) -> AnyResult<Snapshot> {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("values.nut");
@@ -98,7 +98,7 @@ fn typed_getters_read_compressed_values_as_any_other() -> AnyResult {
 }
 
 #[test]
-fn a_stored_value_tells_whether_reading_it_takes_memory() -> AnyResult {
+fn a_stored_value_reports_whether_it_is_compressed() -> AnyResult {
     let compressed = snapshot(Compression::Zstd { level: 3 })?;
     let stored = compressed.find(b"string")?.ok_or("the key")?;
     assert!(stored.is_compressed());

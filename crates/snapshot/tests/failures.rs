@@ -1,4 +1,4 @@
-//! What the system refuses is an error that names the file, and leaves nothing behind.
+//! Tests of failed system calls: errors name the file, and no temporary file remains.
 
 use nuthatch_snapshot::{Error, Snapshot, Value, WriterOptions};
 use std::io::ErrorKind;
@@ -8,10 +8,10 @@ use std::process::Command;
 
 type AnyResult = Result<(), Box<dyn std::error::Error>>;
 
-/// Tells the child where to build, and how many values.
+/// The environment variable with the path and the number of values of the child.
 const CHILD: &str = "NUTHATCH_TEST_BUILD_LARGE";
 
-/// Bytes the child may write into one file.
+/// Maximum length of a file that the child can write, in bytes.
 const LARGEST_FILE: usize = 1 << 20;
 
 fn build(path: &Path, values: usize) -> nuthatch_snapshot::Result<()> {
@@ -25,7 +25,7 @@ fn build(path: &Path, values: usize) -> nuthatch_snapshot::Result<()> {
     Ok(())
 }
 
-/// The error of the system, when the error is one and names the path.
+/// Returns the kind of the system error. Panics if the result is another or names another path.
 #[track_caller]
 fn kind<T>(result: nuthatch_snapshot::Result<T>, path: &Path) -> ErrorKind {
     match result {
@@ -38,7 +38,7 @@ fn kind<T>(result: nuthatch_snapshot::Result<T>, path: &Path) -> ErrorKind {
     }
 }
 
-/// Not a test of its own: the test below runs it where files cannot grow large.
+/// The child process of the test below, with a file size limit. Does nothing otherwise.
 #[test]
 fn child() {
     let Some(what) = std::env::var_os(CHILD) else { return };
@@ -53,15 +53,14 @@ fn child() {
     println!("error={}", result.expect_err("checked above"));
 }
 
-/// A limit for each file stands in for a full disk: writing fails in the middle. The values are few
-/// enough to stay in memory, or so many that temporary files take them.
+/// A file size limit simulates a full disk. The values stay in memory or are spilled.
 #[test]
 fn a_full_disk_is_an_error_and_leaves_nothing() -> AnyResult {
     for (values, file) in [(3000, "full.nut: write: "), (50_000, ": write a temporary file: ")] {
         let directory = tempfile::tempdir()?;
         let path = directory.path().join("full.nut");
         std::fs::write(&path, "what was there before")?;
-        // The shell counts in blocks of 512 bytes. A signal that is ignored stays so.
+        // The unit of `ulimit -f` is 512 bytes. An ignored signal stays ignored after exec.
         let limited = format!("trap '' XFSZ; ulimit -f {}; exec \"$0\" \"$@\"", LARGEST_FILE / 512);
         let child = Command::new("sh")
             .args(["-c", &limited])
@@ -90,7 +89,7 @@ fn a_directory_is_neither_built_over_nor_opened() -> AnyResult {
     Ok(())
 }
 
-/// Opening a pipe waits for its writer, for ever.
+/// Opening a named pipe without a writer would block forever.
 #[test]
 fn a_pipe_is_not_opened() -> AnyResult {
     let directory = tempfile::tempdir()?;
@@ -115,9 +114,9 @@ fn what_is_missing_is_named() -> AnyResult {
     Ok(())
 }
 
-/// The super-user may write into any directory but those of the kernel.
+/// The superuser can write to any folder except those of the kernel.
 #[test]
-fn a_directory_without_permission_is_named() -> AnyResult {
+fn a_folder_without_permission_is_named() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let is_super_user = std::fs::metadata("/proc/self")?.uid() == 0;
     let refusing = if is_super_user { Path::new("/proc") } else { directory.path() };
@@ -126,11 +125,11 @@ fn a_directory_without_permission_is_named() -> AnyResult {
     }
     let Err(Error::Io(error)) = build(&refusing.join("users.nut"), 1) else { panic!("an error") };
     assert_eq!(error.path.parent(), Some(refusing));
-    assert_eq!(error.act, "create a temporary file");
+    assert_eq!(error.operation, "create a temporary file");
     Ok(())
 }
 
-/// A change to padding, which no checksum covers, changes no entry.
+/// Changes of padding, which no checksum covers, do not change entries.
 #[test]
 fn an_iterator_that_verifies_finds_every_changed_byte_of_an_entry() -> AnyResult {
     let directory = tempfile::tempdir()?;
@@ -178,7 +177,7 @@ fn an_iterator_that_verifies_ends_after_an_error() -> AnyResult {
 }
 
 #[test]
-fn a_refused_row_leaves_the_writer_as_it_was() -> AnyResult {
+fn a_rejected_row_does_not_change_the_writer() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("refused.nut");
     let mut writer = WriterOptions::new().create(&path)?;
@@ -186,13 +185,13 @@ fn a_refused_row_leaves_the_writer_as_it_was() -> AnyResult {
     let Err(Error::Limit(limit)) = writer.insert(&vec![b'k'; 65_536], Value::I64(2)) else {
         panic!("a limit")
     };
-    assert_eq!((limit.most, limit.found), (65_535, 65_536));
-    // Zeros that nobody looks at take no memory.
+    assert_eq!((limit.max, limit.found), (65_535, 65_536));
+    // Untouched zero pages take no memory.
     let longer = vec![0; (1 << 32) + 1];
     let Err(Error::Limit(limit)) = writer.insert(b"too long", Value::Bytes(&longer)) else {
         panic!("a limit")
     };
-    assert_eq!((limit.most, limit.found), (1 << 32, (1 << 32) + 1));
+    assert_eq!((limit.max, limit.found), (1 << 32, (1 << 32) + 1));
     writer.insert(b"after", Value::I64(3))?;
     assert_eq!(writer.finish()?.rows, 2);
     let snapshot = Snapshot::open(&path)?;

@@ -1,4 +1,4 @@
-//! The tables of the format's page are the offsets in the code.
+//! Compares the tables of `docs/formats/snapshot.md` with the constants in the code.
 
 use nuthatch_snapshot::ValueType;
 use nuthatch_snapshot::layout::{directory, flags, header, limits, line, record};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 const PAGE: &str = include_str!("../../../docs/formats/snapshot.md");
 
-/// The rows of the table with this heading row, each as its cells.
+/// Returns the cells of each row of table `number` with this heading row.
 fn table(heading: &str, number: usize) -> Vec<Vec<String>> {
     let tables = PAGE.split(heading).collect::<Vec<_>>();
     assert!(tables.len() > number + 1, "no table {number} with the heading {heading}");
@@ -18,7 +18,7 @@ fn table(heading: &str, number: usize) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Field name to offset, of the field table with this number.
+/// Returns the offset of each field in field table `number`.
 fn offsets(number: usize) -> BTreeMap<String, usize> {
     let rows = table("| offset | type | field | meaning |", number);
     rows.iter().map(|row| (row[2].clone(), row[0].parse().expect("an offset"))).collect()
@@ -30,7 +30,7 @@ fn expect(found: &BTreeMap<String, usize>, expected: &[(&str, usize)]) {
 }
 
 #[test]
-fn the_header_table_is_the_code() {
+fn the_header_table_agrees_with_the_code() {
     expect(
         &offsets(0),
         &[
@@ -65,7 +65,7 @@ fn the_header_table_is_the_code() {
 }
 
 #[test]
-fn the_directory_and_line_tables_are_the_code() {
+fn the_directory_and_line_tables_agree_with_the_code() {
     expect(
         &offsets(1),
         &[
@@ -88,7 +88,7 @@ fn the_directory_and_line_tables_are_the_code() {
 }
 
 #[test]
-fn flags_tags_and_types_are_the_code() {
+fn flags_tags_and_types_agree_with_the_code() {
     let flag = |name: &str| {
         let rows = table("| flag | meaning |", 0);
         let row = rows.iter().find(|row| row[1].contains(name)).expect("a flag of that meaning");
@@ -116,17 +116,17 @@ fn flags_tags_and_types_are_the_code() {
 }
 
 #[test]
-fn limits_are_the_code() {
+fn limits_agree_with_the_code() {
     let limit = |what: &str| {
-        let rows = table("| what | at most |", 0);
+        let rows = table("| limit | maximum |", 0);
         rows.iter().find(|row| row[0] == what).expect("the limit").clone()[1].clone()
     };
     assert!(limit("key").starts_with("65,535 "));
-    assert_eq!(limits::KEY_LEN, 65_535);
-    assert!(limit("value").contains("2^32") && limits::VALUE_LEN == 1 << 32);
-    assert!(limit("file").contains("2^48") && limits::FILE_LEN == 1 << 48);
-    assert!(limit("partitions").contains(&format!("2^{}", limits::PARTITION_BITS)));
-    assert_eq!(limit("lines a lookup visits"), (limits::MAX_PROBE + 1).to_string());
-    let zeros = format!("at least {} zeros", record::SHORT_MOST);
+    assert_eq!(limits::MAX_KEY_LEN, 65_535);
+    assert!(limit("stored value").contains("2^32") && limits::MAX_VALUE_LEN == 1 << 32);
+    assert!(limit("file").contains("2^48") && limits::MAX_FILE_LEN == 1 << 48);
+    assert!(limit("partitions").contains(&format!("2^{}", limits::MAX_PARTITION_BITS)));
+    assert_eq!(limit("lines that a lookup reads"), (limits::MAX_PROBE + 1).to_string());
+    let zeros = format!("at least {} zeros", record::MAX_SHORT_LEN);
     assert!(PAGE.replace('\n', " ").contains(&zeros));
 }

@@ -1,5 +1,5 @@
-//! A build killed at any moment leaves the old file or the new one, whole, and the next build
-//! removes what it left behind.
+//! Tests of killed builds: the complete old or new file remains, and the next build removes the
+//! temporary files.
 
 use nuthatch_snapshot::{Snapshot, Value, WriterOptions};
 use std::io::{BufRead, BufReader};
@@ -8,13 +8,13 @@ use std::process::{Child, Command, Stdio};
 
 type AnyResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-/// Tells the child where to build, over and over.
+/// The environment variable with the path at which the child builds repeatedly.
 const CHILD: &str = "NUTHATCH_TEST_BUILD_OVER";
 
-/// Enough rows of enough bytes that they do not fit the memory of a small build.
+/// Number of rows that exceed the memory budget of a small build.
 const ROWS: i64 = 30_000;
 
-/// Builds a generation: all values are its number. Tells of each step in a line of its own.
+/// Builds a generation, whose values are its number. Prints a line for each step.
 fn build(path: &Path, generation: i64) -> nuthatch_snapshot::Result<()> {
     let options = WriterOptions::new().memory(16 << 20).threads(2);
     let mut writer = options.progress(|progress| println!("{progress:?}")).create(path)?;
@@ -27,7 +27,7 @@ fn build(path: &Path, generation: i64) -> nuthatch_snapshot::Result<()> {
     Ok(())
 }
 
-/// Checks that the file is one generation, whole, and answers which.
+/// Checks that the file is one complete generation. Returns its number.
 fn generation(path: &Path) -> AnyResult<i64> {
     let snapshot = Snapshot::open(path)?;
     snapshot.verify()?;
@@ -39,7 +39,7 @@ fn generation(path: &Path) -> AnyResult<i64> {
     Ok(first)
 }
 
-/// Not a test of its own: the test below runs it in a child, until it is killed.
+/// The child process of the test below, which kills it. Does nothing otherwise.
 #[test]
 fn child() -> AnyResult {
     let Some(path) = std::env::var_os(CHILD) else { return Ok(()) };
@@ -63,10 +63,10 @@ fn a_killed_build_leaves_the_old_file_or_the_new() -> AnyResult {
     build(&path, 0)?;
     let mut last = 0;
     let mut left = 0;
-    // Any numbers do; these are spread over the steps of two builds, of about 4400 each.
+    // These numbers are distributed over the steps of two builds of about 4,400 steps each.
     for steps in (0..30).map(|kill| kill * 7919 % 9000) {
         let mut child = spawn(&path)?;
-        // Held until the child is killed, or it would fail to write.
+        // Held open until the child is killed; otherwise its writes would fail.
         let mut output = BufReader::new(child.stdout.take().ok_or("its output")?).lines();
         let seen = output.by_ref().take(steps).flatten().count();
         child.kill()?;

@@ -1,19 +1,19 @@
-//! A build whose data is ten times its budget stays within it: each test makes a snapshot in a
-//! process of its own and looks at the most memory that ever had.
+//! Tests of the memory budget with ten times as much data. Each test builds a snapshot in a child
+//! process and checks its peak memory.
 #![cfg(feature = "zstd")]
 
 use nuthatch_snapshot::{Compression, OnDuplicate, Scratch, Snapshot, Value, WriterOptions};
 use std::path::Path;
 use std::process::Command;
 
-/// The budget of the builds.
+/// Memory budget of the builds in bytes.
 const BUDGET: usize = 32 << 20;
-/// Keys and values of each build, together.
+/// Total length of keys and values of each build in bytes.
 const DATA: usize = 10 * BUDGET;
-/// What a process has besides: its program, its threads, and what the allocator keeps.
+/// Memory of a process besides the budget: program, threads and allocator.
 const BESIDES: usize = 8 << 20;
 
-/// Tells the child what to build, and where.
+/// The environment variable with the input and the path of the child.
 const CHILD: &str = "NUTHATCH_TEST_BUILD";
 
 #[derive(Clone, Copy)]
@@ -21,9 +21,9 @@ struct Workload {
     name: &'static str,
     key_len: usize,
     value_len: usize,
-    /// Each value is given to as many keys.
+    /// Number of keys with the same value.
     copies: usize,
-    /// Each key is given as many times.
+    /// Number of rows with the same key.
     times: usize,
     threads: usize,
     compression: Compression,
@@ -80,7 +80,7 @@ fn for_each_row(workload: Workload, mut put: impl FnMut(&[u8], &[u8])) {
     for row in 0..workload.rows() {
         let mut state = (row / workload.copies) as u64;
         for bytes in value.chunks_mut(8) {
-            // A number's neighbours shall have little in common: the constants are splitmix64's.
+            // The constants of splitmix64, so that neighbouring numbers have different bytes.
             state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             let mixed = (mixed ^ (mixed >> 27)) & mask;
@@ -108,7 +108,7 @@ fn build(workload: Workload, path: &Path) -> nuthatch_snapshot::Result<()> {
     result.and_then(|()| writer.finish()).map(|_| ())
 }
 
-/// A line of `/proc/self/status`, in bytes.
+/// Returns a value of `/proc/self/status` in bytes.
 fn status(field: &str) -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("a Linux system");
     let line = status.lines().find_map(|line| line.strip_prefix(field)).expect("the field");
@@ -116,7 +116,7 @@ fn status(field: &str) -> usize {
     kib.parse::<usize>().expect("a number") << 10
 }
 
-/// Not a test of its own: the other tests run it in a child.
+/// The child process of the other tests. Does nothing otherwise.
 #[test]
 fn child() {
     let Some(what) = std::env::var_os(CHILD) else { return };
@@ -146,7 +146,7 @@ fn check(workload: Workload) {
     };
     let peak = told("peak=");
     println!("{name}: {} MiB", peak >> 20);
-    // The address sanitizer keeps what was freed. It reserves terabytes of address space.
+    // The address sanitizer keeps freed memory. It reserves terabytes of address space.
     let sanitized = told("reserved=") > 1 << 40;
     assert!(peak <= BUDGET + BESIDES || sanitized, "{name}: {} MiB", peak >> 20);
     let snapshot = Snapshot::open(&path).expect("what was built");
@@ -154,7 +154,7 @@ fn check(workload: Workload) {
     let mut scratch = Scratch::new();
     for_each_row(workload, |key, value| {
         row += 1;
-        // The last row given with a key is the one that counts.
+        // The last row with a key is kept.
         if row % workload.times == 0 && (row % 10 == 0 || workload.times > 100) {
             let found = snapshot.find(key).expect("a good file").expect("a key that was given");
             let found = found.decompress(&mut scratch).expect("a good file");

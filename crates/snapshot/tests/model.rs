@@ -1,4 +1,4 @@
-//! Any rows, with any options, against a map in memory: every way to look gives what the map gives.
+//! Property tests: for arbitrary rows and options, all read operations agree with a map in memory.
 #![cfg(feature = "zstd")]
 
 mod rows;
@@ -18,7 +18,7 @@ type Model = BTreeMap<Vec<u8>, Owned>;
 /// Shorter values are never shared.
 const SHARE_MIN: usize = 32;
 
-/// Rows, how to build, what to ask.
+/// The input of a test: rows, options, keys to look up.
 #[derive(Clone, Debug)]
 struct Case {
     rows: Vec<Row>,
@@ -27,7 +27,7 @@ struct Case {
     threads: (usize, usize),
     spills: bool,
     seed: u64,
-    /// Keys to ask for beside those that are there.
+    /// Keys to look up besides those of the rows.
     others: Vec<Vec<u8>>,
     batch: usize,
 }
@@ -41,7 +41,7 @@ impl Case {
         if self.spills { options.memory(16 << 20) } else { options }
     }
 
-    /// What the file must hold, or the origins of the earliest duplicate.
+    /// Returns the expected entries, or the positions of the earliest duplicate.
     fn model(&self) -> Result<Model, (u64, u64)> {
         let mut model = Model::new();
         let mut seen: HashMap<&[u8], u64> = HashMap::new();
@@ -55,7 +55,7 @@ impl Case {
         Ok(model)
     }
 
-    /// The rows in another order, but for those of one key.
+    /// Returns the rows in another order that keeps the order of rows with the same key.
     fn shuffled(&self) -> Vec<Row> {
         let place = |key: &[u8]| {
             let mut hasher = DefaultHasher::new();
@@ -75,7 +75,7 @@ fn any_compression() -> impl Strategy<Value = Compression> {
     ]
 }
 
-/// Rows as drawn, and as many copies of each, their keys numbered, as make the file large.
+/// Generates rows, each copied with numbered keys to make the file large.
 fn any_rows(most: usize, copies: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Row>> {
     (vec((any_key(), any_value()), 0..most), copies).prop_map(|(drawn, copies)| {
         let mut rows = drawn.clone();
@@ -112,7 +112,7 @@ fn any_case(most: usize, copies: std::ops::Range<usize>) -> impl Strategy<Value 
     })
 }
 
-/// Fewer cases than usual, unless the environment asks for a number of them.
+/// Returns a configuration with few cases, unless `PROPTEST_CASES` is set.
 fn config(cases: u32) -> ProptestConfig {
     let asked = std::env::var_os("PROPTEST_CASES").is_some();
     let default = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
@@ -225,7 +225,7 @@ fn check_entries(snapshot: &Snapshot, model: &Model) -> nuthatch_snapshot::Resul
     Ok(())
 }
 
-/// Asks for a key's value as of one type, whichever it has.
+/// Looks up a key with the typed lookup of a type.
 fn get_typed(
     snapshot: &Snapshot,
     key: &[u8],
@@ -267,7 +267,7 @@ fn typed_answer_is_right(snapshot: &Snapshot, key: &[u8], value: &Owned, asked: 
     match answer {
         Ok(Some(answer)) if stored == asked => value.is(answer.as_value()),
         Ok(Some(answer)) => stored == ValueType::EmptyList && empty_list == Some(answer.as_value()),
-        Err(Error::WrongType { asked: named, found: other }) => {
+        Err(Error::WrongType { requested: named, found: other }) => {
             let list = stored == ValueType::EmptyList && empty_list.is_some();
             named == asked && other == stored && stored != asked && !list
         }
@@ -289,7 +289,7 @@ fn check_absent(snapshot: &Snapshot, key: &[u8]) -> nuthatch_snapshot::Result<()
     Ok(())
 }
 
-/// Present, absent and repeated keys, in batches of a length drawn.
+/// Compares batches of present, absent and repeated keys with single lookups.
 fn check_many(snapshot: &Snapshot, model: &Model, case: &Case) -> nuthatch_snapshot::Result<()> {
     let mut keys: Vec<&[u8]> = Vec::new();
     for (number, key) in model.keys().enumerate() {

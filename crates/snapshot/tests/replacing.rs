@@ -1,4 +1,5 @@
-//! What a new snapshot replaces: the file behind links, with its mode, and nothing but a file.
+//! Tests of replacing a file: its mode is kept, symbolic links are followed, other kinds are
+//! rejected.
 
 use nuthatch_snapshot::{Error, Snapshot, Value, Writer, WriterOptions};
 use std::fs::{self, Permissions};
@@ -27,7 +28,7 @@ fn a_link_stays_and_the_file_it_leads_to_is_replaced() -> AnyResult {
     let target = other.join("target.nut");
     symlink("../other/middle.nut", first.join("link.nut"))?;
     symlink("target.nut", other.join("middle.nut"))?;
-    // First where nothing is, then where a file is.
+    // First without a file at the path, then with one.
     for _ in 0..2 {
         build(&first.join("link.nut"))?;
         assert!(first.join("link.nut").symlink_metadata()?.is_symlink());
@@ -41,7 +42,7 @@ fn a_link_stays_and_the_file_it_leads_to_is_replaced() -> AnyResult {
 }
 
 #[test]
-fn devices_pipes_and_sockets_are_refused_and_stay() -> AnyResult {
+fn devices_pipes_and_sockets_are_rejected_and_unchanged() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let [pipe, socket, link] = ["pipe", "socket", "link"].map(|name| directory.path().join(name));
     assert!(Command::new("mkfifo").arg(&pipe).status()?.success());
@@ -70,7 +71,7 @@ fn a_file_that_is_replaced_keeps_its_mode_and_owner() -> AnyResult {
         let old = fs::metadata(&path)?;
         let writer = WriterOptions::new().create(&path)?;
         for entry in fs::read_dir(directory.path())? {
-            // Nobody else may read the new file while it is made, either.
+            // The new file is private while it is written, too.
             assert_eq!(entry?.metadata()?.mode() & 0o7777, mode);
         }
         writer.finish()?;
@@ -98,7 +99,7 @@ fn a_file_without_a_name_is_returned_and_leaves_nothing() -> AnyResult {
     Ok(())
 }
 
-/// The checksum or length in the file is what was expected; what was computed was found.
+/// In errors, the value in the file is `expected` and the computed value is `found`.
 #[test]
 fn messages_about_checksums_and_lengths_expect_what_the_file_says() -> AnyResult {
     let directory = tempfile::tempdir()?;
@@ -115,7 +116,7 @@ fn messages_about_checksums_and_lengths_expect_what_the_file_says() -> AnyResult
             other => panic!("{other:?}"),
         }
     };
-    // A byte of the seed is under the checksum of the header; the directory begins at 512.
+    // The checksum of the header covers the seed. The directory begins at 512.
     for (at, checksum, what) in [(24, 504, "the header"), (512, 128, "the directory")] {
         let damage = damage_of(at);
         let expected = format!("the stored checksum {:016x} of {what}", stored(checksum)?);

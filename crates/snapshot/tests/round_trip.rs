@@ -1,4 +1,4 @@
-//! What goes in comes out: every type, every size, every option.
+//! Round trips of every type, size and option.
 #![cfg(feature = "zstd")]
 
 use nuthatch_snapshot::{
@@ -19,7 +19,7 @@ fn build(path: &Path, options: &WriterOptions, rows: &[(Vec<u8>, Value<'_>)]) ->
     Ok(())
 }
 
-/// Opens, verifies and compares every entry with the rows, by every way to look.
+/// Opens and verifies a file, and compares every entry with the rows by all read operations.
 fn check(path: &Path, rows: &[(Vec<u8>, Value<'_>)]) -> AnyResult {
     let snapshot = Snapshot::open(path)?;
     snapshot.verify()?;
@@ -49,7 +49,7 @@ fn check(path: &Path, rows: &[(Vec<u8>, Value<'_>)]) -> AnyResult {
 }
 
 #[test]
-fn every_type_comes_back_in_place() -> AnyResult {
+fn every_type_is_read_in_place() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("types.nut");
     let mut strings = StringListBuf::from_iter(["", "größe", "nut"]);
@@ -77,10 +77,10 @@ fn every_type_comes_back_in_place() -> AnyResult {
     assert_eq!(snapshot.get_i64_list(b"none")?.as_deref(), Some(&[][..]));
     assert!(snapshot.get_string_list(b"none")?.is_some_and(|list| list.as_list().is_empty()));
     assert_eq!(snapshot.get_string(b"missing")?, None);
-    let Err(Error::WrongType { asked, found }) = snapshot.get_i64(b"string") else {
+    let Err(Error::WrongType { requested, found }) = snapshot.get_i64(b"string") else {
         panic!("a wrong type is an error")
     };
-    assert_eq!((asked, found), (ValueType::I64, ValueType::String));
+    assert_eq!((requested, found), (ValueType::I64, ValueType::String));
     assert_eq!(snapshot.stats().entries_of(ValueType::String), 3);
     Ok(())
 }
@@ -102,7 +102,7 @@ fn many_entries_in_many_partitions() -> AnyResult {
     Ok(())
 }
 
-/// Values long and short, some of them many times over.
+/// Returns long and short values, some of them repeated.
 fn mixed(count: usize) -> Vec<(Vec<u8>, String)> {
     let long = |i: usize| format!("a value that occurs often, number {}", i % 10).repeat(1 + i % 3);
     (0..count)
@@ -155,7 +155,7 @@ fn spilled_rows_give_the_same_bytes() -> AnyResult {
 }
 
 #[test]
-fn duplicates_are_refused_or_resolved() -> AnyResult {
+fn duplicates_are_rejected_or_resolved() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("duplicates.nut");
     let rows: Vec<_> = [("a", 1), ("b", 2), ("a", 3), ("c", 4), ("a", 5)]
@@ -237,7 +237,7 @@ fn bytes_in_memory_are_read_as_the_file_is() -> AnyResult {
     let mut rows: Vec<_> = owned.iter().map(|(k, v)| (k.clone(), Value::String(v))).collect();
     rows.push((b"floats".to_vec(), Value::F64List(&[0.5; 100])));
     build(&path, &WriterOptions::new(), &rows)?;
-    // At an address that fits no number.
+    // At an address that is not aligned for numbers.
     let bytes = [&[0], &std::fs::read(&path)?[..]].concat();
     let snapshot = Snapshot::from_bytes(&bytes[1..])?;
     drop(bytes);
@@ -250,7 +250,7 @@ fn bytes_in_memory_are_read_as_the_file_is() -> AnyResult {
     Ok(())
 }
 
-/// Nothing cannot be mapped, and was read as a zero once.
+/// Regression: an empty file cannot be mapped, and was read as one zero byte.
 #[test]
 fn an_empty_file_is_no_snapshot() -> AnyResult {
     let directory = tempfile::tempdir()?;

@@ -1,4 +1,4 @@
-//! Rows beyond the memory budget wait in files; what is built of them is the same.
+//! Tests of spilling: rows beyond the memory budget are spilled, and the file is the same.
 #![cfg(feature = "zstd")]
 
 use nuthatch_snapshot::{
@@ -8,16 +8,16 @@ use std::path::Path;
 
 type AnyResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-/// Enough rows of a hundred bytes that they are spilled several times with the least memory.
+/// Number of rows of a hundred bytes that are spilled several times with the minimum memory.
 const ROWS: u64 = 200_000;
 
-/// Options with which rows stay in memory, and with which they do not.
+/// Returns options with which rows stay in memory, and options with which they are spilled.
 fn in_memory_and_spilled() -> impl Iterator<Item = WriterOptions> {
     let both = [WriterOptions::new(), WriterOptions::new().memory(16 << 20)];
     both.into_iter().flat_map(|options| [1, 2, 3, 4].map(|n| options.clone().threads(n)))
 }
 
-/// Builds so many rows with keys that `key_of` names, each with its number as value.
+/// Builds `count` rows with the keys of `key_of` and their numbers as values.
 fn build(
     path: &Path,
     options: &WriterOptions,
@@ -36,7 +36,7 @@ fn build(
 fn the_first_or_the_last_row_of_a_key_counts() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("duplicates.nut");
-    // Each key comes three or four times, far apart.
+    // Each key occurs three or four times, far apart.
     let keys = 60_013;
     for policy in [OnDuplicate::First, OnDuplicate::Last] {
         for options in in_memory_and_spilled() {
@@ -58,7 +58,7 @@ fn the_first_or_the_last_row_of_a_key_counts() -> AnyResult {
 fn the_earliest_duplicate_is_the_one_reported() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("refused.nut");
-    // The key of the row below comes again in the row above.
+    // Two neighbouring rows have the same key.
     let pairs = [(10, 150_000), (100_000, 140_001), (99, ROWS - 1), (10, 150_001)];
     let key_of = |row| pairs.iter().find(|pair| pair.1 == row).map_or(row, |pair| pair.0);
     for options in in_memory_and_spilled() {
@@ -83,7 +83,11 @@ fn a_duplicate_is_reported_with_the_places_its_rows_came_from() -> AnyResult {
             for line in 0..ROWS / 200 {
                 let key = if (file, line) == (150, 7) { 5003 } else { file * 1000 + line };
                 let value = format!("{key:0100}");
-                batch.push_from(file << 32 | line, &key.to_le_bytes(), Value::String(&value))?;
+                batch.push_with_position(
+                    file << 32 | line,
+                    &key.to_le_bytes(),
+                    Value::String(&value),
+                )?;
             }
             writer.append(batch)?;
         }
@@ -93,7 +97,7 @@ fn a_duplicate_is_reported_with_the_places_its_rows_came_from() -> AnyResult {
     Ok(())
 }
 
-/// Lengths around those from which values are set aside, some values twice, some that compress.
+/// Returns values with lengths around those of blobs. Some are repeated, some compressible.
 fn long_values() -> Vec<Vec<u8>> {
     let lens = [4095, 4096, 4097, 100_000, (1 << 17) + 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1];
     let noise = |i: usize, n: usize| (i.wrapping_mul(0x9e37_79b9) >> (n % 20)) as u8;

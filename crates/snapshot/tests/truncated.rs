@@ -1,4 +1,4 @@
-//! A file that is truncated while it is mapped is an error, and the process goes on.
+//! Tests of files that are truncated while they are mapped: an error, and the process continues.
 #![cfg(feature = "sigbus")]
 
 use nuthatch_snapshot::{OpenOptions, Residency, Snapshot, Value, Writer};
@@ -34,7 +34,7 @@ fn lookups_in_a_truncated_file_end_and_the_next_check_reports_it() -> AnyResult 
         snapshot.check_readable()?;
         truncate(&path, len)?;
         for row in 0..ROWS {
-            // Whatever is returned, and a key may be missing, comes before the check below.
+            // The result is not checked: a key may be missing. The check below detects that.
             let _ = snapshot.get_string(format!("key {row}").as_bytes());
         }
         let error = snapshot.check_readable().expect_err("a lost page");
@@ -50,7 +50,8 @@ fn lookups_in_a_truncated_file_end_and_the_next_check_reports_it() -> AnyResult 
 fn verifying_and_iterating_a_truncated_file_report_it_and_no_damage() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("cut.nut");
-    // Whole pages: the rest of the last page that remains reads as zeros, without a signal.
+    // Truncated at a page boundary: the rest of a partial page would read as zeros without a
+    // signal.
     for (number, pages) in [0, 1, 120, 490].into_iter().enumerate() {
         let len = pages * 4096;
         build(&path)?;

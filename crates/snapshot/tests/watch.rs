@@ -1,4 +1,4 @@
-//! Readers move to new generations while they read.
+//! Readers switch to new generations while they read.
 
 use nuthatch_snapshot::{Generations, Snapshot, Value, Watch, WatchOptions, Writer};
 use std::path::Path;
@@ -10,7 +10,7 @@ type AnyResult = Result<(), Box<dyn std::error::Error>>;
 
 const KEYS: i64 = 500;
 
-/// A snapshot in which every key holds the generation's number.
+/// Builds a snapshot in which the value of every key is the number of the generation.
 fn write(path: &Path, generation: i64) -> AnyResult {
     let mut writer = Writer::create(path)?;
     for key in 0..KEYS {
@@ -53,11 +53,11 @@ fn a_renamed_file_is_seen_and_its_old_map_is_unmapped_by_the_watch_and_never_by_
     assert!(maps_of(&path)?.contains("(deleted)"), "the reader does not unmap it");
     assert!(!watch.refresh());
     assert!(!maps_of(&path)?.contains("(deleted)"), "no reader has the old file any more");
-    assert_eq!(watch.status().moved, 1);
+    assert_eq!(watch.status().switched, 1);
     Ok(())
 }
 
-/// The lines of this process's memory map that name the file.
+/// Returns the lines of this process's memory map with the file.
 fn maps_of(path: &Path) -> std::io::Result<String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let maps = std::fs::read_to_string("/proc/self/maps")?;
@@ -67,7 +67,7 @@ fn maps_of(path: &Path) -> std::io::Result<String> {
 }
 
 #[test]
-fn a_bad_generation_is_refused_and_reported_once_and_the_old_one_stays() -> AnyResult {
+fn a_damaged_generation_is_rejected_and_reported_once_and_the_old_one_stays() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("watched.nut");
     write(&path, 1)?;
@@ -93,7 +93,7 @@ fn a_bad_generation_is_refused_and_reported_once_and_the_old_one_stays() -> AnyR
     assert_eq!(reports.load(Ordering::Relaxed), 1);
     assert_eq!(generation(reader.current()), 1);
     let status = watch.status();
-    assert_eq!((status.moved, status.refused), (0, 1));
+    assert_eq!((status.switched, status.rejected), (0, 1));
     assert!(status.error.is_some_and(|error| error.contains("damaged file")));
 
     std::fs::remove_file(&path)?;

@@ -28,9 +28,10 @@ const IMPORTS: &[Arrows] = &[
 
 /// The only files with unsafe code.
 const UNSAFE: &[Exception] = &[
-    Exception { place: "crates/snapshot/src/map.rs", reason: "maps a file into memory" },
-    Exception { place: "crates/snapshot/src/bucket.rs", reason: "prefetches and compares a line" },
-    Exception { place: "crates/snapshot/src/cast.rs", reason: "reads lists in place" },
+    Exception { place: "crates/snapshot/src/reader/map.rs", reason: "maps a file into memory" },
+    Exception { place: "crates/snapshot/src/format/line.rs", reason: "compares with SIMD" },
+    Exception { place: "crates/snapshot/src/prefetch.rs", reason: "prefetches" },
+    Exception { place: "crates/snapshot/src/values/cast.rs", reason: "reads lists in place" },
     Exception { place: "crates/cache/src/arena.rs", reason: "memory that sessions share" },
     Exception { place: "crates/store/src/environment.rs", reason: "opens and moves the map" },
     Exception { place: "crates/store/src/fork.rs", reason: "handlers of fork, values forgotten" },

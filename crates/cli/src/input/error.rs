@@ -200,7 +200,7 @@ impl Refusal {
         match error {
             nuthatch_snapshot::Error::Limit(limit) => Self::Fault(Fault::new(
                 at,
-                format!("a {} of at most {}", limit.what, limit.most),
+                format!("a {} of at most {}", limit.what, limit.max),
                 limit.found.to_string(),
             )),
             error => Self::Sink(error),

@@ -34,7 +34,7 @@ impl RowSink for BatchSink {
         key: &[u8],
         value: Value<'_>,
     ) -> Result<(), nuthatch_snapshot::Error> {
-        self.batch.push_from(Origin { input: self.input, line }.pack(), key, value)
+        self.batch.push_with_position(Origin { input: self.input, line }.pack(), key, value)
     }
 
     #[inline]

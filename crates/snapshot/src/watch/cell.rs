@@ -1,11 +1,11 @@
-//! A value that is replaced now and then and read all the time.
+//! A cell for a value that is read often and replaced rarely.
 //!
-//! Each reader has a handle of its own that keeps the value it last saw. A read loads one counter,
-//! which nobody writes between replacements, so its cache line is shared by all cores; only when it
-//! has moved does the reader take the lock and a reference to the new value.
+//! Each reader has its own handle with a reference to the value that it read last. A read loads one
+//! counter. The counter changes only when the value is replaced, so all cores share its cache line.
+//! When the counter has changed, the reader locks the cell and takes a reference to the new value.
 //!
-//! Readers never drop a value for good, since that may take long: the cell keeps a reference to
-//! each old value until [`Cell::reclaim`] finds that no reader has one.
+//! Readers never drop the last reference to a value, because that may take long: the cell keeps a
+//! reference to each old value until [`Cell::reclaim`] finds that no reader has one.
 
 #[cfg(loom)]
 use loom::sync::{
@@ -18,37 +18,38 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-/// The value and how often it was replaced.
+/// The value, and the number of its replacements.
 #[derive(Debug)]
 pub(crate) struct Cell<T> {
-    /// Moves after `current` does, while that is locked.
+    /// Incremented after `current` changes, while `current` is locked.
     replaced: AtomicU64,
     current: Mutex<Arc<T>>,
-    /// Old values that readers may still have.
+    /// Old values to which readers may have references.
     retired: Mutex<Vec<Arc<T>>>,
 }
 
 impl<T> Cell<T> {
+    /// Returns a cell with a value.
     pub(crate) fn new(value: T) -> Self {
         let (replaced, retired) = (AtomicU64::new(0), Mutex::new(Vec::new()));
         Self { replaced, current: Mutex::new(Arc::new(value)), retired }
     }
 
-    /// Replaces the value, and returns the new one. Readers see it from their next read on.
+    /// Replaces the value and returns the new one. Each reader gets it at its next read.
     pub(crate) fn replace(&self, value: T) -> Arc<T> {
         let value = Arc::new(value);
         let mut current = lock(&self.current);
         let old = std::mem::replace(&mut *current, Arc::clone(&value));
-        // Retired before a reader can drop its reference.
+        // Added before a reader can drop its reference.
         lock(&self.retired).push(old);
         self.replaced.fetch_add(1, Ordering::Release);
         value
     }
 
-    /// Drops the old values that no reader has any more.
+    /// Drops the old values to which no reader has a reference.
     pub(crate) fn reclaim(&self) {
         let mut retired = lock(&self.retired);
-        // Readers clone the current value only, so a value without readers gets none.
+        // Readers take references to the current value only, so an unused value stays unused.
         let (unused, used) =
             retired.drain(..).partition::<Vec<_>, _>(|value| Arc::strong_count(value) == 1);
         *retired = used;
@@ -56,11 +57,12 @@ impl<T> Cell<T> {
         drop(unused);
     }
 
+    /// Returns the number of replacements.
     pub(crate) fn replaced(&self) -> u64 {
         self.replaced.load(Ordering::Acquire)
     }
 
-    /// The value, for a moment.
+    /// Returns a reference to the current value.
     pub(crate) fn current(&self) -> Arc<T> {
         Arc::clone(&lock(&self.current))
     }
@@ -71,22 +73,24 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// One reader's handle.
+/// The handle of one reader.
 #[derive(Debug)]
 pub(crate) struct Handle<T> {
     cell: Arc<Cell<T>>,
+    /// `Cell::replaced` when `value` was read.
     seen: u64,
     value: Arc<T>,
 }
 
 impl<T> Handle<T> {
+    /// Returns a handle with the current value.
     pub(crate) fn new(cell: &Arc<Cell<T>>) -> Self {
-        // The count first: a replacement in between is then seen as one, and read again.
+        // The counter is read first: after a replacement in between, the value is read again.
         let seen = cell.replaced();
         Self { cell: Arc::clone(cell), seen, value: cell.current() }
     }
 
-    /// The newest value.
+    /// Returns the current value.
     #[inline]
     pub(crate) fn get(&mut self) -> &T {
         if self.cell.replaced() != self.seen {
@@ -108,13 +112,13 @@ impl<T> Clone for Handle<T> {
     }
 }
 
-/// Every interleaving of a few threads, tried by loom.
+/// Tests of all interleavings of a few threads, with loom.
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::{Arc, Cell, Handle};
     use loom::thread;
 
-    /// All interleavings with at most three preemptions; more take hours and find no more.
+    /// Checks all interleavings with at most three preemptions. More preemptions take hours.
     fn model(check: impl Fn() + Sync + Send + 'static) {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(3);
@@ -122,7 +126,7 @@ mod loom_tests {
     }
 
     #[test]
-    fn loom_readers_see_whole_values_that_never_go_back() {
+    fn loom_readers_get_whole_values_in_order() {
         model(|| {
             let cell = Arc::new(Cell::new((0_u32, 0_u32)));
             let readers: Vec<_> = (0..2)

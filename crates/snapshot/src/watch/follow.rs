@@ -1,12 +1,12 @@
-//! Looks for new generations, moves readers to them and reports what happened.
+//! Polling for new generations, switching readers to them and reporting events.
 //!
-//! Three locks, never held at once but in this order: `progress` while a generation is looked for,
-//! opened and verified, `status` for a moment, `events` for a moment. The callback is called
-//! without any of them.
+//! There are three locks. A thread that holds several takes them in this order: `progress`, held
+//! while a generation is found, opened and verified; `status` and `events`, held briefly. The
+//! callback is called without any of them.
 
 use super::cell::Cell;
 use super::source::{Identity, Source};
-use super::{Event, WatchStatus};
+use super::status::{Event, WatchStatus};
 use crate::error::{Error, Result};
 use crate::reader::Snapshot;
 use std::any::Any;
@@ -22,16 +22,16 @@ use loom::sync::Arc;
 #[cfg(not(loom))]
 use std::sync::Arc;
 
-/// Maximum number of polls that pass before a generation that could not be opened is tried again.
+/// Maximum number of polls that are skipped before a generation that failed is retried.
 const MAX_SKIPPED_POLLS: u32 = 63;
 
-/// Opens a generation, and verifies it if that was asked for.
+/// Opens a generation, and verifies it if the options require that.
 pub(super) type Opener = Box<dyn Fn(&Path) -> Result<Snapshot> + Send + Sync>;
 
 /// The callback for events.
 pub(super) type Report = std::sync::Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 
-/// The part of a watch that its thread and its owner share.
+/// The part of a watch that its owner and its thread share.
 pub(super) struct Follower {
     open: Opener,
     report: Report,
@@ -44,58 +44,65 @@ pub(super) struct Follower {
     stopped: Condvar,
 }
 
-/// What was found so far.
+/// The result of the polls so far.
 struct Progress {
     /// The file that readers read.
     current: Identity,
-    refused: Option<Refused>,
+    rejected: Option<RejectedGeneration>,
 }
 
-/// A generation that could not be used.
-struct Refused {
+/// A generation that cannot be used.
+struct RejectedGeneration {
     identity: Identity,
     error: String,
-    /// The system refused to open or read it, which may change; damage does not.
+    /// Whether a retry may succeed: after a failed system call, not after damage.
     is_transient: bool,
+    /// Number of failures.
     failures: u32,
+    /// Number of polls before the next retry.
     polls_to_skip: u32,
 }
 
-/// Events in the order in which they happened.
+/// Events that are not reported yet, in order.
 #[derive(Default)]
 struct Events {
-    queue: VecDeque<Happened>,
-    /// A thread is calling the callback, and will also do so for events that are added meanwhile.
+    queue: VecDeque<OwnedEvent>,
+    /// Whether a thread is calling the callback. It also reports events that are added meanwhile.
     is_delivering: bool,
 }
 
-enum Happened {
-    Moved(Arc<Snapshot>),
-    Refused(Error),
+/// An [`Event`] in the queue.
+enum OwnedEvent {
+    Switched(Arc<Snapshot>),
+    Rejected(Error),
 }
 
-/// What a look found.
-enum Found {
-    /// The newest generation is the one that readers have.
-    Same,
-    /// The newest generation was refused before, with this error.
-    RefusedBefore(String),
+/// The result of a poll.
+enum PollResult {
+    /// Readers have the newest generation.
+    Unchanged,
+    /// The newest generation was rejected before, with this error.
+    RejectedBefore(String),
+    /// A new generation was opened.
     New(PathBuf, Box<Snapshot>),
+    /// The newest generation was rejected.
     Failed(Error),
 }
 
 impl Follower {
+    /// Opens the newest generation.
     pub(super) fn start(source: Source, open: Opener, report: Report) -> Result<Self> {
-        // Identified before it is opened: a file replaced in between is then opened once more.
+        // Identified before it is opened: if the file is replaced in between, the new one is opened
+        // by the first poll.
         let (path, current) = source.latest()?;
         let cell = Arc::new(Cell::new(open(&path)?));
-        let status = WatchStatus { path, moved: 0, refused: 0, error: None, panic: None };
+        let status = WatchStatus { path, switched: 0, rejected: 0, error: None, panic: None };
         Ok(Self {
             open,
             report,
             source,
             cell,
-            progress: Mutex::new(Progress { current, refused: None }),
+            progress: Mutex::new(Progress { current, rejected: None }),
             status: Mutex::new(status),
             events: Mutex::default(),
             is_stopped: Mutex::new(false),
@@ -109,7 +116,7 @@ impl Follower {
         while !*is_stopped {
             drop(is_stopped);
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.poll())) {
-                self.note_panic(&*panic);
+                self.record_panic(&*panic);
             }
             is_stopped = lock(&self.is_stopped);
             if !*is_stopped {
@@ -119,133 +126,137 @@ impl Follower {
         }
     }
 
+    /// Makes [`run`](Self::run) return.
     pub(super) fn stop(&self) {
         *lock(&self.is_stopped) = true;
         self.stopped.notify_all();
         self.cell.reclaim();
     }
 
+    /// Returns the status.
     pub(super) fn status(&self) -> WatchStatus {
         lock(&self.status).clone()
     }
 
-    /// Looks for a new generation. One that could not be opened is tried again with back-off.
-    /// Returns whether readers move.
+    /// Polls for a new generation. Retries a rejected one with exponential back-off. Returns
+    /// whether readers switch.
     pub(super) fn poll(&self) -> bool {
-        self.look(false)
+        self.poll_with(false)
     }
 
-    /// Looks for a new generation, and tries one that was refused again.
+    /// Polls for a new generation. Retries a rejected one at once. Returns whether readers switch.
     pub(super) fn refresh(&self) -> bool {
-        self.look(true)
+        self.poll_with(true)
     }
 
-    fn look(&self, retry_now: bool) -> bool {
+    fn poll_with(&self, retry_now: bool) -> bool {
         let mut progress = lock(&self.progress);
-        let found = self.find(&mut progress, retry_now);
-        let is_moved = matches!(found, Found::New(..));
-        let happened = self.take(found);
+        let result = self.open_newest(&mut progress, retry_now);
+        let is_switched = matches!(result, PollResult::New(..));
+        let event = self.apply(result);
         self.cell.reclaim();
-        // Queued before another look can begin, so that events come in order.
-        lock(&self.events).queue.extend(happened);
+        // Queued before another poll can begin, so that events are in order.
+        lock(&self.events).queue.extend(event);
         drop(progress);
         self.deliver();
-        is_moved
+        is_switched
     }
 
-    fn find(&self, progress: &mut Progress, retry_now: bool) -> Found {
+    /// Opens the newest generation, unless readers have it or it is not to be retried yet.
+    fn open_newest(&self, progress: &mut Progress, retry_now: bool) -> PollResult {
         let (path, identity) = match self.source.latest() {
             Ok(latest) => latest,
-            Err(error) => return Found::Failed(error),
+            Err(error) => return PollResult::Failed(error),
         };
         if identity == progress.current {
-            progress.refused = None;
-            return Found::Same;
+            progress.rejected = None;
+            return PollResult::Unchanged;
         }
-        let mut before = progress.refused.take().filter(|refused| refused.identity == identity);
-        if let Some(refused) = before.as_mut().filter(|_| !retry_now)
-            && (!refused.is_transient || refused.polls_to_skip > 0)
+        let mut before = progress.rejected.take().filter(|rejected| rejected.identity == identity);
+        if let Some(rejected) = before.as_mut().filter(|_| !retry_now)
+            && (!rejected.is_transient || rejected.polls_to_skip > 0)
         {
-            refused.polls_to_skip = refused.polls_to_skip.saturating_sub(1);
-            let error = refused.error.clone();
-            progress.refused = before;
-            return Found::RefusedBefore(error);
+            rejected.polls_to_skip = rejected.polls_to_skip.saturating_sub(1);
+            let error = rejected.error.clone();
+            progress.rejected = before;
+            return PollResult::RejectedBefore(error);
         }
         match (self.open)(&path) {
             Ok(snapshot) => {
                 progress.current = identity;
-                Found::New(path, Box::new(snapshot))
+                PollResult::New(path, Box::new(snapshot))
             }
             Err(error) => {
-                let failures = before.map_or(0, |refused| refused.failures).saturating_add(1);
-                progress.refused = Some(Refused {
+                let failures = before.map_or(0, |rejected| rejected.failures).saturating_add(1);
+                progress.rejected = Some(RejectedGeneration {
                     identity,
                     error: error.to_string(),
                     is_transient: matches!(error, Error::Io(_) | Error::Unreadable(_)),
                     failures,
                     polls_to_skip: (1 << (failures - 1).min(16)).min(MAX_SKIPPED_POLLS + 1) - 1,
                 });
-                Found::Failed(error)
+                PollResult::Failed(error)
             }
         }
     }
 
-    /// Moves readers to a new generation, and brings the status up to date. Returns what to report.
-    fn take(&self, found: Found) -> Option<Happened> {
-        match found {
-            Found::Same => {
+    /// Switches readers to a new generation and updates the status. Returns the event to report.
+    fn apply(&self, result: PollResult) -> Option<OwnedEvent> {
+        match result {
+            PollResult::Unchanged => {
                 lock(&self.status).error = None;
                 None
             }
-            Found::RefusedBefore(error) => {
+            PollResult::RejectedBefore(error) => {
                 lock(&self.status).error = Some(error);
                 None
             }
-            Found::New(path, snapshot) => {
+            PollResult::New(path, snapshot) => {
                 let snapshot = self.cell.replace(*snapshot);
                 let mut status = lock(&self.status);
-                let moved = status.moved + 1;
-                *status = WatchStatus { path, moved, error: None, ..status.clone() };
-                Some(Happened::Moved(snapshot))
+                let switched = status.switched + 1;
+                *status = WatchStatus { path, switched, error: None, ..status.clone() };
+                Some(OwnedEvent::Switched(snapshot))
             }
-            Found::Failed(error) => {
+            PollResult::Failed(error) => {
                 let text = error.to_string();
                 let mut status = lock(&self.status);
-                // A pointer or file that is missing stays so for many looks.
+                // A missing file is reported once, not at every poll.
                 if status.error.as_ref() == Some(&text) {
                     return None;
                 }
-                status.refused += 1;
+                status.rejected += 1;
                 status.error = Some(text);
-                Some(Happened::Refused(error))
+                Some(OwnedEvent::Rejected(error))
             }
         }
     }
 
-    /// Calls the callback for all events, unless a thread is already doing that: perhaps this one,
-    /// from within the callback.
+    /// Calls the callback for all queued events, unless a thread is doing that already. It may be
+    /// this thread, if the callback calls [`refresh`](Self::refresh).
     fn deliver(&self) {
         let mut events = lock(&self.events);
         if events.is_delivering {
             return;
         }
         events.is_delivering = true;
-        while let Some(happened) = events.queue.pop_front() {
+        while let Some(event) = events.queue.pop_front() {
             drop(events);
-            let call = AssertUnwindSafe(|| match &happened {
-                Happened::Moved(snapshot) => (self.report)(&Event::Moved(snapshot)),
-                Happened::Refused(error) => (self.report)(&Event::Refused(error)),
+            let call = AssertUnwindSafe(|| match &event {
+                OwnedEvent::Switched(snapshot) => (self.report)(&Event::Switched(snapshot)),
+                OwnedEvent::Rejected(error) => (self.report)(&Event::Rejected(error)),
             });
             if let Err(panic) = catch_unwind(call) {
-                self.note_panic(&*panic);
+                self.record_panic(&*panic);
             }
-            drop(happened);
+            drop(event);
             events = lock(&self.events);
         }
         events.is_delivering = false;
     }
 
-    fn note_panic(&self, panic: &(dyn Any + Send)) {
+    /// Stores the message of a panic in the status.
+    fn record_panic(&self, panic: &(dyn Any + Send)) {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
         lock(&self.status).panic = Some(text.unwrap_or_else(|| "a panic".to_owned()));

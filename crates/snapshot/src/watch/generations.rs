@@ -1,37 +1,40 @@
-//! Numbered snapshots side by side, and the file that tells which one is the latest.
+//! Generations: numbered snapshot files in one folder, and a pointer file to the latest.
 //!
-//! Generation 42 of the name `dir/users` is `dir/users.42.nut`; `dir/users.latest` holds its number
-//! in decimal digits.
+//! Generation 42 of the name `dir/users` is the file `dir/users.42.nut`. The pointer file is
+//! `dir/users.latest`; it holds the number of the latest generation in decimal digits.
 
 use crate::error::{Error, Result};
-use crate::header::corrupt;
 use crate::writer::NewFile;
 use std::path::{Path, PathBuf};
 
-/// All generations of one name.
+/// The generations of one name: numbered snapshot files, and a pointer file to the latest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generations {
-    /// The name with its directory, without number or ending.
+    /// The path without number and extension.
     name: PathBuf,
 }
 
 impl Generations {
-    /// The generations of a name such as `dir/users`.
+    /// Returns the generations of a name such as `dir/users`.
     pub fn of(name: impl Into<PathBuf>) -> Self {
         Self { name: name.into() }
     }
 
-    /// The path of the pointer to the latest generation.
+    /// Returns the path of the pointer file.
     pub fn pointer(&self) -> PathBuf {
         self.with_suffix("latest")
     }
 
-    /// The path of a generation.
+    /// Returns the path of a generation.
     pub fn path(&self, number: u64) -> PathBuf {
         self.with_suffix(&format!("{number}.nut"))
     }
 
-    /// The number of the latest generation; `None` before the first is published.
+    /// Returns the number of the latest generation, or `None` if no generation is published.
+    ///
+    /// # Errors
+    /// Returns [`Error::Io`] if the pointer file cannot be read, or [`Error::Corrupt`] if it does
+    /// not hold a number.
     pub fn latest(&self) -> Result<Option<u64>> {
         let pointer = self.pointer();
         let text = match std::fs::read(&pointer) {
@@ -41,10 +44,17 @@ impl Generations {
         };
         let number = std::str::from_utf8(&text).ok().and_then(|text| text.trim().parse().ok());
         let found = || format!("\"{}\"", text[..text.len().min(40)].escape_ascii());
-        number.map(Some).ok_or_else(|| corrupt(&pointer, 0, "a number of a generation", found()))
+        number
+            .map(Some)
+            .ok_or_else(|| Error::corrupt(&pointer, 0, "a number of a generation", found()))
     }
 
-    /// Makes a generation, which must be there, the latest. Readers move to it.
+    /// Publishes a generation: replaces the pointer file, so that it points to this generation.
+    /// Watches then switch their readers to it.
+    ///
+    /// # Errors
+    /// Returns [`Error::Io`] if the generation's file does not exist or the pointer file cannot be
+    /// written, or [`Error::NotDurable`] if the folder cannot be synced.
     pub fn publish(&self, number: u64) -> Result<()> {
         let path = self.path(number);
         std::fs::metadata(&path).map_err(|e| Error::io(&path, "publish", e))?;
@@ -53,16 +63,19 @@ impl Generations {
         pointer.publish(text.as_bytes(), text.len() as u64)
     }
 
-    /// The numbers of all generations on the disk, in order.
+    /// Returns the numbers of all generations in the folder, in ascending order.
+    ///
+    /// # Errors
+    /// Returns [`Error::Io`] if the folder cannot be listed.
     pub fn all(&self) -> Result<Vec<u64>> {
-        let directory = match self.name.parent() {
+        let folder = match self.name.parent() {
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
         };
-        let io = |e| Error::io(directory, "list", e);
+        let io = |e| Error::io(folder, "list", e);
         let prefix = format!("{}.", self.name.file_name().unwrap_or_default().to_string_lossy());
         let mut numbers = Vec::new();
-        for entry in std::fs::read_dir(directory).map_err(io)? {
+        for entry in std::fs::read_dir(folder).map_err(io)? {
             let name = entry.map_err(io)?.file_name();
             let number = name.to_str().and_then(|name| {
                 name.strip_prefix(&prefix)?.strip_suffix(".nut")?.parse::<u64>().ok()
@@ -73,8 +86,13 @@ impl Generations {
         Ok(numbers)
     }
 
-    /// Removes the oldest generations but for so many before the latest. Readers that have one open
-    /// keep it until they move on.
+    /// Removes old generations: keeps the latest, those above its number, and the `keep`
+    /// generations before it. Readers that have a removed generation open can read it until they
+    /// switch.
+    ///
+    /// # Errors
+    /// Returns [`Error::Io`] if the folder cannot be listed or a file cannot be removed, or an
+    /// error of [`latest`](Self::latest).
     pub fn prune(&self, keep: usize) -> Result<()> {
         let Some(latest) = self.latest()? else { return Ok(()) };
         let older: Vec<u64> = self.all()?.into_iter().filter(|&number| number < latest).collect();

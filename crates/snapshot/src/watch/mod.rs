@@ -1,13 +1,15 @@
-//! Following a snapshot that is replaced while it is read.
+//! Watching: readers switch to a new file while they read.
 
 mod cell;
 mod follow;
 mod generations;
 mod source;
+mod status;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
 pub use generations::Generations;
+pub use status::{Event, WatchStatus};
 
 use crate::error::{Error, Result};
 use crate::reader::{OpenOptions, Snapshot};
@@ -19,34 +21,7 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What happened to a watch.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Event<'a> {
-    /// Readers get this generation at their next call.
-    Moved(&'a Snapshot),
-    /// The new generation cannot be used, and readers keep the one they have. Reported when the
-    /// error is another than before.
-    Refused(&'a crate::error::Error),
-}
-
-/// The state of a watch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct WatchStatus {
-    /// The file that readers read.
-    pub path: PathBuf,
-    /// Number of times that readers were moved to a new generation.
-    pub moved: u64,
-    /// Number of errors that were reported.
-    pub refused: u64,
-    /// Why readers do not have the newest generation; `None` if they have it.
-    pub error: Option<String>,
-    /// The message of the last panic of the callback, if it ever panicked.
-    pub panic: Option<String>,
-}
-
-/// How to watch.
+/// Options of a watch.
 ///
 /// ```no_run
 /// use nuthatch_snapshot::WatchOptions;
@@ -79,53 +54,64 @@ impl Default for WatchOptions {
 }
 
 impl WatchOptions {
-    /// Returns the defaults: look four times a second, check new files as [`OpenOptions::open`]
-    /// does.
+    /// Returns the default options: poll every 250 ms, open new generations with the default
+    /// [`OpenOptions`], do not verify them.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How new generations are opened.
+    /// Sets how generations are opened.
     #[must_use]
     pub fn open_options(mut self, options: OpenOptions) -> Self {
         self.open = options;
         self
     }
 
-    /// Whether new generations are verified whole before readers move to them.
+    /// Sets whether [`Snapshot::verify`] must succeed before readers switch to a generation.
     #[must_use]
     pub fn verify(mut self, verify: bool) -> Self {
         self.verify = verify;
         self
     }
 
-    /// Sets how often to look for a new generation. Zero: only when [`Watch::refresh`] is called.
+    /// Sets the interval between polls for a new generation. With zero, only [`Watch::refresh`]
+    /// polls.
     ///
-    /// A generation that the system refuses to open is tried again after 1, 2, 4 … and at most 64
-    /// intervals; a damaged one when its file changes.
+    /// After a failed system call, a generation is retried after 1, 2, 4 … and at most 64
+    /// intervals. A damaged generation is retried when its file changes.
     #[must_use]
     pub fn interval(mut self, interval: Duration) -> Self {
         self.interval = interval;
         self
     }
 
-    /// Calls `report` for every event, one after the other, from a thread that looks for new
-    /// generations.
+    /// Sets a callback for events. It is called for one event at a time, by the thread of the watch
+    /// or by one that calls [`Watch::refresh`].
     ///
-    /// The callback may call anything of the watch; events of a refresh within it follow when it
-    /// returns. If it panics, the panic is noted in the status, and the watch goes on.
+    /// The callback may call all methods of the watch. Events of a refresh within the callback are
+    /// reported after it returns. If it panics, the watch stores the message in its status and
+    /// continues.
     #[must_use]
     pub fn report(mut self, report: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         self.report = std::sync::Arc::new(report);
         self
     }
 
-    /// Watches a path whose file is replaced by renaming another one over it.
+    /// Opens the file at a path and watches the path. A file is replaced by renaming another over
+    /// it.
+    ///
+    /// # Errors
+    /// Fails if the first file cannot be opened or does not verify, or if the thread of the watch
+    /// cannot be started.
     pub fn path(self, path: impl AsRef<Path>) -> Result<Watch> {
         Watch::start(self, Source::Path(path.as_ref().to_owned()))
     }
 
-    /// Watches a name: whatever its pointer names as the latest generation.
+    /// Opens the latest generation and watches the pointer file.
+    ///
+    /// # Errors
+    /// Fails if the latest generation cannot be opened or does not verify, if there is none, or if
+    /// the thread of the watch cannot be started.
     pub fn generations(self, generations: Generations) -> Result<Watch> {
         Watch::start(self, Source::Generations(generations))
     }
@@ -141,29 +127,31 @@ impl fmt::Debug for WatchOptions {
     }
 }
 
-/// A snapshot that is replaced while it is read. Dropped, it stops looking; its readers keep what
-/// they have.
+/// A watch of a snapshot that is replaced while it is read.
+///
+/// When it is dropped, polling stops. Its readers keep the generations that they have.
 #[derive(Debug)]
 pub struct Watch {
     follower: std::sync::Arc<Follower>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// One thread's view of a watch. Cheap to make and to clone; every thread has its own.
+/// The reader of one thread. Creating and cloning it is cheap, so every thread can have its own.
 ///
-/// Reading through it takes no lock and counts no references: it looks at one number that changes
-/// only with the generation.
+/// Reading takes no lock and counts no references. It loads one number, which changes only with the
+/// generation.
 #[derive(Clone, Debug)]
 pub struct WatchReader {
     handle: Handle<Snapshot>,
 }
 
 impl WatchReader {
-    /// The newest generation. What is borrowed from it stays as it is until the next call.
+    /// Returns the newest generation. Values that are borrowed from it stay valid until the next
+    /// call.
     ///
-    /// Never unmaps a file. The watch unmaps an old generation at its first poll after every reader
-    /// that had it has called this again or was dropped. Old generations that are still in use when
-    /// the watch is dropped stay mapped until all its readers are dropped, too.
+    /// Never unmaps a file. The watch unmaps an old generation at the first poll after every reader
+    /// of it has called `current` again or was dropped. Generations that are in use when the watch
+    /// is dropped stay mapped until all its readers are dropped.
     #[inline]
     pub fn current(&mut self) -> &Snapshot {
         self.handle.get()
@@ -172,11 +160,17 @@ impl WatchReader {
 
 impl Watch {
     /// Watches a path with the default [`WatchOptions`].
+    ///
+    /// # Errors
+    /// Returns the same errors as [`WatchOptions::path`].
     pub fn path(path: impl AsRef<Path>) -> Result<Self> {
         WatchOptions::default().path(path)
     }
 
-    /// Watches a name with the default [`WatchOptions`].
+    /// Watches the [`Generations`] of a name with the default [`WatchOptions`].
+    ///
+    /// # Errors
+    /// Returns the same errors as [`WatchOptions::generations`].
     pub fn generations(name: impl Into<PathBuf>) -> Result<Self> {
         WatchOptions::default().generations(Generations::of(name))
     }
@@ -212,16 +206,16 @@ impl Watch {
         WatchReader { handle: Handle::new(&self.follower.cell) }
     }
 
-    /// Looks for a new generation now, and returns whether readers move to one. Retries a
-    /// generation that was refused before; if it is refused again, [`status`](Self::status) has the
-    /// error.
+    /// Polls for a new generation now. Returns whether the watch switched to one. Retries a
+    /// generation that was rejected before; if it is rejected again, [`status`](Self::status) has
+    /// the error.
     ///
-    /// Waits while another thread opens or verifies a generation.
+    /// Blocks while another thread opens or verifies a generation.
     pub fn refresh(&self) -> bool {
         self.follower.refresh()
     }
 
-    /// Returns the state of the watch, without waiting for a generation that is being opened.
+    /// Returns the status of the watch. Does not block while a generation is opened or verified.
     pub fn status(&self) -> WatchStatus {
         self.follower.status()
     }
@@ -231,7 +225,7 @@ impl Drop for Watch {
     fn drop(&mut self) {
         self.follower.stop();
         if let Some(thread) = self.thread.take()
-            // The callback may drop the watch, and a thread cannot wait for itself.
+            // The callback may drop the watch, and a thread cannot join itself.
             && thread.thread().id() != std::thread::current().id()
         {
             // The thread catches panics and returns nothing.

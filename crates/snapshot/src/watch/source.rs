@@ -1,19 +1,21 @@
-//! Where new generations come from, and how they are told apart.
+//! The watched path or generations, and the identity of files.
 
 use super::generations::Generations;
 use crate::error::{Error, Result};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What is watched.
+/// A source of generations.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
+    /// A path at which files are replaced.
     Path(PathBuf),
+    /// Numbered files with a pointer to the latest.
     Generations(Generations),
 }
 
-/// What tells one file from another that had the same path before. An inode number can come back
-/// after its file is gone, so the times and the length count too.
+/// The identity of a file, to detect that another file has its path. It includes the times and the
+/// length, because the system can reuse an inode number after its file is removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     path: PathBuf,
@@ -25,7 +27,7 @@ pub(super) struct Identity {
 }
 
 impl Source {
-    /// The newest generation's file.
+    /// Returns the path and the identity of the newest generation.
     pub(super) fn latest(&self) -> Result<(PathBuf, Identity)> {
         let path = match self {
             Self::Path(path) => path.clone(),

@@ -1,8 +1,8 @@
-//! Watches whose generations cannot be opened for a while, or take their time.
+//! Tests of watches whose generations fail to open or open slowly.
 
 use super::*;
 use crate::error::Error;
-use crate::value::Value;
+use crate::values::Value;
 use crate::writer::Writer;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,7 @@ fn generation(reader: &mut WatchReader) -> i64 {
     reader.current().get_i64(b"generation").expect("a good file").expect("the key")
 }
 
-/// A watch without a thread that opens files with `open`.
+/// Starts a watch without a thread that opens files with `open`.
 fn watch_with(
     path: &Path,
     open: impl Fn(&Path) -> Result<Snapshot> + Send + Sync + 'static,
@@ -31,13 +31,13 @@ fn watch_with(
     Watch::start_with(follower, Duration::ZERO)
 }
 
-/// EMFILE: the process has no descriptor left.
+/// Returns the error EMFILE: the process has no free descriptor.
 fn too_many_files(path: &Path) -> Error {
     Error::io(path, "open", io::Error::from_raw_os_error(24))
 }
 
 #[test]
-fn a_generation_that_could_not_be_opened_is_tried_again_with_back_off() -> AnyResult {
+fn a_generation_that_could_not_be_opened_is_retried_with_back_off() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("watched.nut");
     write(&path, 1)?;
@@ -51,7 +51,7 @@ fn a_generation_that_could_not_be_opened_is_tried_again_with_back_off() -> AnyRe
     write(&path, 2)?;
     let mut polls_at = Vec::new();
     let mut polls = 0;
-    while watch.status().moved == 0 {
+    while watch.status().switched == 0 {
         let before = opened.load(Ordering::Relaxed);
         polls += 1;
         watch.follower.poll();
@@ -59,11 +59,11 @@ fn a_generation_that_could_not_be_opened_is_tried_again_with_back_off() -> AnyRe
             polls_at.push(polls);
         }
         assert!(polls < 1000, "the file is tried again");
-        assert_eq!(watch.status().error.is_none(), watch.status().moved == 1);
+        assert_eq!(watch.status().error.is_none(), watch.status().switched == 1);
     }
     assert_eq!(polls_at, [1, 2, 4, 8, 16, 32, 64, 128, 192, 256]);
     assert_eq!(generation(&mut reader), 2);
-    assert_eq!(watch.status().refused, 1, "the same error is reported once");
+    assert_eq!(watch.status().rejected, 1, "the same error is reported once");
     Ok(())
 }
 
@@ -104,22 +104,22 @@ fn an_error_that_was_transient_leaves_the_status() -> AnyResult {
     generations.publish(1)?;
     assert!(!watch.follower.poll(), "readers have this one");
     assert_eq!(watch.status().error, None);
-    // One that is refused stays so, and its error comes back after another one.
+    // A rejected generation stays rejected, and its error is restored after another one.
     std::fs::write(generations.path(2), "damaged")?;
     generations.publish(2)?;
     assert!(!watch.follower.poll());
-    let refused = watch.status().error;
+    let rejected = watch.status().error;
     std::fs::write(generations.pointer(), "")?;
     assert!(!watch.follower.poll());
-    assert_ne!(watch.status().error, refused);
+    assert_ne!(watch.status().error, rejected);
     generations.publish(2)?;
     assert!(!watch.follower.poll());
-    assert_eq!(watch.status().error, refused);
+    assert_eq!(watch.status().error, rejected);
     Ok(())
 }
 
 #[test]
-fn the_status_is_there_while_a_generation_is_opened() -> AnyResult {
+fn the_status_is_available_while_a_generation_is_opened() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("watched.nut");
     write(&path, 1)?;
@@ -138,16 +138,16 @@ fn the_status_is_there_while_a_generation_is_opened() -> AnyResult {
     std::thread::scope(|scope| {
         let looking = scope.spawn(|| watch.refresh());
         in_open.recv().expect("the other thread opens");
-        assert_eq!(watch.status().moved, 0);
+        assert_eq!(watch.status().switched, 0);
         assert_eq!(generation(&mut watch.reader()), 1);
         go_on.send(()).expect("the other thread waits");
         assert!(looking.join().expect("no panic"));
     });
-    assert_eq!(watch.status().moved, 1);
+    assert_eq!(watch.status().switched, 1);
     Ok(())
 }
 
-/// Watches with a thread, and gives the callback its watch.
+/// Starts a watch with a thread, and passes its callback the watch.
 fn with_callback(
     path: &Path,
     call: impl Fn(&Mutex<Option<Arc<Watch>>>, &Event<'_>) + Send + Sync + 'static,
@@ -165,7 +165,7 @@ fn received<T>(receiver: &Receiver<T>) -> T {
 }
 
 #[test]
-fn a_callback_may_call_anything_of_its_watch() -> AnyResult {
+fn a_callback_may_call_all_methods_of_its_watch() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("watched.nut");
     write(&path, 1)?;
@@ -174,34 +174,34 @@ fn a_callback_may_call_anything_of_its_watch() -> AnyResult {
     let slot = Arc::clone(&watch);
     let replaced = path.clone();
     let options = WatchOptions::new().interval(Duration::from_millis(1)).report(move |event| {
-        let Event::Moved(snapshot) = event else { return };
+        let Event::Switched(snapshot) = event else { return };
         let number = snapshot.get_i64(b"generation").expect("a good file").expect("the key");
         let watch = slot.wait().upgrade().expect("the watch");
-        let moved = watch.status().moved;
+        let switched = watch.status().switched;
         let read = generation(&mut watch.reader());
         if number == 2 {
             write(&replaced, 3).expect("room");
             assert!(watch.refresh(), "the third generation");
         }
-        seen.send((number, moved, read)).expect("the test");
+        seen.send((number, switched, read)).expect("the test");
     });
     let owned = Arc::new(options.path(&path)?);
     watch.set(Arc::downgrade(&owned)).expect("set once");
     write(&path, 2)?;
-    // The event of the refresh within the callback comes after the one that made it.
+    // The event of the refresh within the callback is reported after the callback returns.
     assert_eq!(received(&was_seen), (2, 1, 2));
     assert_eq!(received(&was_seen), (3, 2, 3));
     Ok(())
 }
 
 #[test]
-fn a_callback_that_panics_is_noted_and_the_watch_goes_on() -> AnyResult {
+fn a_callback_that_panics_is_recorded_and_the_watch_continues() -> AnyResult {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("watched.nut");
     write(&path, 1)?;
     let (seen, was_seen) = channel();
     let slot = with_callback(&path, move |_, event| {
-        let Event::Moved(snapshot) = event else { return };
+        let Event::Switched(snapshot) = event else { return };
         seen.send(snapshot.get_i64(b"generation").expect("a good file")).expect("the test");
         panic!("a callback of the test");
     })?;

@@ -1,14 +1,16 @@
-//! Rows collected by one thread before they go to the writer.
+//! Batches of rows that other threads fill for the writer.
 
 use super::row::Encoder;
 use crate::error::{Error, Result};
-use crate::value::Value;
+use crate::values::Value;
 
-/// A batch is full at this many bytes of rows.
-const FULL: usize = 1 << 20;
+/// Number of bytes of rows at which a batch is full.
+const FULL_BYTES: usize = 1 << 20;
 
-/// Rows on their way to a [`Writer`](crate::Writer). Threads that parse input each fill their own
-/// and hand them over in the order that decides between duplicates.
+/// A batch of rows for a [`Writer`](crate::Writer), from [`Writer::batch`](crate::Writer::batch).
+///
+/// Threads that parse input fill one batch each and pass it to the thread of the writer. The order
+/// in which batches are appended decides which of several rows with the same key is first.
 #[derive(Debug)]
 pub struct Batch {
     bytes: Vec<u8>,
@@ -22,43 +24,58 @@ impl Batch {
         Self { bytes: Vec::new(), rows: 0, weight: 0, encoder }
     }
 
-    /// Adds a row. The origin, which errors about duplicates name, is its number in the batch.
+    /// Adds a row. Its position is its index in the batch.
+    ///
+    /// # Errors
+    /// Returns the same errors as [`push_with_position`](Self::push_with_position).
     pub fn push(&mut self, key: &[u8], value: Value<'_>) -> Result<()> {
-        self.push_from(self.rows, key, value)
+        self.push_with_position(self.rows, key, value)
     }
 
-    /// Adds a row that came from somewhere: a line number, say. Errors about duplicates name it.
-    pub fn push_from(&mut self, origin: u64, key: &[u8], value: Value<'_>) -> Result<()> {
-        let most = u64::from(u32::MAX);
-        if self.bytes.len() as u64 > most {
+    /// Adds a row with its position in the input, such as a line number. The error about a
+    /// duplicate key reports positions.
+    ///
+    /// # Errors
+    /// Returns [`Error::Limit`] if the key or the value is too long or the batch exceeds 4 GiB, and
+    /// [`Error::Io`] if a long value cannot be written to a temporary file.
+    pub fn push_with_position(
+        &mut self,
+        position: u64,
+        key: &[u8],
+        value: Value<'_>,
+    ) -> Result<()> {
+        let max = u64::from(u32::MAX);
+        if self.bytes.len() as u64 > max {
             let found = self.bytes.len() as u64;
-            return Err(Error::limit("bytes of one batch before its last row", most, found));
+            return Err(Error::limit("bytes of one batch before its last row", max, found));
         }
-        self.weight += self.encoder.encode(origin, key, value, &mut self.bytes)?;
+        self.weight += self.encoder.encode(position, key, value, &mut self.bytes)?;
         self.rows += 1;
         Ok(())
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows as usize
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }
 
-    /// Whether it is time to hand the batch over. A batch that is fuller works, and costs memory.
+    /// Returns whether the batch has at least 1 MiB of rows and should be appended to the writer.
+    /// More rows can be added, but take more memory.
     pub fn is_full(&self) -> bool {
-        self.bytes.len() >= FULL
+        self.bytes.len() >= FULL_BYTES
     }
 
-    /// What all rows weigh.
+    /// Returns the total weight of the rows.
     pub(crate) fn weight(&self) -> u64 {
         self.weight
     }
 
+    /// Returns the encoded rows.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -67,21 +84,21 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::writer::SpillFile;
+    use crate::writer::spill::SpillFile;
     use std::sync::Arc;
 
-    /// Places of rows within a buffer have 32 bits; more would name rows of other buffers.
+    /// Offsets of rows in a buffer have 32 bits; a larger offset would refer to another buffer.
     #[test]
-    fn a_batch_beyond_4_gib_takes_no_more_rows() -> Result<()> {
+    fn a_batch_beyond_4_gib_accepts_no_more_rows() -> Result<()> {
         let blobs = Arc::new(SpillFile::create(&std::env::temp_dir())?);
         let mut batch = Batch::new(Encoder::new(0, blobs));
         batch.push(b"key", Value::Bool(true))?;
-        // Zeros that nobody looks at take no memory.
+        // Untouched zero pages take no memory.
         batch.bytes = vec![0; 1 << 32];
         let Err(Error::Limit(limit)) = batch.push(b"other", Value::Bool(true)) else {
             panic!("a limit")
         };
-        assert_eq!((limit.most, limit.found), (u64::from(u32::MAX), 1 << 32));
+        assert_eq!((limit.max, limit.found), (u64::from(u32::MAX), 1 << 32));
         Ok(())
     }
 }

@@ -1,58 +1,45 @@
-//! Memory that rows lie in.
+//! Buffers of encoded rows in memory.
 
+use super::row::{self, Row, RowRef, RowSpace};
+use crate::prefetch::prefetch;
 use memmap2::MmapMut;
 use std::ops::Deref;
 
-/// Length of a buffer for rows that stay in memory: whole huge pages.
-const LEN: usize = 4 << 20;
+/// Length in bytes of a mapped buffer: a multiple of the huge page size.
+const MAPPED_LEN: usize = 4 << 20;
 
-/// Where rows are written one after the other.
-pub(crate) trait Room {
-    /// So many bytes at the end, to be overwritten.
-    fn room(&mut self, len: usize) -> &mut [u8];
-}
-
-impl Room for Vec<u8> {
-    #[inline]
-    fn room(&mut self, len: usize) -> &mut [u8] {
-        let start = self.len();
-        self.resize(start + len, 0);
-        &mut self[start..]
-    }
-}
-
-/// Rows in memory. Those that wait for the end of the input lie on huge pages where the system
-/// grants them: a page fault takes longer than writing the rows of a small page.
+/// A buffer of rows. Rows that stay in memory until the end of the input use huge pages if the
+/// system provides them: a page fault takes longer than writing the rows of a small page.
 pub(crate) enum Buffer {
-    /// Mapped, and how many bytes of it are in use.
+    /// A mapping, and the number of its bytes that are in use.
     Mapped(MmapMut, usize),
     Plain(Vec<u8>),
 }
 
 impl Buffer {
-    /// A buffer with room for a few megabytes, and at least for so many bytes.
-    pub(crate) fn with_room(len: usize) -> Self {
-        let mapped = (len <= LEN).then(|| MmapMut::map_anon(LEN).ok()).flatten();
-        let Some(map) = mapped else { return Self::Plain(Vec::with_capacity(len)) };
+    /// Returns an empty buffer of at least `min_len` bytes, usually 4 MiB.
+    fn with_capacity(min_len: usize) -> Self {
+        let mapped = (min_len <= MAPPED_LEN).then(|| MmapMut::map_anon(MAPPED_LEN).ok()).flatten();
+        let Some(map) = mapped else { return Self::Plain(Vec::with_capacity(min_len)) };
         #[cfg(target_os = "linux")]
         {
-            // Advice only.
+            // Only advice: without huge pages the build is slower.
             let _ = map.advise(memmap2::Advice::HugePage);
         }
         Self::Mapped(map, 0)
     }
 
-    /// Whether so many more bytes fit.
+    /// Returns whether `len` more bytes fit.
     #[inline]
-    pub(crate) fn has_room(&self, len: usize) -> bool {
+    fn has_space(&self, len: usize) -> bool {
         match self {
             Self::Mapped(map, used) => map.len() - used >= len,
             Self::Plain(bytes) => bytes.capacity() - bytes.len() >= len,
         }
     }
 
-    /// Memory held, in bytes.
-    pub(crate) fn memory(&self) -> usize {
+    /// Returns the allocated number of bytes.
+    fn memory(&self) -> usize {
         match self {
             Self::Mapped(map, _) => map.len(),
             Self::Plain(bytes) => bytes.capacity(),
@@ -72,7 +59,40 @@ impl Deref for Buffer {
     }
 }
 
-/// All rows given so far that are in memory.
+/// A view of the buffers that row references refer to.
+#[derive(Clone, Copy)]
+pub(crate) struct Buffers<'a>(&'a [Buffer]);
+
+impl<'a> Buffers<'a> {
+    /// Returns a view of these buffers.
+    pub(crate) fn of(buffers: &'a [Buffer]) -> Self {
+        Self(buffers)
+    }
+
+    /// Returns the bytes of an encoded row.
+    pub(crate) fn bytes(self, at: RowRef) -> &'a [u8] {
+        row::bytes_at(&self.0[at.buffer()], at.offset())
+    }
+
+    /// Decodes a row.
+    #[inline]
+    pub(crate) fn row(self, at: RowRef) -> Row<'a> {
+        row::read(&self.0[at.buffer()][at.offset()..])
+    }
+
+    /// Prefetches a row.
+    #[inline]
+    pub(crate) fn prefetch(self, at: RowRef) {
+        let row = &self.0[at.buffer()][at.offset()..];
+        prefetch(&row[0]);
+        // Most rows extend into the next cache line.
+        if let Some(byte) = row.get(64) {
+            prefetch(byte);
+        }
+    }
+}
+
+/// The rows in memory that are not spilled yet.
 #[derive(Default)]
 pub(crate) struct Arena {
     buffers: Vec<Buffer>,
@@ -88,7 +108,7 @@ impl Arena {
         self.buffers
     }
 
-    /// Memory held, in bytes.
+    /// Returns the allocated number of bytes.
     pub(crate) fn memory(&self) -> usize {
         self.memory
     }
@@ -98,11 +118,11 @@ impl Arena {
     }
 }
 
-impl Room for Arena {
+impl RowSpace for Arena {
     #[inline]
-    fn room(&mut self, len: usize) -> &mut [u8] {
-        if !self.buffers.last().is_some_and(|buffer| buffer.has_room(len)) {
-            let buffer = Buffer::with_room(len);
+    fn allocate(&mut self, len: usize) -> &mut [u8] {
+        if !self.buffers.last().is_some_and(|buffer| buffer.has_space(len)) {
+            let buffer = Buffer::with_capacity(len);
             self.memory += buffer.memory();
             self.buffers.push(buffer);
         }
@@ -111,7 +131,7 @@ impl Room for Arena {
                 *used += len;
                 &mut map[*used - len..*used]
             }
-            Some(Buffer::Plain(bytes)) => bytes.room(len),
+            Some(Buffer::Plain(bytes)) => bytes.allocate(len),
             None => &mut [],
         }
     }

@@ -1,69 +1,80 @@
-//! Images of partitions become the file: each gets its place in order, and is written.
+//! Writing of encoded partitions: assigns each an offset, in order, and writes it to the file.
 
+use super::buffer::Buffers;
 use super::compare;
 use super::emit::{BlobPiece, Image, Reference, Totals};
-use super::places::{Place, Places};
+use super::locations::{ValueLocation, ValueLocations};
 use super::row::RowRef;
-use super::rows::Buffers;
 use super::spill::SpillFile;
-use crate::directory::DirectoryEntry;
 use crate::error::{Error, Result};
-use crate::hash::{Checksum, checksum};
-use crate::header::Section;
-use crate::layout::{SECTION_ALIGN, directory as directory_at, limits, line as line_at, record};
+use crate::format::directory::DirectoryEntry;
+use crate::format::hash::{Checksum, checksum};
+use crate::format::header::Section;
+use crate::format::layout::{
+    SECTION_ALIGN, directory as directory_at, limits, line as line_at, record,
+};
 use std::collections::HashSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The file being made.
+/// The file that is written.
 pub(crate) struct Target<'a> {
     pub(crate) file: &'a File,
     pub(crate) path: &'a Path,
     pub(crate) index: Section,
     pub(crate) data_start: u64,
     pub(crate) blobs: &'a SpillFile,
-    /// All rows, when they are in memory.
+    /// All rows, if they are in memory.
     pub(crate) buffers: Option<Buffers<'a>>,
 }
 
-/// Gives out places in the order of the partitions.
-pub(crate) struct Commits<'a> {
+/// Writes partitions from several threads. Assigns offsets in the order of the partitions, so that
+/// the bytes of the file do not depend on the threads.
+pub(crate) struct Committer<'a> {
     target: Target<'a>,
-    turn: Mutex<Turn>,
-    moved_on: Condvar,
+    state: Mutex<State>,
+    /// Signals that `State::next` or `State::failed` changed.
+    advanced: Condvar,
 }
 
-struct Turn {
+/// The state of a committer.
+struct State {
+    /// The partition that is assigned an offset next.
     next: u64,
     failed: bool,
+    /// Offset in the data section of the next partition.
     data_end: u64,
+    /// The directory section so far.
     directory: Vec<u8>,
     totals: Totals,
-    /// Where each shared value lies, once its partition is placed.
-    values: Places,
+    /// The locations of the shared values in partitions before `next`.
+    values: ValueLocations,
 }
 
-/// What all commits together made.
+/// The result of all commits.
 pub(crate) struct Committed {
-    /// Length of the data.
+    /// Length of the data of all partitions.
     pub(crate) data_len: u64,
+    /// The directory section.
     pub(crate) directory: Vec<u8>,
     pub(crate) totals: Totals,
 }
 
-/// What became of a commit.
+/// The result of a commit.
 pub(crate) enum Outcome {
+    /// The partition is written, or another thread failed.
     Done,
-    /// These rows' values only share a hash with the values they would refer to: they must store
-    /// their own, in a new image of the partition.
-    Differ(HashSet<RowRef>),
+    /// The values of these rows differ from the shared values to which they would refer; only their
+    /// hashes are equal. The partition must be encoded again, with these rows storing their values.
+    HashCollisions(HashSet<RowRef>),
 }
 
-impl<'a> Commits<'a> {
-    pub(crate) fn new(target: Target<'a>, values: Places) -> Self {
-        let turn = Turn {
+impl<'a> Committer<'a> {
+    /// Returns a committer that starts with partition 0.
+    pub(crate) fn new(target: Target<'a>, values: ValueLocations) -> Self {
+        let state = State {
             next: 0,
             failed: false,
             data_end: 0,
@@ -71,80 +82,85 @@ impl<'a> Commits<'a> {
             totals: Totals::default(),
             values,
         };
-        Self { target, turn: Mutex::new(turn), moved_on: Condvar::new() }
+        Self { target, state: Mutex::new(state), advanced: Condvar::new() }
     }
 
-    /// Places and writes an image, once all earlier partitions are placed.
+    /// Waits until all earlier partitions have an offset, then assigns one to this partition and
+    /// writes it.
+    ///
+    /// # Errors
+    /// Returns [`Error::Limit`] if the file becomes too long, or [`Error::Io`].
     pub(crate) fn commit(
         &self,
         partition: u64,
         image: &mut Image,
         rows: Buffers<'_>,
     ) -> Result<Outcome> {
-        let mut turn = self.lock();
-        while turn.next != partition {
-            if turn.failed {
-                // The thread that failed answers with the error.
+        let mut state = self.lock();
+        while state.next != partition {
+            if state.failed {
+                // The thread that failed returns the error.
                 return Ok(Outcome::Done);
             }
-            turn = self.moved_on.wait(turn).unwrap_or_else(PoisonError::into_inner);
+            state = self.advanced.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        let base = turn.data_end;
+        let base = state.data_end;
         let found = self.target.data_start + base + image.data_len();
-        if found > limits::FILE_LEN {
-            return Err(Error::limit("file length in bytes", limits::FILE_LEN, found));
+        if found > limits::MAX_FILE_LEN {
+            return Err(Error::limit("file length in bytes", limits::MAX_FILE_LEN, found));
         }
-        let in_turn = !image.sources.is_empty() || !image.references.is_empty();
-        if in_turn {
+        let shares_values = !image.sources.is_empty() || !image.references.is_empty();
+        if shares_values {
             for source in &image.sources {
-                let place = Place::of(source, base, self.target.buffers.is_some());
-                turn.values.set(source.number, place)?;
+                let location = ValueLocation::of(source, base, self.target.buffers.is_some());
+                state.values.set(source.number, location)?;
             }
-            let differ = self.resolve(base, &turn.values, image, rows)?;
-            if !differ.is_empty() {
-                return Ok(Outcome::Differ(differ));
+            let collisions = self.resolve(base, &state.values, image, rows)?;
+            if !collisions.is_empty() {
+                return Ok(Outcome::HashCollisions(collisions));
             }
-            // A later partition may compare its values with these bytes.
+            // Written under the lock: a later partition may compare its values with these bytes.
             let entry = self.write(partition, base, image)?;
-            turn.record(partition, entry);
-            turn.move_on(partition, base, image);
-            self.moved_on.notify_all();
+            state.record(partition, entry);
+            state.advance(partition, base, image);
+            self.advanced.notify_all();
             return Ok(Outcome::Done);
         }
-        turn.move_on(partition, base, image);
-        self.moved_on.notify_all();
-        drop(turn);
+        state.advance(partition, base, image);
+        self.advanced.notify_all();
+        drop(state);
         let entry = self.write(partition, base, image)?;
         self.lock().record(partition, entry);
         Ok(Outcome::Done)
     }
 
-    /// Lets all waiting threads go, after an error or a panic.
+    /// Releases all waiting threads after an error or a panic.
     pub(crate) fn fail(&self) {
         self.lock().failed = true;
-        self.moved_on.notify_all();
+        self.advanced.notify_all();
     }
 
+    /// Returns the result of all commits.
     pub(crate) fn finish(self) -> Committed {
-        let turn = self.turn.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let Turn { data_end, directory, totals, .. } = turn;
+        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let State { data_end, directory, totals, .. } = state;
         Committed { data_len: data_end, directory, totals }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Turn> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fills in the offsets of shared values in a partition whose data begins at `base`. Returns
-    /// the rows whose value turns out to be another.
+    /// Fills in the references of a partition whose data begins at `base`. Returns the rows whose
+    /// values differ from the shared values.
     fn resolve(
         &self,
         base: u64,
-        values: &Places,
+        values: &ValueLocations,
         image: &mut Image,
         rows: Buffers<'_>,
     ) -> Result<HashSet<RowRef>> {
-        let mut differ = HashSet::new();
+        let mut collisions = HashSet::new();
         for reference in &image.references {
             match values.get(reference.number)? {
                 Some(source) if self.same_value((image, base), reference, rows, source)? => {
@@ -153,19 +169,20 @@ impl<'a> Commits<'a> {
                     image.data[at..at + record::REFERENCE_LEN].copy_from_slice(bytes);
                 }
                 _ => {
-                    differ.insert(reference.row);
+                    collisions.insert(reference.row);
                 }
             }
         }
-        Ok(differ)
+        Ok(collisions)
     }
 
+    /// Returns whether the value of a reference's row equals the shared value at `source`.
     fn same_value(
         &self,
         (image, base): (&Image, u64),
         reference: &Reference,
         rows: Buffers<'_>,
-        source: Place,
+        source: ValueLocation,
     ) -> Result<bool> {
         let row = rows.row(reference.row);
         let in_memory = match self.target.buffers {
@@ -187,7 +204,7 @@ impl<'a> Commits<'a> {
         compare::same_bytes((&stored, len), &compare::Bytes::Target(target, offset))
     }
 
-    /// Writes a placed partition: its data, and its lines of the index.
+    /// Writes the data and the index lines of a partition. Returns its directory entry.
     fn write(&self, partition: u64, base: u64, image: &mut Image) -> Result<DirectoryEntry> {
         for line in image.lines.as_chunks_mut::<{ line_at::LEN }>().0 {
             let field = &mut line[line_at::BASE..];
@@ -205,23 +222,24 @@ impl<'a> Commits<'a> {
         })
     }
 
+    /// Writes the data of a partition. Returns its checksum.
     fn write_data(&self, base: u64, image: &Image) -> Result<u64> {
         let base = self.target.data_start + base;
         if image.blobs.is_empty() {
             self.write_at(&image.data, base)?;
             return Ok(checksum(&image.data));
         }
-        let mut pieces =
-            Pieces { commits: self, at: base, buffer: Vec::new(), sum: <_>::default() };
+        let mut data =
+            DataWriter { committer: self, at: base, buffer: Vec::new(), sum: <_>::default() };
         let mut done = 0;
         for &BlobPiece { before, offset, len } in &image.blobs {
-            pieces.put(&image.data[done..before])?;
+            data.put(&image.data[done..before])?;
             done = before;
-            pieces.put_blob(offset, len)?;
+            data.put_blob(offset, len)?;
         }
-        pieces.put(&image.data[done..])?;
-        pieces.flush()?;
-        Ok(pieces.sum.finish())
+        data.put(&image.data[done..])?;
+        data.flush()?;
+        Ok(data.sum.finish())
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
@@ -230,21 +248,24 @@ impl<'a> Commits<'a> {
     }
 }
 
-/// Bytes on their way to a place in the file, gathered into larger writes.
-struct Pieces<'a> {
-    commits: &'a Commits<'a>,
+/// A buffered writer of a partition's data that computes its checksum.
+struct DataWriter<'a> {
+    committer: &'a Committer<'a>,
+    /// Offset in the file of the next write.
     at: u64,
     buffer: Vec<u8>,
     sum: Checksum,
 }
 
-impl Pieces<'_> {
-    /// Bytes written at a time.
-    const FULL: usize = 256 << 10;
+impl DataWriter<'_> {
+    /// Number of bytes of one write.
+    const WRITE_BYTES: usize = 256 << 10;
 
+    /// Appends bytes.
     fn put(&mut self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
-            let (now, later) = bytes.split_at(bytes.len().min(Self::FULL - self.buffer.len()));
+            let (now, later) =
+                bytes.split_at(bytes.len().min(Self::WRITE_BYTES - self.buffer.len()));
             self.buffer.extend_from_slice(now);
             bytes = later;
             self.flush_if_full()?;
@@ -252,13 +273,13 @@ impl Pieces<'_> {
         Ok(())
     }
 
-    /// Puts a value that was set aside.
+    /// Appends a blob.
     fn put_blob(&mut self, mut offset: u64, mut len: u64) -> Result<()> {
         while len > 0 {
             let start = self.buffer.len();
-            let now = len.min((Self::FULL - start) as u64);
+            let now = len.min((Self::WRITE_BYTES - start) as u64);
             self.buffer.resize(start + now as usize, 0);
-            self.commits.target.blobs.read_at(&mut self.buffer[start..], offset)?;
+            self.committer.target.blobs.read_at(&mut self.buffer[start..], offset)?;
             (offset, len) = (offset + now, len - now);
             self.flush_if_full()?;
         }
@@ -266,11 +287,11 @@ impl Pieces<'_> {
     }
 
     fn flush_if_full(&mut self) -> Result<()> {
-        if self.buffer.len() == Self::FULL { self.flush() } else { Ok(()) }
+        if self.buffer.len() == Self::WRITE_BYTES { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<()> {
-        self.commits.write_at(&self.buffer, self.at)?;
+        self.committer.write_at(&self.buffer, self.at)?;
         self.sum.update(&self.buffer);
         self.at += self.buffer.len() as u64;
         self.buffer.clear();
@@ -278,14 +299,15 @@ impl Pieces<'_> {
     }
 }
 
-impl Turn {
-    /// Gives the place behind this image to the next partition.
-    fn move_on(&mut self, partition: u64, base: u64, image: &Image) {
+impl State {
+    /// Assigns the offset after this partition to the next one.
+    fn advance(&mut self, partition: u64, base: u64, image: &Image) {
         self.next = partition + 1;
         self.data_end = (base + image.data_len()).next_multiple_of(SECTION_ALIGN);
         self.totals.add(&image.totals);
     }
 
+    /// Sets the directory entry of a partition.
     fn record(&mut self, partition: u64, entry: DirectoryEntry) {
         let at = partition as usize * directory_at::ENTRY_LEN;
         let end = at + directory_at::ENTRY_LEN;

@@ -1,32 +1,32 @@
-//! Rows in the order of the file, and what becomes of rows with the same key.
+//! Sorting of rows, and resolution of duplicates: rows with the same key.
 
+use super::buffer::Buffers;
 use super::row::RowRef;
-use super::rows::Buffers;
 use crate::error::{Duplicate, Error, Result};
 
-/// What to do when a key is given more than once.
+/// How rows with the same key are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnDuplicate {
-    /// The build fails and names the key and both places.
+    /// The build fails with [`Error::Duplicate`].
     #[default]
     Error,
-    /// The row that was given first counts.
+    /// The row that was added first is kept.
     First,
-    /// The row that was given last counts.
+    /// The row that was added last is kept.
     Last,
 }
 
-/// What was found of duplicates.
+/// The duplicates among some rows.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
-    /// The duplicate whose second row has the least origin.
+pub(crate) struct DuplicatesFound {
+    /// The duplicate whose second row has the lowest position.
     pub(crate) earliest: Option<Duplicate>,
-    /// Weight of the rows that do not count.
+    /// Total weight of the dropped rows.
     pub(crate) dropped: u64,
 }
 
-impl Found {
-    /// Adds what was found among other rows.
+impl DuplicatesFound {
+    /// Adds the duplicates among other rows.
     pub(crate) fn add(&mut self, other: Self) {
         self.dropped += other.dropped;
         let both = [self.earliest.take(), other.earliest];
@@ -34,18 +34,18 @@ impl Found {
     }
 }
 
-/// Sorts the rows by hash, then key, and keeps one row for each key.
+/// Sorts rows by hash, then by key, and keeps one row for each key.
 pub(crate) fn sort_and_resolve(
     refs: &mut Vec<RowRef>,
     buffers: Buffers<'_>,
     on_duplicate: OnDuplicate,
-) -> Found {
-    let mut found = Found::default();
+) -> DuplicatesFound {
+    let mut found = DuplicatesFound::default();
     refs.sort_unstable();
     if !refs.windows(2).any(|pair| pair[0].hash == pair[1].hash) {
         return found;
     }
-    // Rows of one hash are in the order they were given; a stable sort by key keeps it so.
+    // Rows with the same hash are in the order in which they were added. The sort is stable.
     let key = |row: &RowRef| buffers.row(*row).key;
     for same_hash in refs.chunk_by_mut(|a, b| a.hash == b.hash).filter(|run| run.len() > 1) {
         same_hash.sort_by(|a, b| key(a).cmp(key(b)));
@@ -53,11 +53,11 @@ pub(crate) fn sort_and_resolve(
     let same_key = |a: &RowRef, b: &RowRef| a.hash == b.hash && key(a) == key(b);
     for rows in refs.chunk_by(same_key).filter(|rows| rows.len() > 1) {
         let first = buffers.row(rows[0]);
-        let others = rows[1..].iter().map(|row| buffers.row(*row).origin);
-        if let Some(second) = others.min()
+        let positions = rows[1..].iter().map(|row| buffers.row(*row).position);
+        if let Some(second) = positions.min()
             && found.earliest.as_ref().is_none_or(|found| second < found.second)
         {
-            let (key, first) = (first.key.to_vec(), first.origin);
+            let (key, first) = (first.key.to_vec(), first.position);
             found.earliest = Some(Duplicate { key, first, second });
         }
         let kept = if on_duplicate == OnDuplicate::Last { rows.len() - 1 } else { 0 };
@@ -74,9 +74,11 @@ pub(crate) fn sort_and_resolve(
     found
 }
 
-/// Fails when duplicates are errors and some slice found one. Answers the weight of the rows of
-/// all slices that do not count.
-pub(crate) fn refuse(on_duplicate: OnDuplicate, found: Vec<Found>) -> Result<u64> {
+/// Returns the total weight of the dropped rows of all slices.
+///
+/// # Errors
+/// Returns [`Error::Duplicate`] if duplicates are errors and a slice has one.
+pub(crate) fn check(on_duplicate: OnDuplicate, found: Vec<DuplicatesFound>) -> Result<u64> {
     let dropped = found.iter().map(|found| found.dropped).sum();
     let earliest = found.into_iter().filter_map(|found| found.earliest).min_by_key(|d| d.second);
     match earliest {

@@ -1,51 +1,55 @@
-//! One partition as bytes: its lines of the index, and its records.
+//! Encoding of a partition: its index lines and its records.
 
+use super::buffer::Buffers;
 use super::compare;
-use super::place::Placement;
+use super::compress::Compressor;
+use super::placement::Placement;
 use super::plan::Shape;
-use super::row::RowRef;
-use super::row::{Payload, Row};
-use super::rows::Buffers;
+use super::row::{Payload, Row, RowRef};
 use super::share::Role;
 use super::spill::SpillFile;
-use crate::compression::Compressor;
 use crate::error::Result;
-use crate::hash::KeyHash;
-use crate::layout::{line as line_at, record};
-use crate::record::RecordPlan;
-use crate::value::ValueType;
+use crate::format::hash::KeyHash;
+use crate::format::layout::{line as line_at, record};
+use crate::format::record::RecordPlan;
+use crate::values::ValueType;
 use std::collections::{HashMap, HashSet};
 
-/// Rows this far ahead are asked for while one is written.
-const AHEAD: usize = 12;
+/// Number of rows between the row that is written and the row that is prefetched.
+const PREFETCH_DISTANCE: usize = 12;
 
-/// A partition, its offsets counted from the start of its own data.
+/// An encoded partition. Offsets count from the start of its data.
 #[derive(Debug, Default)]
 pub(crate) struct Image {
     /// The lines of the index.
     pub(crate) lines: Vec<u8>,
-    /// The data, but for the blobs.
+    /// The data without the blobs.
     pub(crate) data: Vec<u8>,
-    /// Blobs, and where in `data` they belong. In order.
+    /// The blobs of the data, in order.
     pub(crate) blobs: Vec<BlobPiece>,
-    /// Values others refer to.
+    /// Shared values that records of this partition store, by offset.
     pub(crate) sources: Vec<Source>,
-    /// References that wait for the offset of their value.
+    /// References whose offsets are not filled in yet.
     pub(crate) references: Vec<Reference>,
     pub(crate) totals: Totals,
+    /// Total length of the blobs.
     blob_bytes: u64,
 }
 
+/// A blob of the data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlobPiece {
+    /// Number of bytes of `data` before the blob.
     pub(crate) before: usize,
-    /// Where the blob lies in the file of blobs.
+    /// Offset in the blob file.
     pub(crate) offset: u64,
     pub(crate) len: u64,
 }
 
+/// A shared value that a record stores.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source {
+    /// The number of the value.
     pub(crate) number: u64,
     pub(crate) row: RowRef,
     pub(crate) value_type: ValueType,
@@ -55,17 +59,19 @@ pub(crate) struct Source {
     pub(crate) stored_len: u64,
 }
 
+/// A reference to a shared value.
 #[derive(Clone, Debug)]
 pub(crate) struct Reference {
+    /// The number of the value.
     pub(crate) number: u64,
     pub(crate) row: RowRef,
-    /// Where in `data` the six bytes are.
+    /// Index in `data` of the six bytes of the reference.
     pub(crate) at: usize,
-    /// The value as it would be stored, where that is needed to compare it and is not the row's.
+    /// The compressed value, if it is needed to compare the row's value with the stored one.
     pub(crate) frame: Option<Box<Frame>>,
 }
 
-/// A compressed value. It waits where the value waited.
+/// A compressed value: in memory, or in the blob file if the value was there.
 #[derive(Clone, Debug)]
 pub(crate) enum Frame {
     Memory(Vec<u8>),
@@ -73,6 +79,7 @@ pub(crate) enum Frame {
 }
 
 impl Frame {
+    /// Returns the length of the frame in bytes.
     pub(crate) fn len(&self) -> u64 {
         match self {
             Self::Memory(bytes) => bytes.len() as u64,
@@ -80,15 +87,16 @@ impl Frame {
         }
     }
 
+    /// Returns the location of the frame.
     pub(crate) fn bytes<'a>(&'a self, blobs: &'a SpillFile) -> compare::Bytes<'a> {
         match self {
             Self::Memory(bytes) => compare::Bytes::Memory(bytes),
-            Self::Blob { offset, .. } => compare::Bytes::Spilled(blobs, *offset),
+            Self::Blob { offset, .. } => compare::Bytes::Blob(blobs, *offset),
         }
     }
 }
 
-/// What the header tells about all entries.
+/// The counts of entries that the header stores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     pub(crate) entries: u64,
@@ -102,6 +110,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
+    /// Adds the counts of other entries.
     pub(crate) fn add(&mut self, other: &Self) {
         self.entries += other.entries;
         self.key_bytes += other.key_bytes;
@@ -117,19 +126,19 @@ impl Totals {
 }
 
 impl Image {
-    /// Length of the data with its blobs.
+    /// Returns the length of the data including its blobs.
     pub(crate) fn data_len(&self) -> u64 {
         self.data.len() as u64 + self.blob_bytes
     }
 
-    /// Returns the row whose value is stored at this offset of the partition and is shared.
+    /// Returns the row whose shared value is stored at this offset of the partition.
     pub(crate) fn source_at(&self, offset: Option<u64>) -> Option<RowRef> {
-        // Values were written in order.
+        // Sources are in the order of their offsets.
         let found = self.sources.binary_search_by_key(&offset?, |source| source.offset).ok()?;
         Some(self.sources[found].row)
     }
 
-    /// Empties the image and keeps its memory: fresh memory for each partition costs more than
+    /// Clears the image. Keeps its memory, because allocating it for each partition costs more than
     /// filling it.
     fn clear(&mut self) {
         self.lines.clear();
@@ -141,11 +150,13 @@ impl Image {
         self.blob_bytes = 0;
     }
 
+    /// Appends a blob to the data.
     fn push_blob(&mut self, offset: u64, len: u64) {
         self.blobs.push(BlobPiece { before: self.data.len(), offset, len });
         self.blob_bytes += len;
     }
 
+    /// Appends zeros to the data up to this offset.
     #[inline]
     fn pad_to(&mut self, at: u64) {
         let pad = (at - self.data_len()) as usize;
@@ -156,23 +167,27 @@ impl Image {
     }
 }
 
-/// Where the bytes of a planned record's value come from. Small, since most are the row's.
-enum From {
+/// The stored bytes of a planned record's value. Boxes keep it small, because most are the row's.
+enum StoredBytes {
+    /// The value of the row.
     Row,
+    /// The compressed value of the row.
     Compressed(Box<Frame>),
-    /// The number of the shared value, and the frame to keep.
+    /// A reference to the shared value with this number, and the frame to keep.
     Reference(u64, Option<Box<Frame>>),
 }
 
-struct Planned<'a> {
+/// A record that is planned but not written.
+struct PlannedRecord<'a> {
     at: RowRef,
     row: Row<'a>,
     plan: RecordPlan,
-    from: From,
+    stored: StoredBytes,
+    /// The number of the shared value that the record stores.
     source: Option<u64>,
 }
 
-/// How the value of a row is stored. A number can stand for several values, whose hashes collide.
+/// The stored form of the value of a row. Values whose hashes collide have the same number.
 #[derive(Clone, Copy)]
 struct StoredForm {
     row: RowRef,
@@ -180,14 +195,14 @@ struct StoredForm {
     len: u64,
 }
 
-/// Turns the rows of partitions into images. One for each thread.
+/// Encodes partitions, on one thread.
 pub(crate) struct Emitter<'a> {
     shape: Shape,
     compressor: Compressor<'a>,
     blobs: &'a SpillFile,
-    /// Whether references keep the compressed form of their value.
+    /// Whether references keep the compressed form of their value. Needed if rows were spilled.
     keep_frames: bool,
-    /// How the shared values this thread met last are stored.
+    /// The stored forms of the shared values that this thread compressed last, by number.
     stored_forms: HashMap<u64, StoredForm>,
 }
 
@@ -202,19 +217,19 @@ impl<'a> Emitter<'a> {
         Self { shape, compressor, blobs, keep_frames, stored_forms }
     }
 
-    /// Rows from other buffers come: what was noted of rows by their place no longer holds.
+    /// Clears what is remembered of rows by their location. Required before rows of other buffers.
     pub(crate) fn forget_rows(&mut self) {
         self.stored_forms.clear();
     }
 
-    /// Makes the image of one partition's rows. Their roles are alone if `roles` is empty; rows in
-    /// `alone` store their value whatever their role.
+    /// Encodes the rows of one partition. All rows are unshared if `roles` is empty. Rows in
+    /// `unshared` store their value regardless of their role.
     pub(crate) fn write(
         &mut self,
         image: &mut Image,
         buffers: Buffers<'_>,
         (refs, roles): (&[RowRef], &[Role]),
-        alone: &HashSet<RowRef>,
+        unshared: &HashSet<RowRef>,
     ) -> Result<()> {
         let placement = Placement::of(refs, self.shape)?;
         image.clear();
@@ -225,12 +240,12 @@ impl<'a> Emitter<'a> {
         placement.for_each_line(|rows, overflow| {
             planned.clear();
             for &row in rows {
-                if let Some(&ahead) = refs.get(row as usize + AHEAD) {
+                if let Some(&ahead) = refs.get(row as usize + PREFETCH_DISTANCE) {
                     buffers.prefetch(ahead);
                 }
                 let (at, role) = (refs[row as usize], roles.get(row as usize));
-                let role = match role.copied().unwrap_or(Role::Alone) {
-                    Role::Reference(_) if alone.contains(&at) => Role::Alone,
+                let role = match role.copied().unwrap_or(Role::Unshared) {
+                    Role::Reference(_) if unshared.contains(&at) => Role::Unshared,
                     role => role,
                 };
                 self.plan(buffers, at, role, &mut planned)?;
@@ -240,53 +255,55 @@ impl<'a> Emitter<'a> {
         })
     }
 
+    /// Plans the record of a row.
     #[inline]
     fn plan<'r>(
         &mut self,
         buffers: Buffers<'r>,
         at: RowRef,
         role: Role,
-        planned: &mut Vec<Planned<'r>>,
+        planned: &mut Vec<PlannedRecord<'r>>,
     ) -> Result<()> {
         let row = buffers.row(at);
-        let (from, compressed, stored_len) = match role {
+        let (stored, compressed, stored_len) = match role {
             Role::Reference(number) => self.plan_reference(buffers, number, (at, &row))?,
-            Role::Alone | Role::Source(_) => match self.compress(&row)? {
+            Role::Unshared | Role::Source(_) => match self.compress(&row)? {
                 Some(frame) => {
                     let len = frame.len();
-                    (From::Compressed(frame.into()), true, len)
+                    (StoredBytes::Compressed(frame.into()), true, len)
                 }
-                None => (From::Row, false, row.value_len),
+                None => (StoredBytes::Row, false, row.value_len),
             },
         };
         let plan = RecordPlan {
             value_type: row.value_type,
             compressed,
-            shared: matches!(from, From::Reference(..)),
+            shared: matches!(stored, StoredBytes::Reference(..)),
             key_len: row.key.len(),
             stored_len,
         };
         let source = if let Role::Source(number) = role { Some(number) } else { None };
-        planned.push(Planned { at, row, plan, from, source });
+        planned.push(PlannedRecord { at, row, plan, stored, source });
         Ok(())
     }
 
-    /// A reference tells how its value is stored elsewhere: as it would be here, since equal values
-    /// compress alike.
+    /// Plans a reference. The record of a reference has the compression and the stored length of
+    /// the shared value. They are those that this row's value would have, because equal values
+    /// compress to equal frames.
     fn plan_reference(
         &mut self,
         buffers: Buffers<'_>,
         number: u64,
         (at, row): (RowRef, &Row<'_>),
-    ) -> Result<(From, bool, u64)> {
+    ) -> Result<(StoredBytes, bool, u64)> {
         if !self.compressor.tries(row) {
-            return Ok((From::Reference(number, None), false, row.value_len));
+            return Ok((StoredBytes::Reference(number, None), false, row.value_len));
         }
         if let Some(&form) = self.stored_forms.get(&number)
             && !self.keep_frames
             && compare::same_value(row, &buffers.row(form.row), self.blobs)?
         {
-            return Ok((From::Reference(number, None), form.compressed, form.len));
+            return Ok((StoredBytes::Reference(number, None), form.compressed, form.len));
         }
         let frame = self.compress(row)?;
         let len = frame.as_ref().map_or(row.value_len, Frame::len);
@@ -295,10 +312,10 @@ impl<'a> Emitter<'a> {
             self.stored_forms.insert(number, StoredForm { row: at, compressed, len });
         }
         let kept = frame.filter(|_| self.keep_frames).map(Box::new);
-        Ok((From::Reference(number, kept), compressed, len))
+        Ok((StoredBytes::Reference(number, kept), compressed, len))
     }
 
-    /// Compresses the row's value, if that pays.
+    /// Compresses the row's value. Returns `None` if it is stored uncompressed.
     fn compress(&mut self, row: &Row<'_>) -> Result<Option<Frame>> {
         let Some(bytes) = self.compressor.compress(row)? else { return Ok(None) };
         if let Payload::Bytes(_) = row.payload {
@@ -308,8 +325,9 @@ impl<'a> Emitter<'a> {
         Ok(Some(Frame::Blob { offset, len }))
     }
 
-    fn write_line(image: &mut Image, planned: &[Planned<'_>], overflow: u8) {
-        // Offsets from the base are to tell whether values are aligned.
+    /// Appends a line of the index and its records.
+    fn write_line(image: &mut Image, planned: &[PlannedRecord<'_>], overflow: u8) {
+        // The base is aligned for all values, so offsets from it determine their alignment.
         let align = planned.iter().map(|record| record.plan.align()).max().unwrap_or(1);
         image.pad_to(image.data_len().next_multiple_of(align as u64));
         let base = image.data_len();
@@ -333,9 +351,10 @@ impl<'a> Emitter<'a> {
         image.lines.extend_from_slice(&line);
     }
 
+    /// Appends a record.
     #[inline]
-    fn write_record(image: &mut Image, record: &Planned<'_>, shift: u8) {
-        let Planned { at, row, plan, from, source } = record;
+    fn write_record(image: &mut Image, record: &PlannedRecord<'_>, shift: u8) {
+        let PlannedRecord { at, row, plan, stored, source } = record;
         let value_at = plan.value_at(image.data_len(), shift);
         plan.write_head(&mut image.data, shift);
         append(&mut image.data, row.key);
@@ -345,15 +364,15 @@ impl<'a> Emitter<'a> {
             let (row, offset) = (*at, value_at);
             image.sources.push(Source { number, row, value_type, compressed, offset, stored_len });
         }
-        match (from, row.payload) {
-            (From::Reference(number, frame), _) => {
+        match (stored, row.payload) {
+            (StoredBytes::Reference(number, frame), _) => {
                 let (number, row, frame) = (*number, *at, frame.clone());
                 image.references.push(Reference { number, row, at: image.data.len(), frame });
                 image.data.extend_from_slice(&[0; record::REFERENCE_LEN]);
             }
-            (From::Row, Payload::Bytes(bytes)) => append(&mut image.data, bytes),
-            (From::Row, Payload::Blob(blob)) => image.push_blob(blob.offset, row.value_len),
-            (From::Compressed(frame), _) => match &**frame {
+            (StoredBytes::Row, Payload::Bytes(bytes)) => append(&mut image.data, bytes),
+            (StoredBytes::Row, Payload::Blob(blob)) => image.push_blob(blob.offset, row.value_len),
+            (StoredBytes::Compressed(frame), _) => match &**frame {
                 Frame::Memory(bytes) => image.data.extend_from_slice(bytes),
                 Frame::Blob { offset, len } => image.push_blob(*offset, *len),
             },
@@ -362,8 +381,8 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// Appends bytes. Those of most keys and values are few, and a call to copy them costs more than
-/// the copy: two words do, the second over the end of the first.
+/// Appends bytes. Most keys and values are short, and calling `memcpy` costs more than the copy
+/// itself. So 8 to 16 bytes are copied as two words that overlap.
 #[inline]
 fn append(out: &mut Vec<u8>, bytes: &[u8]) {
     match (bytes.len(), bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
@@ -377,6 +396,7 @@ fn append(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
+/// Adds an entry to the counts.
 fn count(totals: &mut Totals, row: &Row<'_>, plan: &RecordPlan) {
     totals.entries += 1;
     totals.key_bytes += row.key.len() as u64;
@@ -387,8 +407,8 @@ fn count(totals: &mut Totals, row: &Row<'_>, plan: &RecordPlan) {
     totals.by_type[usize::from(row.value_type.code())] += 1;
 }
 
-/// The least shift with which the offsets of all these records fit 16 bits.
-fn shift_of(planned: &[Planned<'_>]) -> u8 {
+/// Returns the minimum shift with which the offsets of all these records fit in 16 bits.
+fn shift_of(planned: &[PlannedRecord<'_>]) -> u8 {
     let last_offset = |shift: u8| {
         let mut offset = 0;
         let mut end = 0;

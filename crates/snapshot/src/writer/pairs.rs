@@ -1,5 +1,4 @@
-//! Pairs of numbers, sorted beyond what memory holds: sorted runs in memory or in a file, and their
-//! merge.
+//! External sort of pairs of numbers: sorted runs in memory or in a file, and their merge.
 
 use super::spill::SpillFile;
 use crate::error::Result;
@@ -10,23 +9,26 @@ use std::ops::Range;
 /// Two numbers. Pairs sort by the first, then by the second.
 pub(crate) type Pair = (u64, u64);
 
-/// Length of a pair in a file.
+/// Length of a pair in a file, in bytes.
 pub(crate) const PAIR_LEN: usize = 16;
 
-/// One of this many pairs of a run in a file is also kept in memory, to find the others.
-const SAMPLE_EVERY: usize = 256;
+/// One of this many pairs of a spilled run is also kept in memory, to search the run.
+const SAMPLE_INTERVAL: usize = 256;
 
-/// Number of pairs that are written to a file at a time: 64 KiB.
+/// Number of pairs of one write: 64 KiB.
 const PAIRS_PER_WRITE: usize = (64 << 10) / PAIR_LEN;
 
-/// Sorted pairs.
+/// A run of sorted pairs.
 pub(crate) enum Run {
+    /// Pairs in memory.
     Memory(Vec<Pair>),
-    /// The place of the pairs in the file, their number, and the first number of every
-    /// [`SAMPLE_EVERY`]th.
+    /// Pairs in the spill file.
     Spilled {
+        /// Offset of the first pair.
         offset: u64,
+        /// Number of pairs.
         count: usize,
+        /// First number of every [`SAMPLE_INTERVAL`]th pair.
         samples: Vec<u64>,
     },
 }
@@ -36,18 +38,18 @@ impl Run {
     pub(crate) fn spill(pairs: &[Pair], file: &SpillFile) -> Result<Self> {
         let offset = file.reserve((pairs.len() * PAIR_LEN) as u64);
         let mut at = offset;
-        // In pieces: all of the bytes would take as much memory as the pairs.
+        // Written in pieces: all bytes at once would take as much memory as the pairs.
         for piece in pairs.chunks(PAIRS_PER_WRITE) {
             let words = piece.iter().flat_map(|(first, second)| [first, second]);
             let bytes: Vec<u8> = words.flat_map(|word| word.to_le_bytes()).collect();
             file.write_at(&bytes, at)?;
             at += bytes.len() as u64;
         }
-        let samples = pairs.iter().step_by(SAMPLE_EVERY).map(|pair| pair.0).collect();
+        let samples = pairs.iter().step_by(SAMPLE_INTERVAL).map(|pair| pair.0).collect();
         Ok(Self::Spilled { offset, count: pairs.len(), samples })
     }
 
-    /// Appends the pairs whose first number is in the range to `out`.
+    /// Appends to `out` the pairs whose first number is in the range. Both ends are inclusive.
     pub(crate) fn read_range(
         &self,
         range: (u64, u64),
@@ -62,10 +64,10 @@ impl Run {
         match self {
             Self::Memory(pairs) => out.extend_from_slice(&pairs[within(pairs)]),
             Self::Spilled { offset, count, samples } => {
-                // The block before the first sample that is not below the range may end within it.
+                // The block before the first sample at or above the range may end within the range.
                 let start = samples.partition_point(|sample| *sample < first).saturating_sub(1);
                 let end = samples.partition_point(|sample| *sample <= last);
-                let places = start * SAMPLE_EVERY..(end * SAMPLE_EVERY).min(*count);
+                let places = start * SAMPLE_INTERVAL..(end * SAMPLE_INTERVAL).min(*count);
                 let mut pairs = Vec::new();
                 if let Some(file) = file.filter(|_| !places.is_empty()) {
                     read_pairs(file, *offset, places, &mut pairs)?;
@@ -77,7 +79,7 @@ impl Run {
     }
 }
 
-/// Appends the pairs at these places of a run that begins at `offset`.
+/// Appends to `out` the pairs with these indices of a run that begins at `offset`.
 fn read_pairs(
     file: &SpillFile,
     offset: u64,
@@ -91,25 +93,26 @@ fn read_pairs(
     Ok(())
 }
 
-/// The pairs of several runs in order.
+/// A merge of several runs.
 pub(crate) struct Merge<'a> {
     file: Option<&'a SpillFile>,
     cursors: Vec<Cursor>,
     heap: BinaryHeap<Reverse<(Pair, usize)>>,
 }
 
-/// A place in a run.
+/// A position in a run.
 struct Cursor {
     run: Run,
-    /// Pairs read at a time.
+    /// Number of pairs of one read.
     piece: usize,
-    /// Pairs of the run that are not in the buffer yet.
+    /// Indices of the pairs that are not read into the buffer yet.
     unread: Range<usize>,
     buffer: Vec<Pair>,
     next: usize,
 }
 
 impl Cursor {
+    /// Returns the next pair, or `None` at the end of the run.
     fn next(&mut self, file: Option<&SpillFile>) -> Result<Option<Pair>> {
         if self.next == self.buffer.len() {
             self.next = 0;
@@ -132,7 +135,7 @@ impl Cursor {
 }
 
 impl<'a> Merge<'a> {
-    /// Merges runs, with buffers of about `memory` bytes in total.
+    /// Starts a merge with buffers of about `memory` bytes in total.
     pub(crate) fn new(runs: Vec<Run>, file: Option<&'a SpillFile>, memory: usize) -> Result<Self> {
         let piece = (memory / runs.len().max(1) / PAIR_LEN).clamp(64, 4096);
         let cursors = runs.into_iter().map(|run| {
@@ -149,6 +152,7 @@ impl<'a> Merge<'a> {
         Ok(merge)
     }
 
+    /// Moves the next pair of a run to the heap.
     fn advance(&mut self, number: usize) -> Result<()> {
         if let Some(pair) = self.cursors[number].next(self.file)? {
             self.heap.push(Reverse((pair, number)));
@@ -187,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn merged_runs_come_in_order() -> Result<()> {
+    fn merged_runs_are_in_order() -> Result<()> {
         let file = SpillFile::create(&std::env::temp_dir())?;
         let (runs, expected) = runs(&file)?;
         let mut merged = Vec::new();

@@ -1,10 +1,10 @@
-//! How far a build is.
+//! Progress of a build.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a build is doing.
+/// A stage of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stage {
@@ -12,22 +12,22 @@ pub enum Stage {
     Sorting,
     /// Writing the index and the data.
     Writing,
-    /// Waiting until everything is on the disk.
+    /// Syncing the file to the disk.
     Syncing,
 }
 
-/// How far a stage is. A total of zero means that it is not known.
+/// The progress of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// The stage.
     pub stage: Stage,
-    /// Rows done.
+    /// Number of rows processed.
     pub done: u64,
-    /// Rows to do.
+    /// Number of rows to process, or 0 if it is unknown.
     pub total: u64,
 }
 
-/// Whom to tell.
+/// The progress callback of a build, if there is one.
 #[derive(Clone, Default)]
 pub(crate) struct Reporter(Option<Arc<dyn Fn(Progress) + Send + Sync>>);
 
@@ -36,10 +36,11 @@ impl Reporter {
         Self(Some(Arc::new(report)))
     }
 
-    pub(crate) fn start(&self, stage: Stage, total: u64) -> Steps<'_> {
-        let steps = Steps { reporter: self, stage, done: AtomicU64::new(0), total };
-        steps.advance(0);
-        steps
+    /// Starts a stage and reports it.
+    pub(crate) fn start(&self, stage: Stage, total: u64) -> StageProgress<'_> {
+        let progress = StageProgress { reporter: self, stage, done: AtomicU64::new(0), total };
+        progress.advance(0);
+        progress
     }
 }
 
@@ -49,15 +50,16 @@ impl fmt::Debug for Reporter {
     }
 }
 
-/// The steps of one stage.
-pub(crate) struct Steps<'a> {
+/// The counter of one stage.
+pub(crate) struct StageProgress<'a> {
     reporter: &'a Reporter,
     stage: Stage,
     done: AtomicU64,
     total: u64,
 }
 
-impl Steps<'_> {
+impl StageProgress<'_> {
+    /// Adds processed rows and reports the sum.
     pub(crate) fn advance(&self, rows: u64) {
         if let Some(report) = &self.reporter.0 {
             let done = self.done.fetch_add(rows, Ordering::Relaxed) + rows;

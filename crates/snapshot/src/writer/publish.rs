@@ -1,4 +1,4 @@
-//! A file that appears under its name only once it is whole: temporary file, sync, rename.
+//! Atomic publication of a file: write a temporary file, sync it, rename it.
 
 use super::{spill, temporary};
 use crate::error::{Error, Result};
@@ -8,25 +8,29 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
-/// Symbolic links that are followed at most, as by the kernel.
-const MAX_LINKS: usize = 40;
+/// Maximum number of symbolic links that are followed, the limit of the kernel.
+const MAX_SYMLINKS: usize = 40;
 
-/// A file that is being made. Dropped before it is published, it leaves nothing behind.
+/// A file that is being written. Removed when it is dropped before it is published.
 #[derive(Debug)]
 pub(crate) struct NewFile {
     file: File,
-    /// Its name until it is published; `None` if it has no name.
+    /// Its path until it is published, or `None` if it has no name.
     temporary: Option<PathBuf>,
-    /// The path that it gets, which is no link.
+    /// The path at which it is published. Not a symbolic link.
     path: PathBuf,
+    /// Syncs the folder. Tests replace it.
     sync_folder: fn(&File) -> io::Result<()>,
 }
 
 impl NewFile {
-    /// Starts a file beside the path it is to have. Where a link leads is replaced, not the link. A
-    /// file that is replaced passes on its mode, and its owner if the process may do that.
+    /// Creates a temporary file beside the path at which it will be published. If the path is a
+    /// symbolic link, the file that it points to will be replaced. The new file takes the mode of
+    /// the file that it replaces, and its owner if the process is permitted to set it.
     ///
-    /// Fails if there is something else than a file: a folder, device, pipe or socket.
+    /// # Errors
+    /// Returns [`Error::Io`] if the path names a folder, device, pipe or socket, or if a system
+    /// call fails.
     pub(crate) fn create(path: &Path) -> Result<Self> {
         if path.file_name().is_none() || names_folder(path) {
             let message = "expected a path that ends in the name of a file, found one of a folder";
@@ -34,76 +38,81 @@ impl NewFile {
             return Err(Error::io(path, "create", source));
         }
         let replaced = replaced_file(path)?;
-        let path = behind_links(path)?;
-        let directory = directory_of(&path);
+        let path = resolve_symlinks(path)?;
+        let folder = folder_of(&path);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        temporary::remove_leftovers(directory, &name);
-        temporary::remove_leftovers(directory, spill::NAME);
+        temporary::remove_leftovers(folder, &name);
+        temporary::remove_leftovers(folder, spill::NAME);
         let private = replaced.is_some();
-        let (file, temporary) = temporary::create(directory, &name, private)?;
+        let (file, temporary) = temporary::create(folder, &name, private)?;
         let new = Self { file, temporary: Some(temporary), path, sync_folder: File::sync_all };
         if let Some(replaced) = replaced {
-            new.take_after(&replaced).map_err(|e| Error::io(&new.path, "set the mode", e))?;
+            new.copy_ownership(&replaced).map_err(|e| Error::io(&new.path, "set the mode", e))?;
         }
         Ok(new)
     }
 
-    /// Starts a file in a directory that never gets a name.
-    pub(crate) fn unnamed(directory: &Path) -> Result<Self> {
-        let (file, path) = temporary::create(directory, spill::NAME, true)?;
+    /// Creates a file without a name in a folder.
+    pub(crate) fn unnamed(folder: &Path) -> Result<Self> {
+        let (file, path) = temporary::create(folder, spill::NAME, true)?;
         fs::remove_file(&path).map_err(|e| Error::io(&path, "unlink", e))?;
         Ok(Self { file, temporary: None, path, sync_folder: File::sync_all })
     }
 
-    /// Takes the owner, where the system allows it, and the mode of the file that is replaced.
-    fn take_after(&self, replaced: &Metadata) -> io::Result<()> {
-        let made = self.file.metadata()?;
-        if (made.uid(), made.gid()) != (replaced.uid(), replaced.gid()) {
-            // Only the super-user may give files away; members of a group may give them to it.
+    /// Sets the mode of the replaced file, and its owner and group as far as the system permits.
+    fn copy_ownership(&self, replaced: &Metadata) -> io::Result<()> {
+        let created = self.file.metadata()?;
+        if (created.uid(), created.gid()) != (replaced.uid(), replaced.gid()) {
+            // Only the superuser can change the owner. A member of a group can set the group.
             let _ = fchown(&self.file, Some(replaced.uid()), Some(replaced.gid()))
                 .or_else(|_| fchown(&self.file, None, Some(replaced.gid())));
         }
         self.file.set_permissions(replaced.permissions())
     }
 
-    /// The directory the file is in.
-    pub(crate) fn directory(&self) -> &Path {
-        directory_of(&self.path)
+    /// Returns the folder of the file.
+    pub(crate) fn folder(&self) -> &Path {
+        folder_of(&self.path)
     }
 
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
 
+    /// Returns the path at which the file will be published.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
+    /// Writes bytes at an offset.
     pub(crate) fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
         self.file.write_all_at(bytes, offset).map_err(|e| Error::io(&self.path, "write", e))
     }
 
-    /// Writes the header, which is last, and returns the file.
+    /// Writes the header, as the last part of the file, sets the length and returns the file.
     pub(crate) fn into_file(self, header: &[u8], len: u64) -> Result<File> {
         self.complete(header, len)?;
         self.file.try_clone().map_err(|e| Error::io(&self.path, "open again", e))
     }
 
-    /// Writes the header, which is last, makes everything durable, and renames.
+    /// Publishes the file: writes the header, as the last part of the file, sets the length, syncs
+    /// the file, renames it and syncs the folder.
     ///
-    /// Fails with [`Error::NotDurable`] if the file has its name, but its folder cannot be synced.
+    /// # Errors
+    /// Returns [`Error::NotDurable`] if the file is published but the sync of its folder fails, and
+    /// [`Error::Io`] if it is not published.
     pub(crate) fn publish(mut self, header: &[u8], len: u64) -> Result<()> {
-        let io = |act| {
+        let io = |operation| {
             let path = self.path.clone();
-            move |e| Error::io(&path, act, e)
+            move |e| Error::io(&path, operation, e)
         };
         self.complete(header, len)?;
         self.file.sync_all().map_err(io("sync"))?;
         let Some(temporary) = &self.temporary else {
             return Err(io("publish (the file has no name)")(ErrorKind::InvalidInput.into()));
         };
-        // Opened before the rename: when this fails, nothing is published.
-        let folder = File::open(self.directory()).map_err(io("open its folder to sync it"))?;
+        // Opened before the rename: if this fails, nothing is published.
+        let folder = File::open(self.folder()).map_err(io("open its folder to sync it"))?;
         fs::rename(temporary, &self.path).map_err(|e| {
             let source = io::Error::new(e.kind(), format!("from {}: {e}", temporary.display()));
             Error::io(&self.path, "rename", source)
@@ -112,6 +121,7 @@ impl NewFile {
         (self.sync_folder)(&folder).map_err(|e| Error::not_durable(&self.path, e))
     }
 
+    /// Writes the header and sets the length.
     fn complete(&self, header: &[u8], len: u64) -> Result<()> {
         self.write_at(header, 0)?;
         self.file.set_len(len).map_err(|e| Error::io(&self.path, "set the length", e))
@@ -121,7 +131,7 @@ impl NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if let Some(temporary) = &self.temporary {
-            // Nothing is lost when this fails: the next build takes another name.
+            // A failure is harmless: the next build uses another name.
             let _ = fs::remove_file(temporary);
         }
     }
@@ -133,14 +143,16 @@ fn names_folder(path: &Path) -> bool {
     bytes.ends_with(b"/") || bytes.ends_with(b"/.")
 }
 
-fn directory_of(path: &Path) -> &Path {
+/// Returns the folder of a file.
+fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     }
 }
 
-/// Returns the file that a new one replaces, if there is one. Fails if it cannot be replaced.
+/// Returns the metadata of the file at a path, or `None` if the path does not exist. Fails if the
+/// path names something that is not a regular file.
 fn replaced_file(path: &Path) -> Result<Option<Metadata>> {
     match fs::metadata(path) {
         Ok(found) if found.is_file() => Ok(Some(found)),
@@ -157,12 +169,12 @@ fn replaced_file(path: &Path) -> Result<Option<Metadata>> {
     }
 }
 
-/// Follows symbolic links, also one that leads to a file which does not exist yet.
-fn behind_links(path: &Path) -> Result<PathBuf> {
+/// Follows symbolic links. The target need not exist.
+fn resolve_symlinks(path: &Path) -> Result<PathBuf> {
     let mut target = path.to_owned();
-    for _ in 0..MAX_LINKS {
+    for _ in 0..MAX_SYMLINKS {
         match fs::read_link(&target) {
-            Ok(link) => target = directory_of(&target).join(link),
+            Ok(link) => target = folder_of(&target).join(link),
             Err(_) => return Ok(target),
         }
     }
@@ -188,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_sync_of_the_folder_is_told_from_a_file_that_was_not_published() -> Result<()> {
+    fn a_failed_sync_of_the_folder_differs_from_a_file_that_was_not_published() -> Result<()> {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("new.nut");
         let mut new = NewFile::create(&path)?;

@@ -1,103 +1,74 @@
-//! All rows given so far, in memory or spilled, handed out slice by slice of the key hash.
+//! All rows of a build, in memory or spilled, sorted and read slice by slice of the key hash.
 
 use super::batch::Batch;
-use super::buffer::{Arena, Buffer, Room};
+use super::buffer::{Arena, Buffer, Buffers};
 use super::duplicates::{self, OnDuplicate};
-use super::row::{self, Encoder, Row, RowRef};
+use super::row::{self, Encoder, RowRef, RowSpace};
+use super::scatter::scatter;
 use super::spill::SpillFile;
-use super::spilled::{GATHER, Group, Limits, SPILL_BITS, SpilledRows};
-use crate::bucket::prefetch;
+use super::spilled::{Group, Limits, SLICES_PER_GROUP, SPILL_BITS, SpilledRows};
 use crate::error::Result;
 use crate::parallel;
-use crate::value::Value;
+use crate::values::Value;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Rows that are kept of several slices are copied into buffers of about this length.
-const KEPT_BYTES: usize = 1 << 30;
+/// Target length in bytes of a buffer that holds the kept rows of several slices.
+const KEPT_BUFFER_BYTES: usize = 1 << 30;
 
-/// The buffers that row references point into.
-#[derive(Clone, Copy)]
-pub(crate) struct Buffers<'a>(&'a [Buffer]);
-
-impl<'a> Buffers<'a> {
-    pub(crate) fn of(buffers: &'a [Buffer]) -> Self {
-        Self(buffers)
-    }
-
-    /// Returns the bytes of a row as they lie in its buffer.
-    pub(crate) fn bytes(self, at: RowRef) -> &'a [u8] {
-        row::bytes_at(&self.0[at.buffer()], at.offset())
-    }
-
-    #[inline]
-    pub(crate) fn row(self, at: RowRef) -> Row<'a> {
-        row::read(&self.0[at.buffer()][at.offset()..])
-    }
-
-    /// Asks for the row's bytes ahead of their use.
-    #[inline]
-    pub(crate) fn prefetch(self, at: RowRef) {
-        let row = &self.0[at.buffer()][at.offset()..];
-        prefetch(&row[0]);
-        // Most rows reach into the next cache line.
-        if let Some(byte) = row.get(64) {
-            prefetch(byte);
-        }
-    }
-}
-
-/// Rows whose hashes share their top bits: sorted by hash, then key, each key once.
+/// The rows of neighbouring slices of the key hash: sorted by hash, then by key, each key once.
 pub(crate) struct Slice<'a> {
-    buffers: Held<'a>,
+    buffers: SliceBuffers<'a>,
     pub(crate) refs: Cow<'a, [RowRef]>,
 }
 
-enum Held<'a> {
-    All(&'a [Buffer]),
-    Own(Vec<Buffer>),
+/// The buffers of a slice.
+enum SliceBuffers<'a> {
+    /// The buffers of all rows, if they are in memory.
+    Shared(&'a [Buffer]),
+    /// Buffers of this slice, if rows were spilled.
+    Owned(Vec<Buffer>),
 }
 
 impl Slice<'_> {
+    /// Returns the buffers that `refs` refers to.
     pub(crate) fn buffers(&self) -> Buffers<'_> {
         match &self.buffers {
-            Held::All(buffers) => Buffers(buffers),
-            Held::Own(buffers) => Buffers(buffers),
+            SliceBuffers::Shared(buffers) => Buffers::of(buffers),
+            SliceBuffers::Owned(buffers) => Buffers::of(buffers),
         }
     }
 }
 
-/// Rows as they arrive. Memory is bounded by spilling.
+/// The rows added so far. Memory is bounded: rows beyond the budget are spilled to a temporary
+/// file.
 pub(crate) struct Rows {
     arena: Arena,
-    /// Rows in the arena.
+    /// Number of rows in the arena.
     in_memory: usize,
+    /// Maximum memory of rows and of the references that sort them, in bytes.
     budget: usize,
     threads: usize,
-    directory: PathBuf,
+    /// Folder for temporary files.
+    folder: PathBuf,
     spilled: Option<SpilledRows>,
     limits: Limits,
-    /// Where values are set aside.
+    /// The blob file.
     blobs: Arc<SpillFile>,
     count: u64,
     weight: u64,
 }
 
 impl Rows {
-    pub(crate) fn new(
-        directory: &Path,
-        budget: usize,
-        threads: usize,
-        blobs: Arc<SpillFile>,
-    ) -> Self {
+    pub(crate) fn new(folder: &Path, budget: usize, threads: usize, blobs: Arc<SpillFile>) -> Self {
         Self {
             arena: Arena::default(),
             in_memory: 0,
             budget,
             threads,
-            directory: directory.to_owned(),
+            folder: folder.to_owned(),
             spilled: None,
             limits: Limits::new(budget, threads),
             blobs,
@@ -106,54 +77,64 @@ impl Rows {
         }
     }
 
-    /// Number of rows, duplicates included.
+    /// Returns the number of rows, duplicates included.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// What all rows weigh, duplicates included.
+    /// Returns the total [weight](super::row::Row::weight) of all rows, duplicates included.
     pub(crate) fn weight(&self) -> u64 {
         self.weight
     }
 
+    /// Adds a row.
     #[inline]
     pub(crate) fn push(
         &mut self,
         encoder: &Encoder,
-        origin: u64,
+        position: u64,
         key: &[u8],
         value: Value<'_>,
     ) -> Result<()> {
-        let weight = encoder.encode(origin, key, value, &mut self.arena)?;
-        self.added(1, weight)
+        let weight = encoder.encode(position, key, value, &mut self.arena)?;
+        self.count_added(1, weight)
     }
 
+    /// Adds the rows of a batch.
     pub(crate) fn add(&mut self, batch: &Batch) -> Result<()> {
-        // Few large buffers are better than many small ones; copying costs less than parsing.
-        self.arena.room(batch.bytes().len()).copy_from_slice(batch.bytes());
-        self.added(batch.len(), batch.weight())
+        // Rows are copied because few large buffers are faster than many small ones.
+        self.arena.allocate(batch.bytes().len()).copy_from_slice(batch.bytes());
+        self.count_added(batch.len(), batch.weight())
     }
 
+    /// Counts added rows, and spills all rows if memory exceeds the budget.
     #[inline]
-    fn added(&mut self, rows: usize, weight: u64) -> Result<()> {
+    fn count_added(&mut self, rows: usize, weight: u64) -> Result<()> {
         self.count += rows as u64;
         self.weight += weight;
         self.in_memory += rows;
-        // Besides the rows, memory takes two references to each while they are sorted.
+        // Sorting takes two references to each row besides the rows.
         let memory = self.arena.memory() + self.in_memory * 2 * size_of::<RowRef>();
         if memory > self.budget { self.spill() } else { Ok(()) }
     }
 
+    /// Writes all rows in memory to the temporary file.
     fn spill(&mut self) -> Result<()> {
         let spilled = match &mut self.spilled {
             Some(spilled) => spilled,
-            none => none.insert(SpilledRows::create(&self.directory, self.limits)?),
+            none => none.insert(SpilledRows::create(&self.folder, self.limits)?),
         };
         let (files, buffers) = ((&spilled.file, &*self.blobs), self.arena.buffers());
         let scattered = scatter(buffers, SPILL_BITS, self.threads)?;
-        let groups = parallel::map(self.threads, (0..1 << SPILL_BITS).step_by(GATHER), |first| {
-            Group::write(files, &scattered, Buffers(buffers), first..first + GATHER)
-        })?;
+        let groups =
+            parallel::map(self.threads, (0..1 << SPILL_BITS).step_by(SLICES_PER_GROUP), |first| {
+                Group::write(
+                    files,
+                    &scattered,
+                    Buffers::of(buffers),
+                    first..first + SLICES_PER_GROUP,
+                )
+            })?;
         spilled.runs.push(groups);
         self.arena = Arena::default();
         self.in_memory = 0;
@@ -165,16 +146,18 @@ impl Rows {
         Self { limits, ..self }
     }
 
-    /// Spills what is in memory and returns all rows.
+    /// Spills the rows in memory and returns all rows.
     #[cfg(test)]
     pub(crate) fn into_spilled(mut self) -> Result<SpilledRows> {
         self.spill()?;
         Ok(self.spilled.expect("rows that were just spilled"))
     }
 
-    /// No more rows come: they are sorted into slices of the top `bits` of the hash, or of as many
-    /// bits as the spill has, and each slice's final rows are shown to `visit` on some thread.
-    /// Answers also what the rows weigh that do not count.
+    /// Sorts all rows by key hash and resolves duplicates, slice by slice.
+    ///
+    /// Slices are ranges of the top `bits` of the hash, or of [`SPILL_BITS`] if rows were spilled.
+    /// Calls `visit` with the kept rows of each slice, from several threads. Returns the sorted
+    /// rows and the total weight of the dropped duplicates.
     pub(crate) fn sort(
         mut self,
         bits: u32,
@@ -188,9 +171,9 @@ impl Rows {
             Some(rows) => {
                 let found = parallel::map(self.threads, 0..1_usize << SPILL_BITS, |slice| {
                     let (buffers, refs, found) = rows.read(slice, on_duplicate)?;
-                    visit(Buffers(&buffers), &refs).map(|()| found)
+                    visit(Buffers::of(&buffers), &refs).map(|()| found)
                 })?;
-                let dropped = duplicates::refuse(on_duplicate, found)?;
+                let dropped = duplicates::check(on_duplicate, found)?;
                 Ok((Sorted::Spilled { rows, on_duplicate }, dropped))
             }
             None => sort_in_memory(self.arena, self.threads, bits, on_duplicate, visit),
@@ -198,47 +181,7 @@ impl Rows {
     }
 }
 
-/// One thread's rows, scattered by slice.
-pub(crate) struct Scattered {
-    refs: Vec<RowRef>,
-    starts: Vec<usize>,
-}
-
-impl Scattered {
-    pub(crate) fn slice(&self, slice: usize) -> &[RowRef] {
-        &self.refs[self.starts[slice]..self.starts[slice + 1]]
-    }
-}
-
-/// Each thread takes some neighbouring buffers and orders their rows by slice; within a slice they
-/// stay in the order they were given.
-fn scatter(buffers: &[Buffer], bits: u32, threads: usize) -> Result<Vec<Scattered>> {
-    let group_len = buffers.len().div_ceil(threads).max(1);
-    let groups = buffers.chunks(group_len).enumerate();
-    parallel::map(threads, groups, |(group, buffers)| {
-        let slice_of = |row: &RowRef| ((row.hash >> 1) >> (63 - bits)) as usize;
-        let rows = || {
-            let numbered = buffers.iter().enumerate();
-            numbered.flat_map(move |(i, buffer)| row::refs_of(group * group_len + i, buffer))
-        };
-        let mut starts = vec![0; (1 << bits) + 1];
-        for row in rows() {
-            starts[slice_of(&row) + 1] += 1;
-        }
-        for slice in 0..1 << bits {
-            starts[slice + 1] += starts[slice];
-        }
-        let mut next = starts.clone();
-        let mut refs = vec![RowRef::default(); starts[1 << bits]];
-        for row in rows() {
-            let cursor = &mut next[slice_of(&row)];
-            refs[*cursor] = row;
-            *cursor += 1;
-        }
-        Ok(Scattered { refs, starts })
-    })
-}
-
+/// Sorts rows that are all in memory, as [`Rows::sort`].
 fn sort_in_memory(
     arena: Arena,
     threads: usize,
@@ -251,23 +194,23 @@ fn sort_in_memory(
     let sorted = parallel::map(threads, 0..1_usize << bits, |slice| {
         let mut refs: Vec<RowRef> =
             scattered.iter().flat_map(|group| group.slice(slice)).copied().collect();
-        let found = duplicates::sort_and_resolve(&mut refs, Buffers(&buffers), on_duplicate);
-        visit(Buffers(&buffers), &refs)?;
+        let found = duplicates::sort_and_resolve(&mut refs, Buffers::of(&buffers), on_duplicate);
+        visit(Buffers::of(&buffers), &refs)?;
         Ok((refs, found))
     })?;
     let (slices, found): (Vec<_>, Vec<_>) = sorted.into_iter().unzip();
-    let dropped = duplicates::refuse(on_duplicate, found)?;
+    let dropped = duplicates::check(on_duplicate, found)?;
     Ok((Sorted::Memory { buffers, slices, bits }, dropped))
 }
 
-/// All rows, sorted, duplicates resolved.
+/// All rows, sorted, with duplicates resolved.
 pub(crate) enum Sorted {
     Memory { buffers: Vec<Buffer>, slices: Vec<Vec<RowRef>>, bits: u32 },
     Spilled { rows: SpilledRows, on_duplicate: OnDuplicate },
 }
 
 impl Sorted {
-    /// The rows are in `2^bits` slices.
+    /// Returns the number of hash bits of a slice: the rows are in `2^bits` slices.
     pub(crate) fn bits(&self) -> u32 {
         match self {
             Self::Memory { bits, .. } => *bits,
@@ -275,7 +218,7 @@ impl Sorted {
         }
     }
 
-    /// The rows of neighbouring slices.
+    /// Returns the rows of neighbouring slices.
     pub(crate) fn slices(&self, range: Range<usize>) -> Result<Slice<'_>> {
         match self {
             Self::Memory { buffers, slices, .. } => {
@@ -283,22 +226,23 @@ impl Sorted {
                     [one] => Cow::Borrowed(&one[..]),
                     many => Cow::Owned(many.concat()),
                 };
-                Ok(Slice { buffers: Held::All(buffers), refs })
+                Ok(Slice { buffers: SliceBuffers::Shared(buffers), refs })
             }
             Self::Spilled { rows, on_duplicate } => read_slices(rows, *on_duplicate, range),
         }
     }
 
-    /// All rows' buffers, when they are in memory.
+    /// Returns the buffers of all rows, or `None` if rows were spilled.
     pub(crate) fn buffers(&self) -> Option<Buffers<'_>> {
         match self {
-            Self::Memory { buffers, .. } => Some(Buffers(buffers)),
+            Self::Memory { buffers, .. } => Some(Buffers::of(buffers)),
             Self::Spilled { .. } => None,
         }
     }
 }
 
-/// Reads spilled slices one by one, so that rows that are not kept take no memory.
+/// Reads spilled slices one by one, so that dropped duplicates of several slices do not take memory
+/// at the same time.
 fn read_slices(
     rows: &SpilledRows,
     on_duplicate: OnDuplicate,
@@ -309,16 +253,16 @@ fn read_slices(
     for slice in range {
         let (buffers, refs, _) = rows.read(slice, on_duplicate)?;
         if is_one {
-            return Ok(Slice { buffers: Held::Own(buffers), refs: Cow::Owned(refs) });
+            return Ok(Slice { buffers: SliceBuffers::Owned(buffers), refs: Cow::Owned(refs) });
         }
         let mut kept = Vec::new();
         for (number, at) in refs.iter().enumerate() {
-            kept.extend_from_slice(Buffers(&buffers).bytes(*at));
-            if kept.len() >= KEPT_BYTES || number + 1 == refs.len() {
+            kept.extend_from_slice(Buffers::of(&buffers).bytes(*at));
+            if kept.len() >= KEPT_BUFFER_BYTES || number + 1 == refs.len() {
                 all_refs.extend(row::refs_of(all.len(), &kept));
                 all.push(Buffer::Plain(std::mem::take(&mut kept)));
             }
         }
     }
-    Ok(Slice { buffers: Held::Own(all), refs: Cow::Owned(all_refs) })
+    Ok(Slice { buffers: SliceBuffers::Owned(all), refs: Cow::Owned(all_refs) })
 }

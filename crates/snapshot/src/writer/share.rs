@@ -1,16 +1,16 @@
-//! Finds the values that are stored once and referred to: those of at least [`SHARE_MIN`] bytes
-//! that more than one entry has.
+//! Finds shared values: values of at least [`MIN_SHARED_VALUE_LEN`] bytes that several entries
+//! have. Such a value is stored once, and the other entries refer to it.
 //!
-//! Which they are depends on the entries alone. Memory only decides what waits in files:
-//! 1. [`Candidates`] collects the value hash and key hash of every entry with a long value.
-//! 2. Sorted by value hash, equal values lie together. The entry with the least key hash stores the
-//!    value, and the others refer to it ([`Role`]).
-//! 3. Sorted by key hash, the roles are read beside the rows of each part of the file.
+//! The result depends on the entries only; the memory budget decides which pairs are spilled:
+//! 1. [`Candidates`] collects the value hash and the key hash of every entry with a long value.
+//! 2. The pairs are sorted by value hash, so that equal values are neighbours. The entry with the
+//!    lowest key hash stores the value, and the others refer to it ([`Role`]).
+//! 3. The roles are sorted by key hash, to be read beside the rows of each part of the file.
 //!
-//! That values with one hash are equal is checked when they are written.
+//! Values with equal hashes are compared when they are written.
 
 use super::pairs::{Merge, PAIR_LEN, Pair, Run};
-use super::row::{self, Payload, Row, RowRef};
+use super::row::{self, MIN_SHARED_VALUE_LEN, Payload, Row, RowRef};
 use super::spill::SpillFile;
 use crate::error::Result;
 use crate::parallel;
@@ -18,22 +18,19 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Shorter values are stored with each entry: a reference takes six bytes and costs the reader a
-/// cache miss.
-pub(crate) const SHARE_MIN: u64 = 32;
-
+/// Number of shards of the candidates, by value hash. Each has a lock.
 const SHARDS: usize = 64;
 
-/// The bits of a value's hash that count: all of them, except in tests, whose values collide.
+/// A mask of the bits of a value hash that are used: all bits, except in tests of collisions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HashBits(pub(crate) u64);
 
 impl HashBits {
     pub(crate) const ALL: Self = Self(u64::MAX);
 
-    /// Returns the hash of a row's value; `None` for a value that is too short to be shared.
+    /// Returns the hash of a row's value, or `None` if the value is too short to be shared.
     fn of(self, row: &Row<'_>) -> Option<u64> {
-        if row.value_len < SHARE_MIN {
+        if row.value_len < MIN_SHARED_VALUE_LEN {
             return None;
         }
         let hash = match row.payload {
@@ -44,8 +41,8 @@ impl HashBits {
     }
 }
 
-/// Returns the rows that take part in sharing, of rows sorted by key hash. A row whose key hash
-/// another row has stores its own value: roles are found by key hash.
+/// Returns the rows, of rows sorted by key hash, whose values can be shared. Rows with equal key
+/// hashes are excluded, because roles are found by key hash; they store their own values.
 pub(crate) fn sharing_rows(refs: &[RowRef]) -> impl Iterator<Item = &RowRef> {
     let same = move |one: Option<&RowRef>, row: &RowRef| one.is_some_and(|o| o.hash == row.hash);
     refs.iter().enumerate().filter_map(move |(i, row)| {
@@ -54,50 +51,56 @@ pub(crate) fn sharing_rows(refs: &[RowRef]) -> impl Iterator<Item = &RowRef> {
     })
 }
 
-/// A file that is created when it is first needed.
-struct LazyFile<'a> {
-    directory: &'a Path,
+/// A spill file that is created when it is first used.
+struct LazySpillFile<'a> {
+    folder: &'a Path,
     file: OnceLock<SpillFile>,
 }
 
-impl<'a> LazyFile<'a> {
-    fn new(directory: &'a Path) -> Self {
-        Self { directory, file: OnceLock::new() }
+impl<'a> LazySpillFile<'a> {
+    fn new(folder: &'a Path) -> Self {
+        Self { folder, file: OnceLock::new() }
     }
 
     fn get(&self) -> Result<&SpillFile> {
         if let Some(file) = self.file.get() {
             return Ok(file);
         }
-        let file = SpillFile::create(self.directory)?;
+        let file = SpillFile::create(self.folder)?;
         Ok(self.file.get_or_init(|| file))
     }
 }
 
-/// The value hash and key hash of every row that may be shared, in memory up to a budget.
+/// The value hash and the key hash of every row whose value can be shared. Pairs beyond the memory
+/// budget are spilled.
 pub(crate) struct Candidates<'a> {
     shards: Vec<Mutex<Shard>>,
     bits: HashBits,
-    /// Pairs that all shards together keep in memory.
-    room: usize,
+    /// Maximum number of pairs in memory.
+    max_in_memory: usize,
+    /// Number of pairs in memory.
     in_memory: AtomicUsize,
-    spill: LazyFile<'a>,
+    spill: LazySpillFile<'a>,
 }
 
-/// The pairs of some value hashes.
+/// The pairs of one shard.
 #[derive(Default)]
 struct Shard {
+    /// Pairs in memory, unsorted.
     pairs: Vec<Pair>,
+    /// Sorted runs in the file.
     spilled: Vec<Run>,
 }
 
 impl<'a> Candidates<'a> {
-    pub(crate) fn new(directory: &'a Path, budget: usize, bits: HashBits) -> Self {
+    /// Returns no candidates yet, with a memory budget in bytes and a folder for temporary files.
+    pub(crate) fn new(folder: &'a Path, budget: usize, bits: HashBits) -> Self {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        let (room, in_memory) = (budget / PAIR_LEN, AtomicUsize::new(0));
-        Self { shards, bits, room, in_memory, spill: LazyFile::new(directory) }
+        let (max_in_memory, in_memory) = (budget / PAIR_LEN, AtomicUsize::new(0));
+        Self { shards, bits, max_in_memory, in_memory, spill: LazySpillFile::new(folder) }
     }
 
+    /// Adds the rows whose values are long enough.
     pub(crate) fn add<'r>(&self, rows: impl Iterator<Item = Row<'r>>) -> Result<()> {
         let mut by_shard: Vec<Vec<Pair>> = vec![Vec::new(); SHARDS];
         for row in rows {
@@ -112,8 +115,10 @@ impl<'a> Candidates<'a> {
             let mut shard = lock(shard);
             shard.pairs.extend_from_slice(&pairs);
             let all = self.in_memory.fetch_add(pairs.len(), Ordering::Relaxed) + pairs.len();
-            // A shard with less than its part of the room makes way for nothing much.
-            if all > self.room && shard.pairs.len() >= (self.room / SHARDS).max(256) {
+            // Spilling a shard with less than its share of the memory would free little.
+            if all > self.max_in_memory
+                && shard.pairs.len() >= (self.max_in_memory / SHARDS).max(256)
+            {
                 let mut pairs = std::mem::take(&mut shard.pairs);
                 self.in_memory.fetch_sub(pairs.len(), Ordering::Relaxed);
                 pairs.sort_unstable();
@@ -123,7 +128,7 @@ impl<'a> Candidates<'a> {
         Ok(())
     }
 
-    /// Finds the values that occur more than once, with about `budget` bytes of memory.
+    /// Finds the values that occur more than once. Uses about `budget` bytes of memory.
     pub(crate) fn shared(self, threads: usize, budget: usize) -> Result<Shared> {
         let Self { shards, spill, .. } = self;
         let roles = Roles {
@@ -131,20 +136,22 @@ impl<'a> Candidates<'a> {
             in_memory: AtomicUsize::new(0),
             budget,
             values: AtomicU64::new(0),
-            spill: LazyFile::new(spill.directory),
+            spill: LazySpillFile::new(spill.folder),
         };
-        let each = budget / threads;
+        let budget_per_thread = budget / threads;
         parallel::map(threads, shards, |shard| {
             let Shard { mut pairs, spilled } =
                 shard.into_inner().unwrap_or_else(PoisonError::into_inner);
             pairs.sort_unstable();
+            let max_found = budget_per_thread / PAIR_LEN;
             let mut finder =
-                Finder { roles: &roles, found: Vec::new(), room: each / PAIR_LEN, value: None };
+                RoleFinder { roles: &roles, found: Vec::new(), max_found, value: None };
             if spilled.is_empty() {
                 pairs.into_iter().try_for_each(|pair| finder.visit(pair))?;
             } else {
                 let runs = spilled.into_iter().chain([Run::Memory(pairs)]).collect();
-                Merge::new(runs, spill.file.get(), each)?.for_each(|pair| finder.visit(pair))?;
+                Merge::new(runs, spill.file.get(), budget_per_thread)?
+                    .for_each(|pair| finder.visit(pair))?;
             }
             finder.flush()
         })?;
@@ -156,27 +163,31 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// Roles found so far, in memory up to a budget.
+/// The roles that all threads have found. Those beyond the memory budget are spilled.
 struct Roles<'a> {
     runs: Mutex<Vec<Run>>,
+    /// Number of bytes of runs in memory.
     in_memory: AtomicUsize,
+    /// Maximum number of bytes of runs in memory.
     budget: usize,
+    /// Number of shared values.
     values: AtomicU64,
-    spill: LazyFile<'a>,
+    spill: LazySpillFile<'a>,
 }
 
-/// Finds repeated values in pairs that come sorted.
-struct Finder<'a, 'b> {
+/// Finds repeated values in sorted pairs of value hash and key hash, on one thread.
+struct RoleFinder<'a, 'b> {
     roles: &'a Roles<'b>,
-    /// Key hashes and roles.
+    /// Pairs of key hash and role.
     found: Vec<Pair>,
-    /// Number of pairs to find before they are put away.
-    room: usize,
-    /// The first pair of the latest value hash, and the number of the value if it is repeated.
+    /// Number of pairs in `found` at which they become a run.
+    max_found: usize,
+    /// The first pair of the current value hash, and the number of the value if it is repeated.
     value: Option<(Pair, Option<u64>)>,
 }
 
-impl Finder<'_, '_> {
+impl RoleFinder<'_, '_> {
+    /// Processes the next pair.
     fn visit(&mut self, pair: Pair) -> Result<()> {
         match &mut self.value {
             Some((first, number)) if first.0 == pair.0 => {
@@ -184,9 +195,9 @@ impl Finder<'_, '_> {
                 if number.is_none() {
                     self.found.push((first.1, Role::Source(*number.insert(new())).to_number()));
                 }
-                let role = number.map_or(Role::Alone, Role::Reference);
+                let role = number.map_or(Role::Unshared, Role::Reference);
                 self.found.push((pair.1, role.to_number()));
-                if self.found.len() >= self.room.max(256) { self.flush() } else { Ok(()) }
+                if self.found.len() >= self.max_found.max(256) { self.flush() } else { Ok(()) }
             }
             value => {
                 *value = Some((pair, None));
@@ -195,6 +206,7 @@ impl Finder<'_, '_> {
         }
     }
 
+    /// Adds the pairs that are found so far to the roles, as a sorted run.
     fn flush(&mut self) -> Result<()> {
         let mut found = std::mem::take(&mut self.found);
         if found.is_empty() {
@@ -215,21 +227,21 @@ impl Finder<'_, '_> {
     }
 }
 
-/// How a row takes part in sharing.
+/// The part of a row in sharing its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// The row stores its own value, which no other row refers to.
-    Alone,
-    /// The row stores the value with this number, and others refer to it.
+    /// The row stores its own value, and no other row refers to it.
+    Unshared,
+    /// The row stores the shared value with this number, and other rows refer to it.
     Source(u64),
-    /// The row refers to the value with this number.
+    /// The row refers to the shared value with this number.
     Reference(u64),
 }
 
 impl Role {
     fn to_number(self) -> u64 {
         match self {
-            Self::Alone => 0,
+            Self::Unshared => 0,
             Self::Source(value) => value << 2 | 1,
             Self::Reference(value) => value << 2 | 2,
         }
@@ -239,27 +251,28 @@ impl Role {
         match number & 3 {
             1 => Self::Source(number >> 2),
             2 => Self::Reference(number >> 2),
-            _ => Self::Alone,
+            _ => Self::Unshared,
         }
     }
 }
 
-/// The values that are stored once.
+/// The roles of all rows whose values are shared.
 pub(crate) struct Shared {
+    /// Number of shared values.
     values: u64,
-    /// Roles by key hash.
+    /// Pairs of key hash and role.
     runs: Vec<Run>,
     spill: Option<SpillFile>,
 }
 
 impl Shared {
-    /// Returns the number of values that are stored once.
+    /// Returns the number of shared values.
     pub(crate) fn len(&self) -> u64 {
         self.values
     }
 
-    /// Makes `out` the roles of these rows, which are sorted by key hash; empty if no value is
-    /// shared.
+    /// Sets `out` to the roles of these rows, which must be sorted by key hash. Leaves `out` empty
+    /// if no row shares its value.
     pub(crate) fn roles(&self, rows: &[RowRef], out: &mut Vec<Role>) -> Result<()> {
         out.clear();
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(()) };
@@ -274,7 +287,7 @@ impl Shared {
         let mut found = found.into_iter().peekable();
         out.extend(rows.iter().map(|row| {
             let role = found.next_if(|(hash, _)| *hash == row.hash);
-            role.map_or(Role::Alone, |(_, role)| Role::from_number(role))
+            role.map_or(Role::Unshared, |(_, role)| Role::from_number(role))
         }));
         Ok(())
     }

@@ -1,68 +1,69 @@
-//! Rows in a temporary file, by slices of the key hash, and how a slice is read back.
+//! Spilled rows: rows in a temporary file, grouped by slice of the key hash.
 //!
-//! Memory for a slice is bounded by the rows that are kept, not by the rows that were given: when
-//! many were read, duplicates are resolved before more are read.
+//! The memory for reading a slice is bounded by the rows that are kept, not by all rows: after a
+//! limited number of bytes, duplicates are resolved before more rows are read.
 
-use super::buffer::Buffer;
-use super::duplicates::{self, Found, OnDuplicate};
-use super::row::{self, Payload, RowRef, SET_ASIDE_MIN};
-use super::rows::{Buffers, Scattered};
+use super::buffer::{Buffer, Buffers};
+use super::duplicates::{self, DuplicatesFound, OnDuplicate};
+use super::row::{self, MIN_SPILLED_BLOB_LEN, Payload, RowRef};
+use super::scatter::Scattered;
 use super::spill::SpillFile;
 use crate::error::Result;
 use std::ops::Range;
 use std::path::Path;
 
-/// Spilled rows lie by the top 12 bits of their hash.
+/// Spilled rows are grouped by this many top bits of their hash.
 pub(crate) const SPILL_BITS: u32 = 12;
-/// Number of slices of a run that are gathered before they are written together.
-pub(crate) const GATHER: usize = 64;
-/// Gathered rows are written when they have this many bytes.
+/// Number of neighbouring slices that are written as one group.
+pub(crate) const SLICES_PER_GROUP: usize = 64;
+/// Rows of a group are written when they have this many bytes.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Limits of the memory that reading a slice takes.
+/// Limits of the memory for reading a slice.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Bytes read at a time.
+    /// Maximum number of bytes of one read.
     pub(crate) piece_len: usize,
-    /// Maximum length of a buffer. Places of rows in a buffer have 32 bits.
+    /// Maximum length of a buffer in bytes. Offsets of rows in a buffer have 32 bits.
     pub(crate) buffer_len: usize,
-    /// Bytes of rows after which duplicates are resolved before more are read.
+    /// Number of bytes of rows after which duplicates are resolved before more rows are read.
     pub(crate) resolve_bytes: usize,
 }
 
 impl Limits {
-    /// Returns the limits for one of so many threads that read with this many bytes of memory.
+    /// Returns the limits of one thread, if `threads` threads share `memory` bytes.
     pub(crate) fn new(memory: usize, threads: usize) -> Self {
         let resolve_bytes = (memory / threads.max(1) / 2).max(1 << 20);
         Self { piece_len: 1 << 20, buffer_len: 1 << 30, resolve_bytes }
     }
 }
 
-/// Slices that were written together, in one or several pieces. Every piece is whole rows.
+/// Neighbouring slices that were written in one or several pieces. Every piece is whole rows.
 pub(crate) struct Group {
-    /// Where each slice begins and the last one ends, counted from the first byte of the group.
-    fences: Vec<u64>,
-    /// Where each piece begins in the group and in the file.
+    /// Offset in the group at which each slice begins, and the length of the group.
+    slice_starts: Vec<u64>,
+    /// Offsets at which each piece begins: in the group and in the file.
     pieces: Vec<(u64, u64)>,
 }
 
 impl Group {
-    /// Writes the rows of some slices. Long values go to the file of blobs.
+    /// Writes the rows of some slices. Moves long values to the blob file.
     pub(crate) fn write(
         (file, blobs): (&SpillFile, &SpillFile),
         scattered: &[Scattered],
         buffers: Buffers<'_>,
         slices: Range<usize>,
     ) -> Result<Self> {
-        let mut group = Self { fences: vec![0], pieces: Vec::new() };
+        let mut group = Self { slice_starts: vec![0], pieces: Vec::new() };
         let (mut bytes, mut written) = (Vec::new(), 0);
         for slice in slices {
             for at in scattered.iter().flat_map(|group| group.slice(slice)) {
                 let row = buffers.row(*at);
                 match row.payload {
-                    Payload::Bytes(value) if value.len() >= SET_ASIDE_MIN => {
-                        let (place, value) = ((row.hash, row.origin), (row.value_type, value));
-                        row::write_set_aside(&mut bytes, place, row.key, value, blobs)?;
+                    Payload::Bytes(value) if value.len() >= MIN_SPILLED_BLOB_LEN => {
+                        let hash_and_position = (row.hash, row.position);
+                        let value = (row.value_type, value);
+                        row::write_with_blob(&mut bytes, hash_and_position, row.key, value, blobs)?;
                     }
                     _ => bytes.extend_from_slice(buffers.bytes(*at)),
                 }
@@ -72,19 +73,19 @@ impl Group {
                     bytes.clear();
                 }
             }
-            group.fences.push(written + bytes.len() as u64);
+            group.slice_starts.push(written + bytes.len() as u64);
         }
         group.pieces.push((written, file.append(&bytes)?));
         Ok(group)
     }
 
-    /// Calls `read` with the offset and length of each part of a slice, in order.
+    /// Calls `read` with the offset in the file and the length of each part of a slice, in order.
     fn for_each_part(
         &self,
         slice: usize,
         mut read: impl FnMut(u64, u64) -> Result<()>,
     ) -> Result<()> {
-        let (start, end) = (self.fences[slice], self.fences[slice + 1]);
+        let (start, end) = (self.slice_starts[slice], self.slice_starts[slice + 1]);
         for (number, (begin, offset)) in self.pieces.iter().enumerate() {
             let piece_end = self.pieces.get(number + 1).map_or(end, |next| next.0);
             let (from, to) = (start.max(*begin), end.min(piece_end));
@@ -96,30 +97,32 @@ impl Group {
     }
 }
 
-/// All rows of a build, in a file.
+/// All rows of a build, in a temporary file.
 pub(crate) struct SpilledRows {
     pub(crate) file: SpillFile,
-    /// The groups of each spill, in the order in which they were given.
+    /// The groups of each spill, in the order of the spills.
     pub(crate) runs: Vec<Vec<Group>>,
     pub(crate) limits: Limits,
 }
 
 impl SpilledRows {
-    pub(crate) fn create(directory: &Path, limits: Limits) -> Result<Self> {
-        Ok(Self { file: SpillFile::create(directory)?, runs: Vec::new(), limits })
+    pub(crate) fn create(folder: &Path, limits: Limits) -> Result<Self> {
+        Ok(Self { file: SpillFile::create(folder)?, runs: Vec::new(), limits })
     }
 
-    /// Reads the rows of a slice. Returns them with references to the rows that are kept, in the
-    /// order of the file, and what was found of duplicates.
+    /// Reads the rows of a slice and resolves duplicates. Returns the buffers, references to the
+    /// kept rows in the order of the file, and the duplicates.
     pub(crate) fn read(
         &self,
         slice: usize,
         on_duplicate: OnDuplicate,
-    ) -> Result<(Vec<Buffer>, Vec<RowRef>, Found)> {
+    ) -> Result<(Vec<Buffer>, Vec<RowRef>, DuplicatesFound)> {
         let mut rows = SliceRows::new(self.limits, on_duplicate);
         for groups in &self.runs {
-            groups[slice / GATHER]
-                .for_each_part(slice % GATHER, |offset, len| rows.read(&self.file, offset, len))?;
+            let group = &groups[slice / SLICES_PER_GROUP];
+            group.for_each_part(slice % SLICES_PER_GROUP, |offset, len| {
+                rows.read(&self.file, offset, len)
+            })?;
         }
         rows.close_buffer();
         let refs = rows.resolve();
@@ -127,17 +130,18 @@ impl SpilledRows {
     }
 }
 
-/// The rows of a slice that were read so far.
+/// The rows of a slice that are read so far.
 struct SliceRows {
     limits: Limits,
     on_duplicate: OnDuplicate,
+    /// Complete buffers.
     closed: Vec<Buffer>,
     closed_bytes: usize,
-    /// The buffer that is read into.
+    /// The buffer that rows are read into.
     open: Vec<u8>,
-    /// Bytes of rows at which duplicates are resolved.
+    /// Number of bytes of rows at which duplicates are resolved next.
     resolve_at: usize,
-    found: Found,
+    found: DuplicatesFound,
 }
 
 impl SliceRows {
@@ -147,7 +151,7 @@ impl SliceRows {
         Self { limits, on_duplicate, closed, closed_bytes: 0, open, resolve_at, found }
     }
 
-    /// Reads whole rows that lie here in the file.
+    /// Reads the whole rows in this range of the file.
     fn read(&mut self, file: &SpillFile, mut offset: u64, len: u64) -> Result<()> {
         let end = offset + len;
         while offset < end {
@@ -170,7 +174,7 @@ impl SliceRows {
         Ok(())
     }
 
-    /// Begins a new buffer. The open one ends with a whole row.
+    /// Completes the open buffer, which must end with a whole row.
     fn close_buffer(&mut self) {
         self.closed_bytes += self.open.len();
         self.closed.push(Buffer::Plain(std::mem::take(&mut self.open)));
@@ -185,7 +189,7 @@ impl SliceRows {
         refs
     }
 
-    /// Keeps only the rows of the closed buffers that count.
+    /// Removes duplicates from the closed buffers.
     fn drop_duplicates(&mut self) {
         let refs = self.resolve();
         let closed = std::mem::take(&mut self.closed);
@@ -206,8 +210,8 @@ impl SliceRows {
 mod tests {
     use super::*;
     use crate::error::Duplicate;
-    use crate::hash::KeyHash;
-    use crate::value::Value;
+    use crate::format::hash::KeyHash;
+    use crate::values::Value;
     use crate::writer::row::Encoder;
     use crate::writer::rows::Rows;
     use std::sync::Arc;
@@ -217,8 +221,9 @@ mod tests {
 
     type ReadBack = (usize, Vec<(u64, u64)>, Option<Duplicate>);
 
-    /// Spills numbered rows, each key several times, and reads all slices back. Returns what is
-    /// kept of each slice: the number of buffers, and the row numbers by key.
+    /// Spills numbered rows, each key several times, and reads all slices. Returns the maximum
+    /// number of buffers of a slice, the kept rows as pairs of key and position, and the first
+    /// duplicate.
     fn spill_and_read(limits: Limits, on_duplicate: OnDuplicate) -> Result<ReadBack> {
         let directory = std::env::temp_dir();
         let blobs = Arc::new(SpillFile::create(&directory)?);
@@ -230,23 +235,23 @@ mod tests {
         }
         let spilled = rows.into_spilled()?;
         assert!(spilled.runs.len() > 2, "{} runs", spilled.runs.len());
-        let (mut most, mut kept, mut found) = (0, Vec::new(), Found::default());
+        let (mut max_buffers, mut kept, mut found) = (0, Vec::new(), DuplicatesFound::default());
         for slice in 0..1 << SPILL_BITS {
             let (buffers, refs, in_slice) = spilled.read(slice, on_duplicate)?;
-            most = most.max(buffers.len());
+            max_buffers = max_buffers.max(buffers.len());
             found.add(in_slice);
             for at in refs {
                 let row = Buffers::of(&buffers).row(at);
                 assert_eq!(row.hash, KeyHash::of(row.key, 0));
                 let key = row.key.first_chunk().map_or(0, |key| u64::from_le_bytes(*key));
-                kept.push((key, row.origin));
+                kept.push((key, row.position));
             }
         }
         kept.sort_unstable();
-        Ok((most, kept, found.earliest))
+        Ok((max_buffers, kept, found.earliest))
     }
 
-    /// Before, the place of a row beyond 4 GiB of a slice was that of another row.
+    /// Regression: the reference to a row beyond 4 GiB of a slice referred to another row.
     #[test]
     fn a_slice_longer_than_a_buffer_is_read_into_several() -> Result<()> {
         let plenty = 1 << 20;

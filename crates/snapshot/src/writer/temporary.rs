@@ -1,7 +1,8 @@
-//! Temporary files beside the result, and what becomes of those whose process died.
+//! Temporary files, and the removal of those that killed processes left behind.
 //!
-//! They are named `.NAME.nut.tmp-PID-N` and locked as long as somebody writes them. A process ID
-//! tells less than the lock: it may be another machine's, another container's, or used again.
+//! A temporary file is named `.NAME.nut.tmp-PID-N` and locked while a process writes it. The lock
+//! shows that the file is in use; the process ID does not, because it may belong to another machine
+//! or container, or may be reused.
 
 use crate::error::{Error, Result};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -9,23 +10,24 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// More of a long name would make the temporary file's too long.
-const NAME_LEN: usize = 200;
+/// Maximum number of bytes of a name that are part of the temporary file's name, which is limited
+/// to 255 bytes.
+const MAX_NAME_LEN: usize = 200;
 
-/// Creates a file with a name that is not in use, and locks it. Nobody but the owner may open a
-/// private one.
-pub(crate) fn create(directory: &Path, name: &str, private: bool) -> Result<(File, PathBuf)> {
+/// Creates a file with an unused name in a folder, and locks it. Only the owner may open a private
+/// file.
+pub(crate) fn create(folder: &Path, name: &str, private: bool) -> Result<(File, PathBuf)> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
-    let (start, process) = (start_of_names(name), std::process::id());
+    let (prefix, process) = (name_prefix(name), std::process::id());
     loop {
         let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-        let path = directory.join(format!("{start}{process}-{number}"));
+        let path = folder.join(format!("{prefix}{process}-{number}"));
         let io = |e| Error::io(&path, "create a temporary file", e);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(if private { 0o600 } else { 0o666 });
         match options.open(&path) {
-            Ok(file) if is_locked_and_there(&file).map_err(io)? => return Ok((file, path)),
-            // Somebody took it for a leftover before it was locked.
+            Ok(file) if lock_linked(&file).map_err(io)? => return Ok((file, path)),
+            // Another process removed it as a leftover before it was locked.
             Ok(_) => {}
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(e) => return Err(io(e)),
@@ -33,22 +35,23 @@ pub(crate) fn create(directory: &Path, name: &str, private: bool) -> Result<(Fil
     }
 }
 
-fn is_locked_and_there(file: &File) -> std::io::Result<bool> {
+/// Locks a file. Returns whether the lock was free and the file still has a name.
+fn lock_linked(file: &File) -> std::io::Result<bool> {
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => Ok(false),
-        // Where there are no locks, nobody removes leftovers either.
+        // Without support for locks, no process removes leftovers.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(file.metadata()?.nlink() > 0),
     }
 }
 
-/// Removes the temporary files of builds of this name that were killed. What cannot be removed
-/// stays: it is in nobody's way.
-pub(crate) fn remove_leftovers(directory: &Path, name: &str) {
-    let start = start_of_names(name);
-    let Ok(entries) = std::fs::read_dir(directory) else { return };
+/// Removes the temporary files that killed builds of this name left in a folder. Ignores errors,
+/// because leftovers do not interfere with a build.
+pub(crate) fn remove_leftovers(folder: &Path, name: &str) {
+    let prefix = name_prefix(name);
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let is_file = || entry.file_type().is_ok_and(|file_type| file_type.is_file());
-        if !entry.file_name().to_str().is_some_and(|name| is_temporary(name, &start)) || !is_file()
+        if !entry.file_name().to_str().is_some_and(|name| is_temporary(name, &prefix)) || !is_file()
         {
             continue;
         }
@@ -56,20 +59,22 @@ pub(crate) fn remove_leftovers(directory: &Path, name: &str) {
         if let Ok(file) = File::open(&path)
             && file.try_lock().is_ok()
         {
-            // The lock is held until the name is gone, lest somebody takes it into use.
+            // Unlinked while the lock is held, so that no process starts to use the file.
             let _ = std::fs::remove_file(&path);
         }
     }
 }
 
-fn start_of_names(name: &str) -> String {
+/// Returns the prefix of the names of temporary files, up to the process ID.
+fn name_prefix(name: &str) -> String {
     let name = name.strip_suffix(".nut").unwrap_or(name);
-    format!(".{}.nut.tmp-", &name[..name.floor_char_boundary(NAME_LEN)])
+    format!(".{}.nut.tmp-", &name[..name.floor_char_boundary(MAX_NAME_LEN)])
 }
 
-fn is_temporary(name: &str, start: &str) -> bool {
+/// Returns whether a file name has this prefix, a process ID and a number.
+fn is_temporary(name: &str, prefix: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let numbers = name.strip_prefix(start).and_then(|numbers| numbers.split_once('-'));
+    let numbers = name.strip_prefix(prefix).and_then(|numbers| numbers.split_once('-'));
     numbers.is_some_and(|(process, number)| is_number(process) && is_number(number))
 }
 
@@ -78,9 +83,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_temporary_files_of_the_same_name_are_told_to_be_such() {
-        let start = start_of_names("users.nut");
-        assert!(is_temporary(".users.nut.tmp-17-0", &start));
+    fn only_temporary_files_of_the_same_name_are_recognized() {
+        let prefix = name_prefix("users.nut");
+        assert!(is_temporary(".users.nut.tmp-17-0", &prefix));
         for other in [
             "users.nut",
             ".users.nut.tmp-17",
@@ -91,12 +96,13 @@ mod tests {
             ".users2.nut.tmp-17-0",
             "users.nut.tmp-17-0",
         ] {
-            assert!(!is_temporary(other, &start), "{other}");
+            assert!(!is_temporary(other, &prefix), "{other}");
         }
     }
 
     #[test]
-    fn leftovers_go_and_files_in_use_stay() -> std::result::Result<(), Box<dyn std::error::Error>> {
+    fn leftovers_are_removed_and_files_in_use_are_kept()
+    -> std::result::Result<(), Box<dyn std::error::Error>> {
         let directory = tempfile::tempdir()?;
         let path = |name: &str| directory.path().join(name);
         let (_in_use, used) = create(directory.path(), "users.nut", false)?;
@@ -107,14 +113,14 @@ mod tests {
         std::fs::create_dir(path(".users.nut.tmp-1-1"))?;
         remove_leftovers(directory.path(), "users.nut");
         assert!(used.exists(), "in use");
-        assert!(path(".users.nut.tmp-1-1").exists(), "no file");
+        assert!(path(".users.nut.tmp-1-1").exists(), "a folder");
         assert!(kept.iter().all(|name| path(name).exists()), "other names");
         assert!(!path(".users.nut.tmp-1-0").exists(), "a leftover");
         Ok(())
     }
 
     #[test]
-    fn long_names_make_temporary_files_that_can_be() -> Result<()> {
+    fn long_names_make_valid_temporary_names() -> Result<()> {
         let directory = tempfile::tempdir().expect("a directory");
         for name in ["n".repeat(255), "ö".repeat(127)] {
             create(directory.path(), &name, true)?;

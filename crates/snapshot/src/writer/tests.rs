@@ -1,12 +1,14 @@
-//! What only the inside of the writer can set up.
+//! Tests of collisions of value hashes, which need access to private options.
 
-use super::*;
-use crate::compression::Scratch;
-use crate::reader::Snapshot;
+use super::share::HashBits;
+use super::{Compression, WriterOptions};
+use crate::error::Result;
+use crate::reader::{Scratch, Snapshot};
+use crate::values::Value;
 
 type AnyResult = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Values of 40 to 400 bytes, each given to a few keys, some of which compress and some not.
+/// Returns rows with values of 40 to 400 bytes, each for three keys. Some values are compressible.
 fn long_values(count: usize) -> Vec<(String, Vec<u8>)> {
     let noise = |number: usize, i: usize| (number * 31 + i * i * 7919) as u8;
     (0..count)
@@ -20,7 +22,7 @@ fn long_values(count: usize) -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
-/// Builds and reads everything back; answers the bytes.
+/// Builds a file and checks every row. Returns the bytes of the file.
 fn build(options: &WriterOptions, rows: &[(String, Vec<u8>)]) -> Result<Vec<u8>> {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("collide.nut");
@@ -32,14 +34,14 @@ fn build(options: &WriterOptions, rows: &[(String, Vec<u8>)]) -> Result<Vec<u8>>
     let snapshot = Snapshot::open(&path)?;
     let mut scratch = Scratch::new();
     for (key, value) in rows {
-        let found = snapshot.find(key.as_bytes())?.expect("a key that was given");
+        let found = snapshot.find(key.as_bytes())?.expect("a key that was added");
         assert_eq!(found.decompress(&mut scratch)?, Value::Bytes(value), "{key}");
     }
     snapshot.verify()?;
     Ok(std::fs::read(&path).expect("the file that was built"))
 }
 
-/// Builds with value hashes of fewer and fewer bits, in memory and spilled.
+/// Builds with value hashes of 0 and 8 bits, in memory and spilled.
 fn build_with_colliding_values(compression: Compression) -> AnyResult {
     let rows = long_values(45_000);
     for bits in [0, 0xff] {
@@ -54,20 +56,20 @@ fn build_with_colliding_values(compression: Compression) -> AnyResult {
 }
 
 #[test]
-fn values_with_equal_hashes_are_told_apart() -> AnyResult {
+fn values_with_equal_hashes_are_distinguished() -> AnyResult {
     build_with_colliding_values(Compression::None)
 }
 
 #[cfg(feature = "zstd")]
 #[test]
-fn compressed_values_with_equal_hashes_are_told_apart() -> AnyResult {
+fn compressed_values_with_equal_hashes_are_distinguished() -> AnyResult {
     build_with_colliding_values(Compression::Zstd { level: 1 })
 }
 
-/// These wait in a file before they are written.
+/// Large values are kept in the blob file before they are written.
 #[cfg(feature = "zstd")]
 #[test]
-fn large_values_with_equal_hashes_are_told_apart() -> AnyResult {
+fn large_values_with_equal_hashes_are_distinguished() -> AnyResult {
     let value = |i: usize| (0..1_100_000 + i % 2).map(move |at| (at >> 12) as u8 ^ (i / 2) as u8);
     let rows: Vec<_> = (0..12).map(|i| (format!("key {i}"), value(i % 8).collect())).collect();
     for compression in [Compression::None, Compression::Zstd { level: 1 }] {

@@ -1,5 +1,5 @@
-//! Snapshots made by hand, byte by byte, from the tables of `layout.rs`: their records lie where a
-//! test wants them, with nothing in between, so that files larger than any disk can be had.
+//! Hand-made snapshots: sparse files with records at chosen offsets, built from the constants of
+//! `layout.rs`. They can be larger than any disk.
 
 use nuthatch_snapshot::layout::{self, SECTION_ALIGN, directory, header, line, record};
 use std::fs::File;
@@ -8,12 +8,12 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// Where the data begins in a file with so many lines.
+/// Returns the offset of the data in a file with this number of lines.
 pub(crate) fn data_start(lines: u64) -> u64 {
     header::LEN as u64 + SECTION_ALIGN + lines * line::LEN as u64
 }
 
-/// A record, as its bytes. What lies beyond them is zeros.
+/// The bytes of a record. Zeros follow them.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     pub(crate) key: Vec<u8>,
@@ -21,14 +21,14 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// With a head of two short lengths.
+    /// Returns a record with short lengths.
     pub(crate) fn short(key: &[u8], tag: u8, value: &[u8]) -> Self {
         let head = [tag, key.len() as u8, value.len() as u8];
         Self { key: key.to_vec(), bytes: [&head, key, value].concat() }
     }
 
-    /// With a head of two long lengths. The value may be shorter than its length says, or other
-    /// than it: padding before an aligned value, or a reference.
+    /// Returns a record with long lengths. `value` may be shorter than its length, or begin with
+    /// padding, or be a reference.
     pub(crate) fn long(key: &[u8], tag: u8, value_len: u64, value: &[u8]) -> Self {
         let mut head = vec![tag | record::LONG];
         head.extend_from_slice(&(key.len() as u16).to_le_bytes());
@@ -72,7 +72,7 @@ impl Craft {
         Self { seed: 7, lines: vec![Line::default(); lines] }
     }
 
-    /// A key whose home is this line, and that is like no other of them.
+    /// Returns a key whose home is this line, different from all earlier ones.
     pub(crate) fn key(&self, line: usize, name: &str) -> Vec<u8> {
         let lines = self.lines.len() as u128;
         let home =
@@ -81,8 +81,7 @@ impl Craft {
         keys.find(|key| home(key) == line as u128).expect("endless numbers").into_bytes()
     }
 
-    /// Writes the file, with a data section of so many bytes. Only parts that are not zeros take
-    /// room on the disk.
+    /// Writes the file with a data section of `data_len` bytes. Zeros take no disk space.
     pub(crate) fn write(&self, path: &Path, data_len: u64) -> io::Result<()> {
         let data_start = data_start(self.lines.len() as u64);
         let file = File::create(path)?;
@@ -101,10 +100,10 @@ impl Craft {
         Ok(())
     }
 
-    /// The checksum of the data is left out: computing it would read the whole file.
+    /// The checksum of the data is not set: computing it would read the whole file.
     fn directory(index: &[u8], data_len: u64) -> [u8; directory::ENTRY_LEN] {
         let mut bytes = [0; directory::ENTRY_LEN];
-        let used = data_len - record::SHORT_MOST as u64;
+        let used = data_len - record::MAX_SHORT_LEN as u64;
         bytes[directory::DATA_LEN..][..8].copy_from_slice(&used.to_le_bytes());
         bytes[directory::INDEX_HASH..][..8].copy_from_slice(&xxh3_64(index).to_le_bytes());
         bytes

@@ -1,4 +1,4 @@
-//! Rows that own their values, and arbitrary ones for property tests.
+//! Rows that own their values, and generators of rows for property tests.
 
 use nuthatch_snapshot::{Result, StringListBuf, Summary, Value, ValueType, WriterOptions};
 use proptest::collection::vec;
@@ -42,7 +42,7 @@ impl Owned {
         self.with(|value| value.value_type())
     }
 
-    /// The bytes that tell this value from others of its type, as the format's page has them.
+    /// Returns the stored bytes, as the format page specifies them.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         match self {
             Self::Bytes(bytes) => bytes.clone(),
@@ -58,7 +58,8 @@ impl Owned {
         }
     }
 
-    /// Whether a lookup answered this very value: type and bits, so that NaN is itself.
+    /// Returns whether the result of a lookup is this value: its type and its bits, so that NaN
+    /// equals itself.
     pub(crate) fn is(&self, value: Value<'_>) -> bool {
         let found = match value {
             Value::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
@@ -76,7 +77,7 @@ impl Owned {
     }
 }
 
-/// Count, ends, text.
+/// Encodes a list of strings: count, ends, text.
 fn string_list_bytes(list: &[String]) -> Vec<u8> {
     let mut bytes = (list.len() as u32).to_le_bytes().to_vec();
     let mut end = 0;
@@ -90,7 +91,7 @@ fn string_list_bytes(list: &[String]) -> Vec<u8> {
 
 pub(crate) type Row = (Vec<u8>, Owned);
 
-/// Makes a snapshot; the origin of each row is its number.
+/// Builds a snapshot. The position of each row is its index.
 pub(crate) fn build(path: &Path, options: &WriterOptions, rows: &[Row]) -> Result<Summary> {
     let mut writer = options.create(path)?;
     for (key, value) in rows {
@@ -99,7 +100,7 @@ pub(crate) fn build(path: &Path, options: &WriterOptions, rows: &[Row]) -> Resul
     writer.finish()
 }
 
-/// Keys that share prefixes, with lengths around those the code treats differently.
+/// Generates keys with common prefixes and lengths around those that the code treats differently.
 pub(crate) fn any_key() -> impl Strategy<Value = Vec<u8>> {
     let len = prop_oneof![
         6 => 0..=20_usize,
@@ -119,7 +120,7 @@ pub(crate) fn any_key() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Lengths of stored values around those where the format changes.
+/// Generates lengths of stored values around those at which the format changes.
 fn any_len() -> impl Strategy<Value = usize> {
     prop_oneof![
         4 => 0..=40_usize,
@@ -129,7 +130,7 @@ fn any_len() -> impl Strategy<Value = usize> {
     ]
 }
 
-/// Text of so many bytes, some of it not ASCII, few different ones of each length.
+/// Generates text of `len` bytes, partly not ASCII, with few different texts of each length.
 fn text(len: usize, kind: u8) -> String {
     let letters = ["n", "u", "t", "ö", "嘴"];
     let mut text = String::new();

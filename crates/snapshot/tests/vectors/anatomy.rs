@@ -1,25 +1,25 @@
-//! Where the parts of a file lie, found from its bytes by the tables of `layout.rs` alone.
+//! The offsets of the parts of a file, computed from its bytes and the constants of `layout.rs`.
 
 use nuthatch_snapshot::layout::{directory, header, line, record};
 use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The bytes of a good file, and where its parts are.
+/// The bytes of a good file, and the offsets of its parts.
 pub(crate) struct Anatomy {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// A record and the slot that names it, as offsets of the file.
+/// The offsets in the file of a record and of its slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
-    /// The slot's fingerprint.
+    /// Fingerprint of the slot.
     pub(crate) fingerprint: usize,
-    /// The slot's offset.
+    /// Offset field of the slot.
     pub(crate) offset: usize,
-    /// The record.
+    /// First byte of the record.
     pub(crate) at: usize,
     pub(crate) key: usize,
-    /// What follows the key: the value, the padding before it, or the reference.
+    /// First byte after the key: of the value, of its padding, or of the reference.
     pub(crate) after_key: usize,
 }
 
@@ -28,7 +28,7 @@ impl Anatomy {
         Self { bytes }
     }
 
-    /// A little-endian number of so many bytes.
+    /// Returns a little-endian number of `len` bytes.
     pub(crate) fn number(&self, at: usize, len: usize) -> usize {
         self.bytes[at..at + len]
             .iter()
@@ -36,7 +36,7 @@ impl Anatomy {
             .fold(0, |number, byte| number << 8 | usize::from(*byte))
     }
 
-    /// A section, by the offset of its field in the header.
+    /// Returns a section, by the offset of its field in the header.
     pub(crate) fn section(&self, field: usize) -> Range<usize> {
         let start = self.number(field, 8);
         start..start + self.number(field + 8, 8)
@@ -50,24 +50,24 @@ impl Anatomy {
         1 << self.number(header::PARTITION_BITS, 4)
     }
 
-    /// The directory's entry of a partition.
+    /// Returns the offset of a partition's directory entry.
     pub(crate) fn entry(&self, partition: usize) -> usize {
         self.section(header::DIRECTORY).start + partition * directory::ENTRY_LEN
     }
 
-    /// The lines of a partition.
+    /// Returns the lines of a partition.
     pub(crate) fn index(&self, partition: usize) -> Range<usize> {
         let len = self.number(header::LINES_PER_PARTITION, 4) * line::LEN;
         let start = self.section(header::INDEX).start + partition * len;
         start..start + len
     }
 
-    /// Where each line of the index begins.
+    /// Returns the offset of each line of the index.
     pub(crate) fn lines(&self) -> impl Iterator<Item = usize> + use<> {
         self.section(header::INDEX).step_by(line::LEN)
     }
 
-    /// Number of slots in use of a line.
+    /// Returns the number of slots in use of a line.
     pub(crate) fn used(&self, line: usize) -> usize {
         (0..line::SLOTS).take_while(|slot| self.number(line + 2 * slot, 2) != 0).count()
     }
@@ -83,7 +83,7 @@ impl Anatomy {
         Place { fingerprint: line + 2 * slot, offset, at, key, after_key }
     }
 
-    /// All records, in the order of the file.
+    /// Returns all records, in the order of the file.
     pub(crate) fn places(&self) -> Vec<Place> {
         let slots = |line| (0..self.used(line)).map(move |slot| self.place(line, slot));
         self.lines().flat_map(slots).collect()
@@ -93,13 +93,14 @@ impl Anatomy {
         &self.bytes[place.key..place.after_key]
     }
 
-    /// The record of a key.
+    /// Returns the record of a key.
     pub(crate) fn find(&self, key: &[u8]) -> Place {
         let places = self.places();
         *places.iter().find(|place| self.key(place) == key).expect("a key that is there")
     }
 
-    /// The records beyond the home line of their key: numbers of that line and of theirs.
+    /// Returns the records that are not in the home line of their key, with the numbers of the home
+    /// line and of their line.
     pub(crate) fn moved(&self) -> Vec<(usize, usize, Place)> {
         let seed = self.number(header::SEED, 8) as u64;
         let lines = self.lines().count();

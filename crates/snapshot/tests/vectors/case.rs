@@ -1,4 +1,4 @@
-//! A damaged file: a good one with some bytes changed, and what readers must say of it.
+//! A case: a good file with some changed bytes, and the expected results of readers.
 
 use crate::anatomy::Anatomy;
 use crate::good::Good;
@@ -8,20 +8,20 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Where the damage shows, with the error's code and offset.
+/// The operation that detects the damage, with the code and the offset of the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shows {
-    /// When the file is opened.
+    /// Opening fails.
     Open(&'static str, u64),
-    /// When it is verified, as `corrupt`.
+    /// Verification fails with `corrupt`.
     Verify(u64),
-    /// When it is verified, as `corrupt`, at the place where our reader finds it.
+    /// Verification fails with `corrupt`, at the offset that our reader reports.
     Somewhere,
-    /// Nowhere: the file is as good as the one it was made from.
+    /// No operation fails: the file is equivalent to its base.
     Nowhere,
 }
 
-/// What a lookup must answer in a file whose verification fails.
+/// The result of a lookup in a file whose verification fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Corrupt,
@@ -47,7 +47,7 @@ pub(crate) struct Case {
     pub(crate) get: Option<(Vec<u8>, Answer)>,
 }
 
-/// A good file of which cases are made.
+/// A good file that cases are derived from.
 pub(crate) struct Base {
     pub(crate) good: &'static Good,
     pub(crate) anatomy: Anatomy,
@@ -59,7 +59,7 @@ impl Base {
         Self { good, anatomy: Anatomy::new(bytes), cases: Vec::new() }
     }
 
-    /// Adds a case: the good file, changed by `change`.
+    /// Adds a case: the good file after `change`.
     pub(crate) fn case(
         &mut self,
         name: impl Into<String>,
@@ -75,13 +75,13 @@ impl Base {
 }
 
 impl Case {
-    /// What a lookup of this key must answer.
+    /// Sets the expected result of a lookup of this key.
     pub(crate) fn get(&mut self, key: &[u8], answer: Answer) {
         self.get = Some((key.to_vec(), answer));
     }
 
-    /// The case as a line of the table: the file it is made from, its length where that changes,
-    /// the bytes that change, and what readers must say.
+    /// Returns the case as a line of the table: its base, its length if that changes, the changed
+    /// bytes, and the expected results.
     pub(crate) fn to_json(&self, good: &[u8], verify: Option<u64>) -> String {
         let mut row = format!("{{\"name\":{}", json::string(&self.name));
         let _ = write!(row, ",\"file\":\"v1/{}.nut\"", self.base);
@@ -93,7 +93,7 @@ impl Case {
         row
     }
 
-    /// The case as a line of the table, for the file at this path, and what that was made from.
+    /// Returns the case as a line of the table, for the committed file at this path.
     pub(crate) fn to_json_of_file(&self, path: &str, verify: Option<u64>) -> String {
         let mut row = format!("{{\"name\":{},\"file\":\"{path}\"", json::string(&self.name));
         let _ = write!(row, ",\"of\":\"v1/{}.nut\"", self.base);
@@ -116,7 +116,8 @@ impl Case {
         row.push('}');
     }
 
-    /// The runs of bytes that differ from the good file, which counts as zeros beyond its end.
+    /// Returns the runs of bytes that differ from the good file. Bytes beyond its end count as
+    /// zeros.
     fn patch(&self, good: &[u8]) -> Vec<String> {
         let differs = |at: usize| self.bytes[at] != good.get(at).copied().unwrap_or(0);
         let mut runs = Vec::new();
@@ -145,7 +146,7 @@ impl Copy<'_> {
         self
     }
 
-    /// Flips one bit, counted from the lowest of the byte at `at`.
+    /// Flips one bit, counted from the lowest bit of the byte at `at`.
     pub(crate) fn flip(&mut self, at: usize, bit: usize) -> &mut Self {
         self.bytes[at + bit / 8] ^= 1 << (bit % 8);
         self
@@ -158,7 +159,7 @@ impl Copy<'_> {
         }
     }
 
-    /// Makes all checksums right again.
+    /// Corrects all checksums.
     pub(crate) fn mend(&mut self) {
         for partition in 0..self.of.partitions() {
             self.mend_partition(partition);
@@ -184,14 +185,14 @@ impl Copy<'_> {
         }
     }
 
-    /// Makes the checksums of the directory and the header right again.
+    /// Corrects the checksums of the directory and of the header.
     pub(crate) fn mend_directory(&mut self) {
         let hash = xxh3_64(&self.bytes[self.of.section(header::DIRECTORY)]);
         self.put(header::DIRECTORY_HASH, &hash.to_le_bytes());
         self.mend_header();
     }
 
-    /// Makes the checksum of the header right again.
+    /// Corrects the checksum of the header.
     pub(crate) fn mend_header(&mut self) {
         let hash = xxh3_64(&self.bytes[..header::HASH]);
         self.put(header::HASH, &hash.to_le_bytes());

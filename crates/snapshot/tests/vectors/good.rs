@@ -1,9 +1,9 @@
-//! The good files: what is in each, and how it is made.
+//! The good files: their contents and options.
 
 use nuthatch_snapshot::{Compression, Result, StringListBuf, Value, WriterOptions};
 use std::path::Path;
 
-/// Takes one row.
+/// A function that adds a row.
 pub(crate) type Put<'a> = dyn FnMut(&[u8], Value<'_>) + 'a;
 
 /// A good file.
@@ -36,9 +36,9 @@ pub(crate) const GOOD: &[Good] = &[
     plain("entries-15", |put| numbered(15, put)),
     plain("entries-200", |put| numbered(200, put)),
     Good { name: "seed", fill: types, seed: 0xfedc_ba98_7654_3210, compressed: false },
-    // With this seed some lines are too full for their keys.
+    // With this seed, some lines overflow.
     Good { name: "overflow", fill: |put| numbered(40, put), seed: 1872, compressed: false },
-    // With this seed the last lines of a partition are: their keys lie in its first one.
+    // With this seed, the last lines of a partition overflow to its first line.
     Good { name: "entries-20000", fill: |put| even(20_000, put), seed: 25, compressed: false },
 ];
 
@@ -68,7 +68,8 @@ impl Good {
         Ok(())
     }
 
-    /// Keys that are not in the file: some like those that are, one of any length class.
+    /// Returns keys that are not in the file: some similar to its keys, and one of each length
+    /// class.
     pub(crate) fn absent(&self) -> Vec<Vec<u8>> {
         let mut absent: Vec<Vec<u8>> =
             (0..12).map(|i| format!("absent {i}").into_bytes()).collect();
@@ -89,7 +90,7 @@ fn strings(put: &mut Put<'_>, key: &[u8], list: &[&str]) {
     put(key, Value::StringList(list.iter().collect::<StringListBuf>().as_list()));
 }
 
-/// Every type, and the edges of each.
+/// Adds values of every type, with edge cases.
 fn types(put: &mut Put<'_>) {
     put(b"bytes", Value::Bytes(&[0, 1, 0xfe, 0xff]));
     put(b"bytes: none", Value::Bytes(&[]));
@@ -134,7 +135,7 @@ fn types(put: &mut Put<'_>) {
     put("ключ".as_bytes(), Value::String("a key beyond ASCII"));
 }
 
-/// Keys around every length where the hash function or the record changes.
+/// Adds keys around every length at which the hash function or the form of the record changes.
 fn keys(put: &mut Put<'_>) {
     for len in [
         0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 32, 33, 64, 65, 96, 97, 127, 128, 129, 143, 144, 239,
@@ -146,7 +147,7 @@ fn keys(put: &mut Put<'_>) {
     put(&[0xff; 256], Value::Bool(true));
 }
 
-/// Values around the lengths where the record changes.
+/// Adds values around the lengths at which the form of the record changes.
 fn long_values(put: &mut Put<'_>) {
     let bytes: Vec<u8> = (0..20_000_u32).map(|i| (i * i / 3) as u8).collect();
     let text = "a nuthatch climbs down a trunk head first; ".repeat(1000);
@@ -167,7 +168,7 @@ fn long_values(put: &mut Put<'_>) {
     strings(put, b"list of string: 300", &many);
 }
 
-/// Two values so large that the line's offsets count in larger units, among small ones.
+/// Adds small values and two so large that the offsets of the line count in larger units.
 fn shifted(put: &mut Put<'_>) {
     let bytes: Vec<u8> = (0..70_001_u32).map(|i| (i / 251) as u8).collect();
     put(b"70,001 bytes", Value::Bytes(&bytes));
@@ -179,7 +180,8 @@ fn shifted(put: &mut Put<'_>) {
     }
 }
 
-/// Values that occur more than once, short ones that are stored again and longer ones that are not.
+/// Adds repeated values: short ones, which are stored repeatedly, and longer ones, which are
+/// shared.
 fn shared(put: &mut Put<'_>) {
     let text = "a value that is stored once and referred to by the others";
     for i in 0..6_i64 {
@@ -192,7 +194,7 @@ fn shared(put: &mut Put<'_>) {
     }
 }
 
-/// Too few values to train a dictionary with: frames that stand alone.
+/// Adds compressible values, too few to train a dictionary.
 fn zstd(put: &mut Put<'_>) {
     let text = "Nuthatches cache seeds in the crevices of bark. ";
     for i in [1, 2, 10, 100] {
@@ -210,7 +212,7 @@ fn zstd(put: &mut Put<'_>) {
     put(b"none", Value::EmptyList);
 }
 
-/// Values so many and so alike that a dictionary is made of them.
+/// Adds enough similar values to train a dictionary.
 fn zstd_dictionary(put: &mut Put<'_>) {
     let birds = ["Sitta europaea", "Sitta canadensis", "Sitta carolinensis", "Sitta pygmaea"];
     for i in 0..120_usize {
@@ -231,14 +233,14 @@ fn zstd_dictionary(put: &mut Put<'_>) {
     put(b"count", Value::I64(120));
 }
 
-/// Keys of five digits, each with its number: records without a gap between them.
+/// Adds keys of five digits with their numbers: records without gaps between them.
 fn numbered(count: i64, put: &mut Put<'_>) {
     for i in 0..count {
         put(format!("{i:05}").as_bytes(), Value::I64(i));
     }
 }
 
-/// Keys of five digits, each with whether its number is even.
+/// Adds keys of five digits, each with a boolean: whether its number is even.
 fn even(count: i64, put: &mut Put<'_>) {
     for i in 0..count {
         put(format!("{i:05}").as_bytes(), Value::Bool(i % 2 == 0));

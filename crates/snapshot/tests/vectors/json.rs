@@ -1,11 +1,11 @@
-//! Entries and figures as JSON, values in the form that `nuthatch dump` gives them.
+//! Entries and statistics as JSON, in the form of `nuthatch dump` and `nuthatch info`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use nuthatch_snapshot::{Stats, Value, ValueType};
 use std::fmt::{Display, Write as _};
 
-/// One entry.
+/// Returns an entry.
 pub(crate) fn row(key: &[u8], value: &Value<'_>) -> String {
     let name = value.value_type().name();
     format!("{{\"key\":{},\"type\":\"{name}\",\"value\":{}}}", self::key(key), self::value(value))
@@ -38,7 +38,8 @@ fn value(value: &Value<'_>) -> String {
     }
 }
 
-/// The shortest decimal that is this number, or the name or bits of one that is not finite.
+/// Returns the shortest decimal form of a number, or the name or the bits of one that is not
+/// finite.
 fn float(number: f64) -> String {
     match number {
         _ if number.is_finite() => format!("{number:?}"),
@@ -49,7 +50,7 @@ fn float(number: f64) -> String {
     }
 }
 
-/// As [`float`]. A finite one is written as the same number in 64 bits.
+/// Returns a 32-bit float as [`float`] does, converted to 64 bits if it is finite.
 fn single(number: f32) -> String {
     match number {
         _ if !number.is_nan() => float(f64::from(number)),
@@ -81,7 +82,7 @@ pub(crate) fn string(text: &str) -> String {
     out
 }
 
-/// The figures of the header, by the names that `nuthatch info --json` gives them.
+/// Returns the statistics with the names of `nuthatch info --json`.
 pub(crate) fn stats(stats: &Stats) -> String {
     let types = ValueType::ALL.iter().filter(|value_type| stats.entries_of(**value_type) > 0);
     let types = types.map(|t| format!("\"{}\":{}", t.name(), stats.entries_of(*t)));

@@ -1,7 +1,7 @@
-//! The files of `testdata/snapshot` are what the writer makes, and our reader answers for each of
-//! them what its JSON says.
+//! Compares the files of `testdata/snapshot` with the output of the writer, and their JSON with the
+//! results of our reader.
 //!
-//! `NUTHATCH_BLESS=1 cargo test -p nuthatch-snapshot --test vectors` writes them anew.
+//! `NUTHATCH_BLESS=1 cargo test -p nuthatch-snapshot --test vectors` generates the files again.
 #![cfg(feature = "zstd")]
 
 mod anatomy;
@@ -30,7 +30,7 @@ fn blessing() -> bool {
     std::env::var_os("NUTHATCH_BLESS").is_some()
 }
 
-/// Compares a committed file with what it must be, or writes it when blessing.
+/// Compares a committed file with its expected contents, or writes it if `NUTHATCH_BLESS` is set.
 fn committed(path: &str, contents: &[u8]) -> AnyResult {
     let path = folder().join(path);
     if blessing() {
@@ -42,15 +42,15 @@ fn committed(path: &str, contents: &[u8]) -> AnyResult {
         let same = found.iter().zip(contents).take_while(|(a, b)| a == b).count();
         let (path, found, expected) = (path.display(), found.len(), contents.len());
         return Err(format!(
-            "{path}: {found} bytes, should be {expected}, and differ from byte {same} on. If the \
-             change is meant, run the test with NUTHATCH_BLESS=1 and say so in the change log."
+            "{path}: {found} bytes, expected {expected}, which differ from byte {same}. If the \
+             change is intended, run the test with NUTHATCH_BLESS=1 and add it to the changelog."
         )
         .into());
     }
     Ok(())
 }
 
-/// The entries in the order of the file, each as JSON.
+/// Returns the entries in the order of the file, each as JSON.
 fn dump(snapshot: &Snapshot) -> Result<Vec<String>> {
     let mut scratch = Scratch::new();
     let rows = snapshot.iter().map(|entry| {
@@ -75,7 +75,7 @@ fn absent_as_json(good: &Good) -> impl Iterator<Item = String> {
 }
 
 #[test]
-fn good_files_are_what_the_writer_makes() -> AnyResult {
+fn good_files_are_the_output_of_the_writer() -> AnyResult {
     let directory = tempfile::tempdir()?;
     for good in GOOD {
         let path = directory.path().join(good.name);
@@ -89,7 +89,7 @@ fn good_files_are_what_the_writer_makes() -> AnyResult {
     Ok(())
 }
 
-/// Should a writer place entries otherwise, the files still have to hold what they are there for.
+/// If the writer changes, the files must still have the properties that they are named after.
 #[test]
 fn good_files_hold_what_their_names_say() -> AnyResult {
     let read = |name: &str| std::fs::read(folder().join(format!("v1/{name}.nut")));
@@ -129,20 +129,20 @@ fn holds_its_rows(good: &Good, snapshot: &Snapshot) -> AnyResult {
     Ok(())
 }
 
-/// What a reader says of a file: at opening, or at verification.
+/// The result of opening and verifying a file: the error's code and offset.
 #[derive(Debug, PartialEq, Eq)]
-enum Said {
+enum Outcome {
     Open(&'static str, u64),
     Verify(&'static str, u64),
     Good,
 }
 
-fn said(snapshot: &Result<Snapshot>) -> Said {
+fn outcome_of(snapshot: &Result<Snapshot>) -> Outcome {
     match snapshot {
-        Err(error) => Said::Open(error.code(), offset(error)),
+        Err(error) => Outcome::Open(error.code(), offset(error)),
         Ok(snapshot) => match snapshot.verify() {
-            Err(error) => Said::Verify(error.code(), offset(&error)),
-            Ok(()) => Said::Good,
+            Err(error) => Outcome::Verify(error.code(), offset(&error)),
+            Ok(()) => Outcome::Good,
         },
     }
 }
@@ -154,29 +154,32 @@ fn offset(error: &Error) -> u64 {
     }
 }
 
-/// Looks at a case by every way to read; answers where verification fails.
-fn look(case: &Case, path: &Path) -> AnyResult<Option<u64>> {
+/// Checks a case with every read operation. Returns the error of verification.
+fn check_case(case: &Case, path: &Path) -> AnyResult<Option<u64>> {
     std::fs::write(path, &case.bytes)?;
     let snapshot = Snapshot::open(path);
-    let said = said(&snapshot);
-    let as_expected = match (&said, case.shows) {
-        (Said::Open(code, at), Shows::Open(expected, place)) => (*code, *at) == (expected, place),
-        (Said::Verify("corrupt", at), Shows::Verify(place)) => *at == place,
-        (Said::Verify("corrupt", _), Shows::Somewhere) | (Said::Good, Shows::Nowhere) => true,
+    let outcome = outcome_of(&snapshot);
+    let as_expected = match (&outcome, case.shows) {
+        (Outcome::Open(code, at), Shows::Open(expected, place)) => {
+            (*code, *at) == (expected, place)
+        }
+        (Outcome::Verify("corrupt", at), Shows::Verify(place)) => *at == place,
+        (Outcome::Verify("corrupt", _), Shows::Somewhere) | (Outcome::Good, Shows::Nowhere) => true,
         _ => false,
     };
     if !as_expected {
         let error = snapshot.and_then(|snapshot| snapshot.verify()).err();
         let error = error.map(|error| error.to_string()).unwrap_or_default();
-        return Err(format!("expected {:?}, found {said:?} {error}", case.shows).into());
+        return Err(format!("expected {:?}, found {outcome:?} {error}", case.shows).into());
     }
     if let Ok(snapshot) = snapshot {
         look_up(case, &snapshot)?;
     }
-    Ok(if let Said::Verify(_, at) = said { Some(at) } else { None })
+    Ok(if let Outcome::Verify(_, at) = outcome { Some(at) } else { None })
 }
 
-/// Lookups and iteration end, with answers or `corrupt`; the right ones where the file is good.
+/// Checks that lookups and iteration end, with results or `corrupt`, and with the right results for
+/// a good file.
 fn look_up(case: &Case, snapshot: &Snapshot) -> AnyResult {
     let good = Good::named(case.base);
     let mut scratch = Scratch::new();
@@ -222,7 +225,7 @@ fn look_up(case: &Case, snapshot: &Snapshot) -> AnyResult {
     Ok(())
 }
 
-/// Whether the ways to look a key up give the same bytes, or fail alike.
+/// Returns whether all lookup methods return the same bytes or the same error.
 fn every_way_agrees(snapshot: &Snapshot, key: &[u8]) -> bool {
     let mut one = [None];
     let many = snapshot.find_many(&[key], &mut one).map(|()| one[0]);
@@ -259,7 +262,8 @@ fn damaged_files_give_their_error() -> AnyResult {
     let cases = bad::cases(|name| Base::new(Good::named(name), bases[name].clone()));
     let (mut rows, mut failed, mut files) = (Vec::new(), Vec::new(), Vec::new());
     for case in &cases {
-        let looked = std::panic::catch_unwind(|| look(case, &path).map_err(|e| e.to_string()));
+        let looked =
+            std::panic::catch_unwind(|| check_case(case, &path).map_err(|e| e.to_string()));
         let verify = match looked.unwrap_or_else(|_| Err("a panic".to_owned())) {
             Ok(verify) => verify,
             Err(problem) => {
@@ -282,7 +286,7 @@ fn damaged_files_give_their_error() -> AnyResult {
 }
 
 #[test]
-fn no_other_files_lie_there() -> AnyResult {
+fn the_folder_has_no_other_files() -> AnyResult {
     if blessing() {
         return Ok(());
     }

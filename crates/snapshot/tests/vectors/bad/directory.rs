@@ -66,7 +66,7 @@ pub(crate) fn two_partitions(base: &mut Base) {
     base.case("data: a record of the second partition changed", shows, |copy| {
         copy.flip(data, 0);
     });
-    // Beyond 256 lines this is all that bounds a lookup.
+    // In partitions of more than 256 lines, only this limit bounds a lookup.
     base.case("overflow bits set everywhere, max_probe 255", Shows::Nowhere, |copy| {
         copy.put(header::MAX_PROBE, &255_u32.to_le_bytes());
         copy.overflow_everywhere();

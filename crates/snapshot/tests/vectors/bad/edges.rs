@@ -1,10 +1,10 @@
-//! Records that go beyond the end of the data, by a byte or more.
+//! Records that extend beyond the end of the data by a byte or more.
 
 use crate::case::{Answer, Base, Shows};
 use nuthatch_snapshot::layout::{line, record};
 
-/// The slot of a key names a place among the zeros at the end of the data where only so much of a
-/// record is left.
+/// Adds cases in which the slot of a key refers to the zeros at the end of the data, where only a
+/// part of a record fits.
 pub(crate) fn records(base: &mut Base) {
     const SHARED_STRING: u8 = 2 | record::SHARED;
     const LONG_STRING: u8 = 2 | record::LONG;
@@ -26,7 +26,7 @@ pub(crate) fn records(base: &mut Base) {
         ("no value where it would be aligned", of_key(&[LONG_I64, 5, 0, 8, 0, 0, 0, 0], b"")),
     ] {
         let at = base.anatomy.data().end - rest.len();
-        // The first line has no base and no shift, so the offset counts from the data's start.
+        // The first line has base 0 and shift 0, so the offset counts from the start of the data.
         let offset = (at - base.anatomy.data().start) as u16;
         assert_eq!(base.anatomy.place(place.fingerprint, 0).at, base.anatomy.data().start);
         assert_eq!(place.offset, place.fingerprint + line::OFFSETS);

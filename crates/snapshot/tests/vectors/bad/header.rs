@@ -14,8 +14,8 @@ const fn verify(offset: usize) -> Shows {
 
 const UNSUPPORTED: fn(usize) -> Shows = |offset| Shows::Open("unsupported", offset as u64);
 
-/// Every field: name, offset, length, and where a flipped lowest and highest bit shows when the
-/// checksum of the header is right.
+/// Every field: name, offset, length, and the errors for a flipped lowest and highest bit if the
+/// checksum of the header is correct.
 fn fields() -> Vec<(&'static str, usize, usize, Shows, Shows)> {
     let magic = Shows::Open("not-a-snapshot", 0);
     let (major, flags) = (UNSUPPORTED(at::VERSION_MAJOR), UNSUPPORTED(at::FLAGS));
@@ -24,7 +24,7 @@ fn fields() -> Vec<(&'static str, usize, usize, Shows, Shows)> {
         ("version_major", at::VERSION_MAJOR, 2, major, major),
         ("version_minor", at::VERSION_MINOR, 2, Shows::Nowhere, Shows::Nowhere),
         ("seed", at::SEED, 8, Shows::Somewhere, Shows::Somewhere),
-        // Twice the partitions want a directory twice as long.
+        // Twice as many partitions require a directory of twice the length.
         (
             "partition_bits",
             at::PARTITION_BITS,
@@ -39,13 +39,13 @@ fn fields() -> Vec<(&'static str, usize, usize, Shows, Shows)> {
             open(at::INDEX + 8),
             open(at::INDEX + 8),
         ),
-        // A greater one is as good.
+        // A higher value is valid.
         ("max_probe", at::MAX_PROBE, 4, Shows::Nowhere, open(at::MAX_PROBE)),
         ("flags", at::FLAGS, 4, open(at::COMPRESSED_ENTRIES), flags),
         ("entries", at::ENTRIES, 8, open(at::ENTRIES_BY_TYPE), open(at::ENTRIES_BY_TYPE)),
         ("reserved", at::RESERVED, at::HASH - at::RESERVED, open(at::RESERVED), open(at::HASH - 1)),
     ];
-    // Damage to these shows at the field itself.
+    // Damage to these fields is reported at the field.
     for (name, at, len) in [("header_len", at::HEADER_LEN, 4), ("file_len", at::FILE_LEN, 8)] {
         fields.push((name, at, len, open(at), open(at)));
     }
@@ -75,7 +75,7 @@ fn fields() -> Vec<(&'static str, usize, usize, Shows, Shows)> {
     fields
 }
 
-/// One bit flipped, and nothing else: the checksum tells.
+/// Adds cases with one flipped bit, which the checksum detects.
 pub(crate) fn flipped(base: &mut Base) {
     let mut fields = fields();
     fields.push(("entries_by_type", at::ENTRIES_BY_TYPE, 128, Shows::Nowhere, Shows::Nowhere));
@@ -94,7 +94,7 @@ pub(crate) fn flipped(base: &mut Base) {
     }
 }
 
-/// One bit flipped, and the checksum made right.
+/// Adds cases with one flipped bit and a corrected checksum.
 pub(crate) fn mended(base: &mut Base) {
     for (name, at, len, low, high) in fields() {
         let [first, _, last] = bits(len);
@@ -227,7 +227,7 @@ pub(crate) fn counts(base: &mut Base) {
     }
 }
 
-/// Damage to the dictionary shows when the file is opened, as it is read then.
+/// Adds damage to the dictionary, which is detected when the file is opened.
 pub(crate) fn dictionary(base: &mut Base) {
     let section = base.anatomy.section(at::DICTIONARY);
     for at in [section.start, section.start + section.len() / 2, section.end - 1] {

@@ -5,14 +5,14 @@ use crate::anatomy::{Anatomy, Place};
 use crate::case::{Answer, Base, Shows};
 use nuthatch_snapshot::layout::{directory, header, line as at};
 
-/// A full line that a key found full, and the record of that key.
+/// Returns a full line that a key was moved past, and the record of that key.
 fn passed(anatomy: &Anatomy) -> (usize, Place) {
     let moved = anatomy.moved();
     let (home, _, place) = moved.first().expect("a key beyond its home line");
     (anatomy.lines().nth(*home).expect("a line"), *place)
 }
 
-/// One bit flipped, and nothing else: the checksum of the partition's lines tells.
+/// Adds cases with one flipped bit, which the checksum of the partition's lines detects.
 pub(crate) fn flipped(base: &mut Base) {
     let (full, _) = passed(&base.anatomy);
     let shows = Shows::Verify((base.anatomy.entry(0) + directory::INDEX_HASH) as u64);

@@ -1,9 +1,9 @@
-//! Files that end too early or too late.
+//! Files that are too short or too long.
 
 use crate::case::{Base, Shows};
 use nuthatch_snapshot::layout::header;
 
-/// Cut at every boundary of a section, a byte before and a byte after it, and within the header.
+/// Adds files cut within the header and at, before and after every boundary of a section.
 pub(crate) fn cut_and_extended(base: &mut Base) {
     let whole = base.anatomy.bytes.len();
     for len in [0, 7, 8, 9, 511] {
@@ -22,7 +22,7 @@ pub(crate) fn cut_and_extended(base: &mut Base) {
         let section = base.anatomy.section(field);
         for (edge, at) in [("start", section.start), ("end", section.end)] {
             for (place, len) in [("before", at - 1), ("at", at), ("after", at + 1)] {
-                // Before the first section is the header, and after the last one nothing.
+                // The header precedes the first section. Nothing follows the last one.
                 if (512..whole).contains(&len) {
                     let name = format!("cut {place} the {edge} of the {name}");
                     let shows = Shows::Open("corrupt", 16);
@@ -38,7 +38,7 @@ pub(crate) fn cut_and_extended(base: &mut Base) {
     }
 }
 
-/// The header of a file whose data section, the last one, has another length.
+/// Adds a case in which the length of the file and of the data section is changed by `change`.
 fn resized(base: &mut Base, name: &str, shows: Shows, change: isize) {
     let whole = base.anatomy.bytes.len().saturating_add_signed(change);
     let data = base.anatomy.data().len().saturating_add_signed(change);

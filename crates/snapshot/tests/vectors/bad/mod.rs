@@ -1,4 +1,4 @@
-//! The damaged files, part by part.
+//! The damaged files, by part of the file.
 
 mod directory;
 mod edges;
@@ -11,13 +11,13 @@ mod zeros;
 
 use crate::case::{Base, Case};
 
-/// Bits of a field of so many bytes that stand for all others: the lowest, one in the middle, the
+/// Returns representative bits of a field of `len` bytes: the lowest, one in the middle, the
 /// highest.
 fn bits(len: usize) -> [usize; 3] {
     [0, 4 * len - 1, 8 * len - 1]
 }
 
-/// The cases that are committed as files too, for readers that want no patches: name of the file,
+/// The cases that are also committed as files, for readers that apply no patches: name of the file,
 /// base and name of the case.
 pub(crate) const FILES: [(&str, &str, &str); 16] = [
     ("no-bytes", "zstd-dictionary", "cut to 0 bytes"),
@@ -38,7 +38,7 @@ pub(crate) const FILES: [(&str, &str, &str); 16] = [
     ("frame-claims-too-much", "zstd", "value: frame: claims 2^62 bytes"),
 ];
 
-/// The base of some cases, and what makes them.
+/// The base of some cases, and the function that adds them.
 type Part = (&'static str, fn(&mut Base));
 
 const PARTS: &[Part] = &[
@@ -67,7 +67,7 @@ const PARTS: &[Part] = &[
     ("zstd-dictionary", zeros::broken),
 ];
 
-/// All cases. `base` gives a good file by its name.
+/// Returns all cases. `base` returns a good file by its name.
 pub(crate) fn cases(base: impl Fn(&str) -> Base) -> Vec<Case> {
     let made = PARTS.iter().flat_map(|(name, part)| {
         let mut base = base(name);

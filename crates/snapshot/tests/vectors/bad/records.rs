@@ -1,10 +1,10 @@
-//! Damage to the heads, keys and references of records. All checksums are right.
+//! Damage to the heads, keys and references of records. All checksums are correct.
 
 use crate::anatomy::Place;
 use crate::case::{Answer, Base, Shows};
 use nuthatch_snapshot::layout::record as at;
 
-/// Adds a case that changes some bytes, with what a lookup of the record's key must answer.
+/// Adds a case that changes some bytes, with the result of a lookup of the record's key.
 fn change(
     base: &mut Base,
     (name, place): (&str, Place),
@@ -84,7 +84,7 @@ fn long(base: &mut Base) {
     change(base, ("long: padding that is not zero", place), padding, None, (place.after_key, &[1]));
 }
 
-/// The last record of a partition ends where its data ends.
+/// Adds damage to the last record of a partition, which ends where the partition's data ends.
 fn last(base: &mut Base) {
     let place = *base.anatomy.places().last().expect("a record");
     let record = Shows::Verify(place.at as u64);
@@ -122,7 +122,7 @@ pub(crate) fn shared(base: &mut Base) {
     }
 }
 
-/// A record that refers to another's value, of one of the keys with this prefix.
+/// Returns a record with a reference and a key with this prefix.
 fn referring(base: &Base, prefix: &str) -> Place {
     let places = (0..6).map(|i| base.anatomy.find(format!("{prefix} {i}").as_bytes()));
     let mut places = places.filter(|place| base.anatomy.bytes[place.at] & at::SHARED != 0);

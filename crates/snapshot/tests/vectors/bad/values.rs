@@ -1,4 +1,4 @@
-//! Damage to values. All checksums are right.
+//! Damage to values. All checksums are correct.
 
 use crate::case::{Answer, Base, Shows};
 use nuthatch_snapshot::layout::record;
@@ -19,7 +19,7 @@ fn change(base: &mut Base, name: &str, key: &str, len: Option<u8>, writes: &[(us
     .get(key.as_bytes(), Answer::Corrupt);
 }
 
-/// Where the value of a key begins. Those here need no padding.
+/// Returns the offset of a key's value. The values here have no padding.
 fn value_of(base: &Base, key: &str) -> usize {
     let place = base.anatomy.find(key.as_bytes());
     assert_eq!(base.anatomy.bytes[place.at] & record::SHARED, 0, "a value of its own");
@@ -54,7 +54,7 @@ pub(crate) fn of_types(base: &mut Base) {
     strings(base);
 }
 
-/// They read as the empty list, and should have been stored as one.
+/// Adds cases with lists without elements that are not stored as an empty list.
 fn lists_without_elements(base: &mut Base) {
     for key in ["list of i64", "list of f64", "list of f32"] {
         let (at, value) = (base.anatomy.find(key.as_bytes()).at, value_of(base, key));
@@ -65,7 +65,7 @@ fn lists_without_elements(base: &mut Base) {
 }
 
 fn strings(base: &mut Base) {
-    // Two strings: the count at 0, the ends 3 and 7 at 4 and 8, the text "nutseed" from 12 on.
+    // Two strings: count at 0, ends 3 and 7 at 4 and 8, text "nutseed" at 12.
     let key = "list of string";
     for count in [0_u32, 1, 3, 4, 5, 1 << 30, u32::MAX] {
         let name = format!("list of string: count {count} instead of 2");
@@ -96,7 +96,7 @@ fn strings(base: &mut Base) {
 pub(crate) fn frames(base: &mut Base) {
     let frame = value_of(base, "bytes");
     let bytes = &base.anatomy.bytes[frame..frame + 32];
-    // The frame's header: magic, descriptor, and here two bytes of the length of its contents.
+    // The frame header: magic, descriptor, and here two bytes of content length.
     assert_eq!(bytes[..5], [0x28, 0xb5, 0x2f, 0xfd, 0x60], "a frame of 256 to 65,791 bytes");
     let contents = u16::from_le_bytes([bytes[5], bytes[6]]);
     let len = base.anatomy.bytes[base.anatomy.find(b"bytes").at + 2];
@@ -113,7 +113,7 @@ pub(crate) fn frames(base: &mut Base) {
         change(base, &format!("frame: {name}"), "bytes", None, &[(at, bytes)]);
     }
     let skipped = |len: u8| [0x50, 0x2a, 0x4d, 0x18, len - 8, 0, 0, 0];
-    // A frame of one block of one byte, and after it one that decoders skip.
+    // A frame with one block of one byte, then a skippable frame.
     let one_byte = [0x28, 0xb5, 0x2f, 0xfd, 0x20, 1, 9, 0, 0, b'x'];
     let two = [&one_byte[..], &skipped(len - 10)].concat();
     change(base, "frame: one to be skipped", "bytes", None, &[(0, &skipped(len))]);

@@ -1,4 +1,4 @@
-//! Bytes that belong to nothing and must be zero. Where a checksum covers them, it is right.
+//! Padding, which must be zero. Checksums that cover it are correct.
 
 use crate::case::{Base, Shows};
 use nuthatch_snapshot::layout::{directory, header, record};
@@ -8,7 +8,8 @@ pub(crate) fn broken(base: &mut Base) {
     let entry = base.anatomy.entry(0);
     let data = base.anatomy.data();
     let end = data.start + base.anatomy.number(entry + directory::DATA_LEN, 8);
-    places.extend([("after the partition", end), ("of the data", data.end - record::SHORT_MOST)]);
+    places
+        .extend([("after the partition", end), ("of the data", data.end - record::MAX_SHORT_LEN)]);
     places.push(("of the file", data.end - 1));
     places.extend(between_records(base).map(|at| ("between two records", at)));
     for (name, at) in places {
@@ -17,7 +18,7 @@ pub(crate) fn broken(base: &mut Base) {
     }
 }
 
-/// The data of a partition may end with zeros. Here its last byte, which no record has, is none.
+/// Adds cases in which the data of a partition has one more byte: zero is valid, another is not.
 pub(crate) fn in_a_partition(base: &mut Base) {
     let field = base.anatomy.entry(0) + directory::DATA_LEN;
     let len = base.anatomy.number(field, 8);
@@ -37,7 +38,7 @@ fn between_sections(base: &Base) -> Vec<(&'static str, usize)> {
     gaps.flat_map(|gap| [gap.start, gap.end - 1].map(|at| ("between sections", at))).collect()
 }
 
-/// The last byte before a record that begins later than the one before it ends.
+/// Returns the last byte between two records with a gap between them.
 fn between_records(base: &Base) -> Option<usize> {
     let places = base.anatomy.places();
     let gap = places.windows(2).find(|pair| {

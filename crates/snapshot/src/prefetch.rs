@@ -1,0 +1,23 @@
+//! Prefetching of memory.
+
+/// Prefetches the cache line of this address into the first-level cache. Never faults. Does nothing
+/// on processors other than x86-64 and aarch64.
+#[inline(always)]
+pub(crate) fn prefetch(byte: &u8) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch reads nothing and faults at no address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(byte).cast()) };
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        // SAFETY: a prefetch reads nothing, faults at no address and clobbers nothing.
+        unsafe {
+            std::arch::asm!("prfm pldl1keep, [{}]", in(reg) std::ptr::from_ref(byte),
+                options(nostack, preserves_flags, readonly));
+        }
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = byte;
+}

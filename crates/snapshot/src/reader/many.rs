@@ -1,0 +1,116 @@
+//! Lookups of many keys at once. Keys are processed in groups: hash all keys of a group and
+//! prefetch their index lines, prefetch their records, then read the records. So the memory
+//! latencies of a group overlap.
+
+use super::lookup::FastResult;
+use super::snapshot::Snapshot;
+use super::stored::StoredValue;
+use crate::error::Result;
+use crate::format::hash::KeyHash;
+use crate::prefetch::prefetch;
+use crate::values::CowValue;
+
+/// Number of keys in a group: enough to hide the memory latency, few enough that prefetched lines
+/// are still in the first-level cache when they are used.
+const PREFETCH_GROUP: usize = 64;
+
+/// Number of bytes of a record that are prefetched. If they reach into a second cache line, both
+/// are prefetched.
+const PREFETCH_BYTES: u64 = 24;
+
+/// The offset for a key whose home line has no slot with its fingerprint.
+const NO_CANDIDATE: u64 = u64::MAX;
+
+impl Snapshot {
+    /// Looks up many keys: sets `out[i]` to the result of [`get`](Self::get) for `keys[i]`.
+    /// Allocates memory only for compressed values.
+    ///
+    /// # Errors
+    /// Returns the error of `get` for the first key for which it fails. The elements of `out` from
+    /// that key on are unspecified.
+    ///
+    /// # Panics
+    /// Panics if `out` is shorter than `keys`.
+    pub fn get_many<'a, K: AsRef<[u8]>>(
+        &'a self,
+        keys: &[K],
+        out: &mut [Option<CowValue<'a>>],
+    ) -> Result<()> {
+        self.for_each_key(keys, out, |fast, key, hash, out| {
+            *out = self.value_of(fast, key, hash)?;
+            Ok(())
+        })
+    }
+
+    /// Finds the stored values of many keys: sets `out[i]` to the result of [`find`](Self::find)
+    /// for `keys[i]`. Allocates no memory.
+    ///
+    /// # Errors
+    /// Returns the error of `find` for the first key for which it fails. The elements of `out` from
+    /// that key on are unspecified.
+    ///
+    /// # Panics
+    /// Panics if `out` is shorter than `keys`.
+    pub fn find_many<'a, K: AsRef<[u8]>>(
+        &'a self,
+        keys: &[K],
+        out: &mut [Option<StoredValue<'a>>],
+    ) -> Result<()> {
+        self.for_each_key(keys, out, |fast, key, hash, out| {
+            *out = self.stored_value_of(fast, key, hash)?;
+            Ok(())
+        })
+    }
+
+    /// Calls `finish` for every key, in order, with the result of the fast path.
+    #[inline]
+    fn for_each_key<'a, K: AsRef<[u8]>, T>(
+        &'a self,
+        keys: &[K],
+        out: &mut [T],
+        mut finish: impl FnMut(FastResult<'a>, &[u8], KeyHash, &mut T) -> Result<()>,
+    ) -> Result<()> {
+        assert!(out.len() >= keys.len(), "{} results for {} keys", out.len(), keys.len());
+        let mut hashes = [KeyHash(0); PREFETCH_GROUP];
+        let mut records = [NO_CANDIDATE; PREFETCH_GROUP];
+        for (keys, out) in keys.chunks(PREFETCH_GROUP).zip(out.chunks_mut(PREFETCH_GROUP)) {
+            for (key, hash) in keys.iter().zip(&mut hashes) {
+                *hash = KeyHash::of(key.as_ref(), self.header.seed);
+                prefetch(&self.map.line_at(hash.0)[0]);
+            }
+            for (hash, record) in hashes.iter().zip(&mut records).take(keys.len()) {
+                *record = self.candidate(*hash);
+            }
+            for (((key, out), hash), record) in keys.iter().zip(out).zip(&hashes).zip(&records) {
+                let key = key.as_ref();
+                finish(self.read_candidate(key, *hash, *record), key, *hash, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the offset of the first record of the home line with the key's fingerprint, and
+    /// prefetches the record.
+    #[inline(always)]
+    fn candidate(&self, hash: KeyHash) -> u64 {
+        let line = self.home_line(hash);
+        let Some(slot) = line.matches(hash.fingerprint()).next() else { return NO_CANDIDATE };
+        let record = line.record(slot);
+        if let Some(window) = self.map.window(record) {
+            prefetch(&window[0]);
+            if record % 64 > 64 - PREFETCH_BYTES {
+                prefetch(&window[64]);
+            }
+        }
+        record
+    }
+
+    /// Continues the fast path at a candidate record.
+    #[inline(always)]
+    fn read_candidate(&self, key: &[u8], hash: KeyHash, record: u64) -> FastResult<'_> {
+        match record {
+            NO_CANDIDATE => self.find_fast(key, hash, None),
+            record => self.read_fast(record, key, None),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Statistics of a snapshot.
+
+use super::snapshot::Snapshot;
+use crate::format::header::{Header, overhead_per_entry};
+use crate::format::layout::{VERSION_MAJOR, header as header_at, line};
+use crate::values::ValueType;
+
+/// Statistics of a snapshot, from its header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Major and minor version of the format.
+    pub version: (u16, u16),
+    /// Length of the file in bytes.
+    pub file_len: u64,
+    /// Number of entries.
+    pub entries: u64,
+    /// Sum of the lengths of all keys.
+    pub key_bytes: u64,
+    /// Sum of the lengths of all values, decompressed.
+    pub value_bytes: u64,
+    /// Sum of the lengths of all stored values. A shared value counts once.
+    pub stored_value_bytes: u64,
+    /// Number of entries whose value is stored with another entry.
+    pub shared_entries: u64,
+    /// Number of entries whose value is compressed.
+    pub compressed_entries: u64,
+    /// Number of partitions of the index.
+    pub partitions: u64,
+    /// Number of lines of the index.
+    pub lines: u64,
+    /// Length of the index section in bytes.
+    pub index_bytes: u64,
+    /// Length of the data section in bytes.
+    pub data_bytes: u64,
+    /// Length of the compression dictionary in bytes.
+    pub dictionary_bytes: u64,
+    /// Maximum number of lines between a key and its home line.
+    pub max_probe: u32,
+    /// Seed of the key hash.
+    pub seed: u64,
+    entries_by_type: [u64; 16],
+}
+
+impl Stats {
+    /// Returns the number of entries whose value has this type.
+    pub fn entries_of(&self, value_type: ValueType) -> u64 {
+        self.entries_by_type[usize::from(value_type.code())]
+    }
+
+    /// Returns the number of bytes per entry that the file takes beyond keys and stored values.
+    pub fn overhead_per_entry(&self) -> f64 {
+        overhead_per_entry(self.file_len, self.key_bytes + self.stored_value_bytes, self.entries)
+    }
+
+    /// Returns the share of index slots that are in use, from 0 to 1.
+    pub fn load(&self) -> f64 {
+        self.entries as f64 / (self.lines.max(1) * line::SLOTS as u64) as f64
+    }
+}
+
+impl Snapshot {
+    /// Returns the statistics of this snapshot. Reads the header only.
+    pub fn stats(&self) -> Stats {
+        let header = &self.header;
+        let Header { entries, key_bytes, value_bytes, stored_value_bytes, .. } = *header;
+        Stats {
+            version: (VERSION_MAJOR, header.version_minor),
+            file_len: header.file_len.max(header_at::LEN as u64),
+            entries,
+            key_bytes,
+            value_bytes,
+            stored_value_bytes,
+            shared_entries: header.shared_entries,
+            compressed_entries: header.compressed_entries,
+            partitions: header.partitions(),
+            lines: header.index.len / line::LEN as u64,
+            index_bytes: header.index.len,
+            data_bytes: header.data.len,
+            dictionary_bytes: header.dictionary.len,
+            max_probe: header.max_probe,
+            seed: header.seed,
+            entries_by_type: header.entries_by_type,
+        }
+    }
+}

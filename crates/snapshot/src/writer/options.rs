@@ -1,0 +1,113 @@
+//! Options of a build.
+
+use super::duplicates::OnDuplicate;
+use super::progress::{Progress, Reporter};
+use super::share::HashBits;
+
+/// Minimum memory budget of a build in bytes.
+const MIN_MEMORY: usize = 16 << 20;
+
+/// Minimum memory of each thread in bytes.
+const MIN_MEMORY_PER_THREAD: usize = 4 << 20;
+
+/// How values are compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Compression {
+    /// No compression: every value is read in place.
+    #[default]
+    None,
+    /// Each value is compressed by itself with zstd, with a dictionary trained on the values.
+    /// Values that would shrink by less than an eighth are stored uncompressed, and so are values
+    /// longer than 16 MiB.
+    #[cfg(feature = "zstd")]
+    Zstd {
+        /// Compression level from 1 to 22; 3 is a good default.
+        level: i32,
+    },
+}
+
+/// Options for building a snapshot.
+#[derive(Clone, Debug)]
+pub struct WriterOptions {
+    pub(super) on_duplicate: OnDuplicate,
+    pub(super) compression: Compression,
+    pub(super) memory: usize,
+    pub(super) threads: usize,
+    pub(super) seed: u64,
+    pub(super) value_hash_bits: HashBits,
+    pub(super) reporter: Reporter,
+}
+
+impl Default for WriterOptions {
+    fn default() -> Self {
+        Self {
+            on_duplicate: OnDuplicate::default(),
+            compression: Compression::default(),
+            memory: 1 << 30,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            seed: 0,
+            value_hash_bits: HashBits::ALL,
+            reporter: Reporter::default(),
+        }
+    }
+}
+
+impl WriterOptions {
+    /// Returns the default options: duplicates are errors, no compression, 1 GiB of memory, all
+    /// cores.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets how rows with the same key are handled.
+    #[must_use]
+    pub fn on_duplicate(mut self, on_duplicate: OnDuplicate) -> Self {
+        self.on_duplicate = on_duplicate;
+        self
+    }
+
+    /// Sets how values are compressed.
+    #[must_use]
+    pub fn compression(mut self, compression: Compression) -> Self {
+        self.compression = compression;
+        self
+    }
+
+    /// Sets the memory budget in bytes, at least 16 MiB. Rows beyond it are spilled to temporary
+    /// files in the folder of the new file. Values that the caller passes do not count.
+    #[must_use]
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = bytes.max(MIN_MEMORY);
+        self
+    }
+
+    /// Sets the maximum number of threads. Each needs 4 MiB of the memory budget. The bytes of the
+    /// file depend neither on the number of threads nor on the memory budget.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads.max(1);
+        self
+    }
+
+    /// Sets the seed of the key hash. Set another seed if a build fails because too many keys,
+    /// chosen by an attacker, have the same hash.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Sets a callback for progress. The threads of the build call it at the start of each stage
+    /// and after each part of the work.
+    #[must_use]
+    pub fn progress(mut self, report: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        self.reporter = Reporter::new(report);
+        self
+    }
+
+    /// Returns the number of threads that the memory budget suffices for, at least one.
+    pub(super) fn affordable_threads(&self) -> usize {
+        self.threads.min(self.memory / MIN_MEMORY_PER_THREAD).max(1)
+    }
+}
