@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs reader.py over the good and the bad files here, and over those given as arguments.
+"""Tests reader.py with the good and bad files of this folder, and with files in its arguments.
 
-An example of how the tests of a reader in another language can go about it; README.md beside this
-file describes the tables. Called by `check`.
+It is an example for the tests of a reader in another language. README.md in this folder describes
+the tables. The script `check` runs it.
 """
 
 import base64
@@ -16,24 +16,31 @@ import tempfile
 import reader
 
 HERE = pathlib.Path(__file__).parent
-SECONDS, MEMORY = 50, 1 << 30  # to end in, and to make do with
+MAX_SECONDS, MAX_MEMORY = 50, 1 << 30  # Limits of the process: seconds and bytes.
 
 
 def expect(what, expected, found):
-    if repr(expected) != repr(found):  # which tells 0.0 from -0.0, and 1 from 1.0
+    """Raises an `AssertionError` unless both values are equal.
+
+    Compares representations, so that 0.0 differs from -0.0, and 1 from 1.0.
+    """
+    if repr(expected) != repr(found):
         raise AssertionError(f"{what}: expected {expected!r:.200}, found {found!r:.200}")
 
 
 def key_of(key):
+    """Returns the bytes of a key in JSON form."""
     return key.encode() if isinstance(key, str) else base64.b64decode(key["$bytes"])
 
 
 def row_of(key, value):
+    """Returns an entry in the form of the JSON documents."""
     return {"key": reader.json_of_key(key), "type": reader.TYPES[value.type],
             "value": reader.json_of(value)}
 
 
 def stats_of(snapshot):
+    """Returns the statistics of the header with the names of `nuthatch info --json`."""
     lengths = {name: length for name, (_, length) in snapshot.sections.items()}
     by_type = enumerate(snapshot.entries_by_type)
     return {
@@ -56,13 +63,14 @@ def stats_of(snapshot):
 
 
 def check_good(snapshot, expected):
-    """That a file has the entries, in this order, and that lookups find them and no others."""
+    """Checks that a file is valid and has the expected statistics and entries."""
     expect("stats", expected["stats"], stats_of(snapshot))
     snapshot.verify()
     check_entries(snapshot, expected)
 
 
 def check_entries(snapshot, expected):
+    """Checks that iteration and lookups return the expected entries, and no absent keys."""
     entries = expected["entries"]
     expect("entries", len(entries), sum(1 for _ in snapshot))
     for entry, (key, value) in zip(entries, snapshot):
@@ -72,15 +80,21 @@ def check_entries(snapshot, expected):
         expect(f"lookup of {key}", None, snapshot.get(key_of(key)))
 
 
-def check_alone(snapshot):
-    """That a file of which no more is known is right, and that lookups find what iteration does."""
+def check_unknown(snapshot):
+    """Checks that a file is valid, and that lookups and iteration return the same values."""
     snapshot.verify()
     for key, value in snapshot:
         expect(f"lookup of {key}", repr(value), repr(snapshot.get(key)))
 
 
 def check_bad(path, case, expected):
-    """That a file gives the case's error, and that lookups and iteration come to an end."""
+    """Checks that a file has the error of the case, and that lookups and iteration end.
+
+    Args:
+        path: The path of the damaged file.
+        case: The case, from cases.json.
+        expected: The JSON document of the good file.
+    """
     found, snapshot = error_of(lambda: reader.Snapshot.open(path))
     expect("open", case.get("open"), found)
     if "open" in case:
@@ -92,24 +106,25 @@ def check_bad(path, case, expected):
         return
     keys = [entry["key"] for entry in expected["entries"]] + expected["absent"]
     for key in keys:
-        answer_of(snapshot, key)
+        lookup_result(snapshot, key)
     iteration, _ = error_of(lambda: list(snapshot))
     if "get" in case:
-        answer = case["get"]["answer"]
-        expect("lookup", answer, answer_of(snapshot, case["get"]["key"]))
-        if answer == "corrupt":
-            expect("iteration", answer, iteration and iteration["code"])
+        result = case["get"]["answer"]
+        expect("lookup", result, lookup_result(snapshot, case["get"]["key"]))
+        if result == "corrupt":
+            expect("iteration", result, iteration and iteration["code"])
 
 
-def error_of(act):
-    """The error of an act, as the tables have it, and its result."""
+def error_of(operation):
+    """Calls a function. Returns a pair of its error, in the form of the cases, and its result."""
     try:
-        return None, act()
+        return None, operation()
     except reader.SnapshotError as error:
         return {"code": error.code, "offset": error.offset}, None
 
 
-def answer_of(snapshot, key):
+def lookup_result(snapshot, key):
+    """Returns the result of a lookup: "corrupt", "absent" or "value"."""
     error, value = error_of(lambda: snapshot.get(key_of(key)))
     if error:
         expect(f"error of a lookup of {key}", "corrupt", error["code"])
@@ -117,7 +132,7 @@ def answer_of(snapshot, key):
 
 
 def damaged(case):
-    """The bytes of a case: its file, cut or made longer with zeros, and patched."""
+    """Returns the bytes of a case: its file, truncated or extended with zeros, and patched."""
     data = bytearray((HERE / case["file"]).read_bytes())
     length = case.get("length", len(data))
     data = data[:length].ljust(length, b"\0")
@@ -128,7 +143,11 @@ def damaged(case):
 
 
 def checks(arguments):
-    """Pairs of name and check."""
+    """Yields pairs of the name of a check and a function that runs it.
+
+    Args:
+        arguments: Paths of files besides those of this folder.
+    """
     documents = {}
     for path in sorted(HERE.glob("v*/*.json")):
         name = f"{path.parent.name}/{path.stem}.nut"
@@ -141,18 +160,19 @@ def checks(arguments):
             document = documents[case.get("of", case["file"])]
             yield f"{case['file']}: {case['name']}", lambda: check_bad(path, case, document)
     for path in arguments:
-        yield path, lambda: check_alone(reader.Snapshot.open(path))
+        yield path, lambda: check_unknown(reader.Snapshot.open(path))
 
 
 def main(arguments):
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    signal.alarm(SECONDS)
+    """Runs all checks and prints the failed ones. Returns whether one failed."""
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+    signal.alarm(MAX_SECONDS)
     passed = failed = 0
     for name, check in checks(arguments):
         try:
             check()
             passed += 1
-        except Exception as error:  # whatever a reader should not have raised
+        except Exception as error:  # Also errors that a reader must not raise.
             failed += 1
             print(f"{name}: {type(error).__name__}: {error}")
     print(f"{passed} passed, {failed} failed")

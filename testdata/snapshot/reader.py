@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """A reader of Nuthatch snapshots, written from docs/formats/snapshot.md alone.
 
-An example of how to write one, and a second opinion on the format: made to be read, not to be fast.
-Needs Python 3.9 and the package `xxhash`, and `zstandard` where values are compressed.
+It is an example of a reader and a test of the specification, written for clarity, not for speed.
+Requires Python 3.9 and the package `xxhash`, and `zstandard` for compressed values.
 
-    reader.py FILE              verify the file and print its entries as JSON lines
-    reader.py FILE KEY...       print the values of these keys; exit status 1 if one is missing
+    reader.py FILE              verifies the file and prints its entries as JSON lines
+    reader.py FILE KEY...       prints the values of these keys; exit status 1 if a key is missing
 """
 
 import base64
@@ -25,11 +25,11 @@ HEADER = struct.Struct("<8s 2H I 3Q 4I 8Q 2Q 5Q 16Q 200s Q")
 SECTIONS = ("dictionary", "directory", "index", "data")
 COUNTS = {"entries": 32, "key_bytes": 136, "value_bytes": 144, "stored_value_bytes": 152,
           "shared_entries": 160, "compressed_entries": 168}
-FLAG_COMPRESSED, FLAG_DICTIONARY, FLAG_SHARED = 1, 2, 4  # of the header
-LONG, SHARED, COMPRESSED = 16, 32, 64  # bits of a tag
+FLAG_COMPRESSED, FLAG_DICTIONARY, FLAG_SHARED = 1, 2, 4  # Header flags.
+LONG, SHARED, COMPRESSED = 16, 32, 64  # Tag bits.
 REFERENCE_LEN = 6
-TAIL = 513  # zeros at the end of the data section, at least
-MAX_FILE, MAX_VALUE, MAX_CONTENTS, MAX_DICTIONARY = 1 << 48, 1 << 32, 1 << 24, 1 << 20
+MIN_TAIL = 513  # Minimum number of zeros at the end of the data section.
+MAX_FILE, MAX_VALUE, MAX_CONTENT, MAX_DICTIONARY = 1 << 48, 1 << 32, 1 << 24, 1 << 20
 
 BYTES, STRING, BOOL, I64, F64, I64S, F64S, F32S, STRINGS, EMPTY = range(1, 11)
 TYPES = dict(enumerate(("bytes", "string", "bool", "i64", "f64", "list of i64", "list of f64",
@@ -38,6 +38,7 @@ ALIGNMENT = {I64: 8, F64: 8, I64S: 8, F64S: 8, F32S: 4, STRINGS: 4}
 LENGTH = {BOOL: 1, I64: 8, F64: 8, EMPTY: 0}
 ELEMENT = {I64: "q", F64: "d", I64S: "q", F64S: "d", F32S: "f"}
 
+# All offsets (`at`, `start`, `end`, `key_end`, `value_at`) count from the start of the file.
 Value = namedtuple("Value", "type data")
 Line = namedtuple("Line", "at fingerprints offsets records overflow")
 Record = namedtuple("Record", "at tag type key key_end value_at length end")
@@ -45,7 +46,12 @@ Partition = namedtuple("Partition", "at start end index_hash data_hash")
 
 
 class SnapshotError(Exception):
-    """What is wrong with a file: a code for programs, where, what was expected and found."""
+    """An error about a file.
+
+    Attributes:
+        code: The error code: "not-a-snapshot", "unsupported" or "corrupt".
+        offset: The offset in the file, in bytes.
+    """
 
     def __init__(self, code, offset, what, expected, found):
         super().__init__(f"{code} at offset {offset}: {what}: expected {expected}, found {found}")
@@ -53,24 +59,35 @@ class SnapshotError(Exception):
 
 
 def check(condition, offset, what, expected, found, code="corrupt"):
+    """Raises a `SnapshotError` unless the condition holds."""
     if not condition:
         raise SnapshotError(code, offset, what, expected, found)
 
 
 def hash_of(data, seed=0):
+    """Returns the XXH3-64 hash of bytes."""
     return xxhash.xxh3_64_intdigest(data, seed)
 
 
-def up(offset, alignment):
-    """The first multiple of `alignment` at or after `offset`."""
+def align_up(offset, alignment):
+    """Returns the first multiple of `alignment` at or after `offset`."""
     return -(-offset // alignment) * alignment
 
 
 class Snapshot:
-    """A file. Opening checks the header, lookups check what they use, and `verify` checks all."""
+    """An open snapshot.
+
+    Opening checks the header, lookups check what they read, and `verify` checks everything.
+
+    Args:
+        data: The bytes of the file: `bytes` or `mmap`.
+
+    Raises:
+        SnapshotError: The header contradicts the format.
+    """
 
     def __init__(self, data):
-        self.bytes, self.unpacker = data, None
+        self.bytes, self.decompressor = data, None
         self.read_header()
         self.check_sections()
         self.check_counts()
@@ -82,12 +99,19 @@ class Snapshot:
 
     @classmethod
     def open(cls, path):
+        """Opens a file.
+
+        Raises:
+            OSError: The file cannot be read.
+            SnapshotError: The header contradicts the format.
+        """
         with open(path, "rb") as file:
             if not file.read(1):
-                return cls(b"")  # which cannot be mapped
+                return cls(b"")  # An empty file cannot be mapped.
             return cls(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
     def read_header(self):
+        """Reads the header, and checks its checksum, versions, flags and lengths."""
         data = self.bytes
         check(data[:8] == MAGIC, 0, "magic", MAGIC, data[:8], "not-a-snapshot")
         check(len(data) >= HEADER_LEN, len(data), "length of the file", "512 or more", len(data))
@@ -102,7 +126,7 @@ class Snapshot:
         check(major == 1, 8, "version_major", 1, major, "unsupported")
         hashed = hash_of(data[:504])
         check(header_hash == hashed, 504, "header_hash", header_hash, hashed)
-        check(self.flags <= 7, 52, "flags", "1, 2 and 4 alone", self.flags, "unsupported")
+        check(self.flags <= 7, 52, "flags", "1, 2 and 4 only", self.flags, "unsupported")
         check(header_len == HEADER_LEN, 12, "header_len", HEADER_LEN, header_len)
         check(self.file_len == len(data), 16, "file_len", self.file_len, len(data))
         check(self.file_len <= MAX_FILE, 16, "file_len", "2^48 at most", self.file_len)
@@ -110,6 +134,7 @@ class Snapshot:
         self.reserved = (RESERVED_AT + nonzero, reserved[nonzero])
 
     def check_sections(self):
+        """Checks the shape of the index, and the offset and length of each section."""
         bits, lines, probe = self.partition_bits, self.lines_per_partition, self.max_probe
         check(bits <= 28, 40, "partition_bits", "at most 28", bits)
         check(lines >= 1, 44, "lines_per_partition", "at least 1", lines)
@@ -118,17 +143,19 @@ class Snapshot:
         directory, index = DIRECTORY_ENTRY_LEN << bits, LINE_LEN * lines << bits
         data = self.file_len - self.sections["data"][0]
         lengths = (dictionary, range(directory, directory + 1), range(index, index + 1),
-                   range(up(TAIL, 64), data + 1, 64))
+                   range(align_up(MIN_TAIL, 64), data + 1, 64))
         end, at = HEADER_LEN, 56
         for (name, (start, length)), expected in zip(self.sections.items(), lengths):
-            check(start == up(end, 64), at, f"offset of the {name}", up(end, 64), start)
-            end, room = start + length, self.file_len - start
-            check(length <= room, at + 8, f"length of the {name}", f"{room} at most", length)
+            aligned = align_up(end, 64)
+            check(start == aligned, at, f"offset of the {name}", aligned, start)
+            end, limit = start + length, self.file_len - start
+            check(length <= limit, at + 8, f"length of the {name}", f"{limit} at most", length)
             check(length in expected, at + 8, f"length of the {name}", expected, length)
             at += 16
         check(end == self.file_len, 112, "length of the data", data, length)
 
     def check_counts(self):
+        """Checks the counts of entries against each other, the index and the flags."""
         by_type, entries = self.entries_by_type, self.entries
         slots = self.sections["index"][1] // LINE_LEN * SLOTS
         unknown = sum(count for code, count in enumerate(by_type) if code not in TYPES)
@@ -145,12 +172,29 @@ class Snapshot:
         check(self.minor > 0 or byte == 0, at, "reserved", 0, byte)
 
     def get(self, key):
-        """The `Value` of a key (bytes), or None."""
+        """Looks up a key.
+
+        Args:
+            key: The key, as bytes.
+
+        Returns:
+            The `Value`, or None for a missing key.
+
+        Raises:
+            SnapshotError: The lookup read damaged bytes.
+        """
         found = self.find(key)
         return found and self.value(found[1])
 
     def find(self, key):
-        """The slot of a key, as line and place in it, and its record, or None."""
+        """Finds the record of a key.
+
+        Args:
+            key: The key, as bytes.
+
+        Returns:
+            A pair of (line number, slot number) and `Record`, or None for a missing key.
+        """
         h = hash_of(key, self.seed)
         number = h * self.lines >> 64
         for _ in range(self.max_probe + 1):
@@ -166,7 +210,7 @@ class Snapshot:
         return None
 
     def __iter__(self):
-        """Pairs of key and `Value` in the order of the file."""
+        """Yields pairs of key (bytes) and `Value`, in the order of the file."""
         for number in range(self.lines):
             line = self.line(number)
             for fingerprint, at in zip(line.fingerprints, line.records):
@@ -175,12 +219,12 @@ class Snapshot:
                     yield record.key, self.value(record)
 
     def next(self, number):
-        """The line after a line, within the partition."""
-        place = number % self.lines_per_partition
-        return number - place + (place + 1) % self.lines_per_partition
+        """Returns the line after a line. After the last line of a partition follows its first."""
+        index = number % self.lines_per_partition
+        return number - index + (index + 1) % self.lines_per_partition
 
     def line(self, number):
-        """A line of the index, with the places of its records in the file."""
+        """Returns a `Line` of the index, with the offsets of its records in the file."""
         at = self.index + LINE_LEN * number
         fields = struct.unpack("<14H 14H B B 6s", self.bytes[at:at + LINE_LEN])
         shift, overflow, base = fields[28:]
@@ -189,7 +233,7 @@ class Snapshot:
         return Line(at, fields[:14], offsets, [base + (o << shift) for o in offsets], overflow)
 
     def record(self, at):
-        """The record that begins at an offset of the file, without its value."""
+        """Returns the `Record` that begins at an offset of the file. Does not decode its value."""
         check(at + 3 <= self.end, at, "record", f"a head before {self.end}", at)
         tag, key_len, length = struct.unpack("<3B", self.bytes[at:at + 3])
         head, code = 3, tag & 15
@@ -208,9 +252,9 @@ class Snapshot:
         if tag & SHARED:
             value_at = self.data + int.from_bytes(self.bytes[key_end:after], "little")
         elif tag & LONG:
-            value_at = self.data + up(key_end - self.data, alignment)
+            value_at = self.data + align_up(key_end - self.data, alignment)
         end = value_at + length
-        check((value_at - self.data) % alignment == 0, at, "place of the value",
+        check((value_at - self.data) % alignment == 0, at, "offset of the value",
               f"a multiple of {alignment}", value_at - self.data)
         check(end <= self.end, key_end if tag & SHARED else at, "end of the value",
               f"{self.end} at most", end)
@@ -218,10 +262,11 @@ class Snapshot:
                       after if tag & SHARED else end)
 
     def value(self, record):
-        return Value(record.type, decode(record.type, self.contents(record), record.value_at))
+        """Returns the decoded `Value` of a record."""
+        return Value(record.type, decode(record.type, self.content(record), record.value_at))
 
-    def contents(self, record):
-        """The bytes of a value, decompressed."""
+    def content(self, record):
+        """Returns the bytes of a record's value, decompressed."""
         stored = self.bytes[record.value_at:record.value_at + record.length]
         if not record.tag & COMPRESSED:
             return stored
@@ -229,35 +274,51 @@ class Snapshot:
 
         at = record.value_at
         try:
-            self.unpacker = self.unpacker or zstandard.ZstdDecompressor(self.dictionary())
+            self.decompressor = (self.decompressor
+                                 or zstandard.ZstdDecompressor(self.dictionary()))
             check(stored[:4] == zstandard.FRAME_HEADER, at, "value", "a zstd frame", stored[:4])
             length = zstandard.frame_content_size(stored)
-            check(0 <= length <= MAX_CONTENTS, at, "contents of the frame", "16 MiB at most",
+            check(0 <= length <= MAX_CONTENT, at, "content of the frame", "16 MiB at most",
                   length)
-            contents = self.unpacker.decompress(stored, allow_extra_data=False)
+            content = self.decompressor.decompress(stored, allow_extra_data=False)
         except zstandard.ZstdError as error:
             raise SnapshotError("corrupt", at, "value", "a zstd frame", error) from None
-        check(len(contents) == length, at, "contents of the frame", length, len(contents))
-        return contents
+        check(len(content) == length, at, "content of the frame", length, len(content))
+        return content
 
     def dictionary(self):
+        """Returns the dictionary for compressed values, or None if the file has none."""
         import zstandard
 
         start, length = self.sections["dictionary"]
         return zstandard.ZstdCompressionDict(self.bytes[start:start + length]) if length else None
 
     def check_dictionary(self):
+        """Checks the checksum of the dictionary."""
         start, length = self.sections["dictionary"]
         hashed = hash_of(self.bytes[start:start + length])
         check(hashed == self.dictionary_hash, 120, "dictionary_hash", self.dictionary_hash, hashed)
 
     def verify(self):
-        """Check everything that the page promises."""
+        """Checks every byte of the file.
+
+        Raises:
+            SnapshotError: The first contradiction to the format.
+        """
         Verification(self).run()
 
 
 def decode(code, stored, at):
-    """The value of the bytes of a type; `at` is where they are, for errors."""
+    """Decodes the bytes of a value.
+
+    Args:
+        code: The type code.
+        stored: The bytes, decompressed.
+        at: The offset of the value in the file, for errors.
+
+    Returns:
+        bytes, str, bool, int, float or list, depending on the type.
+    """
     size = LENGTH.get(code, len(stored))
     check(len(stored) == size, at, f"length of a {TYPES[code]}", size, len(stored))
     if code == BYTES:
@@ -279,6 +340,7 @@ def decode(code, stored, at):
 
 
 def strings(stored, at):
+    """Decodes a list of strings."""
     count = int.from_bytes(stored[:4], "little")
     start = 4 + 4 * count
     check(len(stored) >= start > 4, at, "number of strings", f"1 to {len(stored) // 4 - 1}", count)
@@ -290,6 +352,7 @@ def strings(stored, at):
 
 
 def text(stored, at):
+    """Decodes UTF-8."""
     try:
         return stored.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -297,12 +360,13 @@ def text(stored, at):
 
 
 class Verification:
-    """One run over a whole file."""
+    """The verification of a file."""
 
     def __init__(self, snapshot):
         self.snapshot, self.bytes, self.totals = snapshot, snapshot.bytes, Counter()
 
     def run(self):
+        """Checks all sections and the counts of the header."""
         snapshot, end = self.snapshot, HEADER_LEN
         for start, length in snapshot.sections.values():
             self.zeros(end, start)
@@ -318,7 +382,7 @@ class Verification:
               snapshot.entries_by_type, by_type)
 
     def partitions(self):
-        """The entries of the directory, checked."""
+        """Checks the directory and the gaps between partitions. Returns a list of `Partition`."""
         snapshot, out, expected = self.snapshot, [], 0
         start, length = snapshot.sections["directory"]
         hashed, found = hash_of(self.bytes[start:start + length]), snapshot.directory_hash
@@ -329,14 +393,15 @@ class Verification:
             begin, end = snapshot.data + offset, snapshot.data + offset + data_len
             check(end <= snapshot.end, at + 8, "end of the partition", snapshot.end, end)
             out.append(Partition(at, begin, end, *hashes))
-            expected = up(offset + data_len, 64)
+            expected = align_up(offset + data_len, 64)
             self.zeros(end, min(snapshot.data + expected, snapshot.end))
-        length, found = up(expected + TAIL, 64), snapshot.end - snapshot.data
+        length, found = align_up(expected + MIN_TAIL, 64), snapshot.end - snapshot.data
         check(found == length, 112, "length of the data", found, length)
         self.zeros(snapshot.data + expected, snapshot.end)
         return out
 
     def partition(self, number, partition):
+        """Checks the checksums, lines and records of a partition."""
         snapshot, count = self.snapshot, self.snapshot.lines_per_partition
         start = snapshot.index + LINE_LEN * count * number
         hashed = hash_of(self.bytes[start:start + LINE_LEN * count])
@@ -350,8 +415,17 @@ class Verification:
             end = self.line(line, end, partition.end)
         self.zeros(end, partition.end)
 
-    def line(self, number, end, most):
-        """Checks a line and its records. `end` is where the last record ended; so is the answer."""
+    def line(self, number, end, limit):
+        """Checks a line and its records.
+
+        Args:
+            number: The number of the line.
+            end: The offset at which the last record before the line ends.
+            limit: The offset at which the data of the partition ends.
+
+        Returns:
+            The offset at which the last record ends.
+        """
         snapshot, line = self.snapshot, self.snapshot.line(number)
         used = SLOTS - line.fingerprints.count(0)
         check(all(line.fingerprints[:used]), line.at, "fingerprints", "used slots first",
@@ -359,24 +433,25 @@ class Verification:
         check(not any(line.offsets[used:]), line.at + 28 + 2 * used, "offsets of unused slots", 0,
               line.offsets)
         for i, at in enumerate(line.records[:used]):
-            check(end <= at < most, line.at + 28 + 2 * i, "record", f"{end} up to {most}", at)
+            check(end <= at < limit, line.at + 28 + 2 * i, "record", f"{end} up to {limit}", at)
             self.zeros(end, at)
             record = snapshot.record(at)
-            check(record.end <= most, at, "end of the record", f"{most} at most", record.end)
+            check(record.end <= limit, at, "end of the record", f"{limit} at most", record.end)
             found = snapshot.find(record.key)
-            check(found and found[0] == (number, i), at, "key", "one that leads here", record.key)
+            check(found and found[0] == (number, i), at, "key", "one that lookups find", record.key)
             self.record(record)
             end = record.end
         return end
 
     def record(self, record):
-        contents, totals = self.snapshot.contents(record), self.totals
-        decode(record.type, contents, record.value_at)
+        """Checks the value and the padding of a record, and counts the entry."""
+        content, totals = self.snapshot.content(record), self.totals
+        decode(record.type, content, record.value_at)
         totals.update({
             "entries": 1,
             record.type: 1,
             "key_bytes": len(record.key),
-            "value_bytes": len(contents),
+            "value_bytes": len(content),
             "stored_value_bytes": 0 if record.tag & SHARED else record.length,
             "shared_entries": int(record.tag & SHARED > 0),
             "compressed_entries": int(record.tag & COMPRESSED > 0),
@@ -385,13 +460,14 @@ class Verification:
             self.zeros(record.key_end, record.value_at)
 
     def zeros(self, start, end):
+        """Checks that the bytes between two offsets are zero."""
         between = self.bytes[start:end]
         at = start + len(between) - len(between.lstrip(b"\0"))
         check(at == end, at, "byte between", 0, self.bytes[at:at + 1])
 
 
 def json_of(value):
-    """A value as JSON, in the form that `nuthatch dump` gives it."""
+    """Returns a `Value` in the JSON form of `nuthatch dump`."""
     if value.type == BYTES:
         return {"$bytes": base64.b64encode(value.data).decode()}
     if value.type == F64:
@@ -406,7 +482,12 @@ def json_of(value):
 
 
 def json_of_float(number, element):
-    """A number, or a string for what JSON has no numbers for."""
+    """Returns a finite number as it is, and any other as a string.
+
+    Args:
+        number: The number.
+        element: The format of its bits: "d" or "f".
+    """
     if math.isfinite(number):
         return number
     if math.isinf(number):
@@ -416,6 +497,7 @@ def json_of_float(number, element):
 
 
 def json_of_key(key):
+    """Returns a key in the JSON form of `nuthatch dump`."""
     try:
         return key.decode("utf-8")
     except UnicodeDecodeError:
@@ -423,11 +505,12 @@ def json_of_key(key):
 
 
 def main(path, *keys):
+    """Prints the values of keys, or verifies and prints all entries. Returns the exit status."""
     snapshot, status = Snapshot.open(path), 0
     if not keys:
         snapshot.verify()
-    named = ((key, snapshot.get(key)) for key in map(str.encode, keys))
-    for key, value in named if keys else snapshot:
+    found = ((key, snapshot.get(key)) for key in map(str.encode, keys))
+    for key, value in found if keys else snapshot:
         if value is None:
             print(f"{path}: no key {key}", file=sys.stderr)
             status = 1
