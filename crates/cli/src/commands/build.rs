@@ -1,4 +1,4 @@
-//! `nuthatch build`: makes a snapshot.
+//! `nuthatch build`: builds a snapshot.
 
 mod manual;
 
@@ -18,51 +18,52 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-/// Make a snapshot from JSON lines, TSV, CSV, Parquet or AxonCache text
+/// Build a snapshot from JSON lines, TSV, CSV, Parquet or AxonCache text
 #[derive(Debug, Args)]
 #[command(long_about = manual::ABOUT, after_long_help = manual::NOTES)]
 pub(crate) struct Build {
-    /// The inputs, one after another; - is standard input
+    /// Input files, read in this order; - is standard input
     #[arg(value_name = "INPUT", required = true)]
     inputs: Vec<PathBuf>,
-    /// The snapshot to make; it appears, or replaces an older one, when it is whole
+    /// Snapshot file, published when it is complete; - is standard output
     ///
-    /// Standard output is `-`. An existing file keeps its mode, and its owner if the system allows
-    /// it. A symbolic link stays, and the file it leads to is replaced. A device, pipe, socket,
-    /// folder or input is refused.
+    /// An existing file is replaced. The new file takes its mode, and its owner if the system
+    /// permits it. If the path is a symbolic link, the file that it points to is replaced. The path
+    /// must not be a device, a pipe, a socket, a folder or one of the inputs.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// The format of all inputs; without it each file's name tells
+    /// Format of all inputs [default: from the extension of each file]
     ///
-    /// Names end in .jsonl, .ndjson or .json, in .tsv, .csv, .parquet or .dta, and may go on with
-    /// .gz or .zst, but for Parquet. Standard input is JSON lines unless told otherwise.
+    /// Extensions: .jsonl, .ndjson and .json for JSON lines, .tsv, .csv, .parquet, and .dta for
+    /// AxonCache text. All but Parquet can be followed by .gz or .zst for compressed files. The
+    /// default for standard input is JSON lines.
     #[arg(long, value_enum, help_heading = "Input")]
     format: Option<Format>,
-    /// The type of values in TSV, CSV and AxonCache text
+    /// Type of values in TSV, CSV and AxonCache text [default: string]
     ///
-    /// Lists are written as JSON. Without it values are strings.
+    /// Lists are written as JSON.
     #[arg(long = "type", value_enum, value_name = "TYPE", help_heading = "Input")]
     value_type: Option<Type>,
-    /// The column with the keys, in CSV and Parquet
+    /// Column with the keys, in CSV and Parquet
     #[arg(long, value_name = "COLUMN", help_heading = "Input")]
     key: Option<String>,
-    /// The column with the values, in CSV and Parquet
+    /// Column with the values, in CSV and Parquet
     ///
-    /// Without it every other column has values, under KEY.COLUMN.
+    /// By default, all columns besides the key have values, and the key of a value is KEY.COLUMN.
     #[arg(long, value_name = "COLUMN", help_heading = "Input")]
     value: Option<String>,
-    /// The type of a CSV column, where it differs from --type; can be repeated
+    /// Type of a CSV column, if it differs from --type; repeatable
     #[arg(long = "column", value_name = "NAME:TYPE", value_parser = parse_column,
           help_heading = "Input")]
     columns: Vec<(String, Type)>,
-    /// Store the lists of numbers of these keys as 32-bit floats; can be repeated
+    /// Store lists of numbers as 32-bit floats, for keys that match the pattern; repeatable
     ///
-    /// In the pattern, * stands for any text and ? for one character.
+    /// In the pattern, * matches any text and ? matches one character.
     #[arg(long = "f32", value_name = "PATTERN", help_heading = "Input")]
     singles: Vec<Pattern>,
 
-    /// What to do when a key is given more than once
+    /// How to handle several rows with the same key
     #[arg(
         long,
         value_enum,
@@ -70,30 +71,32 @@ pub(crate) struct Build {
         default_value = "error",
         help_heading = "Output"
     )]
-    on_duplicate: Choice,
-    /// Compress values: none, zstd or zstd:LEVEL, from 1 to 22
+    on_duplicate: KeepRow,
+    /// Compression of values: none, zstd or zstd:LEVEL with a level from 1 to 22
     ///
-    /// Each value is compressed by itself, with a dictionary made from the values. Readers copy
-    /// such values out instead of reading them in place.
+    /// Each value is compressed by itself, with a dictionary trained on the values. Readers
+    /// decompress such values into memory instead of reading them in place.
     #[arg(long, value_name = "METHOD", default_value = "none", value_parser = parse_compression,
           help_heading = "Output")]
     compress: Compression,
-    /// The seed of the key hash
+    /// Seed of the key hash
     ///
-    /// Another one helps when a build fails because too many keys, chosen for it, share a hash.
+    /// Use another seed if a build fails because too many keys, chosen by an attacker, have the
+    /// same hash.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
     seed: u64,
 
-    /// Memory to use, such as 512M or 2GiB, at least 32M; data beyond it waits on the disk
+    /// Memory budget, such as 512M or 2GiB, at least 32M
     ///
-    /// A row is in memory as a whole: rows longer than 1 MiB take up to eight times their length in
-    /// addition.
+    /// Data beyond the budget is spilled to temporary files in the folder of the output, or in
+    /// TMPDIR for standard output. A row that is longer than 1 MiB takes up to eight times its
+    /// length in addition to the budget.
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_memory,
           help_heading = "Resources")]
     memory: u64,
-    /// Threads to use [default: all cores]
+    /// Maximum number of threads [default: all cores]
     ///
-    /// The file is the same for any number.
+    /// The bytes of the file do not depend on it.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024),
           help_heading = "Resources")]
     threads: Option<u16>,
@@ -106,22 +109,23 @@ pub(crate) struct Build {
     json: bool,
 }
 
-/// What to do when a key is given more than once.
+/// How to handle several rows with the same key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Choice {
-    /// Fail and name the key and both places.
+enum KeepRow {
+    /// Fail and report the key and the positions of two rows
     Error,
-    /// Keep the first row.
+    /// Keep the first row
     First,
-    /// Keep the last row.
+    /// Keep the last row
     Last,
 }
 
-const LEAST_MEMORY: u64 = 32 << 20;
+/// Minimum memory budget in bytes.
+const MIN_MEMORY: u64 = 32 << 20;
 
 fn parse_memory(text: &str) -> Result<u64, String> {
     let size = parse_size(text)?;
-    if size < LEAST_MEMORY {
+    if size < MIN_MEMORY {
         return Err("expected at least 32M".to_owned());
     }
     Ok(size)
@@ -158,9 +162,9 @@ impl Build {
             return Err(Failure::Usage(message));
         }
         let display = Arc::new(Display::new(self.quiet, inputs.total_bytes()));
-        let made = self.build(&inputs, &display);
+        let built = self.build(&inputs, &display);
         display.finish();
-        let (summary, file) = made.map_err(|error| failure(&inputs, error))?;
+        let (summary, file) = built.map_err(|error| failure(&inputs, error))?;
         let mut stdout = Stdout::new();
         if let Some(file) = file {
             stdout.put_file(file).map_err(cut_off)?;
@@ -193,7 +197,7 @@ impl Build {
         }
     }
 
-    /// Makes the snapshot. Returns its file if it has no name.
+    /// Builds the snapshot. Returns its file if it has no name.
     fn build(
         &self,
         inputs: &Inputs,
@@ -205,9 +209,9 @@ impl Build {
         let shown = Arc::clone(display);
         let options = WriterOptions::new()
             .on_duplicate(match self.on_duplicate {
-                Choice::Error => OnDuplicate::Error,
-                Choice::First => OnDuplicate::First,
-                Choice::Last => OnDuplicate::Last,
+                KeepRow::Error => OnDuplicate::Error,
+                KeepRow::First => OnDuplicate::First,
+                KeepRow::Last => OnDuplicate::Last,
             })
             .compression(self.compress)
             .memory(memory.saturating_sub(Inputs::memory(readers)))
@@ -267,7 +271,7 @@ impl Build {
     }
 }
 
-/// Returns the number of threads that parse inputs: reading takes at most half of the memory.
+/// Returns the number of threads that parse inputs. They take at most half of the memory.
 fn reading_threads(threads: usize, memory: usize) -> usize {
     threads.min(memory / 2 / Inputs::memory(1)).max(1)
 }
@@ -307,8 +311,8 @@ mod tests {
 
     #[test]
     fn reading_leaves_half_of_the_memory_to_the_writer() {
-        let least = usize::try_from(LEAST_MEMORY).expect("a size");
-        for memory in [least, 100 << 20, 1 << 30] {
+        let min = usize::try_from(MIN_MEMORY).expect("a size");
+        for memory in [min, 100 << 20, 1 << 30] {
             for threads in [1, 2, 4, 64, 1024] {
                 let readers = reading_threads(threads, memory);
                 assert!((1..=threads).contains(&readers));

@@ -1,4 +1,4 @@
-//! `nuthatch dump`: all entries as text.
+//! `nuthatch dump`: prints all entries as text.
 
 use super::{Answer, Failure, shown};
 use crate::streams::{Stdout, tell};
@@ -9,11 +9,13 @@ use nuthatch_snapshot::{Scratch, Snapshot, ValueType};
 use std::path::PathBuf;
 
 const NOTES: &str = "\
-The order looks random and is the same each time. \"nuthatch build\" makes the same bytes again from
-the text, given the same --compress and --seed. The checksums of each part of the file are checked
-before its entries are printed: output with exit status 0 is all that the file held.
+Entries are printed in the order of their hashes. \"nuthatch build\" with the same --compress and
+--seed builds an identical file from the output. The checksums of each partition are checked before
+its entries are printed. If the exit status is 0, and the reader of the output did not close it
+early, the output is complete.
 
-TSV is for files whose values are all of one type, which stderr names; lists are written as JSON.
+TSV requires that all values have the same type. The type is reported on stderr. Lists are written
+as JSON.
 
 Examples:
   nuthatch dump users.nut > users.jsonl
@@ -21,18 +23,19 @@ Examples:
   nuthatch dump names.nut --format tsv | cut -f 1
 
 Exit status:
-  0  all went well, or the reader of the output had enough
-  2  the command line is wrong
-  3  the file is missing, damaged, no snapshot, or truncated meanwhile, or TSV cannot hold it";
+  0  success, or the reader of the output closed it
+  2  invalid command line
+  3  any other error: the file is missing, not a snapshot, damaged, or was truncated while it was
+     read, or its values have several types and the format is TSV";
 
 /// Print all entries as text that "nuthatch build" reads back
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(crate) struct Dump {
-    /// The snapshot
+    /// Snapshot file
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The format
+    /// Output format
     #[arg(long, value_enum, default_value = "jsonl")]
     format: DumpFormat,
 }
@@ -60,7 +63,7 @@ impl Dump {
     fn tsv(&self, snapshot: &Snapshot, stdout: &mut Stdout) -> Result<(), Failure> {
         let types = ValueType::ALL.into_iter().filter(|t| snapshot.stats().entries_of(*t) > 0);
         let types: Vec<_> = types.collect();
-        // A file of empty lists alone is read by every list type.
+        // Empty lists can be read with any list type.
         let value_type = types.iter().find_map(|t| Type::of(*t)).unwrap_or(Type::StringList);
         if let Some(other) = types.iter().find(|other| !value_type.reads(**other)) {
             return Err(self.mixed(snapshot, value_type, *other));
@@ -86,7 +89,7 @@ impl Dump {
         Ok(snapshot.check_readable()?)
     }
 
-    /// Values of two types: names a key of each.
+    /// Returns the error for values of two types, with a key of each.
     fn mixed(&self, snapshot: &Snapshot, expected: Type, other: ValueType) -> Failure {
         let key_of = |wanted: &dyn Fn(ValueType) -> bool| {
             let mut entries = snapshot.iter().flatten();

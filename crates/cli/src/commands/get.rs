@@ -1,4 +1,4 @@
-//! `nuthatch get`: looks keys up.
+//! `nuthatch get`: looks up keys.
 
 use super::{Answer, Failure, shown};
 use crate::streams::{Stdout, tell};
@@ -10,17 +10,17 @@ use std::path::PathBuf;
 
 const NOTES: &str = "\
 Output:
-  One key: its value on a line. Strings and bytes are printed as they are, only on a terminal with
-  control characters escaped. Numbers are decimal; lists are JSON.
-  Several keys: a line \"key<TAB>value\" for each key that is there, in the order given, as TSV,
-  in which \\t \\n \\r \\\\ and \\xNN stand for a tab, a line feed, a carriage return, a backslash
-  and the byte with that hexadecimal number.
-  --json: a line {\"key\":...,\"value\":...} for each key, as \"nuthatch build\" reads it.
-  --raw: the bytes of the values and nothing else. Numbers, and those in lists, are little-endian.
-  Keys that are missing are named on stderr.
+  One key: the value and a line feed. Numbers are decimal; lists are JSON. On a terminal, control
+  characters in strings and bytes are escaped.
+  Several keys: a line \"key<TAB>value\" for each key that exists, in the order of the arguments,
+  as TSV. The escapes \\t \\n \\r \\\\ and \\xNN represent a tab, a line feed, a carriage return,
+  a backslash and the byte with the hexadecimal number NN.
+  --json: a line {\"key\":...,\"value\":...} for each key that exists, as \"nuthatch build\" reads it.
+  --raw: the bytes of the values without separators. Numbers, also in lists, are little-endian.
+  Missing keys are reported on stderr.
 
-A lookup checks the structure of what it reads, and no checksums: \"nuthatch verify\" finds damage
-that changed a value into another one.
+Lookups check the structure of the records they read, but no checksums. Damage that changes a
+value without changing its structure is found by \"nuthatch verify\" only.
 
 Examples:
   nuthatch get users.nut user:1.name
@@ -29,26 +29,26 @@ Examples:
   nuthatch get users.nut -- -1                   a key that begins with a dash
 
 Exit status:
-  0  all keys are there
-  1  a key is missing, the others are printed
-  2  the command line is wrong
-  3  anything else: the file is missing, no snapshot, or truncated meanwhile, or the lookup met
-     damage";
+  0  all keys exist
+  1  a key is missing; the values of the other keys are printed
+  2  invalid command line
+  3  any other error: the file is missing, not a snapshot, damaged, or was truncated while it was
+     read";
 
-/// Look keys up and print their values
+/// Look up keys and print their values
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(crate) struct Get {
-    /// The snapshot
+    /// Snapshot file
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The keys
+    /// Keys to look up
     #[arg(value_name = "KEY", required = true)]
     keys: Vec<OsString>,
     /// Print a JSON object for each key
     #[arg(long)]
     json: bool,
-    /// Print the bytes of the values and nothing else
+    /// Print the bytes of the values without separators
     #[arg(long, conflicts_with = "json")]
     raw: bool,
 }
@@ -64,7 +64,7 @@ impl Get {
             let found = snapshot.find(key)?;
             snapshot.check_readable()?;
             let Some(stored) = found else {
-                // What was found before should stand before.
+                // Values that were found before are printed before the message.
                 stdout.flush()?;
                 tell(format_args!("{}: no key {}", self.file.display(), shown(key)));
                 answer = Answer::KeysMissing;

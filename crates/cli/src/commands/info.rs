@@ -1,4 +1,4 @@
-//! `nuthatch info`: what a snapshot is made of.
+//! `nuthatch info`: prints statistics of a snapshot.
 
 use super::{Answer, Failure};
 use crate::figures::{bytes, grouped};
@@ -15,17 +15,17 @@ Examples:
   nuthatch info users.nut --json | jq .entries
 
 Exit status:
-  0  all went well
-  2  the command line is wrong
-  3  the file is missing, damaged, or no snapshot";
+  0  success
+  2  invalid command line
+  3  the file is missing, not a snapshot, or its header is damaged";
 
-/// Describe a snapshot: entries, types, sizes, index
+/// Print statistics of a snapshot: entries, types, sizes, index
 ///
-/// Reads the header alone, and so takes microseconds for files of any size.
+/// Reads only the header and the dictionary, so it takes the same time for a file of any size.
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(crate) struct Info {
-    /// The snapshot
+    /// Snapshot file
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Print a JSON object
@@ -117,7 +117,7 @@ fn version(stats: &Stats) -> String {
     format!("{}.{}", stats.version.0, stats.version.1)
 }
 
-/// The types that occur, and how often.
+/// Returns the types that occur, with their number of entries.
 fn types(stats: &Stats) -> impl Iterator<Item = (ValueType, u64)> {
     let counted = ValueType::ALL.map(|value_type| (value_type, stats.entries_of(value_type)));
     counted.into_iter().filter(|(_, entries)| *entries > 0)

@@ -16,19 +16,20 @@ Examples:
   nuthatch verify users.nut --quiet && mv users.nut /srv/snapshots/
 
 Exit status:
-  0  the file is whole
-  2  the command line is wrong
-  3  the file is missing, damaged, or no snapshot, and the error names the place; or it was
-     truncated, or could not be read, meanwhile";
+  0  the file is valid
+  2  invalid command line
+  3  the file is missing, not a snapshot, damaged (the error reports the offset), or was truncated
+     or unreadable while it was read";
 
 /// Check every byte of a snapshot
 ///
-/// Opening a snapshot checks its header alone, and a lookup what it touches. This checks all
-/// checksums, every offset and every value, and that each entry is found by its key, on all cores.
+/// Opening a snapshot checks only its header and its dictionary, and a lookup checks only the bytes
+/// that it reads. This command checks all checksums, offsets and values, and that a lookup finds
+/// every entry. It uses all cores.
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(crate) struct Verify {
-    /// The snapshot
+    /// Snapshot file
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Print nothing unless the file is damaged

@@ -1,41 +1,42 @@
 //! The manual page of `nuthatch build`.
 
 pub(crate) const ABOUT: &str = "\
-Make a snapshot from JSON lines, TSV, CSV, Parquet or AxonCache text.
+Build a snapshot from JSON lines, TSV, CSV, Parquet or AxonCache text.
 
-Rows come in any order. The file is written under a temporary name, synced and then renamed, so \
-that readers see the old file or the new one, never a part of it. The same rows and options make \
-the same bytes, whatever the number of threads, the memory and the order of the rows.";
+Rows can be in any order. The file is written under a temporary name, synced and then renamed, so \
+that readers see the complete old file or the complete new one. The same rows and options result \
+in the same bytes, regardless of the number of threads, the memory and the order of the rows.";
 
 pub(crate) const NOTES: &str = "\
 Formats:
-  JSON lines: {\"key\": ..., \"value\": ...} on each line. The value's type is that of the JSON:
-  string, integer of 64 bits, float (1.0 and 1e3 are floats), true or false, a list of integers,
-  of floats (one float makes all of them floats) or of strings, or the empty list. Objects stand
-  for what JSON lacks:
+  JSON lines: {\"key\": ..., \"value\": ...} on each line. The type of the value is its JSON type:
+  string, 64-bit integer, float (1.0 and 1e3 are floats), boolean, list of integers, list of
+  floats (if at least one element is a float), list of strings, or empty list. Objects represent
+  values that JSON lacks:
     {\"$bytes\": \"AAE=\"}        bytes in base64, also for a key that is not UTF-8
     {\"$f32\": [1, 2.5]}         a list of 32-bit floats
-    {\"$f64\": \"NaN\"}            NaN, Infinity, -Infinity, or a float's bits such as
+    {\"$f64\": \"NaN\"}            NaN, Infinity, -Infinity, or the bits of a float such as
                                \"0x7ff8000000000001\"; also within a list in $f64 and $f32
-  null, nested and mixed lists, and other objects are errors.
+  null, nested lists, lists of several types and other objects are errors.
 
-  TSV: key<TAB>value on each line, values of the type that --type tells. \\t \\n \\r \\\\ and \\xNN
-  stand for a tab, a line feed, a carriage return, a backslash and the byte with that hexadecimal
-  number. Lists are written as JSON.
+  TSV: key<TAB>value on each line, with values of the type --type. The escapes \\t \\n \\r \\\\ and
+  \\xNN represent a tab, a line feed, a carriage return, a backslash and the byte with the
+  hexadecimal number NN. Lists are written as JSON.
 
-  CSV: a header, then rows. --key names the column with the keys; the others are strings unless
-  --type or --column say otherwise. An empty field is an empty string, and no value at all for
-  types that have none. Fields in quotes may span lines.
+  CSV: a header line, then rows. --key names the column with the keys. The types of the other
+  columns are set by --type and --column. An empty field is an empty string; for types other than
+  string and bytes it has no value. Quoted fields can contain line breaks.
 
   Parquet: --key names the column with the keys: text, bytes or integers. Integers, dates and
-  times become integers; FLOAT and DOUBLE floats; text strings; other columns bytes; lists of
-  integers, FLOAT (which stays 32 bits wide), DOUBLE and text become lists. Nulls are left out.
+  times become integers; FLOAT and DOUBLE become floats; text becomes strings; other columns
+  become bytes. Lists of integers, FLOAT (stored as 32-bit floats), DOUBLE and text become lists.
+  Nulls have no value.
 
-  AxonCache text: records key=value, each ended by the byte 0x1E. A key that begins with the byte
-  0x01, which is not part of it, holds a list of strings with | between them.
+  AxonCache text: records key=value, each terminated by the byte 0x1E. If a key begins with the
+  byte 0x01, the byte is removed and the value is a list of strings, separated by |.
 
-  Errors name file, line and character of the line. For AxonCache text they count records instead
-  of lines, for Parquet rows and columns.
+  Errors report the file, the line and the character in the line. For AxonCache text they report
+  the record instead of the line, for Parquet the row and the column.
 
 Examples:
   nuthatch build users.jsonl -o users.nut
@@ -46,11 +47,11 @@ Examples:
   nuthatch build new.jsonl old.jsonl -o merged.nut --on-duplicate first
   nuthatch build users.jsonl -o - | ssh web 'cat > users.nut'
 
-With -o - the snapshot is made in a file without a name in TMPDIR, then written, and the summary
-goes to stderr.
+With -o - the snapshot is built in an unnamed file in TMPDIR and then written to standard output.
+The summary is printed to stderr.
 
 Exit status:
-  0  the snapshot is made
-  2  the command line is wrong
-  3  anything else; no file is made, and an older one stays as it was, unless the error says that
-     the file was published";
+  0  the snapshot is built
+  2  invalid command line
+  3  any other error. An existing file is unchanged, unless the error reports that the new file
+     was published";
