@@ -33,13 +33,13 @@ pub(crate) struct DataSection<'a>(pub(crate) &'a [u8]);
 /// Returns the type code and the value of a plain record with this key, or `None` if the record is
 /// not plain or has another key.
 ///
-/// A plain record has no tag bits: short lengths, and a value that is neither shared nor
-/// compressed. Nearly all records are plain. `window` begins with the record. If `code` is given,
-/// the record must have this type code.
+/// The tag of a plain record is its type code, without flags: the record has short lengths, and its
+/// value is neither shared nor compressed. Nearly all records are plain. `window` begins with the
+/// record. If `code` is given, the record must have this type code.
 ///
-/// All instructions here wait for the record to arrive from memory and occupy the processor's
-/// window meanwhile. To keep them few, tag and key length are checked in one comparison, and length
-/// classes are taken from the caller's key instead of the record.
+/// All instructions here wait until the record arrives from memory, and take space in the reorder
+/// buffer of the processor meanwhile. To keep them few, tag and key length are checked in one
+/// comparison, and branches depend on the length of the caller's key instead of the record's.
 #[inline(always)]
 pub(crate) fn plain_value<'a>(
     window: &'a [u8; at::MAX_SHORT_LEN],
