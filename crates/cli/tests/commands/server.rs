@@ -26,6 +26,12 @@ pub(crate) fn wait_until(expected: &str, mut holds: impl FnMut() -> bool) {
 const DEFAULTS: &[&str] =
     &["--memory=16MiB", "--threads=2", "--memcache=off", "--resp=127.0.0.1:0", "--admin=off"];
 
+/// Waits until a server accepts no more connections at this address.
+#[track_caller]
+pub(crate) fn wait_until_closed(address: &str) {
+    wait_until("a closed port", || TcpStream::connect(address).is_err());
+}
+
 /// These arguments, behind those that a server of a test has without them.
 fn with_defaults<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     let is_given = |flag: &str| arguments.iter().any(|argument| argument.starts_with(flag));
@@ -173,12 +179,6 @@ impl Running {
     pub(crate) fn signal(&self, signal: Signal) {
         let id = Pid::from_child(&self.child);
         kill_process(id, signal).expect("a process");
-    }
-
-    /// Waits until the server accepts no more connections at this address.
-    #[track_caller]
-    pub(crate) fn wait_until_closed(&self, address: &str) {
-        wait_until("a closed port", || TcpStream::connect(address).is_err());
     }
 
     /// Waits until the process has ended, whoever has its output, and returns the exit status.

@@ -1,7 +1,7 @@
 //! What holds of all servers: `serve`, `store serve` and `chunks serve`.
 
 use crate::folder::Folder;
-use crate::server::Running;
+use crate::server::{Running, wait_until_closed};
 use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -61,7 +61,7 @@ fn assert_is_answered(address: &str) {
 #[track_caller]
 fn ends_at_second_signal(mut server: Running, address: &str) {
     server.signal(Signal::TERM);
-    server.wait_until_closed(address);
+    wait_until_closed(address);
     assert!(!server.has_ended(), "an answer is in progress");
     server.signal(Signal::INT);
     assert_eq!(server.wait_until_ended(), Some(0));

@@ -1,6 +1,7 @@
 //! How a server starts, and how it ends.
 
 use crate::folder::Folder;
+use crate::server::wait_until_closed;
 use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -184,7 +185,7 @@ fn a_signal_lets_requests_finish_and_a_second_one_does_not() {
     };
     let (mut half, mut admin) = (begin(&server), TcpStream::connect(&server.admin).expect("it"));
     server.signal(Signal::TERM);
-    server.wait_until_closed(&server.addresses[0]);
+    wait_until_closed(&server.addresses[0]);
     admin
         .write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
         .expect("sent");
@@ -201,7 +202,7 @@ fn a_signal_lets_requests_finish_and_a_second_one_does_not() {
         let mut server = folder.serve(&arguments[..1], &[]);
         let mut half = begin(&server);
         server.signal(Signal::INT);
-        server.wait_until_closed(&server.addresses[0]);
+        wait_until_closed(&server.addresses[0]);
         server.signal(second);
         assert_eq!(server.wait(), Some(0));
         assert!(matches!(half.read(&mut [0]), Ok(0) | Err(_)));
