@@ -12,8 +12,8 @@ const ABOUT: [&str; 2] = [
     "
 
 Builds a snapshot of the keys key_0, key_1, ... with the values val_0, val_1, ... in the folder \
-for temporary files. Looks up all keys in shuffled order, and as many keys that do not exist, one at a \
-time and in batches; then does the same with a hash map.",
+for temporary files. Looks up all keys in shuffled order, and as many keys that do not exist, one \
+at a time and in batches; then does the same with a hash map.",
 ];
 
 const NOTES: &str = "\

@@ -15,7 +15,7 @@ Output:
   Several keys: a line \"key<TAB>value\" for each key that exists, in the order of the arguments,
   as TSV. The escapes \\t \\n \\r \\\\ and \\xNN represent a tab, a line feed, a carriage return,
   a backslash and the byte with the hexadecimal number NN.
-  --json: a line {\"key\":...,\"value\":...} for each key that exists, as \"nuthatch build\" reads it.
+  --json: a line {\"key\":...,\"value\":...} for each key that exists, for \"nuthatch build\".
   --raw: the bytes of the values without separators. Numbers, also in lists, are little-endian.
   Missing keys are reported on stderr.
 
