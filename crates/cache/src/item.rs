@@ -239,6 +239,9 @@ fn same(one: &[u8], other: &[u8]) -> bool {
     if (8..=16).contains(&one.len()) { ends(one) == ends(other) } else { one == other }
 }
 
+/// A number that no session has.
+pub(crate) const NO_SESSION: u64 = u64::MAX;
+
 /// An item that was found. It stays as it is until the turn ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'t> {

@@ -30,47 +30,29 @@
 //! before the next turn, or by [`Turn::renew`]. One that comes in pieces need not be gathered
 //! elsewhere: [`Turn::draft`].
 
-mod ahead;
-mod arena;
 mod cache;
 mod clock;
 mod config;
-mod draft;
-mod epoch;
 mod error;
-mod expiry;
-mod ghost;
-mod gone;
 mod hash;
+mod index;
 mod item;
-mod large;
-mod lease;
-mod metas;
-mod put;
-mod queues;
-mod reclaim;
-mod runs;
-mod scan;
-mod segments;
+mod memory;
+mod prefill;
 mod session;
-mod slot;
-mod spot;
 mod stats;
-mod table;
-mod tables;
-mod together;
 mod write;
 
-pub use ahead::Ahead;
 pub use cache::Cache;
 pub use clock::{Clock, SystemClock};
 pub use config::{Eviction, Options};
-pub use draft::Draft;
 pub use error::{Error, Result};
 pub use hash::KeyHash;
 pub use item::Item;
-pub use lease::Lease;
-pub use session::{Session, Turn};
-pub use spot::Spot;
+pub use prefill::Ahead;
+pub use session::item_ref::Lease;
+pub use session::pending::Draft;
+pub use session::state::{Session, Turn};
+pub use session::value_ref::Spot;
 pub use stats::Stats;
 pub use write::{Condition, Expiry, Outcome, Write};

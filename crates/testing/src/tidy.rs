@@ -4,6 +4,7 @@
 //! it found wrong, and is named after that; its unit tests show it a bad example that must not
 //! pass. Which exceptions stand, and why, is the business of `tests/tidy.rs`, not of the rules.
 
+pub mod circles;
 pub mod imports;
 pub mod leftovers;
 pub mod links;

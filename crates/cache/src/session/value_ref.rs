@@ -2,7 +2,7 @@
 //! ends.
 
 use crate::item::Item;
-use crate::session::Turn;
+use crate::session::state::Turn;
 
 /// Where the value of an item lies that was read in a turn: [`Turn::spot`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,10 +4,11 @@ use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::hash::KeyHash;
 use crate::item::{Facts, Head};
-use crate::large::{Home, pages};
-use crate::put::check_item;
-use crate::segments::Queue;
-use crate::session::{Expect, Open, Turn};
+use crate::memory::large::pages;
+use crate::memory::meta::Queue;
+use crate::session::append::check_item;
+use crate::session::pending::Home;
+use crate::session::state::{Expect, Open, Turn};
 use crate::write::Write;
 
 /// An item that is written but not yet in the index.

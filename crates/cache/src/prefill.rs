@@ -6,12 +6,10 @@
 //! went back, to those that are free and have memory, which count in the budget as they are.
 
 use crate::cache::Cache;
-use crate::segments::{Segments, Shared};
-use std::fmt;
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
+use std::{fmt, io, thread};
 
 /// A thread that keeps the next few segments of a cache ready to be written, so that no session
 /// waits for the system's memory, or for shorter. It begins once something was written, sleeps
@@ -76,41 +74,6 @@ impl Cache {
     fn populate(&self, number: u32) {
         self.arena.populate(self.segments.start(number), self.segments.len());
         self.segments.put_ahead(number);
-    }
-}
-
-impl Segments {
-    /// Whether fewer segments are ready than should be, while the budget has more.
-    pub(crate) fn is_behind(&self, shared: &Shared) -> bool {
-        let ready = shared.free.len() as u32 + shared.populating;
-        let in_use = self.in_use.load(Ordering::Relaxed);
-        in_use > 0 && ready < shared.ahead && in_use + ready < self.limit()
-    }
-
-    /// A segment to make ready. Nobody else has it.
-    fn take_ahead(&self, shared: &mut Shared) -> Option<u32> {
-        if !self.is_behind(shared) {
-            return None;
-        }
-        let number = self.take_without_memory(shared)?;
-        shared.populating += 1;
-        Some(number)
-    }
-
-    /// A segment is ready.
-    fn put_ahead(&self, number: u32) {
-        let mut shared = self.lock();
-        shared.populating -= 1;
-        shared.free.push(number);
-        // Others may have got what it takes meanwhile.
-        self.settle(&shared);
-    }
-
-    /// Makes whoever waits for a segment to be taken look again.
-    fn wake_ahead(&self) {
-        // Under the lock, for nobody must be between looking and waiting.
-        let _shared = self.lock();
-        self.taken.notify_all();
     }
 }
 

@@ -14,19 +14,11 @@
 
 use crate::cache::Cache;
 use crate::config::Eviction;
-use crate::expiry::Cursor;
 use crate::hash::KeyHash;
 use crate::item::Item;
-use crate::segments::{Queue, Segment};
-use crate::session::{Open, Turn};
-
-/// Of how many segments one is kept free, at least so many, and so many for each session.
-const SPARE_PART: u32 = 32;
-const SPARE_LEAST: u32 = 4;
-const SPARE_EACH: u32 = 2;
-
-/// Items looked at together: their lines of the index are asked for before the first is.
-const GROUP: usize = 16;
+use crate::memory::meta::Queue;
+use crate::session::state::{Open, Turn};
+use crate::session::victim::{GROUP, Reason, Victim};
 
 /// Items looked at by one who looks for a group of those that are not gone.
 const PASSED: usize = 4 * GROUP;
@@ -42,57 +34,6 @@ const SMALL_PART: u64 = 32;
 /// How often an item of the small queue must be asked for to stay.
 const STAYS_FROM: u32 = 1;
 
-/// Why a segment is reclaimed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reason {
-    /// Most of its items have expired, and the rest moves. The segment is still in its queue.
-    Expired,
-    /// Little in it is still in the index, which stays in this queue.
-    Sparse(Queue),
-    /// Room is short.
-    Evicted(Queue),
-}
-
-/// A segment that is being reclaimed, and how far that is.
-#[derive(Debug)]
-pub(crate) struct Victim {
-    segment: Segment,
-    reason: Reason,
-    /// The items that were not looked at yet.
-    cursor: Cursor,
-    /// The items before those that nothing was decided on yet, and their number: their lines of the
-    /// index were asked for, and are there by the time the next items are looked at.
-    group: [(u64, KeyHash); GROUP],
-    count: usize,
-}
-
-impl Victim {
-    fn new(cache: &Cache, segment: Segment, reason: Reason) -> Self {
-        let cursor = Cursor::new(cache.segments.items(segment));
-        Self { segment, reason, cursor, group: [(0, KeyHash(0)); GROUP], count: 0 }
-    }
-
-    /// Returns a segment of which little is left after its expired items were removed.
-    pub(crate) fn of_expired(cache: &Cache, segment: Segment) -> Self {
-        Self::new(cache, segment, Reason::Expired)
-    }
-
-    /// Whether all its items were decided on.
-    fn is_done(&self) -> bool {
-        self.cursor.is_at_end() && self.count == 0
-    }
-
-    /// Leaves the segment to others, which reclaim it from the start.
-    pub(crate) fn put_back(self, cache: &Cache) {
-        match self.reason {
-            Reason::Expired => {}
-            Reason::Sparse(queue) | Reason::Evicted(queue) => {
-                cache.segments.push(self.segment, queue);
-            }
-        }
-    }
-}
-
 /// What becomes of an item of a segment that is reclaimed.
 enum Fate {
     /// Its time is over.
@@ -101,54 +42,6 @@ enum Fate {
     Goes,
     /// It is moved, with this frequency.
     Moves(Queue, u32),
-}
-
-impl Cache {
-    /// Segments that should be free. Below that, every write reclaims some.
-    pub(crate) fn spare(&self) -> u32 {
-        let least = SPARE_LEAST + SPARE_EACH * self.epochs.sessions();
-        (self.segments.count() / SPARE_PART).max(least)
-    }
-
-    /// Whether fewer segments are free than should be, and so many that are wanted besides.
-    fn is_short(&self, wanted: u32) -> bool {
-        let room = self.segments.room(&self.epochs);
-        let enough = self.spare() + wanted;
-        if wanted > 0 {
-            return room.with_all < enough;
-        }
-        // Evicting one large item may do for long, but only once turns are over.
-        room.now < enough && (room.now < self.floor() || room.with_large < enough)
-    }
-
-    /// Whether writes should reclaim something: since room is short, or since much of it is wasted.
-    pub(crate) fn wants_reclaim(&self, wanted: u32) -> bool {
-        self.is_short(wanted) || self.segments.is_wasteful()
-    }
-
-    /// Whether a turn can begin, after one in which a large item of so many bytes found no room.
-    pub(crate) fn has_room(&self, wanted: usize) -> bool {
-        if wanted > 0 {
-            return self.segments.fits_large(&self.epochs, wanted, self.floor());
-        }
-        self.segments.room(&self.epochs).now >= self.least_at_hand()
-    }
-
-    /// Segments that must be free for a turn to begin.
-    pub(crate) fn least_at_hand(&self) -> u32 {
-        self.spare() - self.spare() / 4
-    }
-
-    /// Segments that should have memory ahead of their use: no more than the floor, so that what
-    /// large items leave free need not go back for the next one.
-    pub(crate) fn ahead(&self) -> u32 {
-        SPARE_LEAST / 2 + SPARE_EACH / 2 * self.epochs.sessions()
-    }
-
-    /// Segments that only what is moved may use: were there none left, nothing could be.
-    pub(crate) fn floor(&self) -> u32 {
-        self.spare() / 2
-    }
 }
 
 impl Turn<'_> {
@@ -262,7 +155,11 @@ impl Turn<'_> {
             if victim.count == GROUP {
                 break;
             }
-            let Some((place, item, is_gone)) = victim.cursor.next(self, marks) else { break };
+            let Some((place, item, is_gone)) =
+                victim.cursor.next(|place| self.item(place, 0), marks)
+            else {
+                break;
+            };
             if is_gone {
                 continue;
             }
@@ -276,7 +173,7 @@ impl Turn<'_> {
     /// Decides on one item, if the index still points at it.
     fn settle(&self, open: &mut Open, victim: &Victim, (hash, place): (KeyHash, u64)) -> bool {
         let cache = self.cache();
-        let is_it = |slot: crate::slot::Slot| slot.place() == place;
+        let is_it = |slot: crate::index::slot::Slot| slot.place() == place;
         let Some(found) = cache.tables.find(&cache.arena, hash, is_it) else { return true };
         let item = self.item(place, found.slot.frequency());
         let counters = &self.session.counters;
@@ -312,17 +209,6 @@ impl Turn<'_> {
             }
             Reason::Evicted(_) => Fate::Goes,
         }
-    }
-
-    /// Removes an item from the index, unless that points elsewhere by now.
-    pub(crate) fn take_out(&self, hash: KeyHash, place: u64, item: Item<'_>) -> bool {
-        let cache = self.cache();
-        let mut table = cache.tables.lock(&cache.arena, hash);
-        let Some(position) = table.find(|slot| slot.place() == place) else { return false };
-        table.remove(position);
-        drop(table);
-        self.note_gone(place, item.head.len());
-        true
     }
 
     /// A large item stays where it is, and its segment waits in a queue again.

@@ -6,16 +6,15 @@
 //! - Bytes of a segment are written through a [`Tail`] alone. There is one for each stretch of
 //!   memory at a time: `segments.rs` makes it, and makes no other before all readers have left.
 //! - Bytes are read below a tail, where nobody writes again, and while the reader is pinned or has
-//!   a lease or a draft, which keep the segment from being given out anew.
+//!   a counted reference to the segment, which keeps it from being given out anew.
 //! - Pages go back to the system while a tail has them, and nothing is written below it: nobody
 //!   reads there then, either.
 //! - Lines of the index lie in segments of their own, and are only ever read and written as
 //!   atomics.
 
-use crate::draft::Draft;
-use crate::epoch::Pin;
 use crate::error::{Error, Result};
-use crate::lease::Lease;
+use crate::memory::epoch::Pin;
+use crate::memory::meta::Hold;
 use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
@@ -168,21 +167,14 @@ impl Arena {
         unsafe { std::slice::from_raw_parts(at, len) }
     }
 
-    /// As [`read`](Self::read), for as long as there is a lease of the segment.
+    /// Returns bytes that were written, as [`read`](Self::read) does, for as long as a reference to
+    /// their segment is held. The bytes are an item's, or a value's that was received: what becomes
+    /// an item of that is written before these bytes.
     #[inline]
-    pub(crate) fn leased<'l>(&'l self, _lease: &'l Lease, place: u64, len: usize) -> &'l [u8] {
+    pub(crate) fn read_held<'h>(&'h self, _hold: &'h Hold, place: u64, len: usize) -> &'h [u8] {
         let at = self.at(place, len);
         // SAFETY: within the map; below a tail, so nobody writes there before the segment is free,
-        // and the lease keeps it from becoming so.
-        unsafe { std::slice::from_raw_parts(at, len) }
-    }
-
-    /// As [`read`](Self::read), for the value of a draft that is whole.
-    #[inline]
-    pub(crate) fn drafted<'d>(&'d self, _draft: &'d Draft, place: u64, len: usize) -> &'d [u8] {
-        let at = self.at(place, len);
-        // SAFETY: within the map; below the draft's tail, and what becomes an item of it is written
-        // before these bytes; the draft keeps the segment from becoming free.
+        // and the counted reference keeps it from becoming so.
         unsafe { std::slice::from_raw_parts(at, len) }
     }
 
@@ -300,7 +292,7 @@ fn prefetch(at: *const u8) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::epoch::Epochs;
+    use crate::memory::epoch::Epochs;
 
     #[test]
     fn what_is_written_is_read() {

@@ -1,10 +1,10 @@
 //! Going through what is there, without holding anybody up.
 
-use crate::arena::UNIT_LINES;
 use crate::hash::TAG_BITS;
+use crate::index::table::MOST_UNITS;
 use crate::item::Item;
-use crate::session::Turn;
-use crate::table::MOST_UNITS;
+use crate::memory::arena::UNIT_LINES;
+use crate::session::state::Turn;
 
 /// Empty lines looked at for each item asked for, so that one call takes little time.
 const LINES_EACH: usize = 16;

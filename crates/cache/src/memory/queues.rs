@@ -2,7 +2,8 @@
 //!
 //! What is in a queue may be over: whoever takes it out sees that by its life.
 
-use crate::segments::{Queue, Segment, Segments};
+use crate::memory::meta::{Queue, Segment};
+use crate::memory::segments::Segments;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
@@ -91,8 +92,8 @@ impl Segments {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arena::Arena;
-    use crate::epoch::Epochs;
+    use crate::memory::arena::Arena;
+    use crate::memory::epoch::Epochs;
 
     /// What is overwritten again and again leaves segments that are over, and nothing is evicted.
     #[test]

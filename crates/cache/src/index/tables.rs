@@ -1,9 +1,9 @@
 //! The index: tables that keys are spread over by their hash, each with a lock for its writers.
 
-use crate::arena::{Arena, UNIT_LEN, prefetch_to_write};
 use crate::hash::{KeyHash, TAG_BITS};
-use crate::slot::Slot;
-use crate::table::{Position, Table, Writer};
+use crate::index::slot::Slot;
+use crate::index::table::{Position, Table, Writer};
+use crate::memory::arena::{Arena, UNIT_LEN, prefetch_to_write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

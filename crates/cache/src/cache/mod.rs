@@ -1,18 +1,20 @@
 //! What all sessions of a cache share.
 
-use crate::arena::Arena;
+mod free_segments;
+mod pages;
+
 use crate::clock::Clock;
 use crate::config::{Eviction, Options};
-use crate::epoch::Epochs;
 use crate::error::Result;
-use crate::ghost::Ghost;
 use crate::hash::KeyHash;
-use crate::large::VALUE_MOST;
-use crate::segments::Segments;
-use crate::session::Session;
-use crate::slot::Slot;
+use crate::index::ghost::Ghost;
+use crate::index::slot::Slot;
+use crate::index::tables::Tables;
+use crate::memory::arena::Arena;
+use crate::memory::epoch::Epochs;
+use crate::memory::large::VALUE_MOST;
+use crate::memory::segments::Segments;
 use crate::stats::{Counters, Stats};
-use crate::tables::Tables;
 use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::BuildHasher;
@@ -76,11 +78,6 @@ impl Cache {
         Ok(cache)
     }
 
-    /// Opens a session, for one thread at a time.
-    pub fn session(&self) -> Result<Session<'_>> {
-        Session::new(self)
-    }
-
     /// The longest value in bytes: 512 MiB, or what makes 5/8 of the budget with the longest key.
     /// Less where there are not enough addresses: a budget from 512 GiB up leaves fewer and fewer,
     /// as does a process that may not have many.
@@ -130,6 +127,11 @@ impl Cache {
         // The last lease may be subtracted before the item is added.
         let bytes = self.segments.kept_by_leases.load(Ordering::Relaxed);
         u64::try_from(bytes.cast_signed()).unwrap_or(0)
+    }
+
+    /// Bytes that drafts have when they are whole: they may have come or not.
+    pub fn drafted(&self) -> u64 {
+        self.drafted.load(Ordering::Relaxed)
     }
 
     pub(crate) fn note_reserved(&self) {

@@ -8,9 +8,9 @@
 //! anew from their tags, no item is read. Whoever reads meanwhile sees an odd or a changed version,
 //! and looks again.
 
-use crate::arena::{Arena, Line, UNIT_LINES};
 use crate::hash::TAG_BITS;
-use crate::slot::Slot;
+use crate::index::slot::Slot;
+use crate::memory::arena::{Arena, Line, UNIT_LINES};
 use std::hint::spin_loop;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering, fence};

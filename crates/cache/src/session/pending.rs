@@ -13,15 +13,15 @@
 //! and sends little takes little. It holds its segment as a lease does: what becomes of the item
 //! while the draft is there leaves the bytes where they are.
 
-use crate::arena::{Arena, Tail};
 use crate::cache::Cache;
 use crate::config::Eviction;
-use crate::epoch::Epochs;
 use crate::error::{Error, Result};
 use crate::item::Head;
-use crate::large::{Garbage, Home, pages};
-use crate::segments::{DRAFT, Queue, Segment, Segments};
-use crate::session::Turn;
+use crate::memory::arena::{Arena, Tail};
+use crate::memory::large::pages;
+use crate::memory::meta::{Hold, Queue, Segment};
+use crate::memory::segments::Segments;
+use crate::session::state::Turn;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -35,6 +35,7 @@ use std::sync::atomic::Ordering;
 pub struct Draft {
     cache: Arc<Cache>,
     segment: Segment,
+    hold: Hold,
     tail: Tail,
     /// Bytes before the value.
     front: u32,
@@ -86,7 +87,7 @@ impl Draft {
             return None;
         }
         let start = self.cache.segments.start(self.segment.number) + u64::from(self.front);
-        Some(self.cache.arena.drafted(self, start, self.value_len()))
+        Some(self.cache.arena.read_held(&self.hold, start, self.value_len()))
     }
 
     /// Bytes of the value when it is whole.
@@ -106,7 +107,7 @@ impl Drop for Draft {
         if segments.is_draft(self.segment.number) {
             self.cache.discard_draft(self.segment.number, (self.counted, self.len()));
         } else {
-            segments.let_go(epochs, self.segment.number);
+            segments.let_go(epochs, &self.hold);
         }
     }
 }
@@ -120,100 +121,12 @@ impl fmt::Debug for Draft {
     }
 }
 
-impl Segments {
-    /// Addresses for a draft of so many bytes.
-    fn open_draft(&self, len: usize, front: u32) -> Option<(Segment, Tail)> {
-        let granules = pages(len).div_ceil(u64::from(self.len())) as u32;
-        let number = self.lock().runs.take(granules)?;
-        let segment = self.begin(number, u64::from(front));
-        let meta = &self.metas[number as usize];
-        meta.used.store(len as u32, Ordering::Relaxed);
-        meta.live.store(DRAFT | 1, Ordering::Release);
-        Some((segment, Arena::tail(self.start(number), len as u32)))
-    }
-
-    /// Takes so many bytes of the budget for a draft, if so many ordinary segments stay free.
-    fn count_draft(&self, epochs: &Epochs, bytes: u64, keep: u32) -> bool {
-        let mut shared = self.lock();
-        self.free_retired(&mut shared, epochs);
-        let fits = self.fits(&shared, bytes, keep);
-        if fits {
-            shared.large += bytes;
-            self.settle(&shared);
-        }
-        fits
-    }
-
-    /// Whether a segment is a draft still.
-    fn is_draft(&self, number: u32) -> bool {
-        self.metas[number as usize].live.load(Ordering::Acquire) & DRAFT != 0
-    }
-
-    /// Makes a segment of the draft whose value these bytes are, if there is one and it has so many
-    /// bytes of room before it; nobody else does so then.
-    fn claim(&self, (place, len): (u64, usize), before: usize) -> Option<Segment> {
-        let number = self.of(place);
-        let meta = self.metas.get(number)?;
-        if meta.live.load(Ordering::Relaxed) & DRAFT == 0 {
-            return None;
-        }
-        // Whoever has these bytes has the draft.
-        let front = place - self.start(number);
-        let used = u64::from(meta.used.load(Ordering::Relaxed));
-        let is_value = meta.base.load(Ordering::Relaxed) == front && front + len as u64 == used;
-        let fits = is_value && before as u64 <= front;
-        if !fits || meta.live.fetch_and(!DRAFT, Ordering::AcqRel) & DRAFT == 0 {
-            return None;
-        }
-        meta.base.store(front - before as u64, Ordering::Relaxed);
-        meta.first_expires_ms.store(u64::MAX, Ordering::Relaxed);
-        Some(Segment { number, life: meta.life.load(Ordering::Relaxed) })
-    }
-
-    /// The segment is a draft again, whose value lies behind so many bytes: no item came of it.
-    fn unclaim(&self, number: u32, front: u64) {
-        let meta = &self.metas[number as usize];
-        meta.base.store(front, Ordering::Relaxed);
-        meta.live.fetch_or(DRAFT, Ordering::AcqRel);
-    }
-}
-
-impl Cache {
-    /// Bytes that drafts have when they are whole: they may have come or not.
-    pub fn drafted(&self) -> u64 {
-        self.drafted.load(Ordering::Relaxed)
-    }
-
-    fn count_draft(&self, bytes: u64) -> bool {
-        while !self.segments.count_draft(&self.epochs, bytes, self.floor()) {
-            if !self.give_back() {
-                return false;
-            }
-        }
-        self.return_excess();
-        true
-    }
-
-    /// Nobody needs a draft of so many bytes, of which the first number count in the budget.
-    fn discard_draft(&self, number: u32, (counted, len): (u64, usize)) {
-        let segments = &self.segments;
-        let huge = segments.huge(pages(len));
-        if huge > 0 {
-            self.arena.prefer_huge(segments.start(number), huge, false);
-        }
-        let granules = |bytes: u64| bytes.div_ceil(u64::from(segments.len())) as u32;
-        let (counted_len, all) = (granules(counted), granules(pages(len)));
-        let mut shared = segments.lock();
-        segments.metas[number as usize].live.store(0, Ordering::Relaxed);
-        if all > counted_len {
-            shared.runs.give_back(number + counted_len, all - counted_len);
-        }
-        if counted > 0 {
-            shared.garbage.push_back(Garbage { number, bytes: counted, huge: 0 });
-            shared.garbage_bytes += counted;
-        }
-        segments.settle(&shared);
-    }
+/// What a large item lies in, while the index does not point at it.
+pub(crate) enum Home {
+    /// A segment of its own.
+    Segment(Segment, Tail),
+    /// The segment of a draft, and the addresses of its value.
+    Draft(Segment, Range<u64>),
 }
 
 impl Turn<'_> {
@@ -235,7 +148,7 @@ impl Turn<'_> {
         let drafted = cache.drafted.fetch_add(len as u64, Ordering::Relaxed) + len as u64;
         let may_be = drafted <= Segments::large_most(cache.memory()) && self.has_room_for(len);
         let begun = may_be.then(|| cache.segments.open_draft(len, front as u32)).flatten();
-        let Some((segment, tail)) = begun else {
+        let Some((segment, tail, hold)) = begun else {
             cache.drafted.fetch_sub(len as u64, Ordering::Relaxed);
             return Err(Error::Full);
         };
@@ -244,7 +157,7 @@ impl Turn<'_> {
             cache.arena.prefer_huge(tail.place(), huge, true);
         }
         let (cache, front) = (Arc::clone(cache), front as u32);
-        let mut draft = Draft { cache, segment, tail, front, counted: 0 };
+        let mut draft = Draft { cache, segment, hold, tail, front, counted: 0 };
         draft.grow(self)?;
         draft.cache.arena.room(&mut draft.tail, front as usize);
         Ok(draft)

@@ -6,7 +6,7 @@
 //! several short items begin in one granule, its bit tells that some of them is gone, and the index
 //! is asked after all.
 
-use crate::arena::{Arena, Line, UNIT_LEN, prefetch_to_write};
+use crate::memory::arena::{Arena, Line, UNIT_LEN, prefetch_to_write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes that a bit stands for. Most items are longer.

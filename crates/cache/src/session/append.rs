@@ -1,50 +1,19 @@
-//! Storing an item: it is written to a tail, the index is pointed at it, and what was there before
-//! is noted as gone.
+//! Appending items to open segments, and pointing the index at them.
 
-use crate::arena::{Arena, Tail};
 use crate::cache::Cache;
 use crate::error::{Error, Result};
-use crate::gone::Marks;
 use crate::hash::KeyHash;
 use crate::item::{Facts, Head};
-use crate::segments::{Queue, Segment};
-use crate::session::{Expect, Open, Turn};
+use crate::memory::arena::{Arena, Tail};
+use crate::memory::meta::{Queue, Segment};
+use crate::session::state::{EXPIRY_CLASSES, Expect, Open, Turn};
 
-/// Items lie in segments with others that expire about when they do: never, within minutes, within
-/// hours, later.
-pub(crate) const EXPIRY_CLASSES: usize = 4;
 const CLASS_ENDS_MS: [u64; EXPIRY_CLASSES - 2] = [5 * 60_000, 4 * 3_600_000];
 
 /// The tail to replace, and where the segments go that are not to be sealed at once.
 type Tails<'o> = (&'o mut Option<(Segment, Tail)>, &'o mut Option<Vec<(Segment, Tail, Queue)>>);
 
 impl Turn<'_> {
-    /// Writes an item and points the index at it, if that holds what is expected.
-    pub(crate) fn put(
-        &self,
-        (key, hash): (&[u8], KeyHash),
-        value: &[u8],
-        facts: Facts,
-        expect: Expect,
-    ) -> Result<bool> {
-        check_item(self.cache(), key, value)?;
-        let queue = if self.cache().ghost.is_back_soon(hash) { Queue::Main } else { Queue::Small };
-        let mut open = self.session.open.borrow_mut();
-        let is_ordinary = self.cache().segments.is_ordinary(key.len() + value.len());
-        self.make_room(&mut open, if is_ordinary { key.len() + value.len() } else { 0 });
-        if !is_ordinary {
-            return self.put_large((key, hash), value, (facts, queue), expect);
-        }
-        let (place, len) = self
-            .write_item(&mut open, queue, (key, value), (facts, self.cache().floor()))
-            .ok_or(Error::Full)?;
-        let stored = self.publish((key, hash), place, expect);
-        if !matches!(stored, Ok(true)) {
-            self.forget(&mut open, queue, facts, (place, len));
-        }
-        stored
-    }
-
     /// Points the index at an item that was written, if it holds what is expected.
     pub(crate) fn publish(
         &self,
@@ -106,30 +75,19 @@ impl Turn<'_> {
 
     /// Takes back an item that the index never pointed at. It is not marked as gone: the next one
     /// begins where it did.
-    fn forget(&self, open: &mut Open, queue: Queue, facts: Facts, (place, len): (u64, usize)) {
+    pub(super) fn forget(
+        &self,
+        open: &mut Open,
+        queue: Queue,
+        facts: Facts,
+        (place, len): (u64, usize),
+    ) {
         let class = self.class(facts.expires_ms);
         if let Some((_, tail)) = &mut open.tails[queue as usize][class] {
             Arena::take_back(tail, len);
         }
         let Cache { segments, epochs, .. } = self.cache();
         segments.remove_live(epochs, place, len);
-    }
-
-    /// An item of so many bytes is not in the index, or no longer.
-    pub(crate) fn note_gone(&self, place: u64, len: usize) {
-        let Cache { segments, epochs, .. } = self.cache();
-        if let Some(marks) = self.marks(segments.of(place)) {
-            marks.set(place);
-        }
-        segments.remove_live(epochs, place, len);
-    }
-
-    /// Which items of a segment are gone, if it is an ordinary one.
-    #[inline]
-    pub(crate) fn marks(&self, segment: u32) -> Option<Marks<'_>> {
-        let Cache { arena, segments, .. } = self.cache();
-        let ordinary = !segments.is_large(segment);
-        ordinary.then(|| Marks::new(arena, segments.start(segment)))
     }
 
     fn class(&self, expires_ms: Option<u64>) -> usize {

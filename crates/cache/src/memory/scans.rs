@@ -1,0 +1,123 @@
+//! When segments are scanned for expired items.
+
+use crate::memory::meta::{SEALED, Segment};
+use crate::memory::segments::{Segments, Shared};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::atomic::Ordering;
+
+/// Milliseconds after its expiry at which an item is overdue for removal.
+pub(crate) const OVERDUE_MS: u64 = 1000;
+
+/// A segment is emptied when at most one of this many of its bytes is live after a scan.
+const EMPTIED_RATIO: u32 = 8;
+
+/// Queues are rid of what is over when they have so many entries, and again when twice what is
+/// left.
+const PURGE_LEAST: usize = 64;
+
+impl Segments {
+    /// Schedules scans of a sealed segment.
+    pub(crate) fn schedule_scan(&self, shared: &mut Shared, segment: Segment) {
+        let meta = &self.metas[segment.number as usize];
+        let due_ms = meta.worthwhile_ms.load(Ordering::Relaxed);
+        let first_ms = meta.first_expires_ms.load(Ordering::Relaxed);
+        if first_ms != u64::MAX {
+            let overdue_ms = first_ms.saturating_add(OVERDUE_MS);
+            shared.expiring.worthwhile.push(Reverse((due_ms, segment)));
+            shared.expiring.overdue.push(Reverse((overdue_ms, segment)));
+        }
+        self.has_expiring.store(shared.expiring.len() > 0, Ordering::Relaxed);
+    }
+
+    /// Returns a sealed segment for which a scan is worthwhile, or is overdue if `overdue` is set;
+    /// and whether it is worthwhile. No other session gets it before [`end_scan`](Self::end_scan).
+    pub(crate) fn take_to_scan(&self, now_ms: u64, overdue: bool) -> Option<(Segment, bool)> {
+        let mut shared = self.lock();
+        let found = self.pop_valid(&mut shared.expiring.worthwhile, now_ms, |meta| {
+            meta.worthwhile_ms.load(Ordering::Relaxed)
+        });
+        let found = match found {
+            Some(segment) => Some((segment, true)),
+            None if overdue => self
+                .pop_valid(&mut shared.expiring.overdue, now_ms, |meta| {
+                    meta.first_expires_ms.load(Ordering::Relaxed).saturating_add(OVERDUE_MS)
+                })
+                .map(|segment| (segment, false)),
+            None => None,
+        };
+        if let Some((segment, _)) = found {
+            // The segment's other entry is invalid from here on.
+            let meta = &self.metas[segment.number as usize];
+            meta.worthwhile_ms.store(u64::MAX, Ordering::Relaxed);
+            meta.first_expires_ms.store(u64::MAX, Ordering::Relaxed);
+        }
+        self.has_expiring.store(shared.expiring.len() > 0, Ordering::Relaxed);
+        found
+    }
+
+    /// Pops entries up to the first valid one whose time has come.
+    fn pop_valid(
+        &self,
+        heap: &mut BinaryHeap<Reverse<(u64, Segment)>>,
+        now_ms: u64,
+        time: impl Fn(&crate::memory::meta::Meta) -> u64,
+    ) -> Option<Segment> {
+        while let Some(Reverse((at_ms, segment))) = heap.peek().copied() {
+            let is_valid = self.lives(segment)
+                && time(&self.metas[segment.number as usize]) == at_ms
+                && at_ms != u64::MAX;
+            if is_valid && at_ms > now_ms {
+                return None;
+            }
+            heap.pop();
+            if is_valid {
+                return Some(segment);
+            }
+        }
+        None
+    }
+
+    /// Ends a scan: of what remains, the first item expires at `first_ms`, and the next scan is
+    /// worthwhile from `worthwhile_ms` on.
+    pub(crate) fn end_scan(&self, segment: Segment, first_ms: u64, worthwhile_ms: u64) {
+        let mut shared = self.lock();
+        if !self.lives(segment) {
+            return;
+        }
+        let meta = &self.metas[segment.number as usize];
+        // Items that were written meanwhile may expire before those.
+        meta.first_expires_ms.fetch_min(first_ms, Ordering::Relaxed);
+        if meta.live.load(Ordering::Relaxed) & SEALED != 0 {
+            meta.worthwhile_ms.fetch_min(worthwhile_ms, Ordering::Relaxed);
+            self.schedule_scan(&mut shared, segment);
+        }
+    }
+
+    /// Returns whether so little of a sealed, ordinary segment is live that it should be emptied.
+    pub(crate) fn should_empty(&self, segment: Segment) -> bool {
+        let live = self.metas[segment.number as usize].live.load(Ordering::Relaxed);
+        self.lives(segment)
+            && !self.is_large(segment.number)
+            && live & SEALED != 0
+            && live & !SEALED <= self.len() / EMPTIED_RATIO
+    }
+
+    /// Takes what is over out of the queues, now and then: where nothing is ever evicted, nobody
+    /// else does.
+    pub(super) fn purge(&self, shared: &mut Shared) {
+        let len = |shared: &Shared| shared.small.len() + shared.main.len() + shared.expiring.len();
+        if len(shared) > shared.purge_at.max(PURGE_LEAST) {
+            shared.small.retain(|segment| self.lives(*segment));
+            shared.main.retain(|segment| self.lives(*segment));
+            self.purge_expiring(shared);
+            shared.purge_at = 2 * len(shared);
+        }
+    }
+
+    /// Drops the entries of segments that are gone.
+    pub(crate) fn purge_expiring(&self, shared: &mut Shared) {
+        shared.expiring.worthwhile.retain(|Reverse((_, segment))| self.lives(*segment));
+        shared.expiring.overdue.retain(|Reverse((_, segment))| self.lives(*segment));
+    }
+}
