@@ -8,7 +8,7 @@ pub(crate) mod command;
 use crate::failure::Failure;
 use hdrhistogram::Histogram;
 use nuthatch_bench::Random;
-use nuthatch_cache::{Ahead, Cache, Options, Write as Store};
+use nuthatch_cache::{Cache, Options, Prefill, Write as Store};
 use nuthatch_units::{bytes, grouped};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::fmt::Write;
@@ -88,7 +88,7 @@ impl FillBench {
     fn fill(&self, time: Time) -> Result<Filled, Failure> {
         let cache = Cache::new(Options::new().memory(self.memory)).map_err(Failure::of)?;
         let cache = Arc::new(cache);
-        let _ahead = Ahead::start(&cache).map_err(Failure::of)?;
+        let _ahead = Prefill::start(&cache).map_err(Failure::of)?;
         let held = thread::scope(|scope| {
             let part = |thread| {
                 let cache = &cache;
@@ -124,7 +124,7 @@ impl FillBench {
             if number % EXPIRES_EVERY == 0 {
                 store = store.expires_in_ms(EXPIRES_IN_MS);
             }
-            let mut turn = session.turn();
+            let mut turn = session.guard();
             while turn.set(key.as_bytes(), &value, &store).is_err() {
                 if !turn.renew() {
                     return Err(Failure::of("the cache is full, and no memory could be freed"));

@@ -1,4 +1,4 @@
-//! A cache in this process: filled with many small items, asked for them, and described.
+//! Fills a cache in this process with many small items, looks them up, and prints the times.
 //!
 //!     cargo run --release -p nuthatch-cache --example in_process [ITEMS]
 
@@ -12,39 +12,39 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let key = |number: u64| format!("{number:016}");
     let per_item = |start: Instant| start.elapsed().as_nanos() as f64 / items as f64;
 
-    // Writes and reads come in turns: a batch of requests, say.
+    // Reads and writes happen under guards, for example one for each batch of requests.
     let start = Instant::now();
     for batch in 0..items.div_ceil(64) {
-        let turn = session.turn();
+        let guard = session.guard();
         for number in batch * 64..items.min((batch + 1) * 64) {
             let write = Write::new().expires_in_ms(3_600_000);
-            turn.set(key(number).as_bytes(), &[7; 32], &write).map(drop)?;
+            guard.set(key(number).as_bytes(), &[7; 32], &write).map(drop)?;
         }
     }
     println!("{items} items of 16 + 32 bytes stored: {:.0} ns each", per_item(start));
 
-    // Many at once: asked for ahead, so that the waits for memory overlap.
+    // Prefetching for a whole batch overlaps the waits for memory.
     let start = Instant::now();
     let mut found = 0;
     for batch in 0..items.div_ceil(64) {
-        let turn = session.turn();
+        let guard = session.guard();
         let spread = |at: u64| (batch * 64 + at).wrapping_mul(0x9e37_79b9_7f4a_7c15) % items;
         let keys: Vec<_> = (0..64).map(|at| key(spread(at))).collect();
         let hashes: Vec<_> = keys.iter().map(|key| cache.hash(key.as_bytes())).collect();
         for hash in &hashes {
-            turn.prefetch(*hash);
+            guard.prefetch(*hash);
         }
         for hash in &hashes {
-            turn.prefetch_item(*hash);
+            guard.prefetch_item(*hash);
         }
         let lookups = keys.iter().zip(&hashes);
-        found += lookups.filter_map(|(key, hash)| turn.get_hashed(key.as_bytes(), *hash)).count();
+        found += lookups.filter_map(|(key, hash)| guard.get_hashed(key.as_bytes(), *hash)).count();
     }
     println!("{found} of them looked up in batches: {:.0} ns each", per_item(start));
 
     let stats = cache.stats();
     let payload = stats.items * 48;
     let over = (stats.memory - payload) as f64 / stats.items as f64;
-    println!("{over:.1} bytes of memory an item besides key and value");
+    println!("{over:.1} bytes of memory per item besides key and value");
     Ok(())
 }

@@ -1,9 +1,9 @@
-//! How lookups and writes of one cache scale: by one thread, then by two at once.
+//! Measures how lookups and writes of one cache scale from one thread to two.
 //!
 //!     cargo run --release -p nuthatch-cache --example threads [ITEMS]
 //!
-//! Each thread draws from all keys, in turns of 64. What two do beside each other is compared with
-//! what one does, over several rounds, and the median of each told.
+//! Each thread picks from all keys, in batches of 64. The result compares two threads with one, as
+//! the median of several rounds.
 
 use nuthatch_cache::{Cache, Options, Session, Write};
 use std::sync::Barrier;
@@ -24,10 +24,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cache = Cache::new(Options::new().memory((items * 1024).max(64 << 20)))?;
     let mut session = cache.session()?;
     for number in 0..items {
-        session.turn().set(&key(number), &VALUE, &Write::new()).map(drop)?;
+        session.guard().set(&key(number), &VALUE, &Write::new()).map(drop)?;
     }
     drop(session);
-    println!("{items} items of 16 + {} bytes, millions a second", VALUE.len());
+    println!("{items} items of 16 + {} bytes, millions per second", VALUE.len());
     for work in [Work::Get, Work::Set] {
         let (mut one, mut two): (Vec<_>, Vec<_>) = (0..ROUNDS)
             .map(|_| (rate(&cache, items, work, 1), rate(&cache, items, work, 2)))
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Millions a second, of so many threads together.
+/// Returns millions of operations per second of all threads together.
 fn rate(cache: &Cache, items: u64, work: Work, threads: u64) -> f64 {
     let barrier = Barrier::new(threads as usize);
     let each = items / threads;
@@ -60,30 +60,30 @@ fn rate(cache: &Cache, items: u64, work: Work, threads: u64) -> f64 {
 }
 
 fn batch(cache: &Cache, session: &mut Session<'_>, work: Work, draws: &mut Draws, items: u64) {
-    let turn = session.turn();
+    let guard = session.guard();
     let keys: [_; BATCH] = std::array::from_fn(|_| key(draws.next() % items));
     let hashes = keys.map(|key| cache.hash(&key));
     match work {
         Work::Get => {
             for hash in &hashes {
-                turn.prefetch(*hash);
+                guard.prefetch(*hash);
             }
             for hash in &hashes {
-                turn.prefetch_item(*hash);
+                guard.prefetch_item(*hash);
             }
             let found =
-                keys.iter().zip(hashes).filter_map(|(key, hash)| turn.get_hashed(key, hash));
+                keys.iter().zip(hashes).filter_map(|(key, hash)| guard.get_hashed(key, hash));
             assert_eq!(found.filter(|item| item.value() == VALUE).count(), BATCH);
         }
         Work::Set => {
             for hash in &hashes {
-                turn.prefetch_to_write(*hash);
+                guard.prefetch_to_write(*hash);
             }
             for hash in &hashes {
-                turn.prefetch_head(*hash);
+                guard.prefetch_header(*hash);
             }
             for (key, hash) in keys.iter().zip(hashes) {
-                turn.set_hashed(key, hash, &VALUE, &Write::new()).map(drop).expect("room");
+                guard.set_hashed(key, hash, &VALUE, &Write::new()).map(drop).expect("room");
             }
         }
     }
@@ -100,7 +100,7 @@ fn median(rates: &mut [f64]) -> f64 {
     rates[rates.len() / 2]
 }
 
-/// Numbers without an order that memory could follow: `SplitMix64`.
+/// Pseudo-random numbers (`SplitMix64`), whose order hardware cannot predict.
 struct Draws(u64);
 
 impl Draws {

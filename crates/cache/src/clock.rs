@@ -1,14 +1,14 @@
-//! What time it is.
+//! The clock that expiry follows.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A source of time. Expiry follows it, forwards and backwards.
+/// A source of time. Items expire by it, whether it moves forwards or backwards.
 pub trait Clock: Send + Sync {
-    /// Milliseconds since the beginning of 1970.
+    /// Returns milliseconds since the Unix epoch.
     fn now_ms(&self) -> u64;
 }
 
-/// The clock of the system.
+/// The system clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 

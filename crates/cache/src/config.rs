@@ -1,4 +1,4 @@
-//! How a cache is set up.
+//! Options of a cache.
 
 use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
@@ -6,14 +6,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What happens when memory is used up.
+/// What happens when the budget is used up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Eviction {
-    /// What is asked for least makes room, in a way that one pass over many keys does not disturb
-    /// (S3-FIFO: Yang and others, "FIFO queues are all you need for cache eviction", SOSP 2023).
+    /// Evicts the items that are read least, by a policy that a single pass over many keys does not
+    /// disturb (S3-FIFO: Yang and others, "FIFO queues are all you need for cache eviction", SOSP
+    /// 2023).
     #[default]
     S3Fifo,
-    /// Nothing is evicted: writes that need room fail.
+    /// Evicts nothing: writes fail if there is no memory.
     None,
 }
 
@@ -28,12 +29,12 @@ pub struct Options {
 }
 
 impl Options {
-    /// The least budget: 16 MiB.
-    pub const LEAST_MEMORY: u64 = 16 << 20;
-    /// The greatest budget: 1 TiB.
-    pub const MOST_MEMORY: u64 = 1 << 40;
+    /// Minimum budget: 16 MiB.
+    pub const MIN_MEMORY: u64 = 16 << 20;
+    /// Maximum budget: 1 TiB.
+    pub const MAX_MEMORY: u64 = 1 << 40;
 
-    /// 1 GiB, eviction, the system's clock.
+    /// Returns the defaults: 1 GiB, S3-FIFO eviction, the system clock.
     pub fn new() -> Self {
         let clock = Arc::new(SystemClock);
         let eviction = Eviction::default();
@@ -41,49 +42,54 @@ impl Options {
         Self { memory: 1 << 30, eviction, clock, seed: None, guard_wait }
     }
 
-    /// The budget in bytes, from 16 MiB to 1 TiB. Everything counts: keys, values, index, and what
-    /// is known of segments. A value may have 5/8 of it, up to 512 MiB; the addresses for such
-    /// values become few from 512 GiB on.
+    /// Sets the budget in bytes, from 16 MiB to 1 TiB. It includes keys, values, the index and the
+    /// state of segments. A value may have up to 5/8 of it and at most 512 MiB; from 512 GiB on,
+    /// fewer addresses remain for such values.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
         self
     }
 
-    /// What happens when memory is used up.
+    /// Sets what happens when the budget is used up.
     #[must_use]
     pub fn eviction(mut self, eviction: Eviction) -> Self {
         self.eviction = eviction;
         self
     }
 
-    /// Where the time comes from.
+    /// Sets the source of time.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// The seed of the hash of keys. By default a random one, so that nobody outside can choose
-    /// keys that collide.
+    /// Sets the seed of the hash of keys. The default is random, so that clients cannot choose keys
+    /// that collide.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Sets how long [`Turn::renew`](crate::Turn::renew), and the guard after a write that failed,
-    /// wait at most for the epoch guards of other sessions that delay the reuse of freed memory;
-    /// one second by default. Guards are short, but a descheduled thread keeps its guard. Only the
-    /// time that the waiting thread sleeps counts.
+    /// Sets how long [`Guard::renew`](crate::Guard::renew), and the guard after a write that
+    /// failed, wait at most for the epoch guards of other sessions that delay the reuse of freed
+    /// memory; one second by default. Guards are short, but a descheduled thread keeps its guard.
+    /// Only the time that the waiting thread sleeps counts.
     #[must_use]
     pub fn guard_wait(mut self, wait: Duration) -> Self {
         self.guard_wait = wait;
         self
     }
 
+    /// Checks all options.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Options`] if one is out of its range.
     pub(crate) fn validate(&self) -> Result<()> {
-        if (Self::LEAST_MEMORY..=Self::MOST_MEMORY).contains(&self.memory) {
+        if (Self::MIN_MEMORY..=Self::MAX_MEMORY).contains(&self.memory) {
             return Ok(());
         }
         Err(Error::Options {

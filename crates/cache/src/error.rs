@@ -1,38 +1,38 @@
-//! What can go wrong.
+//! Errors of the cache.
 
 use std::fmt;
 
-/// The result of this crate's operations.
+/// The result of an operation of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why something was not done.
+/// Why an operation failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// An option is out of its range.
     Options {
-        /// The option's name.
+        /// Name of the option.
         option: &'static str,
-        /// What it may be.
+        /// The values that are allowed.
         expected: String,
-        /// What it was.
+        /// The value that was set.
         found: String,
     },
-    /// The system gave no memory.
+    /// The system did not provide memory or addresses.
     Memory(std::io::Error),
-    /// There are as many sessions as there can be.
+    /// The maximum number of sessions is open.
     TooManySessions,
-    /// A key or a value is longer than it may be.
+    /// A key or a value exceeds its maximum length.
     TooLong {
         /// `key` or `value`.
         what: &'static str,
         /// Its length in bytes.
         len: usize,
-        /// The greatest length.
-        most: usize,
+        /// The maximum length in bytes.
+        max: usize,
     },
-    /// The budget is used up: nothing may be evicted, or what was comes back after this turn. See
-    /// [`Turn::renew`](crate::Turn::renew).
+    /// The budget is used up. Either nothing may be evicted, or evicted memory becomes available
+    /// only after this guard: see [`Guard::renew`](crate::Guard::renew).
     Full,
 }
 
@@ -42,10 +42,10 @@ impl fmt::Display for Error {
             Self::Options { option, expected, found } => {
                 write!(f, "{option}: expected {expected}, found {found}")
             }
-            Self::Memory(source) => write!(f, "the system gave no memory: {source}"),
+            Self::Memory(source) => write!(f, "cannot get memory from the system: {source}"),
             Self::TooManySessions => f.write_str("too many sessions are open"),
-            Self::TooLong { what, len, most } => {
-                write!(f, "a {what} of {len} bytes is too long: at most {most} can be stored")
+            Self::TooLong { what, len, max } => {
+                write!(f, "a {what} of {len} bytes is too long: at most {max} can be stored")
             }
             Self::Full => f.write_str("the memory is used up"),
         }

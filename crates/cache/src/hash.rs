@@ -1,28 +1,29 @@
-//! The hash of a key, and what is read off it.
+//! The hash of a key.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The hash of a key: computed once, ahead of the lookup where there are many keys.
+/// The hash of a key. For a batch of keys, compute all hashes first, then prefetch and look up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyHash(pub(crate) u64);
 
-/// Bits of the hash that a slot of the index holds.
+/// Bits of the hash in a slot of the index.
 pub(crate) const TAG_BITS: u32 = 20;
 
 impl KeyHash {
+    /// Returns the hash of a key: XXH3-64 with a seed.
     #[inline]
     pub(crate) fn of(key: &[u8], seed: u64) -> Self {
         Self(xxh3_64_with_seed(key, seed))
     }
 
-    /// The table of the key, when there are `2^bits`.
+    /// Returns the number of the key's table among `2^bits`.
     #[inline]
     pub(crate) fn table(self, bits: u32) -> usize {
         (self.0 >> 1 >> (63 - bits)) as usize
     }
 
-    /// What the slot holds: the bits below those that choose the table. A table can place its slots
-    /// anew without reading their keys, since the place of a key in it follows from the tag.
+    /// Returns the tag: the bits below those that select the table. The tag determines the position
+    /// in the table, so that a table can grow without reading keys.
     #[inline]
     pub(crate) fn tag(self, bits: u32) -> u32 {
         (self.0 >> (64 - TAG_BITS - bits)) as u32 & ((1 << TAG_BITS) - 1)

@@ -1,66 +1,68 @@
-//! An item as it lies in a segment: head, key, value.
+//! The encoding of an item in a segment: header, key, value.
 //!
-//! Most items are small, and their head is two bytes:
+//! Most items have the short header of two bytes:
 //!
-//! | bits | small | large |
+//! | bits | short | long |
 //! |---|---|---|
 //! | 0 | 0 | 1 |
 //! | 1 | the expiry follows, 3 bytes | the expiry follows, 6 bytes |
-//! | 2 | length of the key, up to 63 | flags of the client follow, 4 bytes |
+//! | 2 | key length, up to 63 (bits 2 to 7) | flags of the client follow, 4 bytes |
 //! | 3 | | a number for compare-and-set follows, 8 bytes |
-//! | 4 and 5 | | marks of the protocol |
+//! | 4 and 5 | | protocol bits |
 //! | 6 and 7 | | 0 |
-//! | 8 to 15 | length of the value, up to 255 | 0 |
+//! | 8 to 15 | value length, up to 255 | 0 |
 //!
-//! In a large head the lengths follow before all else: 3 bytes for the key's, 4 for the value's.
-//! All numbers are little-endian. An expiry of 3 bytes counts milliseconds from the segment's own
-//! start of time, one of 6 bytes from the beginning of 1970.
+//! In a long header, the lengths follow these two bytes: 3 bytes for the key, 4 for the value. Then
+//! come expiry, flags and the number for compare-and-set. All numbers are little-endian. A short
+//! expiry is in milliseconds relative to the segment's base, one of 6 bytes is in milliseconds
+//! since the Unix epoch.
 
 use std::ops::Range;
 
-const LARGE: u16 = 1;
+const LONG: u16 = 1;
 const EXPIRES: u16 = 1 << 1;
 const KEY_SHIFT: u32 = 2;
 const VALUE_SHIFT: u32 = 8;
 const FLAGS: u16 = 1 << 2;
 const CAS: u16 = 1 << 3;
-const MARKS_SHIFT: u32 = 4;
+const PROTOCOL_BITS_SHIFT: u32 = 4;
 
-const HEAD_LEN: usize = 2;
+const HEADER_LEN: usize = 2;
 const KEY_LEN_LEN: usize = 3;
 const VALUE_LEN_LEN: usize = 4;
 const LENGTHS_LEN: usize = KEY_LEN_LEN + VALUE_LEN_LEN;
 const SHORT_EXPIRY_LEN: usize = 3;
-/// Shorter heads are small ones.
-const SMALL_UNTIL: usize = HEAD_LEN + LENGTHS_LEN;
-const _: () = assert!(HEAD_LEN + SHORT_EXPIRY_LEN < SMALL_UNTIL);
+/// Shorter headers are short ones, whose size depends only on the expiry.
+const MIN_LONG_HEADER_LEN: usize = HEADER_LEN + LENGTHS_LEN;
+const _: () = assert!(HEADER_LEN + SHORT_EXPIRY_LEN < MIN_LONG_HEADER_LEN);
 const EXPIRY_LEN: usize = 6;
 const FLAGS_LEN: usize = 4;
 const CAS_LEN: usize = 8;
 
-/// Milliseconds that an expiry of 3 bytes reaches beyond the segment's start of time.
-const SHORT_EXPIRY_MOST: u64 = (1 << (8 * SHORT_EXPIRY_LEN)) - 1;
+/// Maximum of a short expiry, in milliseconds after the segment's base.
+const MAX_SHORT_EXPIRY_MS: u64 = (1 << (8 * SHORT_EXPIRY_LEN)) - 1;
 
-/// All that is known of an item besides key and value.
+/// Metadata of an item: everything but key and value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Facts {
-    /// Milliseconds since the beginning of 1970.
+pub(crate) struct Metadata {
+    /// Milliseconds since the Unix epoch.
     pub(crate) expires_ms: Option<u64>,
     pub(crate) flags: u32,
     pub(crate) cas: Option<u64>,
-    pub(crate) marks: u8,
+    pub(crate) protocol_bits: u8,
 }
 
-/// A head, read.
+/// A decoded header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
-    pub(crate) facts: Facts,
-    /// Where the key begins.
-    begin: usize,
+pub(crate) struct Header {
+    pub(crate) metadata: Metadata,
+    /// Bytes before the key.
+    key_start: usize,
     key_len: usize,
     value_len: usize,
 }
 
+/// Decodes a little-endian number of `LEN` bytes and advances `at`.
 fn number<const LEN: usize>(bytes: &[u8], at: &mut usize) -> u64 {
     let mut word = [0; 8];
     word[..LEN].copy_from_slice(&bytes[*at..*at + LEN]);
@@ -68,149 +70,152 @@ fn number<const LEN: usize>(bytes: &[u8], at: &mut usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-impl Head {
-    /// Bytes of the longest head there is.
-    pub(crate) const MOST: usize = HEAD_LEN + LENGTHS_LEN + EXPIRY_LEN + FLAGS_LEN + CAS_LEN;
+impl Header {
+    /// Maximum bytes of a header.
+    pub(crate) const MAX_LEN: usize = HEADER_LEN + LENGTHS_LEN + EXPIRY_LEN + FLAGS_LEN + CAS_LEN;
 
-    /// How far short expiries reach beyond the start of a segment's time.
-    pub(crate) const EXPIRY_REACH_MS: u64 = SHORT_EXPIRY_MOST;
+    /// Maximum of a short expiry, in milliseconds after the segment's base.
+    pub(crate) const MAX_SHORT_EXPIRY_MS: u64 = MAX_SHORT_EXPIRY_MS;
 
-    /// The head of an item to be written into a segment whose time starts at `epoch_ms`.
+    /// Returns the header of an item to be written into a segment with this base.
     #[inline]
-    pub(crate) fn new(key_len: usize, value_len: usize, facts: Facts, epoch_ms: u64) -> Self {
-        let mut head = Self { facts, begin: 0, key_len, value_len };
-        head.begin = if head.is_small(epoch_ms) {
-            HEAD_LEN + if facts.expires_ms.is_some() { SHORT_EXPIRY_LEN } else { 0 }
+    pub(crate) fn new(key_len: usize, value_len: usize, metadata: Metadata, base_ms: u64) -> Self {
+        let mut header = Self { metadata, key_start: 0, key_len, value_len };
+        header.key_start = if header.is_short(base_ms) {
+            HEADER_LEN + if metadata.expires_ms.is_some() { SHORT_EXPIRY_LEN } else { 0 }
         } else {
-            HEAD_LEN
+            HEADER_LEN
                 + LENGTHS_LEN
-                + if facts.expires_ms.is_some() { EXPIRY_LEN } else { 0 }
-                + if facts.flags != 0 { FLAGS_LEN } else { 0 }
-                + if facts.cas.is_some() { CAS_LEN } else { 0 }
+                + if metadata.expires_ms.is_some() { EXPIRY_LEN } else { 0 }
+                + if metadata.flags != 0 { FLAGS_LEN } else { 0 }
+                + if metadata.cas.is_some() { CAS_LEN } else { 0 }
         };
-        head
+        header
     }
 
-    fn is_small(&self, epoch_ms: u64) -> bool {
-        let Facts { expires_ms, flags, cas, marks } = self.facts;
-        let short = |at: u64| at >= epoch_ms && at - epoch_ms <= SHORT_EXPIRY_MOST;
+    fn is_short(&self, base_ms: u64) -> bool {
+        let Metadata { expires_ms, flags, cas, protocol_bits } = self.metadata;
+        let short = |at: u64| at >= base_ms && at - base_ms <= MAX_SHORT_EXPIRY_MS;
         self.key_len < 64
             && self.value_len < 256
-            && (flags, cas, marks) == (0, None, 0)
+            && (flags, cas, protocol_bits) == (0, None, 0)
             && expires_ms.is_none_or(short)
     }
 
-    /// Bytes of the whole item, if it has this key. `bytes` answers the item's first bytes.
+    /// Returns the length of the item if it has this key. `bytes` returns the first bytes of the
+    /// item.
     #[inline]
-    pub(crate) fn len_if<'b>(bytes: impl Fn(usize) -> &'b [u8], key: &[u8]) -> Option<usize> {
-        let word = bytes(HEAD_LEN);
+    pub(crate) fn len_if_key<'b>(bytes: impl Fn(usize) -> &'b [u8], key: &[u8]) -> Option<usize> {
+        let word = bytes(HEADER_LEN);
         let word = u16::from_le_bytes([word[0], word[1]]);
-        if word & LARGE != 0 {
-            return Self::len_of_large_if(word, bytes, key);
+        if word & LONG != 0 {
+            return Self::len_if_long(word, bytes, key);
         }
-        let begin = HEAD_LEN + if word & EXPIRES != 0 { SHORT_EXPIRY_LEN } else { 0 };
+        let key_start = HEADER_LEN + if word & EXPIRES != 0 { SHORT_EXPIRY_LEN } else { 0 };
         let len = usize::from(word >> KEY_SHIFT & 63);
-        let same = len == key.len() && same(&bytes(begin + len)[begin..], key);
-        same.then_some(begin + len + usize::from(word >> VALUE_SHIFT))
+        let is_same = len == key.len() && keys_equal(&bytes(key_start + len)[key_start..], key);
+        is_same.then_some(key_start + len + usize::from(word >> VALUE_SHIFT))
     }
 
-    fn len_of_large_if<'b>(
-        word: u16,
-        bytes: impl Fn(usize) -> &'b [u8],
-        key: &[u8],
-    ) -> Option<usize> {
-        let head = Self::read_large(word, &bytes);
-        (&bytes(head.key().end)[head.begin..] == key).then_some(head.len())
+    fn len_if_long<'b>(word: u16, bytes: impl Fn(usize) -> &'b [u8], key: &[u8]) -> Option<usize> {
+        let header = Self::read_long(word, &bytes);
+        (&bytes(header.key().end)[header.key_start..] == key).then_some(header.len())
     }
 
-    /// Reads the head of an item in a segment whose time starts at `epoch_ms`. `bytes` answers the
-    /// item's first bytes, as many as it is asked for: those behind an item may be somebody else's.
+    /// Decodes the header of an item. `bytes` returns as many of the first bytes of the item as
+    /// requested; bytes behind the item may be in use by a writer. `base_ms` returns the segment's
+    /// base.
     #[inline]
     pub(crate) fn read<'b>(
         bytes: impl Fn(usize) -> &'b [u8],
-        epoch_ms: impl FnOnce() -> u64,
+        base_ms: impl FnOnce() -> u64,
     ) -> Self {
-        let word = bytes(HEAD_LEN);
+        let word = bytes(HEADER_LEN);
         let word = u16::from_le_bytes([word[0], word[1]]);
-        if word & LARGE != 0 {
-            return Self::read_large(word, bytes);
+        if word & LONG != 0 {
+            return Self::read_long(word, bytes);
         }
-        let mut facts = Facts::default();
-        let mut at = HEAD_LEN;
+        let mut metadata = Metadata::default();
+        let mut at = HEADER_LEN;
         if word & EXPIRES != 0 {
-            let bytes = bytes(HEAD_LEN + SHORT_EXPIRY_LEN);
-            facts.expires_ms = Some(epoch_ms() + number::<SHORT_EXPIRY_LEN>(bytes, &mut at));
+            let bytes = bytes(HEADER_LEN + SHORT_EXPIRY_LEN);
+            metadata.expires_ms = Some(base_ms() + number::<SHORT_EXPIRY_LEN>(bytes, &mut at));
         }
         Self {
-            facts,
-            begin: at,
+            metadata,
+            key_start: at,
             key_len: usize::from(word >> KEY_SHIFT & 63),
             value_len: usize::from(word >> VALUE_SHIFT),
         }
     }
 
-    fn read_large<'b>(word: u16, bytes: impl Fn(usize) -> &'b [u8]) -> Self {
+    fn read_long<'b>(word: u16, bytes: impl Fn(usize) -> &'b [u8]) -> Self {
         let len = |flag: u16, len: usize| if word & flag != 0 { len } else { 0 };
         let expires_len = len(EXPIRES, EXPIRY_LEN);
         let options_len = expires_len + len(FLAGS, FLAGS_LEN) + len(CAS, CAS_LEN);
-        let bytes = bytes(HEAD_LEN + LENGTHS_LEN + options_len);
-        let mut at = HEAD_LEN;
+        let bytes = bytes(HEADER_LEN + LENGTHS_LEN + options_len);
+        let mut at = HEADER_LEN;
         let key_len = number::<KEY_LEN_LEN>(bytes, &mut at) as usize;
         let value_len = number::<VALUE_LEN_LEN>(bytes, &mut at) as usize;
         let expires_ms = (word & EXPIRES != 0).then(|| number::<EXPIRY_LEN>(bytes, &mut at));
         let flags = if word & FLAGS != 0 { number::<FLAGS_LEN>(bytes, &mut at) as u32 } else { 0 };
         let cas = (word & CAS != 0).then(|| number::<CAS_LEN>(bytes, &mut at));
-        let marks = (word >> MARKS_SHIFT) as u8 & 3;
-        Self { facts: Facts { expires_ms, flags, cas, marks }, begin: at, key_len, value_len }
+        let protocol_bits = (word >> PROTOCOL_BITS_SHIFT) as u8 & 3;
+        Self {
+            metadata: Metadata { expires_ms, flags, cas, protocol_bits },
+            key_start: at,
+            key_len,
+            value_len,
+        }
     }
 
-    /// Bytes of the whole item.
+    /// Returns the length of the item in bytes.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.begin + self.key_len + self.value_len
+        self.key_start + self.key_len + self.value_len
     }
 
-    /// Where the key lies in the item.
+    /// Returns the range of the key in the item.
     #[inline]
     pub(crate) fn key(&self) -> Range<usize> {
-        self.begin..self.begin + self.key_len
+        self.key_start..self.key_start + self.key_len
     }
 
-    /// Where the value lies in the item.
+    /// Returns the range of the value in the item.
     #[inline]
     pub(crate) fn value(&self) -> Range<usize> {
-        let start = self.begin + self.key_len;
+        let start = self.key_start + self.key_len;
         start..start + self.value_len
     }
 
-    /// Writes head and key to the start of an item's bytes, and answers where the value goes.
+    /// Writes header and key to the start of an item's bytes. Returns the bytes for the value.
     #[inline]
-    pub(crate) fn write<'b>(&self, out: &'b mut [u8], key: &[u8], epoch_ms: u64) -> &'b mut [u8] {
-        let (head, rest) = out.split_at_mut(self.begin);
-        if self.begin < SMALL_UNTIL {
-            let expires = u16::from(self.facts.expires_ms.is_some()) << 1;
+    pub(crate) fn write<'b>(&self, out: &'b mut [u8], key: &[u8], base_ms: u64) -> &'b mut [u8] {
+        let (header, rest) = out.split_at_mut(self.key_start);
+        if self.key_start < MIN_LONG_HEADER_LEN {
+            let expires = u16::from(self.metadata.expires_ms.is_some()) << 1;
             let word = expires
                 | (self.key_len as u16) << KEY_SHIFT
                 | (self.value_len as u16) << VALUE_SHIFT;
-            head[..HEAD_LEN].copy_from_slice(&word.to_le_bytes());
-            if let Some(at) = self.facts.expires_ms {
-                let delta = (at - epoch_ms).to_le_bytes();
-                head[HEAD_LEN..].copy_from_slice(&delta[..SHORT_EXPIRY_LEN]);
+            header[..HEADER_LEN].copy_from_slice(&word.to_le_bytes());
+            if let Some(at) = self.metadata.expires_ms {
+                let delta = (at - base_ms).to_le_bytes();
+                header[HEADER_LEN..].copy_from_slice(&delta[..SHORT_EXPIRY_LEN]);
             }
         } else {
-            self.write_large(head);
+            self.write_long(header);
         }
         let (to, value) = rest.split_at_mut(self.key_len);
         to.copy_from_slice(key);
         value
     }
 
-    fn write_large(&self, head: &mut [u8]) {
-        let Facts { expires_ms, flags, cas, marks } = self.facts;
-        let mut word = LARGE | u16::from(marks) << MARKS_SHIFT;
-        let mut at = HEAD_LEN;
+    fn write_long(&self, header: &mut [u8]) {
+        let Metadata { expires_ms, flags, cas, protocol_bits } = self.metadata;
+        let mut word = LONG | u16::from(protocol_bits) << PROTOCOL_BITS_SHIFT;
+        let mut at = HEADER_LEN;
         let mut put = |bytes: &[u8]| {
-            head[at..at + bytes.len()].copy_from_slice(bytes);
+            header[at..at + bytes.len()].copy_from_slice(bytes);
             at += bytes.len();
         };
         put(&(self.key_len as u32).to_le_bytes()[..KEY_LEN_LEN]);
@@ -227,70 +232,73 @@ impl Head {
             word |= CAS;
             put(&cas.to_le_bytes());
         }
-        head[..HEAD_LEN].copy_from_slice(&word.to_le_bytes());
+        header[..HEADER_LEN].copy_from_slice(&word.to_le_bytes());
     }
 }
 
-/// Whether two strings of one length are the same. Most keys are of 8 to 16 bytes, and two words
-/// take less than a call.
+/// Returns whether two keys of the same length are equal. Most keys have 8 to 16 bytes, and
+/// comparing two words is faster than a call.
 #[inline]
-fn same(one: &[u8], other: &[u8]) -> bool {
+fn keys_equal(one: &[u8], other: &[u8]) -> bool {
     let ends = |key: &[u8]| Some((*key.first_chunk::<8>()?, *key.last_chunk::<8>()?));
     if (8..=16).contains(&one.len()) { ends(one) == ends(other) } else { one == other }
 }
 
-/// A number that no session has.
+/// An identifier that no session has.
 pub(crate) const NO_SESSION: u64 = u64::MAX;
 
-/// An item that was found. It stays as it is until the turn ends.
+/// An item that was found. It stays as it is until the guard ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'t> {
     pub(crate) bytes: &'t [u8],
-    pub(crate) head: Head,
+    pub(crate) header: Header,
     pub(crate) frequency: u32,
-    /// The number of the session in whose turn it was read; none's if it is a lease's.
+    /// Identifier of the session under whose guard it was read; [`NO_SESSION`] for the item of an
+    /// item reference.
     pub(crate) session: u64,
 }
 
 impl<'t> Item<'t> {
-    /// The key.
+    /// Returns the key.
     #[inline]
     pub fn key(&self) -> &'t [u8] {
-        &self.bytes[self.head.key()]
+        &self.bytes[self.header.key()]
     }
 
-    /// The value.
+    /// Returns the value.
     #[inline]
     pub fn value(&self) -> &'t [u8] {
-        &self.bytes[self.head.value()]
+        &self.bytes[self.header.value()]
     }
 
-    /// When it expires, in milliseconds since the beginning of 1970.
+    /// Returns the time at which the item expires, in milliseconds since the Unix epoch; `None` if
+    /// it does not expire.
     #[inline]
     pub fn expires_ms(&self) -> Option<u64> {
-        self.head.facts.expires_ms
+        self.header.metadata.expires_ms
     }
 
-    /// The client's flags; memcached's clients keep the type of the value there.
+    /// Returns the client's flags. Clients of memcached keep the type of the value there.
     #[inline]
     pub fn flags(&self) -> u32 {
-        self.head.facts.flags
+        self.header.metadata.flags
     }
 
-    /// The number for compare-and-set, if the item has got one:
-    /// see [`Turn::with_cas`](crate::Turn::with_cas).
+    /// Returns the number for compare-and-set, or `None` if the item has none yet: see
+    /// [`Guard::get_with_cas`](crate::Guard::get_with_cas).
     #[inline]
     pub fn cas(&self) -> Option<u64> {
-        self.head.facts.cas
+        self.header.metadata.cas
     }
 
-    /// The protocol's marks.
+    /// Returns the two bits of state that the protocol keeps with the item, such as "stale" of
+    /// memcached's meta commands.
     #[inline]
-    pub fn marks(&self) -> u8 {
-        self.head.facts.marks
+    pub fn protocol_bits(&self) -> u8 {
+        self.header.metadata.protocol_bits
     }
 
-    /// How often it was asked for lately: from 0 to 3, from there on no more is counted.
+    /// Returns the number of recent reads, at most 3.
     #[inline]
     pub fn frequency(&self) -> u32 {
         self.frequency
@@ -301,30 +309,30 @@ impl<'t> Item<'t> {
 mod tests {
     use super::*;
 
-    fn round_trip(key: &[u8], value: &[u8], facts: Facts, epoch_ms: u64) -> usize {
-        let head = Head::new(key.len(), value.len(), facts, epoch_ms);
-        let mut bytes = vec![0xaa; head.len() + 1];
-        let out = &mut bytes[..head.len()];
-        head.write(out, key, epoch_ms).copy_from_slice(value);
-        let read = Head::read(|len| &bytes[..len], || epoch_ms);
-        assert_eq!(read, head);
+    fn round_trip(key: &[u8], value: &[u8], metadata: Metadata, base_ms: u64) -> usize {
+        let header = Header::new(key.len(), value.len(), metadata, base_ms);
+        let mut bytes = vec![0xaa; header.len() + 1];
+        let out = &mut bytes[..header.len()];
+        header.write(out, key, base_ms).copy_from_slice(value);
+        let read = Header::read(|len| &bytes[..len], || base_ms);
+        assert_eq!(read, header);
         assert_eq!((&bytes[read.key()], &bytes[read.value()]), (key, value));
-        assert_eq!(bytes[head.len()], 0xaa);
-        head.len() - key.len() - value.len()
+        assert_eq!(bytes[header.len()], 0xaa);
+        header.len() - key.len() - value.len()
     }
 
     #[test]
-    fn items_come_back_and_small_ones_take_little() {
-        let expires = |at| Facts { expires_ms: Some(at), ..Facts::default() };
+    fn items_are_decoded_as_encoded_and_short_headers_are_used() {
+        let expires = |at| Metadata { expires_ms: Some(at), ..Metadata::default() };
         let now = 1_700_000_000_000;
-        assert_eq!(round_trip(b"", b"", Facts::default(), now), 2);
-        assert_eq!(round_trip(&[b'k'; 63], &[b'v'; 255], Facts::default(), now), 2);
-        assert_eq!(round_trip(b"key", b"value", expires(now + SHORT_EXPIRY_MOST), now), 5);
-        assert_eq!(round_trip(&[b'k'; 64], b"", Facts::default(), now), 9);
-        assert_eq!(round_trip(b"", &[b'v'; 256], Facts::default(), now), 9);
-        assert_eq!(round_trip(b"key", b"value", expires(now + SHORT_EXPIRY_MOST + 1), now), 15);
+        assert_eq!(round_trip(b"", b"", Metadata::default(), now), 2);
+        assert_eq!(round_trip(&[b'k'; 63], &[b'v'; 255], Metadata::default(), now), 2);
+        assert_eq!(round_trip(b"key", b"value", expires(now + MAX_SHORT_EXPIRY_MS), now), 5);
+        assert_eq!(round_trip(&[b'k'; 64], b"", Metadata::default(), now), 9);
+        assert_eq!(round_trip(b"", &[b'v'; 256], Metadata::default(), now), 9);
+        assert_eq!(round_trip(b"key", b"value", expires(now + MAX_SHORT_EXPIRY_MS + 1), now), 15);
         assert_eq!(round_trip(b"key", b"value", expires(now - 1), now), 15);
-        let all = Facts { flags: 7, cas: Some(u64::MAX), marks: 3, ..expires(now) };
-        assert_eq!(round_trip(&vec![0xff; 65_536], &vec![1; 100_000], all, now), Head::MOST);
+        let all = Metadata { flags: 7, cas: Some(u64::MAX), protocol_bits: 3, ..expires(now) };
+        assert_eq!(round_trip(&vec![0xff; 65_536], &vec![1; 100_000], all, now), Header::MAX_LEN);
     }
 }

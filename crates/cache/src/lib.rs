@@ -1,34 +1,40 @@
-//! A cache in memory: one budget that holds, expiry to the millisecond, scan-resistant eviction,
-//! and reads that take no lock and write nothing that other threads read.
+//! An in-memory cache with a hard memory budget, expiry to the millisecond, scan-resistant eviction
+//! (S3-FIFO), and reads without locks or shared writes.
 //!
 //! ```
 //! use nuthatch_cache::{Cache, Options, Write};
 //!
 //! let cache = Cache::new(Options::new().memory(64 << 20))?;
 //! let mut session = cache.session()?;
-//! let turn = session.turn();
-//! turn.set(b"greeting", b"hello", &Write::new().expires_in_ms(60_000))?;
-//! assert_eq!(turn.get(b"greeting").map(|item| item.value().to_vec()), Some(b"hello".to_vec()));
-//! assert!(turn.remove(b"greeting"));
-//! assert!(turn.get(b"greeting").is_none());
+//! let guard = session.guard();
+//! guard.set(b"greeting", b"hello", &Write::new().expires_in_ms(60_000))?;
+//! assert_eq!(guard.get(b"greeting").map(|item| item.value().to_vec()), Some(b"hello".to_vec()));
+//! assert!(guard.remove(b"greeting"));
+//! assert!(guard.get(b"greeting").is_none());
 //! # Ok::<(), nuthatch_cache::Error>(())
 //! ```
 //!
-//! A [`Cache`] is shared by all threads of a process. Each thread works through a [`Session`] of
-//! its own, and within it in turns: what a [`Turn`] has read stays as it is until the turn ends,
-//! whatever other threads write meanwhile. Short turns let memory come back sooner. What must stay
-//! longer is leased: [`Turn::lease`].
+//! A [`Cache`] is shared by all threads of a process. Each thread uses a [`Session`] of its own,
+//! and works under epoch guards: items that were read under a [`Guard`] stay in memory, unchanged,
+//! until the guard ends, whatever other threads write. Freed memory becomes available when guards
+//! end, so keep them short. An [`ItemRef`] keeps an item for longer: see [`Guard::item_ref`].
 //!
-//! Expired items are never returned. Writes that need memory remove them; a program with a timer
-//! can also call [`Turn::expire_step`], which removes them in bounded steps.
+//! Expired items are never returned. Writes that need memory remove them. A program with a timer
+//! can also call [`Guard::expire_step`], which removes them in bounded steps.
 //!
-//! A cache has no threads of its own, but for an [`Ahead`] that somebody starts: it has memory
-//! ready before it is written, where no write shall wait for the system.
+//! A cache has no threads of its own. The optional [`Prefill`] thread prepares memory before it is
+//! written, so that writes do not wait for page faults.
 //!
-//! A value has up to 512 MiB, or 5/8 of the budget, and lies in one piece: [`Cache::value_most`].
-//! Where there is no room for a long one, the write fails with [`Error::Full`], and room is made
-//! before the next turn, or by [`Turn::renew`]. One that comes in pieces need not be gathered
-//! elsewhere: [`Turn::draft`].
+//! A value has at most 512 MiB and at most 5/8 of the budget, and is contiguous:
+//! [`Cache::max_value_len`]. If there is no memory for a long one, the write fails with
+//! [`Error::Full`]. Memory is freed before the next guard, or by [`Guard::renew`]. A value that is
+//! received in pieces can be received directly into the cache: [`Guard::begin_value`].
+//!
+//! # Modules
+//!
+//! Modules import each other in one direction: `session` uses `cache`, `index` and `memory`;
+//! `cache` uses `index` and `memory`; `index` uses `memory`; the files next to this one import
+//! none of them, except `prefill`, which uses `cache`. A test checks this.
 
 mod cache;
 mod clock;
@@ -49,10 +55,10 @@ pub use config::{Eviction, Options};
 pub use error::{Error, Result};
 pub use hash::KeyHash;
 pub use item::Item;
-pub use prefill::Ahead;
-pub use session::item_ref::Lease;
-pub use session::pending::Draft;
-pub use session::state::{Session, Turn};
-pub use session::value_ref::Spot;
+pub use prefill::Prefill;
+pub use session::item_ref::ItemRef;
+pub use session::pending::PendingValue;
+pub use session::state::{Guard, Session};
+pub use session::value_ref::ValueRef;
 pub use stats::Stats;
 pub use write::{Condition, Expiry, Outcome, Write};

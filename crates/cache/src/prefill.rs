@@ -1,9 +1,9 @@
-//! Memory that is ready before somebody writes there.
+//! The prefill thread, which prepares free segments before they are written.
 //!
-//! The first write to a page waits for the system, which looks for a page and fills it with zeros:
-//! with huge pages for up to two milliseconds. So a thread of its own does that, for the few
-//! segments that are given out next. It moves them from those that were never used, or whose memory
-//! went back, to those that are free and have memory, which count in the budget as they are.
+//! The first write to a page makes the system find a page and fill it with zeros, which takes up to
+//! two milliseconds with huge pages. The prefill thread does this for the next few segments. It
+//! takes segments that were never used, or whose pages were returned to the system, and adds them
+//! to the free segments that have memory. The limit applies to all of them.
 
 use crate::cache::Cache;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,26 +11,30 @@ use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::{fmt, io, thread};
 
-/// A thread that keeps the next few segments of a cache ready to be written, so that no session
-/// waits for the system's memory, or for shorter. It begins once something was written, sleeps
-/// while enough is ready, and ends when this is dropped.
+/// A thread that keeps the next few segments of a cache ready for writing, so that sessions rarely
+/// wait for page faults. It starts working after the first write, sleeps while enough segments are
+/// ready, and ends when this is dropped.
 ///
-/// A cache has no such thread unless one is started. Where the system has no way to take memory
-/// ahead (Linux before 5.14), it changes nothing.
-pub struct Ahead {
+/// A cache has no such thread unless one is started. It has no effect on systems that cannot
+/// populate pages (Linux before 5.14).
+pub struct Prefill {
     cache: Arc<Cache>,
     stopping: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Ahead {
+impl Prefill {
     /// Starts the thread.
+    ///
+    /// # Errors
+    ///
+    /// The system's error if it cannot create a thread.
     pub fn start(cache: &Arc<Cache>) -> io::Result<Self> {
         let stopping = Arc::new(AtomicBool::new(false));
         let (theirs, is_stopping) = (Arc::clone(cache), Arc::clone(&stopping));
-        let name = "nuthatch-ahead".to_owned();
+        let name = "nuthatch-prefill".to_owned();
         let thread = thread::Builder::new().name(name).spawn(move || {
-            while let Some(number) = theirs.wait_for_need(&is_stopping) {
+            while let Some(number) = theirs.wait_for_segment(&is_stopping) {
                 theirs.populate(number);
             }
         })?;
@@ -38,42 +42,43 @@ impl Ahead {
     }
 }
 
-impl Drop for Ahead {
+impl Drop for Prefill {
     fn drop(&mut self) {
         self.stopping.store(true, Ordering::Relaxed);
-        self.cache.segments.wake_ahead();
+        self.cache.segments.wake_prefill();
         if let Some(thread) = self.thread.take() {
-            // It has nothing to tell.
+            // The thread returns nothing.
             let _ = thread.join();
         }
     }
 }
 
-impl fmt::Debug for Ahead {
+impl fmt::Debug for Prefill {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ahead").finish_non_exhaustive()
+        f.debug_struct("Prefill").finish_non_exhaustive()
     }
 }
 
 impl Cache {
-    /// Waits until a segment should be made ready, and answers it; nothing once this is to stop.
-    fn wait_for_need(&self, stopping: &AtomicBool) -> Option<u32> {
+    /// Waits until a segment should be prepared and returns its number. Returns `None` after
+    /// `stopping` was set.
+    fn wait_for_segment(&self, stopping: &AtomicBool) -> Option<u32> {
         let mut shared = self.segments.lock();
         while !stopping.load(Ordering::Relaxed) {
-            shared.ahead = self.ahead();
-            if let Some(number) = self.segments.take_ahead(&mut shared) {
+            shared.prefill_target = self.prefill_target();
+            if let Some(number) = self.segments.take_to_prefill(&mut shared) {
                 return Some(number);
             }
-            let waited = self.segments.taken.wait(shared);
+            let waited = self.segments.segment_taken.wait(shared);
             shared = waited.unwrap_or_else(PoisonError::into_inner);
         }
         None
     }
 
-    /// Takes memory of the system for a segment. No lock is held meanwhile.
+    /// Makes the system back a segment with pages, without a lock.
     fn populate(&self, number: u32) {
         self.arena.populate(self.segments.start(number), self.segments.len());
-        self.segments.put_ahead(number);
+        self.segments.finish_prefill(number);
     }
 }
 
@@ -87,11 +92,14 @@ mod tests {
         Arc::new(Cache::new(Options::new().memory(64 << 20)).expect("a cache"))
     }
 
-    /// Waits until as many segments are ready as should be, and answers how many.
+    /// Waits until as many segments are ready as should be, and returns their number.
     fn ready(cache: &Cache) -> u32 {
         loop {
             let shared = cache.segments.lock();
-            if shared.ahead > 0 && shared.populating == 0 && !cache.segments.is_behind(&shared) {
+            if shared.prefill_target > 0
+                && shared.populating == 0
+                && !cache.segments.needs_prefill(&shared)
+            {
                 return shared.free.len() as u32;
             }
             drop(shared);
@@ -100,43 +108,43 @@ mod tests {
     }
 
     #[test]
-    fn the_next_segments_are_ready() {
+    fn the_next_segments_have_memory() {
         let cache = cache();
-        let ahead = Ahead::start(&cache).expect("a thread");
+        let prefill = Prefill::start(&cache).expect("a thread");
         let mut session = cache.session().expect("a session");
-        assert_eq!(ready(&cache), 0, "nobody has written");
-        session.turn().set(b"key", b"value", &Write::new()).map(drop).expect("room");
-        assert_eq!(ready(&cache), cache.ahead());
+        assert_eq!(ready(&cache), 0, "nothing is written yet");
+        session.guard().set(b"key", b"value", &Write::new()).map(drop).expect("room");
+        assert_eq!(ready(&cache), cache.prefill_target());
         let before = cache.segments.in_use.load(Ordering::Relaxed);
         for number in 0..2_000_u32 {
             let key = number.to_le_bytes();
-            session.turn().set(&key, &[7; 1000], &Write::new()).map(drop).expect("room");
+            session.guard().set(&key, &[7; 1000], &Write::new()).map(drop).expect("room");
         }
-        assert!(cache.segments.in_use.load(Ordering::Relaxed) > before + cache.ahead());
-        assert_eq!(ready(&cache), cache.ahead());
-        drop(ahead);
-        assert_eq!(Arc::strong_count(&cache), 1, "the thread is over");
+        assert!(cache.segments.in_use.load(Ordering::Relaxed) > before + cache.prefill_target());
+        assert_eq!(ready(&cache), cache.prefill_target());
+        drop(prefill);
+        assert_eq!(Arc::strong_count(&cache), 1, "the thread has ended");
     }
 
-    /// What is ready counts, and is the first to go where large items need it.
+    /// Ready segments count in the budget, and are the first to lose their memory to large items.
     #[test]
-    fn what_is_ready_is_within_the_budget() {
+    fn prepared_segments_count_in_the_budget() {
         let cache = cache();
-        let _ahead = Ahead::start(&cache).expect("a thread");
+        let _ahead = Prefill::start(&cache).expect("a thread");
         let mut session = cache.session().expect("a session");
-        session.turn().set(b"key", b"value", &Write::new()).map(drop).expect("room");
-        assert_eq!(ready(&cache), cache.ahead());
+        session.guard().set(b"key", b"value", &Write::new()).map(drop).expect("room");
+        assert_eq!(ready(&cache), cache.prefill_target());
         cache.reserve(64 << 20);
-        assert!(cache.segments.is_owing());
-        while cache.segments.is_owing() {
-            drop(session.turn());
+        assert!(cache.segments.has_pages_to_release());
+        while cache.segments.has_pages_to_release() {
+            drop(session.guard());
         }
-        assert_eq!(ready(&cache), 0, "there is no room for any");
+        assert_eq!(ready(&cache), 0, "the limit allows none");
         cache.reserve(0);
         for number in 0..2_000_u32 {
             let key = number.to_le_bytes();
-            session.turn().set(&key, &[7; 1000], &Write::new()).map(drop).expect("room");
+            session.guard().set(&key, &[7; 1000], &Write::new()).map(drop).expect("room");
         }
-        assert_eq!(ready(&cache), cache.ahead());
+        assert_eq!(ready(&cache), cache.prefill_target());
     }
 }

@@ -1,17 +1,17 @@
-//! What a cache has done, and what it holds.
+//! Counters and statistics of a cache.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What one session counts. It alone writes here, and only adds.
+        /// The counters of one session. Only that session writes them, and only adds.
         #[derive(Debug, Default)]
         #[repr(align(128))]
         pub(crate) struct Counters {
             $(pub(crate) $name: Counter,)*
         }
 
-        /// Facts about a cache. Counts are since it was made.
+        /// Statistics of a cache. Counters start when the cache is created.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Stats {
@@ -22,18 +22,19 @@ macro_rules! counters {
             pub memory: u64,
             /// Bytes of the index.
             pub memory_index: u64,
-            /// Bytes of segments of ordinary items, holes in them included.
+            /// Bytes of ordinary segments with items, including dead bytes.
             pub memory_items: u64,
-            /// Bytes of large items, and of those that are over until the system has them back.
+            /// Bytes of large items and pending values, and of removed ones until their pages were
+            /// returned to the system.
             pub memory_large: u64,
-            /// Bytes of what is known of segments and of keys that were evicted.
-            pub memory_beside: u64,
-            /// Bytes taken for something outside the cache:
+            /// Bytes of the state of segments and of the ghost queue.
+            pub memory_metadata: u64,
+            /// Bytes reserved for other purposes than items:
             /// [`Cache::reserve`](crate::Cache::reserve).
-            pub memory_elsewhere: u64,
-            /// Bytes of items under lease, each as often as it has leases. They are among those
-            /// above, also when nothing but leases keeps them.
-            pub memory_leased: u64,
+            pub memory_reserved: u64,
+            /// Bytes of items with item references; an item counts once for each reference. They
+            /// are included in those above, even if only references keep them.
+            pub memory_referenced: u64,
             /// The budget in bytes.
             pub memory_limit: u64,
         }
@@ -48,34 +49,34 @@ macro_rules! counters {
 counters! {
     /// Lookups that found an item.
     hits,
-    /// Lookups of keys that were not there.
+    /// Lookups of keys that are unknown or were removed.
     misses_absent,
-    /// Lookups of keys whose time was over.
+    /// Lookups of expired items.
     misses_expired,
-    /// Lookups of keys that had been evicted lately, before they were ever asked for.
+    /// Lookups of recently evicted keys that were not read before their eviction.
     misses_evicted,
     /// Items stored.
     stored,
-    /// Items removed on demand.
+    /// Items removed on request.
     removed,
     /// Expired items that were removed.
     expired,
     /// Items evicted.
     evicted,
-    /// Bytes copied within memory to make room.
+    /// Bytes of items moved by reclamation.
     moved_bytes,
     /// Writes that found no free memory and waited for the guards of other sessions.
     guard_waits,
 }
 
-/// A count that one thread adds to and others read.
+/// A counter with one writer and any number of readers.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
     #[inline]
     pub(crate) fn add(&self, count: u64) {
-        // Nobody else writes, so that no locked instruction is needed.
+        // There is one writer, so no atomic read-modify-write is needed.
         self.0.store(self.0.load(Ordering::Relaxed) + count, Ordering::Relaxed);
     }
 

@@ -1,18 +1,19 @@
-//! What a write asks for, and what becomes of it.
+//! Options and outcomes of writes.
 
-use crate::item::Facts;
+use crate::item::Metadata;
 
 /// When an item expires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expiry {
-    /// Not at all.
+    /// Never.
     #[default]
     Never,
-    /// At this time, in milliseconds since the beginning of 1970. Then it is gone already.
+    /// At this time, in milliseconds since the Unix epoch. The item has expired at that very
+    /// millisecond.
     At(u64),
-    /// So many milliseconds from now.
+    /// This many milliseconds from the time of the guard.
     In(u64),
-    /// When the item would that is replaced.
+    /// At the time at which the replaced item would expire.
     Keep,
 }
 
@@ -22,98 +23,98 @@ pub enum Condition<'a> {
     /// Nothing.
     #[default]
     Always,
-    /// The key is not there.
+    /// The key has no item.
     Absent,
-    /// The key is there.
+    /// The key has an item.
     Present,
-    /// The key is there with this number for compare-and-set.
+    /// The key has an item with this number for compare-and-set.
     Cas(u64),
-    /// The key is there with this value.
+    /// The key has an item with this value.
     Value(&'a [u8]),
 }
 
-/// How a value is to be stored.
+/// How to store a value.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Write<'a> {
     pub(crate) expiry: Expiry,
     pub(crate) condition: Condition<'a>,
     pub(crate) flags: u32,
     pub(crate) cas: Option<u64>,
-    pub(crate) marks: u8,
+    pub(crate) protocol_bits: u8,
 }
 
 impl<'a> Write<'a> {
-    /// Whatever was there, without expiry.
+    /// Returns the defaults: no condition, no expiry, no flags.
     #[inline]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// When the item expires.
+    /// Sets when the item expires.
     #[inline]
     #[must_use]
     pub fn expiry(self, expiry: Expiry) -> Self {
         Self { expiry, ..self }
     }
 
-    /// The item expires so many milliseconds from now.
+    /// Sets the item to expire this many milliseconds from the time of the guard.
     #[inline]
     #[must_use]
     pub fn expires_in_ms(self, ms: u64) -> Self {
         self.expiry(Expiry::In(ms))
     }
 
-    /// What must hold for the write to happen.
+    /// Sets what must hold for the write to happen.
     #[inline]
     #[must_use]
     pub fn condition(self, condition: Condition<'a>) -> Self {
         Self { condition, ..self }
     }
 
-    /// The client's flags.
+    /// Sets the client's flags.
     #[inline]
     #[must_use]
     pub fn flags(self, flags: u32) -> Self {
         Self { flags, ..self }
     }
 
-    /// The item's number for compare-and-set. Without one the item gets none until it is asked for.
+    /// Sets the item's number for compare-and-set. By default it gets none until one is requested.
     #[inline]
     #[must_use]
     pub fn cas(self, cas: u64) -> Self {
         Self { cas: Some(cas), ..self }
     }
 
-    /// Marks of the protocol: two bits.
+    /// Sets the two bits of state that the protocol keeps with the item.
     #[inline]
     #[must_use]
-    pub fn marks(self, marks: u8) -> Self {
-        Self { marks: marks & 3, ..self }
+    pub fn protocol_bits(self, bits: u8) -> Self {
+        Self { protocol_bits: bits & 3, ..self }
     }
 
-    /// The facts of the item, which replaces one with the expiry `kept`.
+    /// Returns the metadata of the item, which replaces one with the expiry `kept`.
     #[inline]
-    pub(crate) fn facts(&self, now_ms: u64, kept: Option<u64>) -> Facts {
+    pub(crate) fn metadata(&self, now_ms: u64, kept: Option<u64>) -> Metadata {
         let expires_ms = match self.expiry {
             Expiry::Never => None,
             Expiry::At(ms) => Some(ms),
             Expiry::In(ms) => Some(now_ms.saturating_add(ms)),
             Expiry::Keep => kept,
         };
-        // A time that six bytes cannot tell is in the year 10,889, and stays there.
+        // The maximum expiry is that of six bytes, in the year 10,889.
         let expires_ms = expires_ms.map(|ms| ms.min((1 << 48) - 1));
-        Facts { expires_ms, flags: self.flags, cas: self.cas, marks: self.marks }
+        Metadata { expires_ms, flags: self.flags, cas: self.cas, protocol_bits: self.protocol_bits }
     }
 }
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a write may not have happened"]
 pub enum Outcome {
-    /// It happened.
+    /// The value was stored.
     Stored,
-    /// The key is there, and that or its content was against the condition.
+    /// The key has an item, and the condition excludes that or the item's content.
     Exists,
-    /// The key is not there, against the condition.
+    /// The key has no item, but the condition requires one.
     Missing,
 }

@@ -1,4 +1,4 @@
-//! Expired items do not keep memory, whatever shares their segment.
+//! Expired items do not keep memory, even if other items share their segment.
 
 use nuthatch_cache::{Cache, Clock, Error, Eviction, Options, Session, Write};
 use std::sync::Arc;
@@ -34,10 +34,10 @@ fn key(number: u64) -> Vec<u8> {
     format!("key:{number}").into_bytes()
 }
 
-/// Stores an item as the server does: a write that finds no memory is tried once more.
+/// Stores an item as the server does: without memory, again under the next guard.
 fn store(session: &mut Session<'_>, number: u64, len: usize, write: &Write<'_>) -> bool {
     let (key, value) = (key(number), vec![number as u8; len]);
-    let mut guard = session.turn();
+    let mut guard = session.guard();
     match guard.set(&key, &value, write) {
         Ok(_) => true,
         Err(Error::Full) => guard.renew() && guard.set(&key, &value, write).is_ok(),
@@ -46,7 +46,7 @@ fn store(session: &mut Session<'_>, number: u64, len: usize, write: &Write<'_>) 
 }
 
 /// Fills the cache with items that expire after 1.5 s, and one in 500 that stays for 280 s, until a
-/// write is refused. Returns how many were stored.
+/// write fails. Returns how many were stored.
 fn fill_with_mixed_expiries(session: &mut Session<'_>) -> u64 {
     let stored = |number: &u64| {
         let ms = if number.is_multiple_of(500) { 280_000 } else { 1500 };
@@ -66,21 +66,21 @@ fn writes_succeed_after_all_but_a_few_items_of_each_segment_expired() {
         let write = Write::new();
         assert!(store(&mut session, 1 << 32 | number, 150, &write), "{:?}", cache.stats());
     }
-    let guard = session.turn();
+    let guard = session.guard();
     let kept = (0..stored).filter(|number| guard.peek(&key(*number)).is_some());
     assert_eq!(kept.count() as u64, stored.div_ceil(500), "what has not expired stays");
     assert_eq!(cache.stats().expired, stored - stored.div_ceil(500));
 }
 
-/// Calls `expire_step` until it has nothing worthwhile to do. Returns the number of steps.
+/// Calls `expire_step` until it returns `false`. Returns the number of steps.
 fn expire(session: &mut Session<'_>) -> usize {
-    let steps = (0..1_000_000).take_while(|_| session.turn().expire_step(500)).count();
+    let steps = (0..1_000_000).take_while(|_| session.guard().expire_step(500)).count();
     assert!(steps < 1_000_000, "the steps end");
     steps
 }
 
 #[test]
-fn items_and_memory_go_without_any_write() {
+fn items_and_memory_are_freed_without_any_write() {
     for eviction in [Eviction::None, Eviction::S3Fifo] {
         let (cache, clock) = cache(eviction);
         let mut session = cache.session().expect("a session");
@@ -95,7 +95,7 @@ fn items_and_memory_go_without_any_write() {
         expire(&mut session);
         assert_eq!((cache.len(), cache.stats().expired), (50_000, 0), "none has expired");
         clock.advance(3000);
-        // Each examines few items, so that no client waits for it.
+        // Each step examines few items, so that no client waits for it.
         assert!(expire(&mut session) > 50_000 / 500 / 2);
         assert_eq!((cache.len(), cache.stats().expired), (100, 49_900));
         let rest = cache.stats();
@@ -107,7 +107,7 @@ fn items_and_memory_go_without_any_write() {
 }
 
 #[test]
-fn a_few_items_that_expire_before_the_rest_go_soon_after() {
+fn a_few_items_that_expire_early_are_removed_soon_after() {
     let (cache, clock) = cache(Eviction::None);
     let mut session = cache.session().expect("a session");
     for number in 0..20_000_u64 {
@@ -117,14 +117,14 @@ fn a_few_items_that_expire_before_the_rest_go_soon_after() {
     }
     for _ in 0..280 {
         clock.advance(1000);
-        // As often as the server does.
+        // As often as the server calls it.
         for _ in 0..10 {
             expire(&mut session);
         }
         let now_ms = clock.now_ms();
         let expected = (0..20_000_u64).filter(|n| START_MS + 1000 + n * 7919 % 280_000 > now_ms);
         let (len, expected) = (cache.len(), expected.count() as u64);
-        // One is overdue after a second, and a pass over all segments takes four.
+        // An item is overdue after a second, and a pass over all segments takes four.
         assert!((expected..expected + 1000).contains(&len), "{len} of {expected} at {now_ms}");
     }
 }
@@ -142,7 +142,7 @@ fn large_items_expire_without_any_write() {
     assert_eq!((stats.items, stats.memory_large, stats.expired), (0, 0, 10), "{stats:?}");
 }
 
-/// The segment that a session writes is its own; items in it expire, too.
+/// Items in a segment that the session still writes expire, too.
 #[test]
 fn an_item_in_a_segment_that_is_being_written_expires() {
     let (cache, clock) = cache(Eviction::S3Fifo);
@@ -158,7 +158,7 @@ fn an_item_in_a_segment_that_is_being_written_expires() {
     clock.advance(2001);
     expire(&mut session);
     assert_eq!((cache.len(), cache.stats().expired), (1, 2));
-    // A session that ends leaves its segments to others.
+    // A session that is closed leaves its segments to others.
     drop(session);
     clock.advance(60_000);
     expire(&mut other);
@@ -166,7 +166,7 @@ fn an_item_in_a_segment_that_is_being_written_expires() {
 }
 
 #[test]
-fn what_a_clock_that_goes_back_revives_is_not_removed() {
+fn items_that_a_clock_set_back_revives_are_not_removed() {
     let (cache, clock) = cache(Eviction::S3Fifo);
     let mut session = cache.session().expect("a session");
     for number in 0..20_000 {
@@ -174,7 +174,7 @@ fn what_a_clock_that_goes_back_revives_is_not_removed() {
     }
     clock.advance(5000);
     for _ in 0..3 {
-        session.turn().expire_step(500);
+        session.guard().expire_step(500);
     }
     let left = cache.len();
     assert!((10_000..19_000).contains(&left), "{left} are left");
@@ -197,7 +197,7 @@ fn without_eviction_the_memory_of_replaced_and_removed_items_is_used_again() {
     let passing = || (0..stored).filter(|number| number % 500 != 0);
     for round in 0..3 {
         for number in passing() {
-            session.turn().remove(&key(number));
+            session.guard().remove(&key(number));
         }
         for number in passing().take(stored as usize * 9 / 10) {
             for len in [150, 149, 150] {
@@ -206,6 +206,6 @@ fn without_eviction_the_memory_of_replaced_and_removed_items_is_used_again() {
             }
         }
     }
-    let guard = session.turn();
+    let guard = session.guard();
     assert!((0..stored).step_by(500).all(|number| guard.peek(&key(number)).is_some()));
 }

@@ -1,7 +1,7 @@
-//! Random commands against a plain model.
+//! Random commands, compared with a simple model.
 
 use nuthatch_cache::{
-    Cache, Clock, Condition, Error, Eviction, Expiry, Options, Outcome, Result, Turn, Write,
+    Cache, Clock, Condition, Error, Eviction, Expiry, Guard, Options, Outcome, Result, Write,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -21,14 +21,14 @@ impl Clock for Hand {
 
 const MEMORY: u64 = 32 << 20;
 
-/// From so many bytes on, items may have a segment of their own: they have few keys.
+/// Length in bytes from which items may have a segment of their own. Few keys have such items.
 const LARGE: usize = 60_000;
 const LARGE_KEYS: u8 = 0x70;
 
-/// Does what may find no room in this turn, as servers do: once more in the next.
-fn with_room<R>(turn: &mut Turn<'_>, mut act: impl FnMut(&Turn<'_>) -> Result<R>) -> Result<R> {
-    match act(turn) {
-        Err(Error::Full) if turn.renew() => act(turn),
+/// Runs an operation as servers do: without memory, again under the next guard.
+fn with_room<R>(guard: &mut Guard<'_>, mut act: impl FnMut(&Guard<'_>) -> Result<R>) -> Result<R> {
+    match act(guard) {
+        Err(Error::Full) if guard.renew() => act(guard),
         other => other,
     }
 }
@@ -53,7 +53,7 @@ enum If {
 
 #[derive(Clone, Debug)]
 enum Command {
-    Set { key: u8, len: usize, when: When, only: If, flags: u32, marks: u8 },
+    Set { key: u8, len: usize, when: When, only: If, flags: u32, protocol_bits: u8 },
     Append { key: u8, len: usize },
     Get { key: u8 },
     Cas { key: u8 },
@@ -89,9 +89,9 @@ fn command() -> impl Strategy<Value = Command> {
     let flags = prop_oneof![3 => Just(0), 1 => any::<u32>()];
     prop_oneof![
         12 => (any::<u8>(), len.clone(), when, only, flags, 0..4_u8).prop_map(
-            |(key, len, when, only, flags, marks)| {
+            |(key, len, when, only, flags, protocol_bits)| {
                 let key = if len < LARGE { key } else { key & LARGE_KEYS };
-                Command::Set { key, len, when, only, flags, marks }
+                Command::Set { key, len, when, only, flags, protocol_bits }
             }
         ),
         4 => (any::<u8>(), len).prop_map(|(key, len)| Command::Append { key, len: len % 500 }),
@@ -110,10 +110,10 @@ struct Entry {
     expires_ms: Option<u64>,
     flags: u32,
     cas: Option<u64>,
-    marks: u8,
+    protocol_bits: u8,
 }
 
-/// Keys of many lengths, the empty one among them.
+/// Returns keys of many lengths, the empty one included.
 fn key_of(number: u8) -> Vec<u8> {
     let len =
         if number.is_multiple_of(16) { usize::from(number) * 20 } else { usize::from(number) % 21 };
@@ -127,7 +127,7 @@ fn key_of(number: u8) -> Vec<u8> {
 struct Model {
     entries: HashMap<Vec<u8>, Entry>,
     now_ms: u64,
-    value_most: usize,
+    max_value_len: usize,
     written: u8,
 }
 
@@ -142,17 +142,17 @@ impl Model {
         (0..len).map(|at| self.written.wrapping_add(at as u8)).collect()
     }
 
-    fn apply(&mut self, turn: &mut Turn<'_>, command: &Command) {
+    fn apply(&mut self, guard: &mut Guard<'_>, command: &Command) {
         match command {
-            Command::Set { key, len, when, only, flags, marks } => {
+            Command::Set { key, len, when, only, flags, protocol_bits } => {
                 let key = key_of(*key);
                 let value = self.value(*len);
-                self.set(turn, &key, value, (when, only), (*flags, *marks));
+                self.set(guard, &key, value, (when, only), (*flags, *protocol_bits));
             }
             Command::Append { key, len } => {
                 let (key, more) = (key_of(*key), self.value(*len));
-                let appended = with_room(turn, |turn| {
-                    turn.update(&key, |item, value| {
+                let appended = with_room(guard, |guard| {
+                    guard.update(&key, |item, value| {
                         value.extend_from_slice(item.map_or(&[], |item| item.value()));
                         value.extend_from_slice(&more);
                         (Some(Write::new().expiry(Expiry::Keep)), value.len())
@@ -162,21 +162,22 @@ impl Model {
                 let mut value = old.map_or(Vec::new(), |entry| entry.value.clone());
                 let expires_ms = old.and_then(|entry| entry.expires_ms);
                 value.extend_from_slice(&more);
-                if value.len() > self.value_most {
+                if value.len() > self.max_value_len {
                     assert!(appended.is_err());
                     return;
                 }
                 assert_eq!(appended.expect("room"), value.len());
-                let entry = Entry { value, expires_ms, flags: 0, cas: None, marks: 0 };
+                let entry = Entry { value, expires_ms, flags: 0, cas: None, protocol_bits: 0 };
                 self.entries.insert(key, entry);
             }
             Command::Get { key } => {
                 let key = key_of(*key);
-                assert_eq!(seen(turn, &key).as_ref(), self.live(&key));
+                assert_eq!(seen(guard, &key).as_ref(), self.live(&key));
             }
             Command::Cas { key } => {
                 let key = key_of(*key);
-                let cas = with_room(turn, |turn| Ok(turn.with_cas(&key)?.map(|(_, cas)| cas)));
+                let cas =
+                    with_room(guard, |guard| Ok(guard.get_with_cas(&key)?.map(|(_, cas)| cas)));
                 let cas = cas.expect("room");
                 assert_eq!(cas.is_some(), self.live(&key).is_some());
                 if let (Some(cas), Some(entry)) = (cas, self.entries.get_mut(&key)) {
@@ -186,11 +187,11 @@ impl Model {
             }
             Command::Remove { key } => {
                 let key = key_of(*key);
-                assert_eq!(turn.remove(&key), self.live(&key).is_some());
+                assert_eq!(guard.remove(&key), self.live(&key).is_some());
                 self.entries.remove(&key);
             }
             Command::Clear => {
-                turn.clear();
+                guard.clear();
                 self.entries.clear();
             }
             Command::Wait { .. } | Command::EndTurn => {}
@@ -199,11 +200,11 @@ impl Model {
 
     fn set(
         &mut self,
-        turn: &mut Turn<'_>,
+        guard: &mut Guard<'_>,
         key: &[u8],
         value: Vec<u8>,
         (when, only): (&When, &If),
-        (flags, marks): (u32, u8),
+        (flags, protocol_bits): (u32, u8),
     ) {
         let live = self.live(key).cloned();
         let same = live.as_ref().map_or(Vec::new(), |entry| entry.value.clone());
@@ -231,8 +232,12 @@ impl Model {
             }
             _ => Outcome::Exists,
         };
-        let write = Write::new().expiry(expiry).condition(condition).flags(flags).marks(marks);
-        let outcome = with_room(turn, |turn| turn.set(key, &value, &write));
+        let write = Write::new()
+            .expiry(expiry)
+            .condition(condition)
+            .flags(flags)
+            .protocol_bits(protocol_bits);
+        let outcome = with_room(guard, |guard| guard.set(key, &value, &write));
         assert_eq!(outcome.expect("room"), expected);
         if expected == Outcome::Stored {
             let expires_ms = match when {
@@ -240,21 +245,21 @@ impl Model {
                 When::In(ms) => Some(self.now_ms.saturating_add(*ms).min((1 << 48) - 1)),
                 When::Keep => live.and_then(|entry| entry.expires_ms),
             };
-            let entry = Entry { value, expires_ms, flags, cas: None, marks };
+            let entry = Entry { value, expires_ms, flags, cas: None, protocol_bits };
             self.entries.insert(key.to_vec(), entry);
         }
     }
 }
 
-fn seen(turn: &Turn<'_>, key: &[u8]) -> Option<Entry> {
-    let item = turn.get(key)?;
+fn seen(guard: &Guard<'_>, key: &[u8]) -> Option<Entry> {
+    let item = guard.get(key)?;
     assert_eq!(item.key(), key);
     Some(Entry {
         value: item.value().to_vec(),
         expires_ms: item.expires_ms(),
         flags: item.flags(),
         cas: item.cas(),
-        marks: item.marks(),
+        protocol_bits: item.protocol_bits(),
     })
 }
 
@@ -265,22 +270,22 @@ fn run(commands: &[Command], eviction: Eviction) {
     let mut session = cache.session().expect("a session");
     let now_ms = clock.now_ms();
     let mut model =
-        Model { entries: HashMap::new(), now_ms, value_most: cache.value_most(), written: 0 };
-    let mut turn = session.turn();
+        Model { entries: HashMap::new(), now_ms, max_value_len: cache.max_value_len(), written: 0 };
+    let mut guard = session.guard();
     for command in commands {
-        model.apply(&mut turn, command);
+        model.apply(&mut guard, command);
         if let Command::Wait { ms } = command {
             clock.0.fetch_add(*ms, Ordering::Relaxed);
         }
         if matches!(command, Command::Wait { .. } | Command::EndTurn) {
-            drop(turn);
-            turn = session.turn();
+            drop(guard);
+            guard = session.guard();
             model.now_ms = clock.now_ms();
         }
     }
     for number in 0..=255 {
         let key = key_of(number);
-        assert_eq!(seen(&turn, &key).as_ref(), model.live(&key), "key {number}");
+        assert_eq!(seen(&guard, &key).as_ref(), model.live(&key), "key {number}");
     }
     let stats = cache.stats();
     assert!(stats.memory <= MEMORY && stats.evicted == 0, "{stats:?}");
@@ -294,7 +299,7 @@ proptest! {
         run(&commands, Eviction::S3Fifo);
     }
 
-    /// Much more is written than there is room for, and what is overwritten comes back.
+    /// Writes much more than fits, and overwritten memory is reused.
     #[test]
     fn nothing_is_lost_without_eviction(commands in vec(command(), 2000..3000)) {
         run(&commands, Eviction::None);

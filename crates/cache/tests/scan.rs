@@ -1,4 +1,4 @@
-//! Going through what is there.
+//! Iterating over all items.
 
 use nuthatch_cache::{Cache, Options, Write};
 use std::collections::HashSet;
@@ -12,8 +12,8 @@ fn cache_of(keys: u64) -> Cache {
 fn fill(cache: &Cache, keys: std::ops::Range<u64>) {
     let mut session = cache.session().expect("a session");
     for key in keys {
-        let turn = session.turn();
-        turn.set(&key.to_le_bytes(), b"value", &Write::new()).map(drop).expect("room");
+        let guard = session.guard();
+        guard.set(&key.to_le_bytes(), b"value", &Write::new()).map(drop).expect("room");
     }
 }
 
@@ -22,33 +22,33 @@ fn key_of(bytes: &[u8]) -> u64 {
 }
 
 #[test]
-fn a_scan_meets_every_key() {
+fn a_scan_finds_every_key() {
     for keys in [0, 1, 10, 1_000, 50_000] {
         let cache = cache_of(keys);
         let mut session = cache.session().expect("a session");
-        let mut met = Vec::new();
+        let mut found = Vec::new();
         let mut cursor = 0;
         loop {
-            cursor = session.turn().scan(cursor, 10, |item| met.push(key_of(item.key())));
+            cursor = session.guard().scan(cursor, 10, |item| found.push(key_of(item.key())));
             if cursor == 0 {
                 break;
             }
         }
-        // Nothing changed meanwhile: each key is met once.
-        met.sort_unstable();
-        assert_eq!(met, (0..keys).collect::<Vec<_>>());
+        // Nothing changed meanwhile: each key is found once.
+        found.sort_unstable();
+        assert_eq!(found, (0..keys).collect::<Vec<_>>());
     }
 }
 
 #[test]
-fn a_scan_meets_every_key_that_stays_while_others_come_and_go() {
+fn a_scan_finds_every_key_that_stays_while_others_change() {
     let cache = cache_of(20_000);
     let mut session = cache.session().expect("a session");
-    let mut met = HashSet::new();
+    let mut found = HashSet::new();
     let (mut cursor, mut next) = (0, 1_000_000);
     loop {
-        cursor = session.turn().scan(cursor, 50, |item| {
-            met.insert(key_of(item.key()));
+        cursor = session.guard().scan(cursor, 50, |item| {
+            found.insert(key_of(item.key()));
         });
         if cursor == 0 {
             break;
@@ -57,43 +57,43 @@ fn a_scan_meets_every_key_that_stays_while_others_come_and_go() {
         fill(&cache, next..next + 60);
         next += 60;
         if next.is_multiple_of(7) {
-            session.turn().remove(&(next - 7).to_le_bytes());
+            session.guard().remove(&(next - 7).to_le_bytes());
         }
     }
     assert_eq!(cache.stats().evicted, 0);
     assert!(cache.len() > 40_000, "{}", cache.len());
-    assert_eq!((0..20_000).filter(|key| !met.contains(key)).count(), 0);
+    assert_eq!((0..20_000).filter(|key| !found.contains(key)).count(), 0);
 }
 
 #[test]
-fn expired_items_are_not_met() {
+fn expired_items_are_not_found() {
     let cache = cache_of(10);
     let mut session = cache.session().expect("a session");
-    let turn = session.turn();
-    turn.set(b"over", b"", &Write::new().expires_in_ms(0)).map(drop).expect("room");
-    let mut met = 0;
-    assert_eq!(turn.scan(0, usize::MAX, |item| met += usize::from(item.key() == b"over")), 0);
-    assert_eq!(met, 0);
+    let guard = session.guard();
+    guard.set(b"over", b"", &Write::new().expires_in_ms(0)).map(drop).expect("room");
+    let mut found = 0;
+    assert_eq!(guard.scan(0, usize::MAX, |item| found += usize::from(item.key() == b"over")), 0);
+    assert_eq!(found, 0);
 }
 
 #[test]
-fn a_cursor_from_elsewhere_ends() {
+fn a_scan_with_an_arbitrary_cursor_ends() {
     let cache = cache_of(100);
     let mut session = cache.session().expect("a session");
     for cursor in [u64::MAX, 1 << 63, 1 << 40] {
-        assert_eq!(session.turn().scan(cursor, 1, |_| ()), 0);
+        assert_eq!(session.guard().scan(cursor, 1, |_| ()), 0);
     }
 }
 
 #[test]
-fn any_key_can_be_the_random_one() {
+fn every_key_can_be_picked_at_random() {
     let cache = cache_of(100);
     let mut session = cache.session().expect("a session");
-    let turn = session.turn();
+    let guard = session.guard();
     let chosen = (0..20_000_u64)
-        .map(|seed| turn.random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)).expect("an item"))
+        .map(|seed| guard.random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)).expect("an item"))
         .map(|item| key_of(item.key()));
     assert_eq!(chosen.collect::<HashSet<_>>().len(), 100);
-    turn.clear();
-    assert!(turn.random(1).is_none());
+    guard.clear();
+    assert!(guard.random(1).is_none());
 }

@@ -1,7 +1,7 @@
-//! Many threads at once: whatever is read was written, whole, under that key.
+//! Many threads at once: every value that is read is complete, and was written under its key.
 
 use nuthatch_cache::{
-    Cache, Condition, Error, Eviction, Item, Options, Outcome, Session, Turn, Write,
+    Cache, Condition, Error, Eviction, Guard, Item, Options, Outcome, Session, Write,
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const MEMORY: u64 = 16 << 20;
 
-/// Where a thread never ends its guard, a test fails and does not hang.
+/// Makes a test fail instead of hang if a thread never ends its guard.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Pseudo-random numbers (splitmix64).
@@ -24,7 +24,7 @@ impl Random {
     }
 }
 
-/// A value that tells its key, and whether it is whole.
+/// Builds a value that contains its key and shows whether it is complete.
 fn value(key: u64, random: u64, out: &mut Vec<u8>) {
     out.clear();
     out.extend_from_slice(&key.to_le_bytes());
@@ -40,12 +40,13 @@ fn check(key: u64, bytes: &[u8]) {
     assert_eq!(word(0), key, "a value of another key");
     let mut expected = Vec::new();
     value(key, word(8), &mut expected);
-    assert_eq!(bytes, expected, "a value that is not whole");
+    assert_eq!(bytes, expected, "an incomplete value");
 }
 
-/// One random command. False if there was no room in this turn: others were in theirs for long.
+/// Runs one random command. Returns `false` if there was no memory: other threads held their guards
+/// for long.
 fn step<'t>(
-    turn: &'t Turn<'_>,
+    guard: &'t Guard<'_>,
     (random, keys): (&mut Random, u64),
     items: &mut Vec<(u64, Item<'t>)>,
 ) -> bool {
@@ -55,34 +56,34 @@ fn step<'t>(
     value(key, random.next(), &mut buffer);
     let write = match random.next() % 10 {
         0..4 => {
-            items.extend(turn.get(&name).map(|item| (key, item)));
+            items.extend(guard.get(&name).map(|item| (key, item)));
             return true;
         }
         4 => {
-            turn.remove(&name);
+            guard.remove(&name);
             return true;
         }
         5 => Write::new().condition(Condition::Present),
         6 | 7 => Write::new().expires_in_ms(1 + random.next() % 20),
         _ => Write::new(),
     };
-    match turn.set(&name, &buffer, &write) {
+    match guard.set(&name, &buffer, &write) {
         Ok(_) => true,
         Err(Error::Full) => false,
         Err(error) => panic!("{error}"),
     }
 }
 
-/// Answers how many turns had no room for all of their commands.
-fn work(session: &mut Session<'_>, seed: u64, keys: u64, turns: usize) -> usize {
+/// Returns how many guards had no memory for all of their commands.
+fn work(session: &mut Session<'_>, seed: u64, keys: u64, guards: usize) -> usize {
     let mut random = Random(seed);
     let mut cut_short = 0;
-    for _ in 0..turns {
-        let turn = session.turn();
+    for _ in 0..guards {
+        let guard = session.guard();
         let mut items = Vec::new();
-        let all = (0..32).all(|_| step(&turn, (&mut random, keys), &mut items));
+        let all = (0..32).all(|_| step(&guard, (&mut random, keys), &mut items));
         cut_short += usize::from(!all);
-        // What a turn read holds until its end, whatever was evicted meanwhile.
+        // Items that were read stay until the guard ends, even if they were evicted.
         for (key, item) in items {
             check(key, item.value());
         }
@@ -91,7 +92,7 @@ fn work(session: &mut Session<'_>, seed: u64, keys: u64, turns: usize) -> usize 
 }
 
 #[test]
-fn values_are_whole_while_others_write_and_evict() {
+fn values_are_complete_while_other_threads_write_and_evict() {
     for keys in [100, 200_000] {
         let cache = Cache::new(Options::new().memory(MEMORY)).expect("a cache");
         thread::scope(|scope| {
@@ -100,7 +101,7 @@ fn values_are_whole_while_others_write_and_evict() {
                 scope.spawn(move || {
                     let mut session = cache.session().expect("a session");
                     let cut_short = work(&mut session, seed, keys, 5_000);
-                    assert!(cut_short < 500, "{cut_short} turns of 5,000 had no room");
+                    assert!(cut_short < 500, "{cut_short} of 5,000 guards had no room");
                 });
             }
         });
@@ -109,16 +110,16 @@ fn values_are_whole_while_others_write_and_evict() {
     }
 }
 
-/// A value with a segment of its own, which tells what it is in every word.
+/// Builds a value with a segment of its own, whose every word contains its key.
 fn large(key: u64, random: u64) -> Vec<u8> {
     let word = (key << 32 | random).to_le_bytes();
     word.repeat(20_000 + random as usize % 200_000)
 }
 
 #[test]
-fn large_values_are_whole_while_others_replace_and_evict_them() {
+fn large_values_are_complete_while_other_threads_replace_and_evict_them() {
     let memory = 64 << 20;
-    // A writer waits for others however long they are descheduled.
+    // A writer waits for other threads, however long they are descheduled.
     let options = Options::new().memory(memory).guard_wait(PATIENCE);
     let cache = Cache::new(options).expect("a cache");
     let done = AtomicBool::new(false);
@@ -132,15 +133,15 @@ fn large_values_are_whole_while_others_replace_and_evict_them() {
                     for _ in 0..1_500 {
                         let (key, number) = (random.next() % 60, random.next() % 100_000);
                         let value = large(key, number);
-                        let mut turn = session.turn();
+                        let mut guard = session.guard();
                         if number % 4 == 0 {
-                            turn.remove(&key.to_le_bytes());
-                        } else if turn.set(&key.to_le_bytes(), &value, &Write::new()).is_err() {
-                            assert!(turn.renew());
+                            guard.remove(&key.to_le_bytes());
+                        } else if guard.set(&key.to_le_bytes(), &value, &Write::new()).is_err() {
+                            assert!(guard.renew());
                         }
-                        // Ordinary items press them, and are pressed.
+                        // Ordinary and large items compete for memory.
                         let small = (1_u64 << 40 | number).to_le_bytes();
-                        let _ = turn.set(&small, &value[..20_000], &Write::new());
+                        let _ = guard.set(&small, &value[..20_000], &Write::new());
                         let stats = cache.stats();
                         assert!(stats.memory <= memory, "{stats:?}");
                     }
@@ -152,11 +153,11 @@ fn large_values_are_whole_while_others_replace_and_evict_them() {
             let mut key = 0_u64;
             while !done.load(Ordering::Relaxed) {
                 key = (key + 1) % 60;
-                let turn = session.turn();
-                let Some(item) = turn.get(&key.to_le_bytes()) else { continue };
+                let guard = session.guard();
+                let Some(item) = guard.get(&key.to_le_bytes()) else { continue };
                 let first = item.value().first_chunk().expect("eight bytes");
                 let random = u64::from_le_bytes(*first) & 0xffff_ffff;
-                assert!(item.value() == large(key, random), "a value that is not whole");
+                assert!(item.value() == large(key, random), "an incomplete value");
             }
         };
         scope.spawn(reader);
@@ -176,7 +177,7 @@ fn no_increment_is_lost() {
             scope.spawn(|| {
                 let mut session = cache.session().expect("a session");
                 for round in 0..10_000_u64 {
-                    let turn = session.turn();
+                    let guard = session.guard();
                     let key = (round % 7).to_le_bytes();
                     let add = |item: Option<Item<'_>>, out: &mut Vec<u8>| {
                         let old = item.map_or(0, |item| {
@@ -185,23 +186,23 @@ fn no_increment_is_lost() {
                         out.extend_from_slice(&(old + 1).to_le_bytes());
                         (Some(Write::new()), ())
                     };
-                    turn.update(&key, add).expect("room");
+                    guard.update(&key, add).expect("room");
                 }
             });
         }
     });
     let mut session = cache.session().expect("a session");
-    let turn = session.turn();
+    let guard = session.guard();
     let count = |key: u64| {
-        let item = turn.get(&key.to_le_bytes()).expect("a counter");
+        let item = guard.get(&key.to_le_bytes()).expect("a counter");
         u64::from_le_bytes(item.value().try_into().expect("eight bytes"))
     };
     assert_eq!((0..7).map(count).sum::<u64>(), 40_000);
 }
 
-/// Only one of many that store a key if it is absent does.
+/// Of several threads that store a key if it is absent, one succeeds.
 #[test]
-fn one_of_many_is_first() {
+fn one_of_several_conditional_writes_succeeds() {
     let cache = Cache::new(Options::new().memory(MEMORY)).expect("a cache");
     let stored = AtomicU64::new(0);
     thread::scope(|scope| {
@@ -209,9 +210,9 @@ fn one_of_many_is_first() {
             scope.spawn(|| {
                 let mut session = cache.session().expect("a session");
                 for key in 0..5_000_u64 {
-                    let turn = session.turn();
+                    let guard = session.guard();
                     let write = Write::new().condition(Condition::Absent);
-                    let outcome = turn.set(&key.to_le_bytes(), b"mine", &write).expect("room");
+                    let outcome = guard.set(&key.to_le_bytes(), b"mine", &write).expect("room");
                     if outcome == Outcome::Stored {
                         stored.fetch_add(1, Ordering::Relaxed);
                     }
@@ -222,7 +223,7 @@ fn one_of_many_is_first() {
     assert_eq!(stored.into_inner(), 5_000);
 }
 
-/// Readers find every key that stays, while the index grows under them.
+/// Readers find every key that stays, while the index grows.
 #[test]
 fn no_key_is_missed_while_the_index_grows() {
     let cache = Cache::new(Options::new().memory(256 << 20)).expect("a cache");
@@ -230,23 +231,23 @@ fn no_key_is_missed_while_the_index_grows() {
     let done = AtomicBool::new(false);
     let mut session = cache.session().expect("a session");
     for key in stable.clone() {
-        session.turn().set(&key.to_le_bytes(), b"stays", &Write::new()).map(drop).expect("room");
+        session.guard().set(&key.to_le_bytes(), b"stays", &Write::new()).map(drop).expect("room");
     }
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 let mut session = cache.session().expect("a session");
                 while !done.load(Ordering::Relaxed) {
-                    let turn = session.turn();
+                    let guard = session.guard();
                     for key in stable.clone() {
-                        assert!(turn.get(&key.to_le_bytes()).is_some(), "key {key}");
+                        assert!(guard.get(&key.to_le_bytes()).is_some(), "key {key}");
                     }
                 }
             });
         }
         for key in 1_000..1_500_000_u64 {
-            let turn = session.turn();
-            turn.set(&key.to_le_bytes(), b"", &Write::new()).map(drop).expect("room");
+            let guard = session.guard();
+            guard.set(&key.to_le_bytes(), b"", &Write::new()).map(drop).expect("room");
         }
         done.store(true, Ordering::Relaxed);
     });
@@ -255,14 +256,14 @@ fn no_key_is_missed_while_the_index_grows() {
 }
 
 #[test]
-fn a_session_that_ends_leaves_its_segments_to_others() {
+fn segments_of_a_closed_session_are_reclaimed_by_others() {
     let cache =
         Cache::new(Options::new().memory(MEMORY).eviction(Eviction::S3Fifo)).expect("a cache");
     for round in 0..500_u64 {
         let mut session = cache.session().expect("a session");
         for key in 0..500_u64 {
             let key = (round << 32 | key).to_le_bytes();
-            session.turn().set(&key, &[7; 100], &Write::new()).map(drop).expect("room");
+            session.guard().set(&key, &[7; 100], &Write::new()).map(drop).expect("room");
         }
     }
     let stats = cache.stats();
@@ -270,9 +271,9 @@ fn a_session_that_ends_leaves_its_segments_to_others() {
     assert!(stats.memory <= MEMORY, "{stats:?}");
 }
 
-/// Two keys that are only ever written together are only ever seen together.
+/// Two keys that are always written together are always seen together.
 #[test]
-fn what_is_done_alone_is_seen_whole() {
+fn changes_under_an_exclusive_guard_are_seen_all_or_none() {
     let cache = Cache::new(Options::new().memory(MEMORY)).expect("a cache");
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -282,11 +283,11 @@ fn what_is_done_alone_is_seen_whole() {
                 scope.spawn(move || {
                     let mut session = cache.session().expect("a session");
                     for round in 0..2_000_u64 {
-                        let mut turn = session.turn();
-                        turn.be_alone();
+                        let mut guard = session.guard();
+                        guard.begin_exclusive();
                         let value = (round << 1 | writer).to_le_bytes();
                         for key in [b"one", b"two"] {
-                            turn.set(key, &value, &Write::new()).map(drop).expect("room");
+                            guard.set(key, &value, &Write::new()).map(drop).expect("room");
                         }
                     }
                 })
@@ -295,8 +296,8 @@ fn what_is_done_alone_is_seen_whole() {
         scope.spawn(|| {
             let mut session = cache.session().expect("a session");
             while !done.load(Ordering::Relaxed) {
-                let turn = session.turn();
-                let [one, two] = [b"one", b"two"].map(|key| turn.get(key));
+                let guard = session.guard();
+                let [one, two] = [b"one", b"two"].map(|key| guard.get(key));
                 assert_eq!(one.map(|item| item.value()), two.map(|item| item.value()));
             }
         });

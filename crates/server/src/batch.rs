@@ -10,7 +10,7 @@ use crate::drivers::{Driver, Stage, Step};
 use crate::memcache::Shared;
 use crate::protocol::resp::Span;
 use crate::reactor::{Filled, Number, Reactor};
-use nuthatch_cache::{KeyHash, Session, Turn};
+use nuthatch_cache::{Guard, KeyHash, Session};
 use std::ops::Range;
 
 /// Requests looked at together.
@@ -218,7 +218,7 @@ impl Batch {
         &mut self,
         queued: &[Queued<D::Request<'_>>],
         server: &Server,
-        turn: &Turn<'_>,
+        turn: &Guard<'_>,
     ) {
         let Self { hashes, spans, .. } = self;
         hashes.clear();
@@ -236,7 +236,7 @@ impl Batch {
             });
         }
         for (hash, replaced) in hashes {
-            if *replaced { turn.prefetch_head(*hash) } else { turn.prefetch_item(*hash) }
+            if *replaced { turn.prefetch_header(*hash) } else { turn.prefetch_item(*hash) }
         }
     }
 
@@ -247,7 +247,7 @@ impl Batch {
         scene: &mut Scene<'_, '_>,
     ) {
         let Scene { connections, session, server, memcache, shared, short_of_memory, .. } = scene;
-        let mut turn = session.turn();
+        let mut turn = session.guard();
         memcache.flush_if_due(&turn);
         self.prefetch::<D>(queued, server, &turn);
         let mut answers_len = 0;
@@ -255,12 +255,12 @@ impl Batch {
             let number = works[*work].connection;
             if *shared && D::is_exclusive(request) {
                 send_shown(&mut self.shown, connections, server, &turn);
-                turn.be_alone();
+                turn.begin_exclusive();
             }
             let starves = self.progress[*work].starves;
             let connection = connections.get(number).filter(|it| it.is_open() && !starves);
             let Some(mut connection) = connection else {
-                turn.be_with_others();
+                turn.end_exclusive();
                 continue;
             };
             let before = connection.answers_len();
@@ -278,7 +278,7 @@ impl Batch {
                     if connection.may_wait_for_memory(server) {
                         let progress = &mut self.progress[*work];
                         (progress.waits, progress.starves) = (true, true);
-                        turn.be_with_others();
+                        turn.end_exclusive();
                         continue;
                     }
                     let mut stage = Stage { turn: &turn, connection, server, memcache, spans };
@@ -286,7 +286,7 @@ impl Batch {
                 }
             }
             connection.note_executed();
-            turn.be_with_others();
+            turn.end_exclusive();
             self.progress[*work].executed = *end;
             answers_len += connection.answers_len().saturating_sub(before);
             if connection.client.lent.is_shown() {
@@ -316,7 +316,7 @@ fn send_shown(
     shown: &mut Vec<Number>,
     connections: &mut Connections,
     server: &Server,
-    turn: &Turn<'_>,
+    turn: &Guard<'_>,
 ) {
     for number in shown.drain(..) {
         if let Some(connection) = connections.get(number)

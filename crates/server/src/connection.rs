@@ -11,7 +11,7 @@ use crate::protocol::{pmc, resp};
 use crate::reactor::{Number, Reactor, Socket};
 use crate::talk::Talk;
 use crate::tls::{SESSION_LEN, Session};
-use nuthatch_cache::Turn;
+use nuthatch_cache::Guard;
 use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{SendAncillaryBuffer, SendFlags, Shutdown, sendmsg, shutdown};
@@ -207,7 +207,7 @@ impl Connection {
     }
 
     /// Sends the values that are shown, as far as the kernel takes them at once.
-    pub(crate) fn send_shown(&mut self, turn: &Turn<'_>) {
+    pub(crate) fn send_shown(&mut self, turn: &Guard<'_>) {
         let Self { socket, out, client, .. } = self;
         let send = |parts: &[IoSlice<'_>]| {
             let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;

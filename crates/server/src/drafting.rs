@@ -13,7 +13,7 @@
 use crate::commands::Server;
 use crate::connection::{Connection, append};
 use crate::talk::Talk;
-use nuthatch_cache::{Draft, Error, Session, Turn};
+use nuthatch_cache::{Error, Guard, PendingValue, Session};
 
 /// Values are long from so many granules of the cache on.
 const LONG_GRANULES: usize = 4;
@@ -47,7 +47,7 @@ pub(crate) struct Begun {
 
 #[derive(Debug)]
 enum Value {
-    Kept(Draft),
+    Kept(PendingValue),
     /// There was no memory for it, and so many bytes are still to come.
     Discarded {
         missing: usize,
@@ -62,7 +62,7 @@ struct NoRoom {
 impl Drafting {
     /// Returns the value that the next request is about.
     #[inline]
-    pub(crate) fn get(&self) -> Option<&Draft> {
+    pub(crate) fn get(&self) -> Option<&PendingValue> {
         match self {
             Self::Begun(begun) => begun.value.kept(),
             Self::None | Self::Refused => None,
@@ -103,7 +103,7 @@ impl Begun {
 }
 
 impl Value {
-    fn kept(&self) -> Option<&Draft> {
+    fn kept(&self) -> Option<&PendingValue> {
         match self {
             Self::Kept(draft) => Some(draft),
             Self::Discarded { .. } => None,
@@ -112,7 +112,7 @@ impl Value {
 
     fn missing(&self) -> usize {
         match self {
-            Self::Kept(draft) => draft.missing(),
+            Self::Kept(draft) => draft.remaining(),
             Self::Discarded { missing } => *missing,
         }
     }
@@ -120,7 +120,7 @@ impl Value {
     /// Takes what the value still needs of `bytes`, and returns how many that were.
     fn take(&mut self, session: &mut Session<'_>, bytes: &[u8]) -> Result<usize, NoRoom> {
         match self {
-            Self::Kept(draft) => push_all(draft, &mut session.turn(), bytes),
+            Self::Kept(draft) => push_all(draft, &mut session.guard(), bytes),
             Self::Discarded { missing } => {
                 let taken = bytes.len().min(*missing);
                 *missing -= taken;
@@ -130,9 +130,9 @@ impl Value {
     }
 }
 
-fn push_all(draft: &mut Draft, turn: &mut Turn<'_>, bytes: &[u8]) -> Result<usize, NoRoom> {
+fn push_all(draft: &mut PendingValue, turn: &mut Guard<'_>, bytes: &[u8]) -> Result<usize, NoRoom> {
     let (mut taken, mut tries) = (0, 0);
-    while taken < bytes.len() && draft.missing() > 0 {
+    while taken < bytes.len() && draft.remaining() > 0 {
         match draft.push(turn, &bytes[taken..]) {
             Ok(len) => (taken, tries) = (taken + len, 0),
             Err(_) if tries < TRIES && turn.renew() => tries += 1,
@@ -235,7 +235,7 @@ impl Connection {
         {
             self.draft = Drafting::Refused;
             if server.may_draft(len) {
-                self.begin_draft_of(&mut session.turn(), server, (start, len));
+                self.begin_draft_of(&mut session.guard(), server, (start, len));
             }
         }
     }
@@ -243,12 +243,12 @@ impl Connection {
     #[cold]
     fn begin_draft_of(
         &mut self,
-        turn: &mut Turn<'_>,
+        turn: &mut Guard<'_>,
         server: &Server,
         (start, len): (usize, usize),
     ) {
         // Its key comes before it, if there is one.
-        let draft = |turn: &Turn<'_>| turn.draft(&server.cache, start, len);
+        let draft = |turn: &Guard<'_>| turn.begin_value(&server.cache, start, len);
         let begun = match draft(turn) {
             Err(Error::Full) if turn.renew() => draft(turn),
             other => other,

@@ -6,7 +6,7 @@
 //! others are shown: they are sent in the turn that has read them, as far as the kernel takes them
 //! at once, and what it does not take is copied.
 
-use nuthatch_cache::{Cache, Item, Lease, Spot, Turn};
+use nuthatch_cache::{Cache, Guard, Item, ItemRef, ValueRef};
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(crate) enum Outgoing {
     /// Bytes in a buffer.
     Bytes(Vec<u8>),
     /// A value in the cache.
-    Value(Lease),
+    Value(ItemRef),
 }
 
 impl Outgoing {
@@ -58,9 +58,9 @@ pub struct Lent {
     /// Whoever executes requests sends what is shown before the turn ends.
     shows: bool,
     /// Where in the buffer each shown value would be, in order: before all that are leased.
-    shown: Vec<(usize, Spot)>,
+    shown: Vec<(usize, ValueRef)>,
     /// Where each leased one would be, in order.
-    leased: VecDeque<(usize, Lease)>,
+    leased: VecDeque<(usize, ItemRef)>,
     /// Bytes of the shown values, and of the leased ones.
     shown_len: usize,
     leased_len: usize,
@@ -86,7 +86,7 @@ impl Lent {
     #[inline]
     pub fn value(
         &mut self,
-        turn: &Turn<'_>,
+        turn: &Guard<'_>,
         cache: &Arc<Cache>,
         item: &Item<'_>,
         out: &mut Vec<u8>,
@@ -99,7 +99,7 @@ impl Lent {
 
     fn lend(
         &mut self,
-        (turn, cache): (&Turn<'_>, &Arc<Cache>),
+        (turn, cache): (&Guard<'_>, &Arc<Cache>),
         item: &Item<'_>,
         at: usize,
     ) -> bool {
@@ -108,7 +108,7 @@ impl Lent {
             return false;
         }
         if len >= LEASED_FROM && turn.is_large(item) {
-            self.leased.push_back((at, turn.lease(cache, item)));
+            self.leased.push_back((at, turn.item_ref(cache, item)));
             self.leased_len += len;
             return true;
         }
@@ -116,7 +116,7 @@ impl Lent {
         if !shows || (self.shown_len + len > SHOWN_MOST && self.shown_len > 0) {
             return false;
         }
-        self.shown.push((at, turn.spot(item)));
+        self.shown.push((at, turn.value_ref(item)));
         self.shown_len += len;
         true
     }
@@ -174,7 +174,7 @@ impl Lent {
     /// how many it took. What it did not take is in the buffer then.
     pub(crate) fn send_shown(
         &mut self,
-        turn: &Turn<'_>,
+        turn: &Guard<'_>,
         out: &mut Vec<u8>,
         send: impl FnOnce(&[IoSlice<'_>]) -> io::Result<usize>,
     ) -> io::Result<usize> {
@@ -258,13 +258,13 @@ mod tests {
         let values = [vec![b'a'; SHOWN_FROM], vec![b'b'; 5000], vec![b'c'; 1 << 20]];
         let mut expected = Vec::new();
         for (key, value) in ["a", "b", "c"].iter().zip(&values) {
-            let stored = session.turn().set(key.as_bytes(), value, &Write::new());
+            let stored = session.guard().set(key.as_bytes(), value, &Write::new());
             stored.map(drop).expect("room");
             expected.extend([&b"<"[..], value, b">"].concat());
         }
         let whole = values[0].len() + values[1].len() + 5;
         for taken in (0..whole).step_by(997).chain([1, whole - 1, whole]) {
-            let turn = session.turn();
+            let turn = session.guard();
             let (mut lent, mut out) = (Lent::default(), Vec::new());
             lent.allow();
             lent.show(true);

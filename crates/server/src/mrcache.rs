@@ -7,14 +7,14 @@ use crate::commands::Other;
 use crate::full::Full;
 use crate::lent::Lent;
 use crate::protocol::mrcache::{Framing, Request};
-use nuthatch_cache::{Cache, Error, Turn, Write};
+use nuthatch_cache::{Cache, Error, Guard, Write};
 use std::sync::Arc;
 
 /// Executes a request and appends its answer, if there is one. With [`Full`] nothing was done:
 /// there may be room in the next turn, in which to try once more; then [`out_of_memory`].
 #[inline]
 pub fn execute(
-    turn: &Turn<'_>,
+    turn: &Guard<'_>,
     framing: Framing,
     request: &Request<'_>,
     (out, lent, cache): (&mut Vec<u8>, &mut Lent, &Arc<Cache>),
@@ -48,7 +48,7 @@ pub fn execute(
 
 /// Gives up a request for which there is no room, not even in another turn. The client is not told:
 /// so that nobody gets the old value for the new one, it must go.
-pub fn out_of_memory(turn: &Turn<'_>, request: &Request<'_>) {
+pub fn out_of_memory(turn: &Guard<'_>, request: &Request<'_>) {
     if let Request::Set { key, .. } | Request::SetZ { key, .. } = request {
         turn.remove(key);
     }

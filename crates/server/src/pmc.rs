@@ -6,14 +6,14 @@ use crate::commands::{Client, Denied, Other, Server};
 use crate::full::Full;
 use crate::lent::Lent;
 use crate::protocol::pmc::{Reply, Request, Span};
-use nuthatch_cache::{Cache, Error, Turn, Write};
+use nuthatch_cache::{Cache, Error, Guard, Write};
 use std::sync::Arc;
 
 /// Executes the request in a message and appends its answer. With [`Full`] nothing was answered:
 /// there may be room in the next turn, in which to try once more; then [`out_of_memory`].
 #[inline]
 pub fn execute(
-    turn: &Turn<'_>,
+    turn: &Guard<'_>,
     message: &[u8],
     request: Request,
     (out, lent, cache): (&mut Vec<u8>, &mut Lent, &Arc<Cache>),
@@ -66,13 +66,13 @@ pub fn admit(
 }
 
 /// Answers a request for which there is no room, not even in another turn.
-pub fn out_of_memory(turn: &Turn<'_>, message: &[u8], request: Request, out: &mut Vec<u8>) {
+pub fn out_of_memory(turn: &Guard<'_>, message: &[u8], request: Request, out: &mut Vec<u8>) {
     let key = key(message, request).unwrap_or_default();
     refuse(turn, key, &Error::Full, &mut Reply::new(out));
 }
 
 /// So that nobody gets the old value for one that could not be stored, the old one must go.
-fn refuse(turn: &Turn<'_>, key: &[u8], error: &Error, reply: &mut Reply<'_>) {
+fn refuse(turn: &Guard<'_>, key: &[u8], error: &Error, reply: &mut Reply<'_>) {
     turn.remove(key);
     reply.error(&error.to_string());
 }

@@ -9,7 +9,7 @@ use crate::listener::{Bound, Listener, Listening, Protocol, listen};
 use crate::reactor::Reactors;
 use crate::tls::Tls;
 use crate::worker::{Common, Worker};
-use nuthatch_cache::{Ahead, Cache, Eviction};
+use nuthatch_cache::{Cache, Eviction, Prefill};
 use std::io;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
@@ -83,7 +83,7 @@ pub struct Running {
     threads: Vec<JoinHandle<io::Result<()>>>,
     files: SocketFiles,
     /// So that no request waits for memory that the system must zero first.
-    _ahead: Ahead,
+    _ahead: Prefill,
 }
 
 /// Stops a server.
@@ -181,7 +181,7 @@ impl Running {
         let mut resp = listeners.iter().filter(|one| one.protocol == Protocol::Resp);
         server.port = resp.find_map(|one| one.address.port()).unwrap_or(0);
         server.facts.extend(facts(&listeners, options.threads));
-        let ahead = Ahead::start(&server.cache)?;
+        let ahead = Prefill::start(&server.cache)?;
         let mut running = Self {
             common: Arc::new(Common::new(server, options, reactor)),
             listeners,

@@ -97,7 +97,7 @@ impl Talk {
 const LEN_BEFORE_AUTH: usize = 4 << 10;
 
 /// Of a message of poor-man's-cache, all but the value, at most.
-const KEY_AND_VERB_MOST: usize = nuthatch_cache::Cache::KEY_MOST + 5;
+const KEY_AND_VERB_MOST: usize = nuthatch_cache::Cache::MAX_KEY_LEN + 5;
 
 fn pmc_messages(server: &Server, trusted: bool) -> pmc::Decoder {
     let (len, limit) = if trusted {

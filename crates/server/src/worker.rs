@@ -278,7 +278,7 @@ impl<'c> Worker<'c> {
             keep_alive(&socket, idle_s);
         }
         let (protocol, tls) = self.listeners.spoken(listener);
-        let now_ms = self.session.turn().now_ms();
+        let now_ms = self.session.guard().now_ms();
         let client = server.connect(&self.metrics, endpoints(&socket), now_ms);
         let (client, failure) = match client {
             Ok(client) => (client, None),

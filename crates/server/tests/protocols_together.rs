@@ -1,7 +1,7 @@
 //! One cache behind all protocols: what one stores, the others read; and the commands of the two
 //! small protocols.
 
-use nuthatch_cache::{Cache, Eviction, Options, Turn, Write};
+use nuthatch_cache::{Cache, Eviction, Guard, Options, Write};
 use nuthatch_server::commands::{Args, Client, Server};
 use nuthatch_server::protocol::mrcache::Framing;
 use nuthatch_server::protocol::resp::Span;
@@ -21,9 +21,9 @@ impl Engine {
         Self { server: Server::new(cache.clone()), cache, shared: memcache::Shared::new(1) }
     }
 
-    fn in_turn<R>(&self, work: impl FnOnce(&Turn<'_>) -> R) -> R {
+    fn in_turn<R>(&self, work: impl FnOnce(&Guard<'_>) -> R) -> R {
         let mut session = self.cache.session().expect("one session");
-        work(&session.turn())
+        work(&session.guard())
     }
 
     /// A request of Redis, its words between spaces.
@@ -163,7 +163,7 @@ fn mrcache_answers_gets_and_nothing_else() {
     assert_eq!(ask(get(b"")), b"\0\0\0\0");
     assert_eq!(ask(Stat), b"");
     // One that is too long cannot be refused, so the old one is gone.
-    let value = vec![0; engine.cache.value_most() + 1];
+    let value = vec![0; engine.cache.max_value_len() + 1];
     assert_eq!(ask(Set { key: b"test", value: &value }), b"");
     assert_eq!(ask(get(b"test")), b"\0\0\0\0");
 }
@@ -180,7 +180,7 @@ fn pmc_answers_each_message() {
     assert_eq!(engine.pmc("DEL k"), "ERROR: Key does not exist");
     assert_eq!(engine.pmc("PUT k v"), "ERROR: Unknown command");
     engine.pmc("SET k old");
-    let (len, most) = (engine.cache.value_most() + 1, engine.cache.value_most());
+    let (len, most) = (engine.cache.max_value_len() + 1, engine.cache.max_value_len());
     let refused =
         format!("ERROR: a value of {len} bytes is too long: at most {most} can be stored");
     assert_eq!(engine.pmc(&format!("SET k {}", "v".repeat(len))), refused);
@@ -192,7 +192,7 @@ fn without_room_the_old_value_goes_with_the_new_one() {
     let options = Options::new().memory(16 << 20).eviction(Eviction::None);
     let cache = Arc::new(Cache::new(options).expect("a small cache"));
     let mut session = cache.session().expect("one session");
-    let turn = session.turn();
+    let turn = session.guard();
     let value = vec![b'v'; 50_000];
     let stored = (0_u32..1000)
         .take_while(|number| turn.set(&number.to_le_bytes(), &value, &Write::new()).is_ok())

@@ -94,7 +94,7 @@ pub(crate) struct Eviction {
 
 fn parse_memory(text: &str) -> Result<u64, String> {
     let size = parse_size(text)?;
-    if (CacheOptions::LEAST_MEMORY..=CacheOptions::MOST_MEMORY).contains(&size) {
+    if (CacheOptions::MIN_MEMORY..=CacheOptions::MAX_MEMORY).contains(&size) {
         return Ok(size);
     }
     Err("expected from 16MiB to 1TiB".to_owned())

@@ -33,7 +33,7 @@ pub(crate) fn replay(
     let parts = trace.requests.chunks(trace.requests.len().div_ceil(2 * SAMPLES).max(1));
     for (number, part) in parts.enumerate() {
         for requests in part.chunks(TURN) {
-            let turn = session.turn();
+            let turn = session.guard();
             for item in requests {
                 let key = trace.items.key(*item);
                 if turn.get(key).is_some() {
@@ -63,7 +63,7 @@ fn held_bytes(trace: &Trace, session: &mut Session<'_>) -> u64 {
     let items: Vec<u32> = (0..trace.items.len() as u32).collect();
     let mut bytes = 0;
     for items in items.chunks(TURN) {
-        let turn = session.turn();
+        let turn = session.guard();
         let there = items.iter().filter(|item| turn.peek(trace.items.key(**item)).is_some());
         bytes += there.map(|item| trace.items.bytes(*item)).sum::<u64>();
     }

@@ -1,58 +1,66 @@
-//! How many segments should be free.
+//! How many segments should be free, and whether to reclaim.
 
 use crate::cache::Cache;
 
-/// Of how many segments one is kept free, at least so many, and so many for each session.
-const SPARE_PART: u32 = 32;
+/// One of this many segments is kept free.
+const FREE_SEGMENT_RATIO: u32 = 32;
 
-const SPARE_LEAST: u32 = 4;
+/// Minimum number of free segments, whatever the budget.
+const MIN_FREE_SEGMENTS: u32 = 4;
 
-const SPARE_EACH: u32 = 2;
+/// Additional free segments for each open session, in that minimum.
+const FREE_SEGMENTS_PER_SESSION: u32 = 2;
 
 impl Cache {
-    /// Segments that should be free. Below that, every write reclaims some.
-    pub(crate) fn spare(&self) -> u32 {
-        let least = SPARE_LEAST + SPARE_EACH * self.epochs.sessions();
-        (self.segments.count() / SPARE_PART).max(least)
+    /// Returns how many segments should be free. With fewer, every write reclaims some memory.
+    pub(crate) fn target_free(&self) -> u32 {
+        let least = MIN_FREE_SEGMENTS + FREE_SEGMENTS_PER_SESSION * self.epochs.sessions();
+        (self.segments.count() / FREE_SEGMENT_RATIO).max(least)
     }
 
-    /// Whether fewer segments are free than should be, and so many that are wanted besides.
-    pub(crate) fn is_short(&self, wanted: u32) -> bool {
-        let room = self.segments.room(&self.epochs);
-        let enough = self.spare() + wanted;
-        if wanted > 0 {
-            return room.with_all < enough;
+    /// Returns whether fewer segments are free than the target and `extra` more.
+    pub(crate) fn is_below_target(&self, extra: u32) -> bool {
+        let available = self.segments.available(&self.epochs);
+        let enough = self.target_free() + extra;
+        if extra > 0 {
+            return available.with_all < enough;
         }
-        // Evicting one large item may do for long, but only once turns are over.
-        room.now < enough && (room.now < self.floor() || room.with_large < enough)
+        // Evicting one large item may suffice for long, but its memory is free only after guards
+        // have ended.
+        available.now < enough
+            && (available.now < self.reserved_for_moves() || available.with_large < enough)
     }
 
-    /// Whether writes should reclaim something: since room is short, or since much of it is wasted.
-    pub(crate) fn wants_reclaim(&self, wanted: u32) -> bool {
-        self.is_short(wanted) || self.segments.is_wasteful()
+    /// Returns whether writes should reclaim memory: because too little is free, or because too
+    /// much is wasted.
+    pub(crate) fn should_reclaim(&self, extra: u32) -> bool {
+        self.is_below_target(extra) || self.segments.is_wasteful()
     }
 
-    /// Whether a turn can begin, after one in which a large item of so many bytes found no room.
-    pub(crate) fn has_room(&self, wanted: usize) -> bool {
-        if wanted > 0 {
-            return self.segments.fits_large(&self.epochs, wanted, self.floor());
+    /// Returns whether a guard can begin. `requested` is the length of a large item that did not
+    /// fit under the previous guard, or 0.
+    pub(crate) fn has_memory_for(&self, requested: usize) -> bool {
+        if requested > 0 {
+            return self.segments.fits_large(&self.epochs, requested, self.reserved_for_moves());
         }
-        self.segments.room(&self.epochs).now >= self.least_at_hand()
+        self.segments.available(&self.epochs).now >= self.min_free_for_guard()
     }
 
-    /// Segments that must be free for a turn to begin.
-    pub(crate) fn least_at_hand(&self) -> u32 {
-        self.spare() - self.spare() / 4
+    /// Returns the number of segments that must be free for a session to begin a guard.
+    pub(crate) fn min_free_for_guard(&self) -> u32 {
+        self.target_free() - self.target_free() / 4
     }
 
-    /// Segments that should have memory ahead of their use: no more than the floor, so that what
-    /// large items leave free need not go back for the next one.
-    pub(crate) fn ahead(&self) -> u32 {
-        SPARE_LEAST / 2 + SPARE_EACH / 2 * self.epochs.sessions()
+    /// Returns the number of free segments that should have memory. It is at most
+    /// [`reserved_for_moves`](Self::reserved_for_moves), so that a large item does not force their
+    /// memory back to the system.
+    pub(crate) fn prefill_target(&self) -> u32 {
+        MIN_FREE_SEGMENTS / 2 + FREE_SEGMENTS_PER_SESSION / 2 * self.epochs.sessions()
     }
 
-    /// Segments that only what is moved may use: were there none left, nothing could be.
-    pub(crate) fn floor(&self) -> u32 {
-        self.spare() / 2
+    /// Returns the number of free segments that only reclamation may use, to move items. Without
+    /// any, it could free nothing.
+    pub(crate) fn reserved_for_moves(&self) -> u32 {
+        self.target_free() / 2
     }
 }

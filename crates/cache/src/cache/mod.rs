@@ -1,4 +1,4 @@
-//! What all sessions of a cache share.
+//! The cache that all sessions share.
 
 mod free_segments;
 mod pages;
@@ -7,12 +7,12 @@ use crate::clock::Clock;
 use crate::config::{Eviction, Options};
 use crate::error::Result;
 use crate::hash::KeyHash;
-use crate::index::ghost::Ghost;
+use crate::index::ghost::GhostQueue;
 use crate::index::slot::Slot;
 use crate::index::tables::Tables;
 use crate::memory::arena::Arena;
 use crate::memory::epoch::Epochs;
-use crate::memory::large::VALUE_MOST;
+use crate::memory::large::MAX_VALUE_LEN;
 use crate::memory::segments::Segments;
 use crate::stats::{Counters, Stats};
 use std::collections::hash_map::RandomState;
@@ -22,150 +22,162 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A cache in memory, shared by all threads of a process. Each works through a [`Session`].
+/// An in-memory cache, shared by all threads of a process. Each thread uses a
+/// [`Session`](crate::Session) of its own.
 pub struct Cache {
     pub(crate) arena: Arena,
     pub(crate) segments: Segments,
     pub(crate) tables: Tables,
     pub(crate) epochs: Epochs,
-    pub(crate) ghost: Ghost,
+    pub(crate) ghost: GhostQueue,
     pub(crate) eviction: Eviction,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) guard_wait: Duration,
     seed: u64,
     memory: u64,
-    elsewhere: AtomicU64,
-    /// Bytes of items under lease.
-    pub(crate) leased: AtomicU64,
-    /// Bytes of drafts.
-    pub(crate) drafted: AtomicU64,
+    reserved: AtomicU64,
+    /// Bytes of items with item references.
+    pub(crate) referenced_bytes: AtomicU64,
+    /// Bytes of pending values.
+    pub(crate) pending_bytes: AtomicU64,
     next_cas: AtomicU64,
-    /// Of sessions that are open, and of those that are over as one.
+    /// Counters of open sessions, and the sum of those of closed ones.
     counters: Mutex<(Vec<Arc<Counters>>, Stats)>,
 }
 
 impl Cache {
-    /// The longest key in bytes.
-    pub const KEY_MOST: usize = 64 << 10;
+    /// Maximum length of a key in bytes.
+    pub const MAX_KEY_LEN: usize = 64 << 10;
 
-    /// Maximum length of a value in bytes, whatever the budget; [`value_most`](Self::value_most) is
-    /// that of this cache.
-    pub const VALUE_MOST: usize = VALUE_MOST as usize;
+    /// Maximum length of a value in bytes, whatever the budget. The limit of a cache is
+    /// [`max_value_len`](Self::max_value_len).
+    pub const MAX_VALUE_LEN: usize = MAX_VALUE_LEN as usize;
 
-    /// A cache with these options. Memory is taken from the system as it is needed.
+    /// Creates a cache. Memory is taken from the system as it is needed.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Options`](crate::Error::Options) if an option is out of its range.
+    /// - [`Error::Memory`](crate::Error::Memory) if the process cannot reserve enough addresses.
     pub fn new(options: Options) -> Result<Self> {
         options.validate()?;
         let Options { memory, eviction, clock, seed, guard_wait } = options;
-        let (arena, segments) = take_memory(memory)?;
+        let (arena, segments) = reserve_addresses(memory)?;
         let cache = Self {
             arena,
             segments,
             tables: Tables::new(memory),
             epochs: Epochs::new(),
-            ghost: Ghost::default(),
+            ghost: GhostQueue::default(),
             eviction,
             clock,
             guard_wait,
             seed: seed.unwrap_or_else(|| RandomState::new().hash_one(memory)),
             memory,
-            elsewhere: AtomicU64::new(0),
-            leased: AtomicU64::new(0),
-            drafted: AtomicU64::new(0),
+            reserved: AtomicU64::new(0),
+            referenced_bytes: AtomicU64::new(0),
+            pending_bytes: AtomicU64::new(0),
             next_cas: AtomicU64::new(1),
             counters: Mutex::default(),
         };
-        cache.note_reserved();
+        cache.update_reserved();
         Ok(cache)
     }
 
-    /// The longest value in bytes: 512 MiB, or what makes 5/8 of the budget with the longest key.
-    /// Less where there are not enough addresses: a budget from 512 GiB up leaves fewer and fewer,
-    /// as does a process that may not have many.
-    pub fn value_most(&self) -> usize {
-        let item = self.segments.item_most(self.memory);
-        (item - Self::KEY_MOST as u64).min(VALUE_MOST) as usize
+    /// Returns the maximum length of a value in bytes: 512 MiB, or what is left of 5/8 of the
+    /// budget after the longest key. It is less if there are not enough addresses: for budgets of
+    /// 512 GiB and more, and in a process whose address space is limited.
+    pub fn max_value_len(&self) -> usize {
+        let item = self.segments.max_item_len(self.memory);
+        (item - Self::MAX_KEY_LEN as u64).min(MAX_VALUE_LEN) as usize
     }
 
-    /// Bytes in which memory for large items is given out: see [`Turn::draft`](crate::Turn::draft).
+    /// Returns the bytes by which the memory of a pending value grows: see
+    /// [`Guard::begin_value`](crate::Guard::begin_value).
     pub fn granule_len(&self) -> usize {
         self.segments.len() as usize
     }
 
-    /// The budget in bytes.
+    /// Returns the budget in bytes.
     pub fn memory(&self) -> u64 {
         self.memory
     }
 
-    /// What happens when memory is used up.
+    /// Returns what happens when the budget is used up.
     pub fn eviction(&self) -> Eviction {
         self.eviction
     }
 
-    /// The hash of a key, for [`Turn::prefetch`](crate::Turn::prefetch) and the lookup after it.
+    /// Returns the hash of a key, for [`Guard::prefetch`](crate::Guard::prefetch) and the lookup
+    /// after it.
     #[inline]
     pub fn hash(&self, key: &[u8]) -> KeyHash {
         KeyHash::of(key, self.seed)
     }
 
-    /// Takes so many bytes of the budget for something outside the cache, such as the buffers of
-    /// connections, instead of what was taken before. Items are evicted to make room, and memory
-    /// that they had goes back to the system.
+    /// Reserves `bytes` of the budget for other purposes than items, such as the buffers of
+    /// connections. Replaces the earlier reservation. Items are evicted to make room, and their
+    /// memory is returned to the system.
     pub fn reserve(&self, bytes: u64) {
-        self.elsewhere.store(bytes, Ordering::Relaxed);
-        self.note_reserved();
+        self.reserved.store(bytes, Ordering::Relaxed);
+        self.update_reserved();
     }
 
-    /// Bytes of items under lease, each as often as it has leases: see
-    /// [`Turn::lease`](crate::Turn::lease).
-    pub fn leased(&self) -> u64 {
-        self.leased.load(Ordering::Relaxed)
+    /// Returns the bytes of items with [item references](crate::Guard::item_ref). An item counts
+    /// once for each reference.
+    pub fn referenced_bytes(&self) -> u64 {
+        self.referenced_bytes.load(Ordering::Relaxed)
     }
 
-    /// Returns the bytes of large items that were removed, replaced or evicted but are still
-    /// leased: memory that eviction cannot free.
-    pub fn kept_by_leases(&self) -> u64 {
-        // The last lease may be subtracted before the item is added.
-        let bytes = self.segments.kept_by_leases.load(Ordering::Relaxed);
+    /// Returns the bytes of large items that were removed, replaced or evicted but still have item
+    /// references. Eviction cannot free this memory.
+    pub fn retained_bytes(&self) -> u64 {
+        // The last reference may be subtracted before the item is added.
+        let bytes = self.segments.retained_bytes.load(Ordering::Relaxed);
         u64::try_from(bytes.cast_signed()).unwrap_or(0)
     }
 
-    /// Bytes that drafts have when they are whole: they may have come or not.
-    pub fn drafted(&self) -> u64 {
-        self.drafted.load(Ordering::Relaxed)
+    /// Returns the total length in bytes of all pending values, headers and keys included, whether
+    /// received yet or not.
+    pub fn pending_bytes(&self) -> u64 {
+        self.pending_bytes.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn note_reserved(&self) {
-        // The ghost queue is made when room is short already: room for it is kept from the start,
-        // for as many items as the index can hold.
+    /// Passes the bytes that are not for items to the memory limit.
+    pub(crate) fn update_reserved(&self) {
+        // The ghost queue is created when memory is already short. Its memory is reserved from the
+        // start, for as many items as the index has slots for.
         let ghost = match self.eviction {
             Eviction::S3Fifo => {
-                self.ghost.memory_ahead(self.segments.index_bytes() / size_of::<Slot>() as u64)
+                self.ghost.planned_memory(self.segments.index_bytes() / size_of::<Slot>() as u64)
             }
             Eviction::None => 0,
         };
-        let elsewhere = self.elsewhere.load(Ordering::Relaxed);
+        let reserved = self.reserved.load(Ordering::Relaxed);
         let beside = self.segments.memory() + self.tables.memory() + ghost;
-        self.segments.reserve(elsewhere + beside);
+        self.segments.reserve(reserved + beside);
     }
 
-    /// Bytes of what is known of segments and of keys that were evicted.
-    fn memory_beside(&self) -> u64 {
+    /// Returns the bytes of the state of segments and of the ghost queue.
+    fn memory_metadata(&self) -> u64 {
         self.segments.memory() + self.ghost.memory()
     }
 
-    /// Numbers for compare-and-set that nobody else gets: the first of so many.
-    pub(crate) fn take_cas(&self, count: u64) -> u64 {
+    /// Allocates `count` consecutive numbers for compare-and-set, and returns the first.
+    pub(crate) fn allocate_cas(&self, count: u64) -> u64 {
         self.next_cas.fetch_add(count, Ordering::Relaxed)
     }
 
-    pub(crate) fn enroll(&self) -> Arc<Counters> {
+    /// Adds the counters of a session that is opened.
+    pub(crate) fn register_counters(&self) -> Arc<Counters> {
         let counters = Arc::new(Counters::default());
         let mut all = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
         all.0.push(Arc::clone(&counters));
         counters
     }
 
-    pub(crate) fn dismiss(&self, counters: &Arc<Counters>) {
+    /// Adds the counters of a session that is closed to the sum.
+    pub(crate) fn unregister_counters(&self, counters: &Arc<Counters>) {
         let mut all = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
         all.1.add(counters);
         all.0.retain(|one| !Arc::ptr_eq(one, counters));
@@ -176,39 +188,39 @@ impl Cache {
         self.tables.len()
     }
 
-    /// Whether there are no items.
+    /// Returns whether the cache has no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What the cache has done and what it holds.
+    /// Returns the counters of the cache, and its current items and memory.
     pub fn stats(&self) -> Stats {
         let all = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
         let mut stats = all.1;
         all.0.iter().for_each(|counters| stats.add(counters));
         stats.items = self.len();
-        // Segments whose last guard has ended are free.
-        self.segments.room(&self.epochs);
+        // Frees the segments whose last guard has ended.
+        self.segments.available(&self.epochs);
         let (index, items, large) = self.segments.bytes_in_use();
         stats.memory_index = index + self.tables.memory();
         stats.memory_items = items;
         stats.memory_large = large;
-        stats.memory_beside = self.memory_beside();
-        stats.memory_elsewhere = self.elsewhere.load(Ordering::Relaxed);
+        stats.memory_metadata = self.memory_metadata();
+        stats.memory_reserved = self.reserved.load(Ordering::Relaxed);
         stats.memory = stats.memory_index
             + stats.memory_items
             + stats.memory_large
-            + stats.memory_beside
-            + stats.memory_elsewhere;
-        stats.memory_leased = self.leased();
+            + stats.memory_metadata
+            + stats.memory_reserved;
+        stats.memory_referenced = self.referenced_bytes();
         stats.memory_limit = self.memory;
         stats
     }
 }
 
-/// Addresses for a budget, and what is known of them. Where the process may not have as many as
-/// large items should have, there are fewer.
-fn take_memory(memory: u64) -> Result<(Arena, Segments)> {
+/// Reserves addresses for a budget and creates the segments. If the process cannot have enough
+/// addresses, there are fewer granules for large items.
+fn reserve_addresses(memory: u64) -> Result<(Arena, Segments)> {
     let mut granules = Segments::granules(memory);
     let len = Segments::segment_len(memory);
     loop {

@@ -1,4 +1,4 @@
-//! The index: tables of slots that point at items, and the ghost queue.
+//! The index: tables of slots that point to items, and the ghost queue of evicted keys.
 
 pub(crate) mod ghost;
 pub(crate) mod slot;

@@ -1,46 +1,47 @@
-//! One table of the index: lines of slots, found by the tag of a key.
+//! One table of the index: a hash table of cache lines with linear probing.
 //!
-//! A key's home is the line that its tag points at; when that is full, the item lies in the next
-//! line with room, and each line on the way is marked as overflowing. So a lookup that finds no
-//! match in a line that does not overflow is done.
+//! The tag of a key determines its home line. If that line is full, the item is in the next line
+//! with a free slot, and each line passed has its overflow bit set. A lookup ends at a line that
+//! has no match and no overflow.
 //!
-//! Lines come in pieces of [`UNIT_LINES`]. A table grows by pieces, in place: its slots are placed
-//! anew from their tags, no item is read. Whoever reads meanwhile sees an odd or a changed version,
-//! and looks again.
+//! Lines are allocated in pages of [`INDEX_PAGE_LINES`]. A table grows in place, by pages. Slots
+//! are placed again by their tags; no item is read. Readers take no lock: the version is odd while
+//! the table grows, and a reader that sees an odd or changed version retries (a seqlock).
 
 use crate::hash::TAG_BITS;
 use crate::index::slot::Slot;
-use crate::memory::arena::{Arena, Line, UNIT_LINES};
+use crate::memory::arena::{Arena, INDEX_PAGE_LINES, Line};
 use std::hint::spin_loop;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::thread::yield_now;
 
-/// Pieces that a table names in its own cache line, and those that it names elsewhere.
-const NEAR_UNITS: usize = 10;
-const FAR_UNITS: usize = 118;
+/// Index pages that a table names in its own cache line, and those that it names in a list on the
+/// heap.
+const INLINE_PAGES: usize = 10;
+const HEAP_PAGES: usize = 118;
 
-/// The most pieces of a table.
-pub(crate) const MOST_UNITS: usize = NEAR_UNITS + FAR_UNITS;
+/// Maximum number of pages of a table.
+pub(crate) const MAX_PAGES: usize = INLINE_PAGES + HEAP_PAGES;
 
-/// A table grows when more than this share of its slots would be in use, in sixteenths.
+/// A table grows before more than this share of its slots is in use, in sixteenths.
 const FULL_SIXTEENTHS: u32 = 15;
 
-/// What readers need to know of a table, in one cache line. They write nothing here.
+/// What readers need to know of a table, in one cache line. Readers write nothing here.
 #[derive(Default)]
 #[repr(C, align(64))]
 pub(crate) struct Table {
-    /// Odd while slots are placed anew.
+    /// Odd while the table grows.
     version: AtomicU32,
-    /// Pieces in use, from the first on.
-    units: AtomicU32,
-    near: [AtomicU32; NEAR_UNITS],
-    far: OnceLock<Box<[AtomicU32; FAR_UNITS]>>,
+    /// Number of pages in use.
+    pages: AtomicU32,
+    inline_pages: [AtomicU32; INLINE_PAGES],
+    heap_pages: OnceLock<Box<[AtomicU32; HEAP_PAGES]>>,
 }
 
 const _: () = assert!(size_of::<Table>() == 64);
 
-/// Where a slot is, and what was in it.
+/// The position of a slot in a table, and the word that was read there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Position {
     line: u32,
@@ -48,7 +49,7 @@ pub(crate) struct Position {
     pub(crate) slot: Slot,
 }
 
-/// The lines of a table, as many as it had at some moment.
+/// The lines of a table, as many as it had at one moment.
 #[derive(Clone, Copy)]
 struct Lines<'a> {
     arena: &'a Arena,
@@ -59,10 +60,11 @@ struct Lines<'a> {
 impl<'a> Lines<'a> {
     #[inline]
     fn line(self, line: u32) -> &'a Line {
-        let (unit, at) = (line as usize / UNIT_LINES, line as usize % UNIT_LINES);
-        self.arena.line(self.table.piece(unit), at)
+        let (page, at) = (line as usize / INDEX_PAGE_LINES, line as usize % INDEX_PAGE_LINES);
+        self.arena.line(self.table.page(page), at)
     }
 
+    /// Returns the home line of a tag.
     #[inline]
     fn home(self, tag: u32) -> u32 {
         (u64::from(tag) * u64::from(self.count) >> TAG_BITS) as u32
@@ -73,7 +75,7 @@ impl<'a> Lines<'a> {
         if line + 1 == self.count { 0 } else { line + 1 }
     }
 
-    /// Steps from one line on to another.
+    /// Returns the number of lines from one line to another, in probe order.
     fn distance(self, from: u32, to: u32) -> u32 {
         if to >= from { to - from } else { to + self.count - from }
     }
@@ -84,14 +86,14 @@ impl<'a> Lines<'a> {
     }
 
     fn set_overflow(self, line: u32, overflows: bool) {
-        // Readers count in the same word, so that what is lost at worst is a count.
+        // Readers count frequencies in the same word: at worst a count is lost.
         let first = load(self.line(line), 0);
         store(self.line(line), 0, first.with_overflow(overflows));
     }
 
-    /// The slots whose tag is this one, from its home on, until one suits.
+    /// Returns the first slot with this tag for which `is_match` is true, in probe order.
     #[inline]
-    fn find(self, tag: u32, mut suits: impl FnMut(Slot) -> bool) -> Option<Position> {
+    fn find(self, tag: u32, mut is_match: impl FnMut(Slot) -> bool) -> Option<Position> {
         let mut line = self.home(tag);
         for _ in 0..self.count {
             let slots = self.line(line);
@@ -100,7 +102,7 @@ impl<'a> Lines<'a> {
                 let at = matches.trailing_zeros();
                 matches &= matches - 1;
                 let slot = load(slots, at as usize);
-                if slot.has_tag(tag) && !slot.is_empty() && suits(slot) {
+                if slot.has_tag(tag) && !slot.is_empty() && is_match(slot) {
                     return Some(Position { line, at, slot });
                 }
             }
@@ -112,7 +114,7 @@ impl<'a> Lines<'a> {
         None
     }
 
-    /// Puts a slot into the first free place from its home on; false if there is none.
+    /// Stores a slot in the first free one in probe order. Returns `false` if the table is full.
     fn insert(self, slot: Slot) -> bool {
         let home = self.home(slot.tag());
         let mut line = home;
@@ -132,7 +134,7 @@ impl<'a> Lines<'a> {
         false
     }
 
-    /// Whether an item whose home is this line, or one before it, lies beyond it.
+    /// Returns whether an item whose home is this line or an earlier one is in a later line.
     fn is_passed(self, line: u32) -> bool {
         let mut steps = 0;
         let mut at = line;
@@ -160,7 +162,7 @@ fn store(line: &Line, at: usize, slot: Slot) {
     line.0[at].store(slot.0, Ordering::Release);
 }
 
-/// A bit for each slot with this tag. Empty ones may be among them.
+/// Returns a bit for each slot with this tag, empty slots included.
 #[inline]
 fn matches(line: &Line, tag: u32) -> u32 {
     let mut matches = 0;
@@ -172,56 +174,64 @@ fn matches(line: &Line, tag: u32) -> u32 {
 }
 
 impl Table {
-    /// A piece of the table's memory; the arena's first, where all is empty, for one that is not
-    /// there yet.
+    /// Returns a page of the table. For a page that does not exist yet, it is the first page of the
+    /// arena, which is always empty.
     #[inline]
-    fn piece(&self, unit: usize) -> u32 {
-        match self.near.get(unit) {
-            Some(piece) => piece.load(Ordering::Acquire),
-            None => self.far_piece(unit),
+    fn page(&self, number: usize) -> u32 {
+        match self.inline_pages.get(number) {
+            Some(page) => page.load(Ordering::Acquire),
+            None => self.heap_page(number),
         }
     }
 
-    fn far_piece(&self, unit: usize) -> u32 {
-        self.far.get().map_or(0, |far| far[unit - NEAR_UNITS].load(Ordering::Acquire))
+    fn heap_page(&self, number: usize) -> u32 {
+        self.heap_pages
+            .get()
+            .map_or(0, |heap_pages| heap_pages[number - INLINE_PAGES].load(Ordering::Acquire))
     }
 
-    fn set_piece(&self, unit: usize, piece: u32) {
-        let far = || self.far.get_or_init(|| Box::new([const { AtomicU32::new(0) }; FAR_UNITS]));
-        let place = self.near.get(unit).unwrap_or_else(|| &far()[unit - NEAR_UNITS]);
-        place.store(piece, Ordering::Release);
+    fn set_page(&self, number: usize, page: u32) {
+        let heap_pages =
+            || self.heap_pages.get_or_init(|| Box::new([const { AtomicU32::new(0) }; HEAP_PAGES]));
+        let address =
+            self.inline_pages.get(number).unwrap_or_else(|| &heap_pages()[number - INLINE_PAGES]);
+        address.store(page, Ordering::Release);
     }
 
     #[inline]
     fn lines<'a>(&'a self, arena: &'a Arena) -> Lines<'a> {
-        let count = self.units.load(Ordering::Acquire) * UNIT_LINES as u32;
+        let count = self.pages.load(Ordering::Acquire) * INDEX_PAGE_LINES as u32;
         Lines { arena, table: self, count }
     }
 
-    /// Asks for the home line of a tag ahead of a lookup.
+    /// Prefetches the home line of a tag.
     #[inline]
     pub(crate) fn prefetch(&self, arena: &Arena, tag: u32, to_write: bool) {
         let lines = self.lines(arena);
         if lines.count > 0 {
             let home = lines.home(tag) as usize;
-            arena.prefetch_line(self.piece(home / UNIT_LINES), home % UNIT_LINES, to_write);
+            arena.prefetch_line(
+                self.page(home / INDEX_PAGE_LINES),
+                home % INDEX_PAGE_LINES,
+                to_write,
+            );
         }
     }
 
-    /// Finds a slot without a lock, among those that have the tag the one that suits.
+    /// Finds a slot without a lock: one that has the tag and for which `is_match` is true.
     #[inline]
     pub(crate) fn find(
         &self,
         arena: &Arena,
         tag: u32,
-        mut suits: impl FnMut(Slot) -> bool,
+        mut is_match: impl FnMut(Slot) -> bool,
     ) -> Option<Position> {
         let mut tries = 0_u32;
         loop {
             let version = self.version.load(Ordering::Acquire);
             if version & 1 == 0 {
-                let found = self.lines(arena).find(tag, &mut suits);
-                // What was read above was read before this.
+                let found = self.lines(arena).find(tag, &mut is_match);
+                // Orders the reads above before the read of the version.
                 fence(Ordering::Acquire);
                 if found.is_some() || self.version.load(Ordering::Relaxed) == version {
                     return found;
@@ -232,8 +242,7 @@ impl Table {
         }
     }
 
-    /// Counts that the item was asked for. When somebody else writes the slot at the same time, the
-    /// count is lost, which is little.
+    /// Counts a read of an item. The count is lost if the slot is written at the same time.
     #[inline]
     pub(crate) fn count_use(&self, arena: &Arena, position: Position) {
         let lines = self.lines(arena);
@@ -247,26 +256,26 @@ impl Table {
     }
 }
 
-/// A table, locked for writing. Readers go on.
-pub(crate) struct Writer<'a> {
+/// A table that is locked for writing. Readers continue.
+pub(crate) struct TableWriter<'a> {
     pub(crate) arena: &'a Arena,
     pub(crate) table: &'a Table,
-    /// Items in the table.
+    /// Number of items in the table.
     pub(crate) items: &'a mut u32,
 }
 
-impl Writer<'_> {
+impl TableWriter<'_> {
     #[inline]
     fn lines(&self) -> Lines<'_> {
         self.table.lines(self.arena)
     }
 
     #[inline]
-    pub(crate) fn find(&self, tag: u32, suits: impl FnMut(Slot) -> bool) -> Option<Position> {
-        self.lines().find(tag, suits)
+    pub(crate) fn find(&self, tag: u32, is_match: impl FnMut(Slot) -> bool) -> Option<Position> {
+        self.lines().find(tag, is_match)
     }
 
-    /// Puts another item in the place of one that was found.
+    /// Replaces the slot at a position.
     #[inline]
     pub(crate) fn replace(&self, position: Position, slot: Slot) {
         let line = self.lines().line(position.line);
@@ -274,12 +283,13 @@ impl Writer<'_> {
         store(line, at, slot.in_place_of(load(line, at)));
     }
 
+    /// Empties the slot at a position, and clears the overflow bits that only its item needed.
     pub(crate) fn remove(&mut self, position: Position) {
         let lines = self.lines();
         let line = lines.line(position.line);
         let at = position.at as usize;
         store(line, at, load(line, at).vacated());
-        // Lines that were passed by this item alone no longer overflow.
+        // Lines that only this item passed no longer overflow.
         let home = lines.home(position.slot.tag());
         let mut passed = home;
         while passed != position.line {
@@ -291,26 +301,26 @@ impl Writer<'_> {
         *self.items -= 1;
     }
 
-    /// How many more pieces the table should have before another item comes.
-    pub(crate) fn wants_units(&self) -> usize {
+    /// Returns how many pages the table should grow by before the next insertion.
+    pub(crate) fn pages_to_grow(&self) -> usize {
         let lines = self.lines().count;
         let slots = lines * Line::SLOTS as u32;
         if *self.items < slots / 16 * FULL_SIXTEENTHS {
             return 0;
         }
-        let units = lines as usize / UNIT_LINES;
-        (units / 8).max(1).min(MOST_UNITS - units)
+        let pages = lines as usize / INDEX_PAGE_LINES;
+        (pages / 8).max(1).min(MAX_PAGES - pages)
     }
 
-    /// Puts an item into a free slot; false if there is none.
+    /// Stores a slot. Returns `false` if the table is full.
     pub(crate) fn insert(&mut self, slot: Slot) -> bool {
         let inserted = self.lines().insert(slot);
         *self.items += u32::from(inserted);
         inserted
     }
 
-    /// Adds pieces of memory, which hold anything, and places all slots anew.
-    pub(crate) fn grow(&mut self, pieces: &[u32]) {
+    /// Adds pages, whatever they contain, and places all slots again.
+    pub(crate) fn grow(&mut self, pages: &[u32]) {
         let old = self.lines();
         let mut slots = Vec::with_capacity(*self.items as usize);
         for line in 0..old.count {
@@ -319,30 +329,31 @@ impl Writer<'_> {
         }
         let version = self.table.version.load(Ordering::Relaxed);
         self.table.version.store(version + 1, Ordering::Relaxed);
-        // Whoever sees a slot that was moved also sees the odd version.
+        // A reader that sees a moved slot sees the odd version, too.
         fence(Ordering::Release);
-        let units = old.count as usize / UNIT_LINES;
-        for (at, piece) in pieces.iter().enumerate() {
-            // Empty before anybody reads it.
-            for line in 0..UNIT_LINES {
-                let line = self.arena.line(*piece, line);
+        let old_pages = old.count as usize / INDEX_PAGE_LINES;
+        for (at, page) in pages.iter().enumerate() {
+            // Empties the page before it can be read.
+            for line in 0..INDEX_PAGE_LINES {
+                let line = self.arena.line(*page, line);
                 (0..Line::SLOTS).for_each(|at| store(line, at, Slot(0)));
             }
-            self.table.set_piece(units + at, *piece);
+            self.table.set_page(old_pages + at, *page);
         }
-        self.table.units.store((units + pieces.len()) as u32, Ordering::Release);
+        self.table.pages.store((old_pages + pages.len()) as u32, Ordering::Release);
         let new = self.lines();
         for line in 0..old.count {
             (0..Line::SLOTS).for_each(|at| store(new.line(line), at, Slot(0)));
         }
         for slot in slots {
             let inserted = new.insert(slot.with_overflow(false));
-            debug_assert!(inserted, "a larger table has room for what was in it");
+            debug_assert!(inserted, "a larger table has room for its slots");
         }
         self.table.version.store(version + 2, Ordering::Release);
     }
 
-    /// All items, for a moment in which nobody writes.
+    /// Returns all slots in use. The table is locked for writing, so they do not change, apart from
+    /// frequencies.
     pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> {
         let lines = self.lines();
         (0..lines.count)
@@ -350,9 +361,9 @@ impl Writer<'_> {
             .filter(|slot| !slot.is_empty())
     }
 
-    /// The items whose home is the line that this tag points at, and the tag at which the next line
-    /// begins; none when that was the last one. Tags keep their order when the table grows.
-    pub(crate) fn at_home(&self, tag: u32, out: &mut Vec<Slot>) -> Option<u32> {
+    /// Appends the slots whose home is the home line of this tag. Returns the first tag of the next
+    /// line, or `None` after the last line. Growing keeps the order of tags.
+    pub(crate) fn items_with_home(&self, tag: u32, out: &mut Vec<Slot>) -> Option<u32> {
         let lines = self.lines();
         if lines.count == 0 {
             return None;
@@ -367,12 +378,12 @@ impl Writer<'_> {
             }
             line = lines.next(line);
         }
-        // The least tag whose home is the next line.
+        // The smallest tag whose home is the next line.
         let next = (u64::from(home + 1) << TAG_BITS).div_ceil(u64::from(lines.count));
         (next < 1 << TAG_BITS).then_some(next as u32)
     }
 
-    /// Takes all items out.
+    /// Empties all slots.
     pub(crate) fn clear(&mut self) {
         let lines = self.lines();
         for line in 0..lines.count {

@@ -1,38 +1,39 @@
-//! The index: tables that keys are spread over by their hash, each with a lock for its writers.
+//! The tables of the index. The hash of a key selects the table. Each table has a lock for writers.
 
 use crate::hash::{KeyHash, TAG_BITS};
 use crate::index::slot::Slot;
-use crate::index::table::{Position, Table, Writer};
-use crate::memory::arena::{Arena, UNIT_LEN, prefetch_to_write};
+use crate::index::table::{Position, Table, TableWriter};
+use crate::memory::arena::{Arena, INDEX_PAGE_LEN, prefetch_to_write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// One table for so many bytes of memory: so that a table of short items is still placed anew in a
-/// fraction of a millisecond, and that an empty cache is small.
-const MEMORY_EACH: u64 = 512 << 10;
+/// Bytes of budget for each table. A table of short items grows in a fraction of a millisecond at
+/// this size, and an empty cache is small.
+const BUDGET_PER_TABLE: u64 = 512 << 10;
 
-/// Pieces kept at hand, so that a table that must grow can: for each session that might write.
-pub(crate) const UNITS_AT_HAND: usize = 32;
+/// Minimum number of spare pages, so that tables of several sessions can grow at the same time.
+pub(crate) const MIN_SPARE_PAGES: usize = 32;
 
-/// All tables.
+/// All tables of a cache.
 pub(crate) struct Tables {
     bits: u32,
-    each: Box<[Table]>,
-    /// The number of items of each table. Apart from what readers read.
+    all: Box<[Table]>,
+    /// Number of items of each table, apart from what readers read.
     items: Box<[Items]>,
-    /// Pieces of memory for tables.
-    units: Mutex<Vec<u32>>,
-    /// How many those are. Changes under their lock; every write looks here, and locks nothing.
-    at_hand: AtomicUsize,
+    /// Spare pages for tables.
+    pages: Mutex<Vec<u32>>,
+    /// Number of spare pages. Changes only under their lock; every write reads it without a lock.
+    spare_pages: AtomicUsize,
 }
 
-/// How many items a table has, in a line of its own: who writes to one table writes to no other's.
+/// Number of items of a table, in a cache line of its own: writers of different tables do not
+/// contend.
 #[derive(Default)]
 #[repr(align(64))]
 struct Items(Mutex<u32>);
 
-/// A table that is locked for writing.
-pub(crate) struct Locked<'a> {
+/// The table of a key, locked for writing.
+pub(crate) struct LockedTable<'a> {
     tables: &'a Tables,
     arena: &'a Arena,
     table: &'a Table,
@@ -46,156 +47,158 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Tables {
     pub(crate) fn new(memory: u64) -> Self {
-        let bits = (memory / MEMORY_EACH).max(1).next_power_of_two().ilog2();
-        let each = (0..1_usize << bits).map(|_| Table::default()).collect();
+        let bits = (memory / BUDGET_PER_TABLE).max(1).next_power_of_two().ilog2();
+        let all = (0..1_usize << bits).map(|_| Table::default()).collect();
         let items = (0..1_usize << bits).map(|_| Items::default()).collect();
-        Self { bits, each, items, units: Mutex::default(), at_hand: AtomicUsize::new(0) }
+        Self { bits, all, items, pages: Mutex::default(), spare_pages: AtomicUsize::new(0) }
     }
 
-    /// Bytes besides the pieces.
+    /// Returns the bytes that the tables take, without their pages.
     pub(crate) fn memory(&self) -> u64 {
-        (size_of_val(&*self.each) + size_of_val(&*self.items)) as u64
+        (size_of_val(&*self.all) + size_of_val(&*self.items)) as u64
     }
 
-    /// Asks for the line of a key ahead of a lookup.
+    /// Prefetches the home line of a key for a lookup.
     #[inline]
     pub(crate) fn prefetch(&self, arena: &Arena, hash: KeyHash) {
-        self.each[hash.table(self.bits)].prefetch(arena, hash.tag(self.bits), false);
+        self.all[hash.table(self.bits)].prefetch(arena, hash.tag(self.bits), false);
     }
 
-    /// As [`prefetch`](Self::prefetch), ahead of a write.
+    /// Prefetches the home line and the lock of a key for a write.
     #[inline]
     pub(crate) fn prefetch_to_write(&self, arena: &Arena, hash: KeyHash) {
         let number = hash.table(self.bits);
-        self.each[number].prefetch(arena, hash.tag(self.bits), true);
+        self.all[number].prefetch(arena, hash.tag(self.bits), true);
         prefetch_to_write(&self.items[number]);
     }
 
-    /// Finds the slot of a key without a lock. `suits` compares the key.
+    /// Finds the slot of a key without a lock. `is_match` compares the key.
     #[inline]
     pub(crate) fn find(
         &self,
         arena: &Arena,
         hash: KeyHash,
-        suits: impl FnMut(Slot) -> bool,
+        is_match: impl FnMut(Slot) -> bool,
     ) -> Option<Position> {
-        self.each[hash.table(self.bits)].find(arena, hash.tag(self.bits), suits)
+        self.all[hash.table(self.bits)].find(arena, hash.tag(self.bits), is_match)
     }
 
-    /// Counts that an item was asked for.
+    /// Counts a read of an item.
     #[inline]
     pub(crate) fn count_use(&self, arena: &Arena, hash: KeyHash, position: Position) {
-        self.each[hash.table(self.bits)].count_use(arena, position);
+        self.all[hash.table(self.bits)].count_use(arena, position);
     }
 
     /// Locks the table of a key for writing.
     #[inline]
-    pub(crate) fn lock<'a>(&'a self, arena: &'a Arena, hash: KeyHash) -> Locked<'a> {
+    pub(crate) fn lock<'a>(&'a self, arena: &'a Arena, hash: KeyHash) -> LockedTable<'a> {
         let (number, tag) = (hash.table(self.bits), hash.tag(self.bits));
-        let (table, items) = (&self.each[number], lock(&self.items[number].0));
-        Locked { tables: self, arena, table, items, tag }
+        let (table, items) = (&self.all[number], lock(&self.items[number].0));
+        LockedTable { tables: self, arena, table, items, tag }
     }
 
-    /// Number of items.
+    /// Returns the number of items.
     pub(crate) fn len(&self) -> u64 {
         self.items.iter().map(|items| u64::from(*lock(&items.0))).sum()
     }
 
-    /// Number of tables.
+    /// Returns the number of tables.
     pub(crate) fn count(&self) -> usize {
-        self.each.len()
+        self.all.len()
     }
 
-    /// Appends the items of one line of a table to `out`: the one that the cursor points at.
-    /// Answers the cursor of the next line, or 0 after the last. A cursor holds the bits of a hash
-    /// that choose table and line, so that it stays right when tables grow.
+    /// Appends the slots of one line of a table to `out`: the line that the cursor designates.
+    /// Returns the cursor of the next line, or 0 after the last. A cursor contains the bits of a
+    /// hash that select table and line, so it remains valid when tables grow.
     pub(crate) fn scan(&self, arena: &Arena, cursor: u64, out: &mut Vec<Slot>) -> u64 {
         let (number, tag) = ((cursor >> TAG_BITS) as usize, cursor as u32 & ((1 << TAG_BITS) - 1));
-        let (Some(table), Some(items)) = (self.each.get(number), self.items.get(number)) else {
+        let (Some(table), Some(items)) = (self.all.get(number), self.items.get(number)) else {
             return 0;
         };
         let mut items = lock(&items.0);
-        let writer = Writer { arena, table, items: &mut items };
-        match writer.at_home(tag, out) {
+        let writer = TableWriter { arena, table, items: &mut items };
+        match writer.items_with_home(tag, out) {
             Some(next) => (number as u64) << TAG_BITS | u64::from(next),
-            None if number + 1 < self.each.len() => (number as u64 + 1) << TAG_BITS,
+            None if number + 1 < self.all.len() => (number as u64 + 1) << TAG_BITS,
             None => 0,
         }
     }
 
-    /// Takes everything out of one table, and answers what was in it.
+    /// Empties a table and returns the slots that were in use.
     pub(crate) fn clear(&self, arena: &Arena, number: usize) -> Vec<Slot> {
         let mut items = lock(&self.items[number].0);
-        let mut writer = Writer { arena, table: &self.each[number], items: &mut items };
+        let mut writer = TableWriter { arena, table: &self.all[number], items: &mut items };
         let slots = writer.slots().collect();
         writer.clear();
         slots
     }
 
-    /// Whether there are enough pieces at hand.
+    /// Returns whether there are enough spare pages.
     #[inline]
-    pub(crate) fn has_units(&self) -> bool {
-        self.at_hand.load(Ordering::Relaxed) >= UNITS_AT_HAND
+    pub(crate) fn has_spare_pages(&self) -> bool {
+        self.spare_pages.load(Ordering::Relaxed) >= MIN_SPARE_PAGES
     }
 
-    /// Takes a segment as pieces for tables. The first piece of the arena is never used, so that
-    /// place 0 is nobody's.
+    /// Adds a segment to the spare pages. The first page of the arena is left out, so that no item
+    /// has address 0.
     pub(crate) fn add_segment(&self, start: u64, len: u64) {
-        let first = (start / UNIT_LEN as u64).max(1) as u32;
-        let end = ((start + len) / UNIT_LEN as u64) as u32;
-        let mut units = lock(&self.units);
-        units.extend((first..end).rev());
-        self.at_hand.store(units.len(), Ordering::Relaxed);
+        let first = (start / INDEX_PAGE_LEN as u64).max(1) as u32;
+        let end = ((start + len) / INDEX_PAGE_LEN as u64) as u32;
+        let mut pages = lock(&self.pages);
+        pages.extend((first..end).rev());
+        self.spare_pages.store(pages.len(), Ordering::Relaxed);
     }
 
-    fn take_units(&self, count: usize) -> Vec<u32> {
-        let mut units = lock(&self.units);
-        let keep = units.len() - count.min(units.len());
-        let taken = units.split_off(keep);
-        self.at_hand.store(keep, Ordering::Relaxed);
+    /// Takes up to `count` spare pages.
+    fn take_pages(&self, count: usize) -> Vec<u32> {
+        let mut pages = lock(&self.pages);
+        let keep = pages.len() - count.min(pages.len());
+        let taken = pages.split_off(keep);
+        self.spare_pages.store(keep, Ordering::Relaxed);
         taken
     }
 }
 
-impl Locked<'_> {
+impl LockedTable<'_> {
     #[inline]
-    fn writer(&mut self) -> Writer<'_> {
-        Writer { arena: self.arena, table: self.table, items: &mut self.items }
+    fn writer(&mut self) -> TableWriter<'_> {
+        TableWriter { arena: self.arena, table: self.table, items: &mut self.items }
     }
 
     #[inline]
-    pub(crate) fn find(&mut self, suits: impl FnMut(Slot) -> bool) -> Option<Position> {
+    pub(crate) fn find(&mut self, is_match: impl FnMut(Slot) -> bool) -> Option<Position> {
         let tag = self.tag;
-        self.writer().find(tag, suits)
+        self.writer().find(tag, is_match)
     }
 
-    /// Puts the item at this place in the place of one that was found. How often that was asked for
-    /// counts on.
+    /// Replaces the slot at a position by one with this address, and keeps its frequency.
     #[inline]
-    pub(crate) fn replace(&mut self, position: Position, place: u64) {
+    pub(crate) fn replace(&mut self, position: Position, address: u64) {
         let frequency = position.slot.frequency();
-        let slot = Slot::new(place, self.tag).with_frequency(frequency);
+        let slot = Slot::new(address, self.tag).with_frequency(frequency);
         self.writer().replace(position, slot);
     }
 
-    /// As [`replace`](Self::replace), with a frequency of its own.
-    pub(crate) fn relocate(&mut self, position: Position, place: u64, frequency: u32) {
-        let slot = Slot::new(place, self.tag).with_frequency(frequency);
+    /// Replaces the slot at a position by one with this address and frequency.
+    pub(crate) fn relocate(&mut self, position: Position, address: u64, frequency: u32) {
+        let slot = Slot::new(address, self.tag).with_frequency(frequency);
         self.writer().replace(position, slot);
     }
 
+    /// Empties the slot at a position.
     pub(crate) fn remove(&mut self, position: Position) {
         self.writer().remove(position);
     }
 
-    /// Adds an item; false when the table is full and there is no memory for it to grow.
-    pub(crate) fn insert(&mut self, place: u64) -> bool {
-        let slot = Slot::new(place, self.tag);
-        let wanted = self.writer().wants_units();
-        if wanted > 0 {
-            let pieces = self.tables.take_units(wanted);
-            if !pieces.is_empty() {
-                self.writer().grow(&pieces);
+    /// Inserts the key's slot with this address. Returns `false` if the table is full and no page
+    /// is available.
+    pub(crate) fn insert(&mut self, address: u64) -> bool {
+        let slot = Slot::new(address, self.tag);
+        let missing_pages = self.writer().pages_to_grow();
+        if missing_pages > 0 {
+            let pages = self.tables.take_pages(missing_pages);
+            if !pages.is_empty() {
+                self.writer().grow(&pages);
             }
         }
         self.writer().insert(slot)

@@ -1,25 +1,28 @@
-//! The memory of a cache: one range of addresses, cut into segments; those of large items are at
-//! its end. It is backed by pages of the system only where something was written, ordinary segments
-//! by huge ones where there are some.
+//! The memory of a cache: one range of virtual addresses, divided into segments. Ordinary segments
+//! come first, the segments of large items follow. The system backs only pages that were written,
+//! and ordinary segments with huge pages if it has any.
 //!
-//! This file holds all unsafe code of the crate. What makes it sound:
-//! - Bytes of a segment are written through a [`Tail`] alone. There is one for each stretch of
-//!   memory at a time: `segments.rs` makes it, and makes no other before all readers have left.
-//! - Bytes are read below a tail, where nobody writes again, and while the reader is pinned or has
-//!   a counted reference to the segment, which keeps it from being given out anew.
-//! - Pages go back to the system while a tail has them, and nothing is written below it: nobody
-//!   reads there then, either.
-//! - Lines of the index lie in segments of their own, and are only ever read and written as
+//! An address in this crate is an offset in bytes from the start of the arena.
+//!
+//! This file contains all unsafe code of the crate. It is sound for these reasons:
+//! - Bytes of a segment are written only through a [`Tail`]. At most one tail exists for a range of
+//!   memory: `Segments` creates it, and creates another only after all readers have left.
+//! - Bytes are read only below a tail, where nothing is written any more, and only while the reader
+//!   has an epoch guard or a counted reference to the segment. Either one keeps the segment from
+//!   being reused.
+//! - Pages are returned to the system only through a tail with nothing written below it, so no
+//!   reader has a reference to them.
+//! - Index lines and removed bits are in memory of their own, and are read and written only as
 //!   atomics.
 
 use crate::error::{Error, Result};
-use crate::memory::epoch::Pin;
-use crate::memory::meta::Hold;
+use crate::memory::epoch::EpochGuard;
+use crate::memory::meta::SegmentRef;
 use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 
-/// A line of the index: as many slots as a cache line holds.
+/// A line of the index: as many slots as fit in a cache line.
 #[repr(align(64))]
 pub(crate) struct Line(pub(crate) [AtomicU64; Self::SLOTS]);
 
@@ -27,28 +30,30 @@ impl Line {
     pub(crate) const SLOTS: usize = 8;
 }
 
-/// Bytes of a piece of the index, and lines in it. The system's smallest page, so that an index of
-/// few keys takes little.
-pub(crate) const UNIT_LEN: usize = 4096;
-pub(crate) const UNIT_LINES: usize = UNIT_LEN / size_of::<Line>();
+/// Bytes of an index page, and index lines in it. It is the smallest page of the system, so that
+/// the index of a small cache is small.
+pub(crate) const INDEX_PAGE_LEN: usize = 4096;
+pub(crate) const INDEX_PAGE_LINES: usize = INDEX_PAGE_LEN / size_of::<Line>();
 
-/// Bytes of the system's smallest page: what a large item takes is a multiple.
+/// Bytes of the smallest page of the system. The memory of a large item is a multiple of it.
 pub(crate) const PAGE: u64 = 4096;
 
 /// Bytes of a huge page.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
-/// Lines of an item that are asked for ahead of a lookup, also of each page that it goes on in, and
-/// how many pages that is done for: together no more than stays in the processor's cache.
-const ITEM_LINES_MOST: usize = 6;
-const ITEM_PAGES_MOST: usize = 4;
+/// Maximum number of cache lines of an item that are prefetched, and of later pages of which the
+/// first two lines are prefetched. Together they fit in the first-level cache for a batch of
+/// lookups.
+const MAX_ITEM_LINES: usize = 6;
+const MAX_ITEM_PAGES: usize = 4;
 
-/// Memory is asked for so many bytes ahead of the writes to it: more than a handful of short items,
-/// which are written in the time that takes. Of long ones the processor fetches more by itself.
-const WRITE_AHEAD: usize = 1024;
-const WRITE_LINES_MOST: usize = 8;
+/// Distance in bytes between a write and the memory prefetched for later writes: longer than a few
+/// short items, which take about as long to write as a prefetch takes. The processor prefetches the
+/// rest of long items by itself.
+const WRITE_PREFETCH_BYTES: usize = 1024;
+const MAX_WRITE_LINES: usize = 8;
 
-/// A stretch of memory that one session writes, from its start on.
+/// A range of memory that one session writes from start to end.
 #[derive(Debug)]
 pub(crate) struct Tail {
     start: u64,
@@ -58,13 +63,13 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    /// Where the next byte goes.
+    /// Returns the address of the next byte to write.
     #[inline]
-    pub(crate) fn place(&self) -> u64 {
+    pub(crate) fn address(&self) -> u64 {
         self.start + u64::from(self.used)
     }
 
-    /// Bytes written.
+    /// Returns the number of bytes written.
     #[inline]
     pub(crate) fn used(&self) -> u32 {
         self.used
@@ -72,194 +77,221 @@ impl Tail {
 
     /// Returns the addresses of the bytes written.
     pub(crate) fn written(&self) -> Range<u64> {
-        self.start..self.place()
+        self.start..self.address()
     }
 
-    /// Bytes of an item, on average.
+    /// Returns the average length in bytes of the items written.
     pub(crate) fn item_len(&self) -> u32 {
         self.used.checked_div(self.items).unwrap_or(0)
     }
 
-    /// Bytes that can still be written.
+    /// Returns the number of bytes that can still be written.
     #[inline]
-    pub(crate) fn room(&self) -> usize {
+    pub(crate) fn remaining(&self) -> usize {
         (self.len - self.used) as usize
     }
 }
 
 pub(crate) struct Arena {
     map: MmapRaw,
-    /// Bytes before the first huge page begins.
+    /// Bytes before the first huge page boundary.
     skip: usize,
     len: usize,
 }
 
 impl Arena {
-    /// Addresses for so many bytes of ordinary segments, and behind them so many for large items.
+    /// Reserves addresses for `ordinary` bytes of ordinary segments, followed by `large` bytes for
+    /// large items. Both are in bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Memory`] if the process cannot reserve as many addresses.
     pub(crate) fn new(ordinary: usize, large: usize) -> Result<Self> {
         let len = ordinary + large;
         let mapped = MmapOptions::new().len(len + HUGE_PAGE).no_reserve_swap().map_anon();
         let map = MmapRaw::from(mapped.map_err(Error::Memory)?);
         let address = map.as_ptr() as usize;
         let skip = address.next_multiple_of(HUGE_PAGE) - address;
-        // Advice: where there are no huge pages, small ones do.
+        // Advice only: without huge pages, the system uses small ones.
         let _ = map.advise_range(Advice::HugePage, skip, ordinary);
         if large > 0 {
-            // A huge page would be more than most large items have written, and are counted for.
+            // A huge page would exceed the memory that most large items are charged for.
             let _ = map.advise_range(Advice::NoHugePage, skip + ordinary, large);
         }
         Ok(Self { map, skip, len })
     }
 
-    /// Whether huge pages shall back these bytes when they are written next.
-    pub(crate) fn prefer_huge(&self, place: u64, len: u64, huge: bool) {
+    /// Sets whether the system should back these bytes with huge pages when they are next written.
+    pub(crate) fn prefer_huge(&self, address: u64, len: u64, huge: bool) {
         let advice = if huge { Advice::HugePage } else { Advice::NoHugePage };
-        let _ = self.map.advise_range(advice, self.skip + place as usize, len as usize);
+        let _ = self.map.advise_range(advice, self.skip + address as usize, len as usize);
     }
 
-    /// Takes pages of the system for these bytes, which keep what they hold, before somebody writes
-    /// there.
-    pub(crate) fn populate(&self, place: u64, len: u32) {
-        // Where it cannot, or there is no memory, the first write finds out.
-        let (start, len) = (self.skip + place as usize, len as usize);
+    /// Makes the system back these bytes with pages before they are written. Their content stays.
+    pub(crate) fn populate(&self, address: u64, len: u32) {
+        // If the system cannot do this or has no memory, the first write takes the page fault.
+        let (start, len) = (self.skip + address as usize, len as usize);
         let _ = self.map.advise_range(Advice::PopulateWrite, start, len);
     }
 
     #[inline]
-    fn at(&self, place: u64, len: usize) -> *mut u8 {
-        let place = place as usize;
-        assert!(place <= self.len && len <= self.len - place, "a place in the arena");
-        self.map.as_mut_ptr().wrapping_add(self.skip + place)
+    fn at(&self, address: u64, len: usize) -> *mut u8 {
+        let address = address as usize;
+        assert!(address <= self.len && len <= self.len - address, "an address in the arena");
+        self.map.as_mut_ptr().wrapping_add(self.skip + address)
     }
 
-    /// The tail of memory that nobody else has. `segments.rs` alone may call this, for a segment
-    /// that is free.
+    /// Creates the tail of a range of memory. Only `Segments` and the code that converts pending
+    /// values may call this, for memory that nothing else writes or reads.
     pub(crate) fn tail(start: u64, len: u32) -> Tail {
         Tail { start, len, used: 0, items: 0 }
     }
 
-    /// So many bytes to write, by which the tail moves on. They are not empty: they hold what was
-    /// written there before, or zeros.
+    /// Returns the next `len` bytes of a tail for writing, and advances the tail. The bytes hold
+    /// arbitrary earlier content or zeros.
+    ///
+    /// # Panics
+    ///
+    /// If fewer than `len` bytes remain.
     #[inline]
-    pub(crate) fn room<'a>(&'a self, tail: &'a mut Tail, len: usize) -> &'a mut [u8] {
-        assert!(len <= tail.room(), "room in the segment");
-        let at = self.at(tail.place(), len);
+    pub(crate) fn allocate<'a>(&'a self, tail: &'a mut Tail, len: usize) -> &'a mut [u8] {
+        assert!(len <= tail.remaining(), "room in the segment");
+        let at = self.at(tail.address(), len);
         tail.used += len as u32;
         tail.items += 1;
-        // SAFETY: within the map, whose memory is zeroed or written before, and the tail's alone:
-        // readers stay below it.
+        // SAFETY: within the map, whose memory is zeroed or written before. It belongs to the tail
+        // alone: readers stay below it.
         unsafe { std::slice::from_raw_parts_mut(at, len) }
     }
 
-    /// Takes back the last bytes given out by [`room`](Self::room), which nobody was told of.
+    /// Returns the last bytes given out by [`allocate`](Self::allocate) to the tail. The index must
+    /// never have pointed to them.
     #[inline]
-    pub(crate) fn take_back(tail: &mut Tail, len: usize) {
+    pub(crate) fn undo_allocate(tail: &mut Tail, len: usize) {
         tail.used -= len as u32;
         tail.items -= 1;
     }
 
-    /// Bytes that were written. The place comes from the index, or from a walk of a segment.
+    /// Returns bytes that were written. The address comes from the index or from a walk through a
+    /// segment.
+    ///
+    /// # Panics
+    ///
+    /// If the range exceeds the arena.
     #[inline]
-    pub(crate) fn read<'t>(&'t self, _pin: &'t Pin<'_>, place: u64, len: usize) -> &'t [u8] {
-        let at = self.at(place, len);
-        // SAFETY: within the map; below a tail, so nobody writes there before the segment is free,
-        // and the pin keeps it from becoming so.
+    pub(crate) fn read<'t>(
+        &'t self,
+        _guard: &'t EpochGuard<'_>,
+        address: u64,
+        len: usize,
+    ) -> &'t [u8] {
+        let at = self.at(address, len);
+        // SAFETY: within the map, and below a tail, so nothing writes there before the segment is
+        // free. The guard keeps it from becoming free.
         unsafe { std::slice::from_raw_parts(at, len) }
     }
 
-    /// Returns bytes that were written, as [`read`](Self::read) does, for as long as a reference to
-    /// their segment is held. The bytes are an item's, or a value's that was received: what becomes
-    /// an item of that is written before these bytes.
+    /// Returns bytes that were written, as [`read`](Self::read) does, for as long as a counted
+    /// reference to their segment exists. They are an item, or a pending value that was received
+    /// completely; the header and key of an item are written before the value.
     #[inline]
-    pub(crate) fn read_held<'h>(&'h self, _hold: &'h Hold, place: u64, len: usize) -> &'h [u8] {
-        let at = self.at(place, len);
-        // SAFETY: within the map; below a tail, so nobody writes there before the segment is free,
-        // and the counted reference keeps it from becoming so.
+    pub(crate) fn read_referenced<'h>(
+        &'h self,
+        _segment_ref: &'h SegmentRef,
+        address: u64,
+        len: usize,
+    ) -> &'h [u8] {
+        let at = self.at(address, len);
+        // SAFETY: within the map, and below a tail, so nothing writes there before the segment is
+        // free. The counted reference keeps it from becoming free.
         unsafe { std::slice::from_raw_parts(at, len) }
     }
 
-    /// Where these bytes lie; none if they are not of this arena.
-    pub(crate) fn place_of(&self, bytes: &[u8]) -> Option<u64> {
+    /// Returns the address of these bytes, or `None` if they are outside this arena.
+    pub(crate) fn address_of(&self, bytes: &[u8]) -> Option<u64> {
         let start = self.map.as_ptr() as usize + self.skip;
-        let place = (bytes.as_ptr() as usize).checked_sub(start)?;
-        (place < self.len && bytes.len() <= self.len - place).then_some(place as u64)
+        let address = (bytes.as_ptr() as usize).checked_sub(start)?;
+        (address < self.len && bytes.len() <= self.len - address).then_some(address as u64)
     }
 
-    /// Gives a tail's pages back to the system. They are zeros when they are written next.
-    pub(crate) fn give_back(&self, tail: &mut Tail) {
+    /// Returns the pages of a tail to the system. They contain zeros when they are next used.
+    ///
+    /// # Panics
+    ///
+    /// If something was written to the tail.
+    pub(crate) fn release_pages(&self, tail: &mut Tail) {
         assert!(tail.used == 0, "nothing is written yet");
         let (offset, len) = (tail.start as usize, tail.len as usize);
-        assert!(offset <= self.len && len <= self.len - offset, "a place in the arena");
-        // Where the system keeps them all the same, more memory is taken than we count, and all
-        // else stays right.
-        // SAFETY: within the map, and the tail's alone, which has written nothing: nobody reads
-        // or writes there.
+        assert!(offset <= self.len && len <= self.len - offset, "an address in the arena");
+        // If the system keeps the pages, the process uses more memory than is counted. Nothing else
+        // depends on it. SAFETY: within the map, and the tail's alone. Nothing was written to it,
+        // so nothing reads or writes there.
         let _ = unsafe {
             self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, self.skip + offset, len)
         };
     }
 
-    /// Asks for so many cache lines, from this place on, ahead of their use.
+    /// Prefetches `lines` cache lines, starting at this address.
     #[inline]
-    pub(crate) fn prefetch(&self, place: u64, lines: usize) {
-        let at = self.at(place, 0);
+    pub(crate) fn prefetch(&self, address: u64, lines: usize) {
+        let at = self.at(address, 0);
         for line in 0..lines {
             prefetch(at.wrapping_add(line * 64));
         }
     }
 
-    /// Asks for an item that begins at this place, and is about so long, ahead of a lookup. Of a
-    /// longer one the processor fetches more by itself once it is read, but no further than to the
-    /// end of a page at a time: so the beginnings of pages are asked for, too.
+    /// Prefetches an item of about `len` bytes ahead of a lookup. Of a longer item, it also
+    /// prefetches the start of later pages: the hardware prefetcher follows a read up to the end of
+    /// a page.
     #[inline]
-    pub(crate) fn prefetch_item(&self, place: u64, len: usize) {
-        let first = place % 64;
+    pub(crate) fn prefetch_item(&self, address: u64, len: usize) {
+        let first = address % 64;
         let lines = (first as usize + len).div_ceil(64);
-        self.prefetch(place - first, lines.clamp(1, ITEM_LINES_MOST));
-        if lines > ITEM_LINES_MOST {
-            self.prefetch_pages(place, len);
+        self.prefetch(address - first, lines.clamp(1, MAX_ITEM_LINES));
+        if lines > MAX_ITEM_LINES {
+            self.prefetch_pages(address, len);
         }
     }
 
-    fn prefetch_pages(&self, place: u64, len: usize) {
-        let end = (place + len as u64).min(self.len as u64);
-        let pages = (place.next_multiple_of(PAGE)..end).step_by(PAGE as usize);
-        for page in pages.take(ITEM_PAGES_MOST) {
+    fn prefetch_pages(&self, address: u64, len: usize) {
+        let end = (address + len as u64).min(self.len as u64);
+        let pages = (address.next_multiple_of(PAGE)..end).step_by(PAGE as usize);
+        for page in pages.take(MAX_ITEM_PAGES) {
             self.prefetch(page, 2);
         }
     }
 
-    /// Asks for the memory that what comes behind the next bytes of a tail will be written to, as
-    /// much as those are. Without that a write waits for its lines, and with it all that follows.
+    /// Prefetches the memory behind the next `len` bytes of a tail, about as many bytes. Otherwise
+    /// each write would stall on cache misses, and delay all instructions after it.
     #[inline]
     pub(crate) fn prefetch_behind(&self, tail: &Tail, len: usize) {
-        let ahead = (tail.used as usize + WRITE_AHEAD).min(tail.len as usize);
-        let lines = (len.min(tail.len as usize - ahead) / 64 + 1).min(WRITE_LINES_MOST);
+        let ahead = (tail.used as usize + WRITE_PREFETCH_BYTES).min(tail.len as usize);
+        let lines = (len.min(tail.len as usize - ahead) / 64 + 1).min(MAX_WRITE_LINES);
         self.prefetch(tail.start + ahead as u64, lines);
     }
 
-    /// A line of a piece of the index, which lies in a segment that `tables.rs` alone uses.
+    /// Returns a line of a page that holds index lines or removed bits.
     #[inline]
-    pub(crate) fn line(&self, unit: u32, line: usize) -> &Line {
-        let place = u64::from(unit) * UNIT_LEN as u64 + (line * size_of::<Line>()) as u64;
-        #[expect(clippy::cast_ptr_alignment, reason = "the map's start and units are aligned")]
-        let at = self.at(place, size_of::<Line>()).cast::<Line>();
+    pub(crate) fn line(&self, page: u32, line: usize) -> &Line {
+        let address = u64::from(page) * INDEX_PAGE_LEN as u64 + (line * size_of::<Line>()) as u64;
+        #[expect(clippy::cast_ptr_alignment, reason = "the map's start and its pages are aligned")]
+        let at = self.at(address, size_of::<Line>()).cast::<Line>();
         debug_assert!(at.is_aligned());
-        // SAFETY: within the map and aligned, since the map's start and units are; always accessed
-        // as atomics, for which any bytes will do.
+        // SAFETY: within the map and aligned, since the map's start and the pages are aligned;
+        // always accessed as atomics, for which any bytes are valid.
         unsafe { &*at }
     }
 
-    /// Asks for a line of the index ahead of its use.
+    /// Prefetches a line of the index, for writing if `to_write` is set.
     #[inline]
-    pub(crate) fn prefetch_line(&self, unit: u32, line: usize, to_write: bool) {
-        let at = std::ptr::from_ref(self.line(unit, line)).cast();
+    pub(crate) fn prefetch_line(&self, page: u32, line: usize, to_write: bool) {
+        let at = std::ptr::from_ref(self.line(page, line)).cast();
         if to_write { prefetch_exclusive(at) } else { prefetch(at) }
     }
 }
 
-/// Asks for the line of something that will be written, ahead of that: other processors that have
-/// it give it up now, and not when it is written.
+/// Prefetches the cache line of a value that will be written, in exclusive state: other processors
+/// give up their copy now instead of at the write.
 #[inline]
 pub(crate) fn prefetch_to_write<T>(what: &T) {
     prefetch_exclusive(std::ptr::from_ref(what).cast());
@@ -268,8 +300,8 @@ pub(crate) fn prefetch_to_write<T>(what: &T) {
 #[inline]
 fn prefetch_exclusive(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch of any address does nothing that can be seen. Processors that do not know
-    // this one take it for nothing.
+    // SAFETY: a prefetch of any address has no visible effect. Processors without this instruction
+    // execute it as a no-op.
     unsafe {
         std::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly));
     }
@@ -282,7 +314,7 @@ fn prefetch(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch of any address does nothing that can be seen.
+        // SAFETY: a prefetch of any address has no visible effect.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -295,55 +327,55 @@ mod tests {
     use crate::memory::epoch::Epochs;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_bytes_are_read_back() {
         let arena = Arena::new(1 << 20, 0).expect("memory");
         let epochs = Epochs::new();
-        let slot = epochs.enter().expect("a slot");
+        let slot = epochs.register().expect("a slot");
         let mut tail = Arena::tail(4096, 100);
-        arena.room(&mut tail, 5).copy_from_slice(b"hello");
-        assert_eq!((tail.place(), tail.room()), (4101, 95));
-        arena.room(&mut tail, 3).copy_from_slice(b"you");
-        Arena::take_back(&mut tail, 3);
+        arena.allocate(&mut tail, 5).copy_from_slice(b"hello");
+        assert_eq!((tail.address(), tail.remaining()), (4101, 95));
+        arena.allocate(&mut tail, 3).copy_from_slice(b"you");
+        Arena::undo_allocate(&mut tail, 3);
         assert_eq!(tail.used(), 5);
-        let pin = epochs.pin(slot);
-        assert_eq!(arena.read(&pin, 4096, 5), b"hello");
+        let guard = epochs.enter(slot);
+        assert_eq!(arena.read(&guard, 4096, 5), b"hello");
     }
 
     #[test]
-    fn what_was_given_back_is_zeros() {
+    fn released_pages_are_zeros() {
         let arena = Arena::new(1 << 20, 1 << 20).expect("memory");
         let epochs = Epochs::new();
-        let slot = epochs.enter().expect("a slot");
+        let slot = epochs.register().expect("a slot");
         for start in [1 << 18, 5 << 18] {
             let mut tail = Arena::tail(start, 1 << 18);
-            let bytes = arena.room(&mut tail, 1 << 18);
+            let bytes = arena.allocate(&mut tail, 1 << 18);
             bytes.fill(7);
-            assert_eq!(arena.place_of(bytes), Some(start));
-            arena.give_back(&mut Arena::tail(start + 4096, 8192));
-            let pin = epochs.pin(slot);
-            let read = arena.read(&pin, start, 1 << 18);
+            assert_eq!(arena.address_of(bytes), Some(start));
+            arena.release_pages(&mut Arena::tail(start + 4096, 8192));
+            let guard = epochs.enter(slot);
+            let read = arena.read(&guard, start, 1 << 18);
             assert!(read[..4096].iter().all(|byte| *byte == 7));
             assert!(read[4096..12_288].iter().all(|byte| *byte == 0));
             assert!(read[12_288..].iter().all(|byte| *byte == 7));
         }
-        assert_eq!(arena.place_of(b"elsewhere"), None);
+        assert_eq!(arena.address_of(b"elsewhere"), None);
     }
 
     #[test]
     #[should_panic(expected = "room in the segment")]
-    fn a_tail_ends() {
+    fn allocating_beyond_a_tail_panics() {
         let arena = Arena::new(1 << 20, 0).expect("memory");
         let mut tail = Arena::tail(0, 10);
-        arena.room(&mut tail, 11);
+        arena.allocate(&mut tail, 11);
     }
 
     #[test]
-    #[should_panic(expected = "a place in the arena")]
-    fn nothing_beyond_the_arena_is_read() {
+    #[should_panic(expected = "an address in the arena")]
+    fn reading_beyond_the_arena_panics() {
         let arena = Arena::new(1 << 20, 0).expect("memory");
         let epochs = Epochs::new();
-        let slot = epochs.enter().expect("a slot");
-        let pin = epochs.pin(slot);
-        arena.read(&pin, 1 << 20, 1);
+        let slot = epochs.register().expect("a slot");
+        let guard = epochs.enter(slot);
+        arena.read(&guard, 1 << 20, 1);
     }
 }

@@ -1,18 +1,20 @@
-//! Memory that nobody needs, on its way back to the system.
+//! Dirty pages: memory of freed segments that has not been returned to the system yet. (The term is
+//! jemalloc's.)
 
-/// Memory of a large item that nobody needs: from this granule on.
+/// The dirty pages of a freed large item, from this granule on.
 #[derive(Debug)]
-pub(crate) struct Garbage {
+pub(crate) struct DirtyPages {
     pub(crate) number: u32,
     pub(crate) bytes: u64,
-    /// Bytes of huge pages that it began with, until a slice of it was taken.
+    /// Bytes from the start that the system may back with huge pages; 0 once the first slice was
+    /// taken.
     pub(crate) huge: u64,
 }
 
-/// A granule of garbage, or a segment, whose pages are on their way back to the system.
-pub(crate) struct Slice {
+/// At most one granule or segment of dirty pages, which is being returned to the system.
+pub(crate) struct DirtySlice {
     pub(crate) number: u32,
     pub(crate) bytes: u64,
-    /// From here on, so many bytes are no longer for huge pages.
+    /// Bytes, from the start of the slice on, for which huge pages must be turned off first.
     pub(crate) huge: u64,
 }

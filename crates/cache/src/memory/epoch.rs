@@ -1,10 +1,12 @@
-//! When memory that readers may still look at can be given out anew.
+//! Epoch-based reclamation: decides when memory that readers may still access can be reused.
 //!
-//! Each session has a slot of its own, in a cache line of its own. For the length of a turn the
-//! slot holds the epoch in which the turn began. What is taken out of the index gets the epoch of
-//! that moment, which then ends: once no slot holds that epoch or an earlier one, nobody can see
-//! it. (Fraser, "Practical lock-freedom", 2004, with one slot for a session instead of one for a
-//! thread.)
+//! Each session has a slot in a cache line of its own. While the session holds a guard, the slot
+//! contains the epoch in which the guard began. When something is removed from the index, the
+//! current epoch ends and is recorded with it. Once no slot contains that epoch or an earlier one,
+//! no session can access the removed item.
+//!
+//! Source: Fraser, "Practical lock-freedom", 2004; here with one slot for each session instead of
+//! each thread.
 
 use crate::error::{Error, Result};
 #[cfg(loom)]
@@ -18,10 +20,10 @@ use std::{
     thread::yield_now,
 };
 
-/// Sessions at a time. More than a few are too many for loom.
-const SLOTS: usize = if cfg!(loom) { 2 } else { 1024 };
+/// Maximum number of sessions. Loom can explore only a few.
+const MAX_SESSIONS: usize = if cfg!(loom) { 2 } else { 1024 };
 
-/// A slot of a session that is not in a turn.
+/// Value of the slot of a session without a guard.
 const IDLE: u64 = u64::MAX;
 
 #[repr(align(128))]
@@ -31,42 +33,43 @@ struct Slot {
 }
 
 pub(crate) struct Epochs {
-    /// Which slot's session is alone, plus one; 0 while none is.
-    alone: AtomicU32,
-    now: AtomicU64,
+    /// The slot, plus one, of the session with exclusive access; 0 if there is none.
+    exclusive: AtomicU32,
+    current: AtomicU64,
     slots: Box<[Slot]>,
     sessions: AtomicU32,
 }
 
-/// Which slot a session has.
+/// The slot of a session.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place(usize);
+pub(crate) struct SlotId(usize);
 
-/// While this lives, nothing is given out anew that could be seen when it began.
-pub(crate) struct Pin<'a> {
+/// While this exists, no memory is reused that could be accessed when it began.
+pub(crate) struct EpochGuard<'a> {
     slot: &'a Slot,
 }
 
-/// While this lives, no other session is in a turn.
-pub(crate) struct Alone<'a> {
+/// While this exists, no other session holds a guard.
+pub(crate) struct Exclusive<'a> {
     epochs: &'a Epochs,
 }
 
-impl Drop for Alone<'_> {
+impl Drop for Exclusive<'_> {
     fn drop(&mut self) {
-        self.epochs.alone.store(0, Ordering::Release);
+        self.epochs.exclusive.store(0, Ordering::Release);
     }
 }
 
-impl Pin<'_> {
-    /// Ends the turn before the pin goes. Nothing may be read with it afterwards.
+impl EpochGuard<'_> {
+    /// Ends the epoch of the guard before it is dropped. Nothing may be read with it until it is
+    /// [resumed](Epochs::resume).
     #[inline]
     pub(crate) fn suspend(&mut self) {
         self.slot.epoch.store(IDLE, Ordering::Release);
     }
 }
 
-impl Drop for Pin<'_> {
+impl Drop for EpochGuard<'_> {
     #[inline]
     fn drop(&mut self) {
         self.suspend();
@@ -76,109 +79,116 @@ impl Drop for Pin<'_> {
 impl Epochs {
     pub(crate) fn new() -> Self {
         let slot = |_| Slot { epoch: AtomicU64::new(IDLE), taken: AtomicBool::new(false) };
-        let slots = (0..SLOTS).map(slot).collect();
+        let slots = (0..MAX_SESSIONS).map(slot).collect();
         Self {
-            alone: AtomicU32::new(0),
-            now: AtomicU64::new(0),
+            exclusive: AtomicU32::new(0),
+            current: AtomicU64::new(0),
             slots,
             sessions: AtomicU32::new(0),
         }
     }
 
-    /// A slot that no other session has.
-    pub(crate) fn enter(&self) -> Result<Place> {
+    /// Assigns a free slot to a session.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooManySessions`] if all slots are assigned.
+    pub(crate) fn register(&self) -> Result<SlotId> {
         let free = |slot: &Slot| !slot.taken.swap(true, Ordering::AcqRel);
-        let place = self.slots.iter().position(free).ok_or(Error::TooManySessions)?;
+        let id = self.slots.iter().position(free).ok_or(Error::TooManySessions)?;
         self.sessions.fetch_add(1, Ordering::Relaxed);
-        Ok(Place(place))
+        Ok(SlotId(id))
     }
 
-    /// Sessions that are open.
+    /// Returns the number of open sessions.
     #[inline]
     pub(crate) fn sessions(&self) -> u32 {
         self.sessions.load(Ordering::Relaxed)
     }
 
-    /// Gives the slot back.
-    pub(crate) fn leave(&self, place: Place) {
+    /// Frees the slot of a session.
+    pub(crate) fn unregister(&self, id: SlotId) {
         self.sessions.fetch_sub(1, Ordering::Relaxed);
-        self.slots[place.0].taken.store(false, Ordering::Release);
+        self.slots[id.0].taken.store(false, Ordering::Release);
     }
 
-    /// Begins a turn, once no session is alone. A session has one pin at a time.
+    /// Begins a guard, after any other session has ended exclusive access. A session has one guard
+    /// at a time.
     #[inline]
-    pub(crate) fn pin(&self, place: Place) -> Pin<'_> {
-        let pin = Pin { slot: &self.slots[place.0] };
-        self.renew(&pin);
-        pin
+    pub(crate) fn enter(&self, id: SlotId) -> EpochGuard<'_> {
+        let guard = EpochGuard { slot: &self.slots[id.0] };
+        self.resume(&guard);
+        guard
     }
 
-    /// Waits until no other session is in a turn, and keeps them from beginning one. The session
-    /// itself is not in one meanwhile.
-    pub(crate) fn wait_until_alone(&self, place: Place) -> Alone<'_> {
-        let mine = place.0 as u32 + 1;
+    /// Waits until no other session holds a guard, and prevents other sessions from beginning one.
+    /// The session's own guard must be suspended.
+    pub(crate) fn wait_for_exclusive(&self, id: SlotId) -> Exclusive<'_> {
+        let own = id.0 as u32 + 1;
         let acquired = Ordering::SeqCst;
-        while self.alone.compare_exchange(0, mine, acquired, Ordering::Relaxed).is_err() {
+        while self.exclusive.compare_exchange(0, own, acquired, Ordering::Relaxed).is_err() {
             yield_now();
         }
-        // Whoever begins a turn writes its slot and looks at `alone` after such a fence, and we the
-        // other way round: of the two, one sees what the other did.
+        // A session that begins a guard writes its slot and then reads `exclusive`, with such a
+        // fence between. Here the order is the reverse. So at least one of the two sees the other's
+        // write.
         fence(Ordering::SeqCst);
         for (number, slot) in self.slots.iter().enumerate() {
-            while number != place.0 && slot.epoch.load(Ordering::SeqCst) != IDLE {
+            while number != id.0 && slot.epoch.load(Ordering::SeqCst) != IDLE {
                 yield_now();
             }
         }
-        Alone { epochs: self }
+        Exclusive { epochs: self }
     }
 
-    /// Begins another turn with the pin of one that was suspended.
+    /// Begins a new epoch for a guard that was suspended.
     #[inline]
-    pub(crate) fn renew(&self, pin: &Pin<'_>) {
-        // Whoever ends an epoch looks at the slots afterwards, and we look at the index after this:
-        // of the two, one sees what the other did.
-        pin.slot.epoch.store(self.now.load(Ordering::Relaxed), Ordering::Relaxed);
+    pub(crate) fn resume(&self, guard: &EpochGuard<'_>) {
+        // A session that ends an epoch reads the slots after that, and this session reads the index
+        // after its slot is written. So at least one of the two sees the other's write.
+        guard.slot.epoch.store(self.current.load(Ordering::Relaxed), Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        if self.alone.load(Ordering::Relaxed) != 0 {
-            self.wait_for_the_one_alone(pin);
+        if self.exclusive.load(Ordering::Relaxed) != 0 {
+            self.wait_while_exclusive(guard);
         }
     }
 
-    /// Steps back until no other session is alone.
+    /// Withdraws from the epoch until no other session has exclusive access.
     #[cold]
-    fn wait_for_the_one_alone(&self, pin: &Pin<'_>) {
-        let place = self.slots.iter().position(|slot| std::ptr::eq(slot, pin.slot));
-        let mine = place.map_or(0, |place| place as u32 + 1);
+    fn wait_while_exclusive(&self, guard: &EpochGuard<'_>) {
+        let id = self.slots.iter().position(|slot| std::ptr::eq(slot, guard.slot));
+        let own = id.map_or(0, |id| id as u32 + 1);
         loop {
-            let alone = self.alone.load(Ordering::SeqCst);
-            if alone == 0 || alone == mine {
-                pin.slot.epoch.store(self.now.load(Ordering::Relaxed), Ordering::Relaxed);
+            let owner = self.exclusive.load(Ordering::SeqCst);
+            if owner == 0 || owner == own {
+                guard.slot.epoch.store(self.current.load(Ordering::Relaxed), Ordering::Relaxed);
                 fence(Ordering::SeqCst);
-                if self.alone.load(Ordering::SeqCst) == alone {
+                if self.exclusive.load(Ordering::SeqCst) == owner {
                     return;
                 }
             }
-            pin.slot.epoch.store(IDLE, Ordering::Release);
+            guard.slot.epoch.store(IDLE, Ordering::Release);
             yield_now();
         }
     }
 
-    /// Ends the current epoch and answers it: what was taken out of the index before this call can
-    /// be seen in no later one.
-    pub(crate) fn end(&self) -> u64 {
-        self.now.fetch_add(1, Ordering::SeqCst)
+    /// Ends the current epoch and returns it. What was removed from the index before this call is
+    /// not accessible in any later epoch.
+    pub(crate) fn advance(&self) -> u64 {
+        self.current.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// The epoch before which nobody is: what was taken out in an earlier one is nobody's.
-    pub(crate) fn oldest(&self) -> u64 {
+    /// Returns the oldest epoch in which a session holds a guard, or else the current one. What was
+    /// removed from the index in an earlier epoch is not accessible any more.
+    pub(crate) fn oldest_active(&self) -> u64 {
         fence(Ordering::SeqCst);
-        let now = self.now.load(Ordering::SeqCst);
-        let pinned = self.slots.iter().map(|slot| slot.epoch.load(Ordering::SeqCst));
-        pinned.min().map_or(now, |oldest| oldest.min(now))
+        let now = self.current.load(Ordering::SeqCst);
+        let active = self.slots.iter().map(|slot| slot.epoch.load(Ordering::SeqCst));
+        active.min().map_or(now, |oldest| oldest.min(now))
     }
 }
 
-/// Every interleaving of two sessions, tried by loom.
+/// Explores the interleavings of two sessions with loom.
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::Epochs;
@@ -186,52 +196,53 @@ mod loom_tests {
     use loom::sync::atomic::{AtomicBool, Ordering};
     use loom::thread;
 
-    /// All interleavings with at most three preemptions, of two threads with a session each.
+    /// Explores all interleavings of two threads, with one session each and at most three
+    /// preemptions.
     fn model<T: Send + Sync + 'static>(
         shared: fn() -> T,
-        [one, other]: [fn(&Epochs, super::Place, &T); 2],
+        [one, other]: [fn(&Epochs, super::SlotId, &T); 2],
     ) {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(3);
         builder.check(move || {
             let epochs = Arc::new(Epochs::new());
             let shared = Arc::new(shared());
-            let [place, other_place] = [(); 2].map(|()| epochs.enter().expect("a slot"));
+            let [id, other_id] = [(); 2].map(|()| epochs.register().expect("a slot"));
             let thread = {
                 let (epochs, shared) = (Arc::clone(&epochs), Arc::clone(&shared));
-                thread::spawn(move || other(&epochs, other_place, &shared))
+                thread::spawn(move || other(&epochs, other_id, &shared))
             };
-            one(&epochs, place, &shared);
+            one(&epochs, id, &shared);
             thread.join().expect("no panic");
         });
     }
 
     #[derive(Default)]
     struct Item {
-        /// The index points nowhere.
+        /// The item was removed from the index.
         out: AtomicBool,
-        /// Its memory is somebody else's.
+        /// The memory of the item was reused.
         reused: AtomicBool,
     }
 
     #[test]
-    fn loom_what_can_be_seen_is_not_given_out_anew() {
+    fn loom_accessible_memory_is_not_reused() {
         model(
             Item::default,
             [
-                |epochs, place, item| {
+                |epochs, id, item| {
                     for _ in 0..2 {
-                        let pin = epochs.pin(place);
+                        let guard = epochs.enter(id);
                         if !item.out.load(Ordering::Acquire) {
-                            assert!(!item.reused.load(Ordering::Acquire), "it can be seen");
+                            assert!(!item.reused.load(Ordering::Acquire), "the item is accessible");
                         }
-                        drop(pin);
+                        drop(guard);
                     }
                 },
                 |epochs, _, item| {
                     item.out.store(true, Ordering::Release);
-                    let ended = epochs.end();
-                    if ended < epochs.oldest() {
+                    let ended = epochs.advance();
+                    if ended < epochs.oldest_active() {
                         item.reused.store(true, Ordering::Release);
                     }
                 },
@@ -239,56 +250,60 @@ mod loom_tests {
         );
     }
 
-    /// Whoever is in a turn says so while it lasts, and whoever is alone sees that nobody does.
-    fn be_alone(epochs: &Epochs, place: super::Place, in_turn: &AtomicBool) {
-        let alone = epochs.wait_until_alone(place);
-        assert!(!in_turn.load(Ordering::Acquire), "somebody else is in a turn");
-        drop(alone);
+    /// Checks under exclusive access that the other session, which sets the flag while it holds a
+    /// guard, holds none.
+    fn enter_exclusive(epochs: &Epochs, id: super::SlotId, is_guarded: &AtomicBool) {
+        let owner = epochs.wait_for_exclusive(id);
+        assert!(!is_guarded.load(Ordering::Acquire), "another session holds a guard");
+        drop(owner);
     }
 
     #[test]
-    fn loom_nobody_else_is_in_a_turn_of_one_alone() {
+    fn loom_no_other_session_holds_a_guard_beside_an_exclusive_one() {
         model(
             AtomicBool::default,
             [
-                |epochs, place, in_turn| {
-                    let pin = epochs.pin(place);
-                    in_turn.store(true, Ordering::Release);
-                    in_turn.store(false, Ordering::Release);
-                    drop(pin);
+                |epochs, id, is_guarded| {
+                    let guard = epochs.enter(id);
+                    is_guarded.store(true, Ordering::Release);
+                    is_guarded.store(false, Ordering::Release);
+                    drop(guard);
                 },
-                be_alone,
+                enter_exclusive,
             ],
         );
     }
 
     #[test]
-    fn loom_a_turn_that_was_suspended_waits_for_the_one_alone() {
+    fn loom_a_resumed_guard_waits_for_an_exclusive_one() {
         model(
             AtomicBool::default,
             [
-                |epochs, place, in_turn| {
-                    let mut pin = epochs.pin(place);
-                    pin.suspend();
-                    epochs.renew(&pin);
-                    in_turn.store(true, Ordering::Release);
-                    in_turn.store(false, Ordering::Release);
-                    drop(pin);
+                |epochs, id, is_guarded| {
+                    let mut guard = epochs.enter(id);
+                    guard.suspend();
+                    epochs.resume(&guard);
+                    is_guarded.store(true, Ordering::Release);
+                    is_guarded.store(false, Ordering::Release);
+                    drop(guard);
                 },
-                be_alone,
+                enter_exclusive,
             ],
         );
     }
 
     #[test]
-    fn loom_two_that_want_to_be_alone_are_so_one_after_the_other() {
-        fn both(epochs: &Epochs, place: super::Place, in_turn: &AtomicBool) {
-            let alone = epochs.wait_until_alone(place);
-            let pin = epochs.pin(place);
-            assert!(!in_turn.swap(true, Ordering::AcqRel), "somebody else is alone");
-            in_turn.store(false, Ordering::Release);
-            drop(pin);
-            drop(alone);
+    fn loom_two_exclusive_guards_follow_each_other() {
+        fn both(epochs: &Epochs, id: super::SlotId, is_guarded: &AtomicBool) {
+            let owner = epochs.wait_for_exclusive(id);
+            let guard = epochs.enter(id);
+            assert!(
+                !is_guarded.swap(true, Ordering::AcqRel),
+                "another session has exclusive access"
+            );
+            is_guarded.store(false, Ordering::Release);
+            drop(guard);
+            drop(owner);
         }
         model(AtomicBool::default, [both, both]);
     }
@@ -299,29 +314,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pin_holds_its_epoch_and_the_later_ones() {
+    fn a_guard_keeps_its_epoch_and_later_ones() {
         let epochs = Epochs::new();
-        let [one, other] = [(); 2].map(|()| epochs.enter().expect("a slot"));
-        let ended = epochs.end();
-        assert!(ended < epochs.oldest());
-        let pin = epochs.pin(one);
-        let ended = epochs.end();
-        assert!(ended >= epochs.oldest());
-        let later = epochs.pin(other);
-        drop(pin);
-        assert!(ended < epochs.oldest());
-        let ended = epochs.end();
-        assert!(ended >= epochs.oldest());
+        let [one, other] = [(); 2].map(|()| epochs.register().expect("a slot"));
+        let ended = epochs.advance();
+        assert!(ended < epochs.oldest_active());
+        let guard = epochs.enter(one);
+        let ended = epochs.advance();
+        assert!(ended >= epochs.oldest_active());
+        let later = epochs.enter(other);
+        drop(guard);
+        assert!(ended < epochs.oldest_active());
+        let ended = epochs.advance();
+        assert!(ended >= epochs.oldest_active());
         drop(later);
-        assert!(ended < epochs.oldest());
+        assert!(ended < epochs.oldest_active());
     }
 
     #[test]
-    fn slots_come_back() {
+    fn slots_are_reused() {
         let epochs = Epochs::new();
-        let all: Vec<_> = (0..SLOTS).map(|_| epochs.enter().expect("a slot")).collect();
-        assert!(matches!(epochs.enter(), Err(Error::TooManySessions)));
-        epochs.leave(all[7]);
-        assert_eq!(epochs.enter().expect("the slot").0, 7);
+        let all: Vec<_> = (0..MAX_SESSIONS).map(|_| epochs.register().expect("a slot")).collect();
+        assert!(matches!(epochs.register(), Err(Error::TooManySessions)));
+        epochs.unregister(all[7]);
+        assert_eq!(epochs.register().expect("the slot").0, 7);
     }
 }

@@ -1,11 +1,12 @@
-//! Segments by the times at which they should be scanned for expired items.
+//! Segments ordered by the time of their next scan for expired items.
 
 use crate::memory::meta::Segment;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Segments by the times at which they should be scanned. An entry is valid while its time is that
-/// of the segment's [`Meta`](crate::memory::meta::Meta); the others are dropped when they are met.
+/// Two heaps of segments, ordered by scan time. An entry is valid while its time equals the one in
+/// the segment's [`Meta`](crate::memory::meta::Meta). Invalid entries are dropped when they reach
+/// the top.
 #[derive(Default)]
 pub(crate) struct ExpiryQueue {
     pub(super) worthwhile: BinaryHeap<Reverse<(u64, Segment)>>,
@@ -13,7 +14,7 @@ pub(crate) struct ExpiryQueue {
 }
 
 impl ExpiryQueue {
-    /// Number of entries, invalid ones included.
+    /// Returns the number of entries, invalid ones included.
     pub(crate) fn len(&self) -> usize {
         self.worthwhile.len() + self.overdue.len()
     }

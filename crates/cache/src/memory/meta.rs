@@ -1,72 +1,77 @@
-//! State of each segment, and a counted reference to one.
+//! State of each segment, and counted references to segments.
 //!
-//! Granules for large items are many, and most are never used: their state is allocated on first
-//! use.
+//! There are many granules for large items, and most are never used. Their state is allocated on
+//! first use.
 
 use std::ops::Index;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-/// In [`Meta::live`]: the segment is sealed; it is a draft, of which nothing is in the index. No
-/// item is so long that the bits are part of its length.
+/// Flags in [`Meta::live`]: the segment is sealed; the segment contains a pending value and no
+/// item. Items are too short for their lengths to reach these bits.
 pub(crate) const SEALED: u32 = 1 << 31;
 
-pub(crate) const DRAFT: u32 = 1 << 30;
+pub(crate) const PENDING: u32 = 1 << 30;
 
-/// Which queue a segment stands in once it is sealed.
+/// The eviction queues of S3-FIFO, in which sealed segments wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Queue {
-    /// What came lately.
+    /// New items.
     Small,
-    /// What was asked for again.
+    /// Items that were read in the small queue, and keys that returned soon after their eviction.
     Main,
 }
 
-/// What is known of a segment. That of a large item is its first granule's.
-/// It has a cache line of its own: who writes about one segment writes about no other.
+/// State of a segment. For a large item it is the state of its first granule. Each is in a cache
+/// line of its own, so that writers of different segments do not contend.
 #[derive(Default)]
 #[repr(align(64))]
 pub(crate) struct Meta {
-    /// Bytes of items that the index points at, one for each lease, and whether the segment is
-    /// sealed.
+    /// Live bytes: the lengths of the items that the index points to, plus one for each counted
+    /// reference; and the flags [`SEALED`] and [`PENDING`].
     pub(crate) live: AtomicU32,
-    /// Bytes written, once it is sealed.
+    /// Bytes written, once the segment is sealed.
     pub(crate) used: AtomicU32,
-    /// How often it was given out: tells one life of the segment from the next.
-    pub(crate) life: AtomicU32,
-    /// Whether it is among those retired. Changes under the lock only.
+    /// Incremented when the segment is opened and when it is retired. Distinguishes uses of the
+    /// same segment.
+    pub(crate) generation: AtomicU32,
+    /// Whether the segment is in the list of retired segments. Changes only under the lock.
     pub(super) retired: AtomicBool,
-    /// Whether its large item is gone, and counts in [`Segments::kept_by_leases`].
-    pub(crate) is_kept: AtomicBool,
-    /// Where the time of short expiries starts. For a large item, which never has one: bytes of the
-    /// segment before the item, or before the value of a draft.
+    /// Whether the large item in it was removed while references exist, so that it counts in
+    /// [`Segments::retained_bytes`](crate::memory::segments::Segments::retained_bytes).
+    pub(crate) is_retained: AtomicBool,
+    /// Ordinary segment: time in milliseconds that short expiries are relative to. Large item:
+    /// bytes in the segment before the item or before the pending value; large items have no short
+    /// expiries.
     pub(crate) base: AtomicU64,
-    /// Items that had been evicted when it was opened.
-    pub(crate) born: AtomicU64,
-    /// When the first of its items expires; `u64::MAX` where none does, and during a scan.
+    /// Value of [`Segments::evictions`](crate::memory::segments::Segments::evictions) when the
+    /// segment was opened.
+    pub(crate) evictions_at_open: AtomicU64,
+    /// Earliest expiry of its items; `u64::MAX` if none expires, and during a scan.
     pub(crate) first_expires_ms: AtomicU64,
-    /// From when on a scan for expired items is worthwhile: see `expiry.rs`.
+    /// Time from which a scan for expired items is worthwhile; `u64::MAX` if never.
     pub(crate) worthwhile_ms: AtomicU64,
 }
 
-// A line, and no more.
+// Exactly one cache line.
 const _: () = assert!(size_of::<Meta>() == 64);
 
-/// One life of a segment.
+/// A segment in one generation: identifies its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Segment {
     pub(crate) number: u32,
-    pub(crate) life: u32,
+    pub(crate) generation: u32,
 }
 
-/// A reference to a segment that keeps its memory without a time limit, counted in [`Meta::live`].
-/// [`Segments::hold`](crate::memory::segments::Segments::hold) makes it, and whoever has it ends it
-/// with [`let_go`](crate::memory::segments::Segments::let_go).
+/// A counted reference to a segment, which keeps its memory without a time limit. It is counted in
+/// [`Meta::live`]. [`Segments::acquire_ref`](crate::memory::segments::Segments::acquire_ref)
+/// creates it; its owner must pass it to
+/// [`Segments::release_ref`](crate::memory::segments::Segments::release_ref) once.
 #[derive(Debug)]
-pub(crate) struct Hold(u32);
+pub(crate) struct SegmentRef(u32);
 
-impl Hold {
-    /// Returns the reference that was just counted for this segment.
+impl SegmentRef {
+    /// Creates the reference that the caller has just counted.
     pub(super) fn of(number: u32) -> Self {
         Self(number)
     }
@@ -77,44 +82,45 @@ impl Hold {
     }
 }
 
-/// Granules for large items that are made known at a time.
-const PIECE: usize = 1024;
+/// Granules for large items whose state is allocated together.
+const BLOCK_LEN: usize = 1024;
 
 pub(crate) struct Metas {
     ordinary: Box<[Meta]>,
-    /// Of granules for large items, behind those.
+    /// Blocks of the state of granules for large items, which are numbered after the ordinary
+    /// segments.
     large: Box<[OnceLock<Box<[Meta]>>]>,
     granules: u32,
 }
 
 impl Metas {
-    /// Of so many ordinary segments and granules.
+    /// Creates the state of `ordinary` segments and prepares that of `granules` granules.
     pub(crate) fn new(ordinary: u32, granules: u32) -> Self {
-        let large = (0..granules.div_ceil(PIECE as u32)).map(|_| OnceLock::new()).collect();
+        let large = (0..granules.div_ceil(BLOCK_LEN as u32)).map(|_| OnceLock::new()).collect();
         let ordinary = (0..ordinary).map(|_| Meta::default()).collect();
         Self { ordinary, large, granules }
     }
 
-    /// How many granules there are for large items.
+    /// Returns the number of granules for large items.
     pub(crate) fn granules(&self) -> u32 {
         self.granules
     }
 
-    /// What is known of a segment of this number, if there can be one.
+    /// Returns the state of a segment, or `None` if the number is out of range.
     pub(crate) fn get(&self, number: u32) -> Option<&Meta> {
         let number = number as usize;
         (number < self.ordinary.len() + self.granules as usize).then(|| &self[number])
     }
 
-    /// Bytes.
+    /// Returns the bytes allocated for the state of all segments.
     pub(crate) fn memory(&self) -> u64 {
         let made: usize = self.large.iter().filter_map(OnceLock::get).map(|made| made.len()).sum();
         (size_of_val(&*self.large) + (self.ordinary.len() + made) * size_of::<Meta>()) as u64
     }
 
     fn of_large(&self, granule: usize) -> &Meta {
-        let make = || (0..PIECE).map(|_| Meta::default()).collect();
-        &self.large[granule / PIECE].get_or_init(make)[granule % PIECE]
+        let make = || (0..BLOCK_LEN).map(|_| Meta::default()).collect();
+        &self.large[granule / BLOCK_LEN].get_or_init(make)[granule % BLOCK_LEN]
     }
 }
 

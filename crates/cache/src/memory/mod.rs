@@ -1,16 +1,22 @@
-//! Memory: the arena, its segments and their states, and when a segment may be given out anew.
+//! Memory management: the arena, its segments, and when a segment may be reused.
+//!
+//! A file imports only files below it in this list:
+//! - `segments` methods, by step: `prefill`, `pending`, `large`, `seal`, `queues`, `scans`, `open`,
+//!   `refs`, `retire`;
+//! - `segments`: the state that all of those share, and the memory limit;
+//! - data and mechanisms: `arena`, `removed`, `epoch`, `meta`, `expiry_queue`, `runs`, `dirty`.
 
 pub(crate) mod arena;
 pub(crate) mod dirty;
 pub(crate) mod epoch;
 pub(crate) mod expiry_queue;
-pub(crate) mod holds;
 pub(crate) mod large;
 pub(crate) mod meta;
 pub(crate) mod open;
 pub(crate) mod pending;
 pub(crate) mod prefill;
 pub(crate) mod queues;
+pub(crate) mod refs;
 pub(crate) mod removed;
 pub(crate) mod retire;
 pub(crate) mod runs;

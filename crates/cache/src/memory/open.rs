@@ -1,91 +1,93 @@
-//! Free segments that are given out.
+//! Taking free segments: for writing and for the index.
 
 use crate::memory::arena::{Arena, Tail};
 use crate::memory::epoch::Epochs;
 use crate::memory::meta::Segment;
-use crate::memory::removed::marks_len;
+use crate::memory::removed::removed_bits_len;
 use crate::memory::segments::{Segments, Shared};
 use std::sync::atomic::Ordering;
 
-/// Segments that could be given out.
+/// Numbers of segments that can be taken, before anything is reclaimed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
-    /// At once.
+pub(crate) struct Available {
+    /// Now.
     pub(crate) now: u32,
-    /// When those of large items that are over have come back, too.
+    /// After the pages of freed and retired large items were returned to the system.
     pub(crate) with_large: u32,
-    /// When all that are over have.
+    /// After all retired segments became free, too.
     pub(crate) with_all: u32,
 }
 
 impl Segments {
-    /// Segments that could be given out, before any is reclaimed.
-    pub(crate) fn room(&self, epochs: &Epochs) -> Room {
+    /// Returns how many segments can be taken, after freeing retired ones that no guard keeps.
+    pub(crate) fn available(&self, epochs: &Epochs) -> Available {
         let mut shared = self.lock();
         self.free_retired(&mut shared, epochs);
-        let now = self.available_at_once();
+        let now = self.available_now();
         let len = u64::from(self.len);
-        let large = shared.garbage_bytes + shared.retired_large;
-        let all = shared.garbage_bytes + shared.retired_bytes;
+        let large = shared.dirty_bytes + shared.retired_large_bytes;
+        let all = shared.dirty_bytes + shared.retired_bytes;
         let with = |bytes: u64| now.saturating_add((bytes / len) as u32);
-        Room { now, with_large: with(large), with_all: with(all) }
+        Available { now, with_large: with(large), with_all: with(all) }
     }
 
-    /// A free segment, if so many more stay free.
+    /// Takes a free segment if more than `keep` are free.
     fn take(&self, epochs: &Epochs, keep: u32) -> Option<u32> {
         let mut shared = self.lock();
         self.free_retired(&mut shared, epochs);
-        if self.available_at_once() <= keep {
+        if self.available_now() <= keep {
             return None;
         }
-        // Memory that the process has is used first: so it never has more than the budget.
-        let number = shared.free.pop().or_else(|| self.take_without_memory(&mut shared))?;
+        // Segments that have memory are used first, so that the process never has more than the
+        // budget.
+        let number = shared.free.pop().or_else(|| self.take_unbacked(&mut shared))?;
         self.in_use.fetch_add(1, Ordering::Relaxed);
-        if self.is_behind(&shared) {
-            self.taken.notify_all();
+        if self.needs_prefill(&shared) {
+            self.segment_taken.notify_all();
         }
         Some(number)
     }
 
-    /// A free segment whose memory is the system's.
-    pub(crate) fn take_without_memory(&self, shared: &mut Shared) -> Option<u32> {
-        if shared.empty.is_empty() && shared.fresh < self.count() {
-            shared.fresh += 1;
-            return Some(shared.fresh - 1);
+    /// Takes a free segment without memory: one that was never used, or whose pages were returned.
+    pub(crate) fn take_unbacked(&self, shared: &mut Shared) -> Option<u32> {
+        if shared.free_unbacked.is_empty() && shared.next_unused < self.count() {
+            shared.next_unused += 1;
+            return Some(shared.next_unused - 1);
         }
-        shared.empty.pop()
+        shared.free_unbacked.pop()
     }
 
-    /// A segment for the index, which keeps it.
+    /// Takes a segment for the index, which never frees it. Returns its address and its length in
+    /// bytes.
     pub(crate) fn take_for_index(&self, epochs: &Epochs) -> Option<(u64, u64)> {
         let number = self.take(epochs, 0)?;
-        self.of_index.fetch_add(1, Ordering::Relaxed);
+        self.used_by_index.fetch_add(1, Ordering::Relaxed);
         Some((self.start(number), u64::from(self.len)))
     }
 
-    /// A segment to write, whose short expiries count from this time on, if so many stay free. What
-    /// its [`Marks`](crate::memory::removed::Marks) take is not to be written.
-    pub(crate) fn open(
-        &self,
-        epochs: &Epochs,
-        epoch_ms: u64,
-        keep: u32,
-    ) -> Option<(Segment, Tail)> {
+    /// Opens a segment for writing if more than `keep` are free. Its short expiries are relative to
+    /// `base_ms`. The tail excludes the [removed bits](crate::memory::removed::RemovedBits) at the
+    /// start of the segment.
+    pub(crate) fn open(&self, epochs: &Epochs, base_ms: u64, keep: u32) -> Option<(Segment, Tail)> {
         let number = self.take(epochs, keep)?;
-        let marks_len = marks_len(self.len);
-        let tail = Arena::tail(self.start(number) + u64::from(marks_len), self.len - marks_len);
-        Some((self.begin(number, epoch_ms), tail))
+        let removed_bits_len = removed_bits_len(self.len);
+        let tail = Arena::tail(
+            self.start(number) + u64::from(removed_bits_len),
+            self.len - removed_bits_len,
+        );
+        Some((self.begin(number, base_ms), tail))
     }
 
-    /// A new life of a segment that was free, with this [base](Meta::base).
+    /// Begins a new generation of a free segment, with this
+    /// [base](crate::memory::meta::Meta::base).
     pub(crate) fn begin(&self, number: u32, base: u64) -> Segment {
         let meta = &self.metas[number as usize];
-        let life = meta.life.fetch_add(1, Ordering::Relaxed) + 1;
+        let generation = meta.generation.fetch_add(1, Ordering::Relaxed) + 1;
         meta.live.store(0, Ordering::Relaxed);
         meta.base.store(base, Ordering::Relaxed);
-        meta.born.store(self.evicted.load(Ordering::Relaxed), Ordering::Relaxed);
+        meta.evictions_at_open.store(self.evictions.load(Ordering::Relaxed), Ordering::Relaxed);
         meta.first_expires_ms.store(u64::MAX, Ordering::Relaxed);
         meta.worthwhile_ms.store(u64::MAX, Ordering::Relaxed);
-        Segment { number, life }
+        Segment { number, generation }
     }
 }

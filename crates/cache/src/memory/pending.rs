@@ -1,66 +1,78 @@
-//! Segments of values that are still being received.
+//! Segments of pending values: values that are still being received in place.
 
 use crate::memory::arena::{Arena, Tail};
 use crate::memory::epoch::Epochs;
-use crate::memory::large::pages;
-use crate::memory::meta::{DRAFT, Hold, Segment};
+use crate::memory::large::page_rounded;
+use crate::memory::meta::{PENDING, Segment, SegmentRef};
 use crate::memory::segments::Segments;
 use std::sync::atomic::Ordering;
 
 impl Segments {
-    /// Addresses for a draft of so many bytes.
-    pub(crate) fn open_draft(&self, len: usize, front: u32) -> Option<(Segment, Tail, Hold)> {
-        let granules = pages(len).div_ceil(u64::from(self.len())) as u32;
-        let number = self.lock().runs.take(granules)?;
-        let segment = self.begin(number, u64::from(front));
+    /// Allocates addresses for a pending value: `len` bytes in all, of which the first `prefix_len`
+    /// are for the header and the key. Charges nothing to the budget.
+    pub(crate) fn open_pending(
+        &self,
+        len: usize,
+        prefix_len: u32,
+    ) -> Option<(Segment, Tail, SegmentRef)> {
+        let granules = page_rounded(len).div_ceil(u64::from(self.len())) as u32;
+        let number = self.lock().free_runs.allocate(granules)?;
+        let segment = self.begin(number, u64::from(prefix_len));
         let meta = &self.metas[number as usize];
         meta.used.store(len as u32, Ordering::Relaxed);
-        meta.live.store(DRAFT | 1, Ordering::Release);
-        Some((segment, Arena::tail(self.start(number), len as u32), Hold::of(number)))
+        meta.live.store(PENDING | 1, Ordering::Release);
+        Some((segment, Arena::tail(self.start(number), len as u32), SegmentRef::of(number)))
     }
 
-    /// Takes so many bytes of the budget for a draft, if so many ordinary segments stay free.
-    pub(crate) fn count_draft(&self, epochs: &Epochs, bytes: u64, keep: u32) -> bool {
+    /// Charges `bytes` more of a pending value to the budget. Returns `false` if fewer than `keep`
+    /// ordinary segments would stay free.
+    pub(crate) fn charge_pending(&self, epochs: &Epochs, bytes: u64, keep: u32) -> bool {
         let mut shared = self.lock();
         self.free_retired(&mut shared, epochs);
         let fits = self.fits(&shared, bytes, keep);
         if fits {
-            shared.large += bytes;
-            self.settle(&shared);
+            shared.large_bytes += bytes;
+            self.update_limit(&shared);
         }
         fits
     }
 
-    /// Whether a segment is a draft still.
-    pub(crate) fn is_draft(&self, number: u32) -> bool {
-        self.metas[number as usize].live.load(Ordering::Acquire) & DRAFT != 0
+    /// Returns whether a segment contains a pending value that is no item yet.
+    pub(crate) fn is_pending(&self, number: u32) -> bool {
+        self.metas[number as usize].live.load(Ordering::Acquire) & PENDING != 0
     }
 
-    /// Makes a segment of the draft whose value these bytes are, if there is one and it has so many
-    /// bytes of room before it; nobody else does so then.
-    pub(crate) fn claim(&self, (place, len): (u64, usize), before: usize) -> Option<Segment> {
-        let number = self.of(place);
+    /// Turns a pending value into an item if these bytes are its value and `before` bytes fit in
+    /// front of it. Returns its segment, or `None`. Only one caller succeeds.
+    pub(crate) fn convert_pending(
+        &self,
+        (address, len): (u64, usize),
+        before: usize,
+    ) -> Option<Segment> {
+        let number = self.segment_of(address);
         let meta = self.metas.get(number)?;
-        if meta.live.load(Ordering::Relaxed) & DRAFT == 0 {
+        if meta.live.load(Ordering::Relaxed) & PENDING == 0 {
             return None;
         }
-        // Whoever has these bytes has the draft.
-        let front = place - self.start(number);
+        // The caller has these bytes, so it has the pending value, too.
+        let prefix_len = address - self.start(number);
         let used = u64::from(meta.used.load(Ordering::Relaxed));
-        let is_value = meta.base.load(Ordering::Relaxed) == front && front + len as u64 == used;
-        let fits = is_value && before as u64 <= front;
-        if !fits || meta.live.fetch_and(!DRAFT, Ordering::AcqRel) & DRAFT == 0 {
+        let is_value =
+            meta.base.load(Ordering::Relaxed) == prefix_len && prefix_len + len as u64 == used;
+        let fits = is_value && before as u64 <= prefix_len;
+        if !fits || meta.live.fetch_and(!PENDING, Ordering::AcqRel) & PENDING == 0 {
             return None;
         }
-        meta.base.store(front - before as u64, Ordering::Relaxed);
+        meta.base.store(prefix_len - before as u64, Ordering::Relaxed);
         meta.first_expires_ms.store(u64::MAX, Ordering::Relaxed);
-        Some(Segment { number, life: meta.life.load(Ordering::Relaxed) })
+        Some(Segment { number, generation: meta.generation.load(Ordering::Relaxed) })
     }
 
-    /// The segment is a draft again, whose value lies behind so many bytes: no item came of it.
-    pub(crate) fn unclaim(&self, number: u32, front: u64) {
+    /// Turns an item that was not published back into a pending value, whose value starts
+    /// `prefix_len` bytes into the segment.
+    pub(crate) fn revert_pending(&self, number: u32, prefix_len: u64) {
         let meta = &self.metas[number as usize];
-        meta.base.store(front, Ordering::Relaxed);
-        meta.live.fetch_or(DRAFT, Ordering::AcqRel);
+        meta.base.store(prefix_len, Ordering::Relaxed);
+        meta.live.fetch_or(PENDING, Ordering::AcqRel);
     }
 }

@@ -1,31 +1,32 @@
-//! Segments that get their memory ahead of use.
+//! Segments that get memory before they are opened.
 
 use crate::memory::segments::{Segments, Shared};
 
 impl Segments {
-    /// A segment to make ready. Nobody else has it.
-    pub(crate) fn take_ahead(&self, shared: &mut Shared) -> Option<u32> {
-        if !self.is_behind(shared) {
+    /// Takes a segment without memory if fewer have memory than should. It belongs to the caller
+    /// until [`finish_prefill`](Self::finish_prefill).
+    pub(crate) fn take_to_prefill(&self, shared: &mut Shared) -> Option<u32> {
+        if !self.needs_prefill(shared) {
             return None;
         }
-        let number = self.take_without_memory(shared)?;
+        let number = self.take_unbacked(shared)?;
         shared.populating += 1;
         Some(number)
     }
 
-    /// A segment is ready.
-    pub(crate) fn put_ahead(&self, number: u32) {
+    /// Adds a segment that has memory now to the free ones.
+    pub(crate) fn finish_prefill(&self, number: u32) {
         let mut shared = self.lock();
         shared.populating -= 1;
         shared.free.push(number);
-        // Others may have got what it takes meanwhile.
-        self.settle(&shared);
+        // The limit may have changed meanwhile.
+        self.update_limit(&shared);
     }
 
-    /// Makes whoever waits for a segment to be taken look again.
-    pub(crate) fn wake_ahead(&self) {
-        // Under the lock, for nobody must be between looking and waiting.
+    /// Wakes the prefill thread, so that it checks whether to stop.
+    pub(crate) fn wake_prefill(&self) {
+        // Under the lock, so that the thread is not between its check and its wait.
         let _shared = self.lock();
-        self.taken.notify_all();
+        self.segment_taken.notify_all();
     }
 }

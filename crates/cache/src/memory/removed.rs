@@ -1,79 +1,79 @@
-//! Which items of an ordinary segment are gone from the index: so that whoever reclaims the segment
-//! passes them by, and need not ask the index for each.
+//! Bits for the items of an ordinary segment that were removed from the index. Reclamation skips
+//! these items without an index lookup.
 //!
-//! There is a bit for each granule of a segment, which stands for the item that begins there. The
-//! bits lie at the segment's start, and so take memory only where items do: a 256th of it. Where
-//! several short items begin in one granule, its bit tells that some of them is gone, and the index
-//! is asked after all.
+//! Each bit stands for 32 bytes of the segment, and for the item that starts there. The bits are at
+//! the start of the segment and take a 256th of it. If several items start in the same 32 bytes, a
+//! set bit means that one of them was removed, and the index decides.
 
-use crate::memory::arena::{Arena, Line, UNIT_LEN, prefetch_to_write};
+use crate::memory::arena::{Arena, INDEX_PAGE_LEN, Line, prefetch_to_write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes that a bit stands for. Most items are longer.
-const GRANULE: u64 = 32;
+/// Bytes of a segment that a bit stands for. Most items are longer.
+const BYTES_PER_BIT: u64 = 32;
 
 const WORD_BITS: u64 = u64::BITS as u64;
 const LINE_BITS: u64 = WORD_BITS * Line::SLOTS as u64;
 
-/// Bytes of the bits of a segment of so many.
-pub(crate) const fn marks_len(segment_len: u32) -> u32 {
-    segment_len / (8 * GRANULE as u32)
+/// Returns the bytes that the bits of a segment take.
+pub(crate) const fn removed_bits_len(segment_len: u32) -> u32 {
+    segment_len / (8 * BYTES_PER_BIT as u32)
 }
 
-/// The granule of the arena that a place lies in.
+/// Returns the number of the bit for an address, counted from the start of the arena.
 #[inline]
-pub(crate) fn granule(place: u64) -> u64 {
-    place / GRANULE
+pub(crate) fn bit_index(address: u64) -> u64 {
+    address / BYTES_PER_BIT
 }
 
-/// The bits of one segment.
+/// The removed bits of one segment.
 #[derive(Clone, Copy)]
-pub(crate) struct Marks<'a> {
+pub(crate) struct RemovedBits<'a> {
     arena: &'a Arena,
-    /// Where the segment starts.
+    /// Address of the segment.
     start: u64,
 }
 
-impl<'a> Marks<'a> {
-    /// Those of the segment that starts here.
+impl<'a> RemovedBits<'a> {
+    /// Returns the bits of the segment at this address.
     #[inline]
     pub(crate) fn new(arena: &'a Arena, start: u64) -> Self {
         Self { arena, start }
     }
 
+    /// Returns the word and the mask of the bit for an address.
     #[inline]
-    fn find(self, place: u64) -> (&'a AtomicU64, u64) {
-        let bit = granule(place - self.start);
-        let unit = (self.start / UNIT_LEN as u64) as u32;
-        let line = self.arena.line(unit, (bit / LINE_BITS) as usize);
+    fn find(self, address: u64) -> (&'a AtomicU64, u64) {
+        let bit = bit_index(address - self.start);
+        let page = (self.start / INDEX_PAGE_LEN as u64) as u32;
+        let line = self.arena.line(page, (bit / LINE_BITS) as usize);
         (&line.0[(bit / WORD_BITS) as usize % Line::SLOTS], 1 << (bit % WORD_BITS))
     }
 
-    /// The item that begins here is gone from the index.
+    /// Records that the item at this address was removed from the index.
     #[inline]
-    pub(crate) fn set(self, place: u64) {
-        let (word, bit) = self.find(place);
+    pub(crate) fn set(self, address: u64) {
+        let (word, bit) = self.find(address);
         word.fetch_or(bit, Ordering::Relaxed);
     }
 
-    /// Whether an item that begins in the granule of this place is gone.
+    /// Returns whether an item that starts in the same 32 bytes as this address was removed.
     #[inline]
-    pub(crate) fn has(self, place: u64) -> bool {
-        let (word, bit) = self.find(place);
+    pub(crate) fn has(self, address: u64) -> bool {
+        let (word, bit) = self.find(address);
         word.load(Ordering::Relaxed) & bit != 0
     }
 
-    /// Asks for the memory of an item's bit.
+    /// Prefetches the bit of an item for writing.
     #[inline]
-    pub(crate) fn prefetch(self, place: u64) {
-        prefetch_to_write(self.find(place).0);
+    pub(crate) fn prefetch(self, address: u64) {
+        prefetch_to_write(self.find(address).0);
     }
 
-    /// Begins anew, for a segment of so many bytes that is free.
+    /// Clears all bits of a free segment of `segment_len` bytes.
     pub(crate) fn clear(self, segment_len: u32) {
-        let unit = (self.start / UNIT_LEN as u64) as u32;
-        for line in 0..marks_len(segment_len) as usize / size_of::<Line>() {
-            let line = self.arena.line(unit, line);
+        let page = (self.start / INDEX_PAGE_LEN as u64) as u32;
+        for line in 0..removed_bits_len(segment_len) as usize / size_of::<Line>() {
+            let line = self.arena.line(page, line);
             line.0.iter().for_each(|word| word.store(0, Ordering::Relaxed));
         }
     }
@@ -84,22 +84,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_granule_has_a_bit_of_its_own() {
+    fn each_32_bytes_have_a_bit_of_their_own() {
         let (start, len) = (1_u64 << 18, 1_u32 << 18);
         let arena = Arena::new(1 << 20, 0).expect("memory");
-        let marks = Marks::new(&arena, start);
-        marks.clear(len);
-        let places = || (start..start + u64::from(len)).step_by(GRANULE as usize);
-        assert!(!places().any(|place| marks.has(place)));
-        for place in places().step_by(3) {
-            marks.set(place + 5);
+        let bits = RemovedBits::new(&arena, start);
+        bits.clear(len);
+        let addresses = || (start..start + u64::from(len)).step_by(BYTES_PER_BIT as usize);
+        assert!(!addresses().any(|address| bits.has(address)));
+        for address in addresses().step_by(3) {
+            bits.set(address + 5);
         }
-        for (at, place) in places().enumerate() {
-            assert_eq!(marks.has(place), at % 3 == 0, "{place}");
+        for (at, address) in addresses().enumerate() {
+            assert_eq!(bits.has(address), at % 3 == 0, "{address}");
         }
-        let others = Marks::new(&arena, 0);
-        assert!(!(0..start).step_by(GRANULE as usize).any(|place| others.has(place)));
-        marks.clear(len);
-        assert!(!places().any(|place| marks.has(place)));
+        let others = RemovedBits::new(&arena, 0);
+        assert!(!(0..start).step_by(BYTES_PER_BIT as usize).any(|address| others.has(address)));
+        bits.clear(len);
+        assert!(!addresses().any(|address| bits.has(address)));
     }
 }

@@ -1,30 +1,31 @@
-//! Retired segments: nothing in them is in the index, and they are free once no session can read
-//! them.
+//! Retired segments: the index points to nothing in them. They become free once no guard and no
+//! counted reference keeps them.
 
-use crate::memory::dirty::Garbage;
+use crate::memory::dirty::DirtyPages;
 use crate::memory::epoch::Epochs;
 use crate::memory::meta::SEALED;
 use crate::memory::segments::{Segments, Shared};
 use std::sync::atomic::Ordering;
 
 impl Segments {
+    /// Frees the retired segments that no guard keeps, and updates the limit.
     pub(crate) fn free_retired(&self, shared: &mut Shared, epochs: &Epochs) {
         if shared.retired.is_empty() {
             return;
         }
-        let oldest = epochs.oldest();
+        let oldest = epochs.oldest_active();
         while let Some((_, number)) = shared.retired.pop_front_if(|(epoch, _)| *epoch < oldest) {
-            let weight = self.weight(number);
+            let weight = self.charged_bytes(number);
             shared.retired_bytes -= weight;
-            shared.retired_large -= if self.is_large(number) { weight } else { 0 };
+            shared.retired_large_bytes -= if self.is_large(number) { weight } else { 0 };
             let meta = &self.metas[number as usize];
             meta.retired.store(false, Ordering::Relaxed);
-            // Leases that were taken since keep it: the end of the last one retires it anew. There
-            // will be no others, as nobody sees an item of it.
+            // References that were added since then keep it, and the end of the last one retires it
+            // again. No others can follow, as no session can access an item of it.
             if meta.live.load(Ordering::Acquire) != SEALED {
                 continue;
             }
-            // So that nobody who ended a lease retires it now.
+            // So that no thread that ended a reference retires it now.
             meta.live.store(0, Ordering::Relaxed);
             if self.is_large(number) {
                 self.discard(shared, number, weight);
@@ -33,33 +34,33 @@ impl Segments {
                 self.in_use.fetch_sub(1, Ordering::Relaxed);
             }
         }
-        self.settle(shared);
+        self.update_limit(shared);
     }
 
-    /// Nothing in a segment is needed any more, unless somebody else saw that first, or has taken a
-    /// lease since.
+    /// Retires a sealed segment without live bytes. Does nothing if another thread has retired it,
+    /// or if it has references again.
     pub(crate) fn retire(&self, epochs: &Epochs, number: u32) {
         let meta = &self.metas[number as usize];
         let mut shared = self.lock();
-        let is_over = meta.live.load(Ordering::Acquire) == SEALED;
-        if !is_over || meta.retired.swap(true, Ordering::Relaxed) {
+        let is_empty = meta.live.load(Ordering::Acquire) == SEALED;
+        if !is_empty || meta.retired.swap(true, Ordering::Relaxed) {
             return;
         }
-        // A new life begins now, so that the queues know the old one is over.
-        meta.life.fetch_add(1, Ordering::AcqRel);
-        let weight = self.weight(number);
+        // The generation changes, so that entries in queues are outdated.
+        meta.generation.fetch_add(1, Ordering::AcqRel);
+        let weight = self.charged_bytes(number);
         shared.retired_bytes += weight;
         if self.is_large(number) {
-            shared.retired_large += weight;
-            self.owing.store(true, Ordering::Relaxed);
+            shared.retired_large_bytes += weight;
+            self.pages_to_release.store(true, Ordering::Relaxed);
         }
-        let epoch = epochs.end();
+        let epoch = epochs.advance();
         shared.retired.push_back((epoch, number));
     }
 
-    /// Nobody needs a large item's memory any more.
+    /// Adds the pages of a freed large item to the dirty pages.
     pub(crate) fn discard(&self, shared: &mut Shared, number: u32, bytes: u64) {
-        shared.garbage.push_back(Garbage { number, bytes, huge: self.huge(bytes) });
-        shared.garbage_bytes += bytes;
+        shared.dirty.push_back(DirtyPages { number, bytes, huge: self.huge_page_bytes(bytes) });
+        shared.dirty_bytes += bytes;
     }
 }

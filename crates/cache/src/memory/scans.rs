@@ -1,4 +1,4 @@
-//! When segments are scanned for expired items.
+//! Schedules scans of segments for expired items, and removes outdated entries from the queues.
 
 use crate::memory::meta::{SEALED, Segment};
 use crate::memory::segments::{Segments, Shared};
@@ -12,12 +12,12 @@ pub(crate) const OVERDUE_MS: u64 = 1000;
 /// A segment is emptied when at most one of this many of its bytes is live after a scan.
 const EMPTIED_RATIO: u32 = 8;
 
-/// Queues are rid of what is over when they have so many entries, and again when twice what is
-/// left.
-const PURGE_LEAST: usize = 64;
+/// Minimum number of entries in all queues for a purge. After a purge, the next one happens when
+/// there are twice as many entries as it left.
+const MIN_PURGE_LEN: usize = 64;
 
 impl Segments {
-    /// Schedules scans of a sealed segment.
+    /// Schedules scans of a sealed segment at the times in its state.
     pub(crate) fn schedule_scan(&self, shared: &mut Shared, segment: Segment) {
         let meta = &self.metas[segment.number as usize];
         let due_ms = meta.worthwhile_ms.load(Ordering::Relaxed);
@@ -30,8 +30,9 @@ impl Segments {
         self.has_expiring.store(shared.expiring.len() > 0, Ordering::Relaxed);
     }
 
-    /// Returns a sealed segment for which a scan is worthwhile, or is overdue if `overdue` is set;
-    /// and whether it is worthwhile. No other session gets it before [`end_scan`](Self::end_scan).
+    /// Takes a sealed segment for which a scan is worthwhile, or is overdue if `overdue` is set.
+    /// The flag returned says whether it is worthwhile. No other session gets the segment before
+    /// [`end_scan`](Self::end_scan).
     pub(crate) fn take_to_scan(&self, now_ms: u64, overdue: bool) -> Option<(Segment, bool)> {
         let mut shared = self.lock();
         let found = self.pop_valid(&mut shared.expiring.worthwhile, now_ms, |meta| {
@@ -47,7 +48,7 @@ impl Segments {
             None => None,
         };
         if let Some((segment, _)) = found {
-            // The segment's other entry is invalid from here on.
+            // Makes the segment's other entry invalid.
             let meta = &self.metas[segment.number as usize];
             meta.worthwhile_ms.store(u64::MAX, Ordering::Relaxed);
             meta.first_expires_ms.store(u64::MAX, Ordering::Relaxed);
@@ -64,7 +65,7 @@ impl Segments {
         time: impl Fn(&crate::memory::meta::Meta) -> u64,
     ) -> Option<Segment> {
         while let Some(Reverse((at_ms, segment))) = heap.peek().copied() {
-            let is_valid = self.lives(segment)
+            let is_valid = self.is_current(segment)
                 && time(&self.metas[segment.number as usize]) == at_ms
                 && at_ms != u64::MAX;
             if is_valid && at_ms > now_ms {
@@ -78,15 +79,15 @@ impl Segments {
         None
     }
 
-    /// Ends a scan: of what remains, the first item expires at `first_ms`, and the next scan is
+    /// Ends a scan. The earliest expiry of the remaining items is `first_ms`, and the next scan is
     /// worthwhile from `worthwhile_ms` on.
     pub(crate) fn end_scan(&self, segment: Segment, first_ms: u64, worthwhile_ms: u64) {
         let mut shared = self.lock();
-        if !self.lives(segment) {
+        if !self.is_current(segment) {
             return;
         }
         let meta = &self.metas[segment.number as usize];
-        // Items that were written meanwhile may expire before those.
+        // Items written meanwhile may expire earlier.
         meta.first_expires_ms.fetch_min(first_ms, Ordering::Relaxed);
         if meta.live.load(Ordering::Relaxed) & SEALED != 0 {
             meta.worthwhile_ms.fetch_min(worthwhile_ms, Ordering::Relaxed);
@@ -97,27 +98,27 @@ impl Segments {
     /// Returns whether so little of a sealed, ordinary segment is live that it should be emptied.
     pub(crate) fn should_empty(&self, segment: Segment) -> bool {
         let live = self.metas[segment.number as usize].live.load(Ordering::Relaxed);
-        self.lives(segment)
+        self.is_current(segment)
             && !self.is_large(segment.number)
             && live & SEALED != 0
             && live & !SEALED <= self.len() / EMPTIED_RATIO
     }
 
-    /// Takes what is over out of the queues, now and then: where nothing is ever evicted, nobody
-    /// else does.
+    /// Removes outdated entries from all queues once there are many. Without eviction, nothing else
+    /// removes them.
     pub(super) fn purge(&self, shared: &mut Shared) {
         let len = |shared: &Shared| shared.small.len() + shared.main.len() + shared.expiring.len();
-        if len(shared) > shared.purge_at.max(PURGE_LEAST) {
-            shared.small.retain(|segment| self.lives(*segment));
-            shared.main.retain(|segment| self.lives(*segment));
+        if len(shared) > shared.purge_at.max(MIN_PURGE_LEN) {
+            shared.small.retain(|segment| self.is_current(*segment));
+            shared.main.retain(|segment| self.is_current(*segment));
             self.purge_expiring(shared);
             shared.purge_at = 2 * len(shared);
         }
     }
 
-    /// Drops the entries of segments that are gone.
+    /// Removes the outdated entries of the expiry queue.
     pub(crate) fn purge_expiring(&self, shared: &mut Shared) {
-        shared.expiring.worthwhile.retain(|Reverse((_, segment))| self.lives(*segment));
-        shared.expiring.overdue.retain(|Reverse((_, segment))| self.lives(*segment));
+        shared.expiring.worthwhile.retain(|Reverse((_, segment))| self.is_current(*segment));
+        shared.expiring.overdue.retain(|Reverse((_, segment))| self.is_current(*segment));
     }
 }

@@ -1,4 +1,4 @@
-//! Live bytes of segments, and the end of writing to one.
+//! Counting the live bytes of segments, and sealing segments.
 
 use crate::memory::arena::Tail;
 use crate::memory::epoch::Epochs;
@@ -7,11 +7,11 @@ use crate::memory::segments::Segments;
 use std::sync::atomic::Ordering;
 
 impl Segments {
-    /// Counts an item that the index will point at, before it does.
+    /// Counts an item as live. Must be called before the index points to it.
     pub(crate) fn add_live(&self, number: u32, bytes: usize, expires_ms: Option<u64>) {
         let meta = &self.metas[number as usize];
         meta.live.fetch_add(bytes as u32, Ordering::Relaxed);
-        // Loaded first: an instruction that locks the line waits for all earlier stores.
+        // Reads before it writes: a locked instruction waits for all earlier stores.
         if let Some(expires_ms) = expires_ms
             && meta.first_expires_ms.load(Ordering::Relaxed) > expires_ms
         {
@@ -19,19 +19,19 @@ impl Segments {
         }
     }
 
-    /// An item is no longer in the index. The last one of a sealed segment retires it.
-    pub(crate) fn remove_live(&self, epochs: &Epochs, place: u64, bytes: usize) {
-        let number = self.of(place);
+    /// Counts an item as removed after the index stopped pointing to it. The last item of a sealed
+    /// segment retires it.
+    pub(crate) fn remove_live(&self, epochs: &Epochs, address: u64, bytes: usize) {
+        let number = self.segment_of(address);
         let before = self.metas[number as usize].live.fetch_sub(bytes as u32, Ordering::AcqRel);
         if before == SEALED | bytes as u32 {
             self.retire(epochs, number);
         } else if self.is_large(number) && before & SEALED != 0 && bytes > 0 {
-            self.note_kept(number);
+            self.note_retained(number);
         }
     }
 
-    /// No more items come. The segment waits in a queue until it is reclaimed, unless all that was
-    /// in it is gone already.
+    /// Ends writing to a segment and adds it to a queue. Retires it if all its items were removed.
     pub(crate) fn seal(&self, epochs: &Epochs, segment: Segment, tail: &Tail, queue: Queue) {
         if !self.is_large(segment.number) {
             self.item_len.store(tail.item_len(), Ordering::Relaxed);
@@ -39,7 +39,7 @@ impl Segments {
         self.enqueue(epochs, segment, tail.used(), queue);
     }
 
-    /// Seals a segment of which so many bytes are written.
+    /// Seals a segment that contains `used` bytes.
     pub(crate) fn enqueue(&self, epochs: &Epochs, segment: Segment, used: u32, queue: Queue) {
         let meta = &self.metas[segment.number as usize];
         meta.used.store(used, Ordering::Relaxed);

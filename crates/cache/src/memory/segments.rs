@@ -1,86 +1,90 @@
-//! The segments of a cache: which are free, what is known of each, and in which order they are
-//! reclaimed.
+//! The segments of a cache: their states and the memory limit.
 //!
 //! ```text
 //! free ──> open (a session writes it) ──> sealed, in a queue ──> reclaimed ──> retired ──> free
 //! ```
 //!
-//! A segment is retired when nothing in it is in the index any more and nobody has a lease of it,
-//! and free once nobody is in a turn that began before that. A lease that is taken of a retired
-//! segment, in such a turn, keeps it: its end retires the segment again.
+//! A segment is retired when the index points to nothing in it and it has no counted references. It
+//! is free once all guards that began earlier have ended. A reference that is added to a retired
+//! segment under such a guard keeps it; when that reference ends, the segment is retired again.
 //!
-//! A large item has a segment of its own, which is as long as the item: see `large.rs`. Its value
-//! may come before the item: see `draft.rs`.
+//! A large item has a segment of its own, which is as long as the item: see `large.rs`. Before
+//! there is an item, the segment can contain a pending value: see `pending.rs`.
+//!
+//! The methods of [`Segments`] in this file read state and update the limit. Other files of this
+//! folder contain those that move segments from one state to the next.
 
 use crate::memory::arena::{HUGE_PAGE, PAGE, prefetch_to_write};
-use crate::memory::dirty::Garbage;
+use crate::memory::dirty::DirtyPages;
 use crate::memory::expiry_queue::ExpiryQueue;
 use crate::memory::meta::{Meta, Metas, SEALED, Segment};
-use crate::memory::removed::marks_len;
-use crate::memory::runs::Runs;
+use crate::memory::removed::removed_bits_len;
+use crate::memory::runs::FreeRuns;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// From so many bytes on, a large item lies in huge pages as far as it fills them: it is written in
-/// a third of the time. Such an item is a range of its own for the system, of which a process has
-/// few (65,530), so it also has at least this part of the budget.
-const HUGE_FROM: u64 = 16 << 20;
+/// Minimum length of a large item that is backed by huge pages; writing it then takes a third of
+/// the time. Each such item is a separate mapping for the system, of which a process can have
+/// 65,530. Therefore it must also have one of `HUGE_BUDGET_RATIO` bytes of the budget.
+const MIN_HUGE_BYTES: u64 = 16 << 20;
 
-const HUGE_PART: u64 = 4096;
+const HUGE_BUDGET_RATIO: u64 = 4096;
 
-/// The smallest and the largest segment.
-const SEGMENT_LEAST: u64 = 256 << 10;
+/// Minimum and maximum bytes of an ordinary segment.
+const MIN_SEGMENT_LEN: u64 = 256 << 10;
 
-const SEGMENT_MOST: u64 = 2 << 20;
+const MAX_SEGMENT_LEN: u64 = 2 << 20;
 
-/// As many segments make up the budget, as far as they are neither too small nor too large.
-const SEGMENTS: u64 = 1024;
+/// Number of segments in the budget, unless they would be too short or too long.
+const TARGET_SEGMENTS: u64 = 1024;
 
-/// Segments that may be wasted, however little there is.
-const WASTE_LEAST: u64 = 32;
+/// Number of segments that may be wasted in a cache with little content.
+const MIN_WASTED_SEGMENTS: u64 = 32;
 
-/// Addresses for large items, as a multiple of the budget, and all that a place can tell. With
-/// items of up to 8,192 times the length of the shortest, that is enough: see `runs.rs`.
-const RUNS: u64 = 13;
+/// Bytes of addresses for large items, as a multiple of the budget, and maximum bytes of all
+/// addresses that an index slot can hold. This suffices for items whose lengths differ by up to a
+/// factor of 8,192: see `runs.rs`.
+const LARGE_ADDRESS_RATIO: u64 = 13;
 
-const PLACES: u64 = 1 << 40;
+const MAX_ADDRESSES: u64 = 1 << 40;
 
+/// State of all segments that changes under the lock.
 #[derive(Default)]
 pub(crate) struct Shared {
-    /// Free ones whose memory is the process's.
+    /// Free segments that have memory.
     pub(crate) free: Vec<u32>,
-    /// Free ones whose memory went back to the system.
-    pub(crate) empty: Vec<u32>,
-    /// Never used so far: this one and those after it.
-    pub(super) fresh: u32,
-    /// How many free ones should have memory, as far as somebody sees to that: see `ahead.rs`.
-    pub(crate) ahead: u32,
-    /// Those that are being given memory: neither free nor in use.
+    /// Free segments whose memory was returned to the system.
+    pub(crate) free_unbacked: Vec<u32>,
+    /// The first segment that was never used; all after it were not, either.
+    pub(super) next_unused: u32,
+    /// Number of free segments that should have memory; 0 without a prefill thread.
+    pub(crate) prefill_target: u32,
+    /// Segments that are getting memory: neither free nor in use.
     pub(crate) populating: u32,
-    /// Retired in some epoch, in order.
+    /// Retired segments and the epochs in which they were retired, in order.
     pub(super) retired: VecDeque<(u64, u32)>,
-    /// Bytes of those, and of those of large items among them.
+    /// Bytes of retired segments, and of retired large items among them.
     pub(super) retired_bytes: u64,
-    pub(crate) retired_large: u64,
+    pub(crate) retired_large_bytes: u64,
     pub(crate) small: VecDeque<Segment>,
     pub(crate) main: VecDeque<Segment>,
-    /// Sealed segments with items that expire.
+    /// Sealed segments with expiring items.
     pub(crate) expiring: ExpiryQueue,
-    /// Entries of the queues at which those that are over are taken out.
+    /// Number of queue entries that causes the next purge.
     pub(super) purge_at: usize,
-    /// Bytes of the budget that others have.
-    reserved: u64,
-    /// Bytes of the budget that large items have, until their memory went back to the system.
-    pub(crate) large: u64,
-    /// Addresses for large items.
-    pub(crate) runs: Runs,
-    /// Memory of large items that nobody needs, which is to go back to the system.
-    pub(crate) garbage: VecDeque<Garbage>,
-    pub(crate) garbage_bytes: u64,
-    /// Slices that threads are giving back to the system.
-    pub(crate) slices_in_flight: u32,
+    /// Bytes of the budget that are reserved for other purposes than items.
+    reserved_bytes: u64,
+    /// Bytes of the budget that large items and their dirty pages use.
+    pub(crate) large_bytes: u64,
+    /// Free addresses for large items.
+    pub(crate) free_runs: FreeRuns,
+    /// Pages of freed large items that were not returned to the system yet.
+    pub(crate) dirty: VecDeque<DirtyPages>,
+    pub(crate) dirty_bytes: u64,
+    /// Number of slices of dirty pages that threads are returning to the system.
+    pub(crate) releases_in_flight: u32,
 }
 
 #[cfg(test)]
@@ -90,53 +94,56 @@ impl Shared {
     }
 }
 
+/// All segments of a cache.
 pub(crate) struct Segments {
     pub(super) len: u32,
     shift: u32,
-    /// Ordinary segments.
+    /// Number of ordinary segments.
     count: u32,
-    /// Of ordinary segments, and of granules for large items behind them.
+    /// State of ordinary segments, and of the granules for large items after them.
     pub(crate) metas: Metas,
-    /// Segments that may be in use: lower than there are when memory goes elsewhere, or to large
-    /// items. Changes under the lock only.
+    /// Number of ordinary segments that may be in use: fewer than there are while large items or
+    /// reservations use part of the budget. Changes only under the lock.
     limit: AtomicU32,
-    /// Segments given out: open, sealed, retired, or of the index. Changes under the lock only.
+    /// Number of segments that are open, sealed, retired or used by the index. Changes only under
+    /// the lock.
     pub(crate) in_use: AtomicU32,
-    /// Those of the index among them.
-    pub(super) of_index: AtomicU32,
-    /// Whether memory is to go back to the system, or may be once turns are over.
-    pub(super) owing: AtomicBool,
-    /// Whether sealed segments have items that expire. Changes under the lock only.
+    /// Number of segments that the index uses.
+    pub(super) used_by_index: AtomicU32,
+    /// Whether pages should be returned to the system, now or after guards have ended.
+    pub(super) pages_to_release: AtomicBool,
+    /// Whether sealed segments have expiring items. Changes only under the lock.
     pub(crate) has_expiring: AtomicBool,
-    /// Bytes that an item takes, about.
+    /// Average length of an item in bytes, in the segment that was sealed last.
     pub(super) item_len: AtomicU32,
-    /// Bytes of large items that are gone from the index, and that leases keep.
-    pub(crate) kept_by_leases: AtomicU64,
-    /// Items evicted so far: the time by which the ages of segments are counted.
-    pub(crate) evicted: AtomicU64,
+    /// Bytes of large items that were removed from the index and that counted references keep.
+    pub(crate) retained_bytes: AtomicU64,
+    /// Number of evicted items: the clock by which the ages of segments are measured.
+    pub(crate) evictions: AtomicU64,
     shared: Mutex<Shared>,
-    /// Tells who keeps segments ready that one was taken.
-    pub(crate) taken: Condvar,
+    /// Notified when a segment was taken while too few have memory.
+    pub(crate) segment_taken: Condvar,
 }
 
 impl Segments {
-    /// Bytes of a segment when the budget is so many.
+    /// Returns the bytes of an ordinary segment for a budget in bytes.
     pub(crate) fn segment_len(memory: u64) -> u64 {
-        (memory / SEGMENTS).next_power_of_two().clamp(SEGMENT_LEAST, SEGMENT_MOST)
+        (memory / TARGET_SEGMENTS).next_power_of_two().clamp(MIN_SEGMENT_LEN, MAX_SEGMENT_LEN)
     }
 
-    /// Granules of addresses that large items should have when the budget is so many bytes.
+    /// Returns the number of granules of addresses that large items should have for a budget in
+    /// bytes.
     pub(crate) fn granules(memory: u64) -> u32 {
         let len = Self::segment_len(memory);
         let count = memory / len;
-        (RUNS * count).min((PLACES / len).saturating_sub(count)) as u32
+        (LARGE_ADDRESS_RATIO * count).min((MAX_ADDRESSES / len).saturating_sub(count)) as u32
     }
 
-    /// Segments for so many bytes, and so many granules of addresses for large items.
+    /// Creates the segments for a budget in bytes, with this many granules for large items.
     pub(crate) fn new(memory: u64, granules: u32) -> Self {
         let len = Self::segment_len(memory);
         let count = (memory / len) as u32;
-        let shared = Shared { runs: Runs::new(count, granules), ..Shared::default() };
+        let shared = Shared { free_runs: FreeRuns::new(count, granules), ..Shared::default() };
         Self {
             len: len as u32,
             shift: len.ilog2(),
@@ -144,14 +151,14 @@ impl Segments {
             metas: Metas::new(count, granules),
             limit: AtomicU32::new(count),
             in_use: AtomicU32::new(0),
-            of_index: AtomicU32::new(0),
-            owing: AtomicBool::new(false),
+            used_by_index: AtomicU32::new(0),
+            pages_to_release: AtomicBool::new(false),
             has_expiring: AtomicBool::new(false),
             item_len: AtomicU32::new(64),
-            kept_by_leases: AtomicU64::new(0),
-            evicted: AtomicU64::new(0),
+            retained_bytes: AtomicU64::new(0),
+            evictions: AtomicU64::new(0),
             shared: Mutex::new(shared),
-            taken: Condvar::new(),
+            segment_taken: Condvar::new(),
         }
     }
 
@@ -159,185 +166,192 @@ impl Segments {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes of a segment.
+    /// Returns the bytes of an ordinary segment, which are also those of a granule.
     pub(crate) fn len(&self) -> u32 {
         self.len
     }
 
+    /// Returns the number of ordinary segments.
     pub(crate) fn count(&self) -> u32 {
         self.count
     }
 
-    /// Granules of addresses for large items.
+    /// Returns the number of granules of addresses for large items.
     pub(crate) fn large_granules(&self) -> u32 {
         self.metas.granules()
     }
 
-    /// Whether this segment is that of a large item.
+    /// Returns whether this segment is that of a large item.
     #[inline]
     pub(crate) fn is_large(&self, number: u32) -> bool {
         number >= self.count
     }
 
-    /// Bytes besides the segments.
+    /// Returns the bytes that the state of segments takes.
     pub(crate) fn memory(&self) -> u64 {
         self.metas.memory()
     }
 
-    /// Leaves so many bytes of the budget to others.
+    /// Sets the bytes of the budget that are reserved for other purposes than items.
     pub(crate) fn reserve(&self, bytes: u64) {
         let mut shared = self.lock();
-        shared.reserved = bytes;
-        self.settle(&shared);
+        shared.reserved_bytes = bytes;
+        self.update_limit(&shared);
     }
 
-    /// Ordinary segments that there may be when large items take so many bytes.
+    /// Returns the limit of ordinary segments while large items use `large` bytes.
     pub(crate) fn limit_with(&self, shared: &Shared, large: u64) -> u32 {
-        let others = shared.reserved.saturating_add(large).div_ceil(u64::from(self.len));
-        u64::from(self.count).saturating_sub(others) as u32
+        let used = shared.reserved_bytes.saturating_add(large).div_ceil(u64::from(self.len));
+        u64::from(self.count).saturating_sub(used) as u32
     }
 
-    /// Follows what others and large items take of the budget.
-    pub(crate) fn settle(&self, shared: &Shared) {
-        let limit = self.limit_with(shared, shared.large);
+    /// Updates the limit, and whether pages should be returned, after the use of the budget
+    /// changed.
+    pub(crate) fn update_limit(&self, shared: &Shared) {
+        let limit = self.limit_with(shared, shared.large_bytes);
         self.limit.store(limit, Ordering::Relaxed);
-        let owing = shared.retired_large + shared.garbage_bytes > 0 || self.is_over(shared);
-        self.owing.store(owing, Ordering::Relaxed);
+        let pages_to_release =
+            shared.retired_large_bytes + shared.dirty_bytes > 0 || self.has_excess(shared);
+        self.pages_to_release.store(pages_to_release, Ordering::Relaxed);
     }
 
-    /// Whether memory of ordinary segments that are free should go back to the system.
-    pub(crate) fn is_over(&self, shared: &Shared) -> bool {
+    /// Returns whether free ordinary segments have memory that exceeds the limit.
+    pub(crate) fn has_excess(&self, shared: &Shared) -> bool {
         let ready = shared.free.len() as u32 + shared.populating;
         !shared.free.is_empty() && self.in_use.load(Ordering::Relaxed) + ready > self.limit()
     }
 
-    /// Ordinary segments that there may be.
+    /// Returns the number of ordinary segments that may be in use.
     pub(crate) fn limit(&self) -> u32 {
         self.limit.load(Ordering::Relaxed)
     }
 
-    /// Whether memory is to go back to the system, or may be once turns are over.
+    /// Returns whether pages should be returned to the system, now or after guards have ended.
     #[inline]
-    pub(crate) fn is_owing(&self) -> bool {
-        self.owing.load(Ordering::Relaxed)
+    pub(crate) fn has_pages_to_release(&self) -> bool {
+        self.pages_to_release.load(Ordering::Relaxed)
     }
 
-    /// The most segments that could ever be given out as budgets are now, were all else gone.
-    pub(crate) fn most_available(&self) -> u32 {
+    /// Returns how many segments can be available at most: if everything but the index is evicted.
+    pub(crate) fn max_available(&self) -> u32 {
         let limit = self.limit_with(&self.lock(), 0);
-        limit.saturating_sub(self.of_index.load(Ordering::Relaxed))
+        limit.saturating_sub(self.used_by_index.load(Ordering::Relaxed))
     }
 
-    /// Segments that could be given out, without those that could come back by now.
+    /// Returns how many segments can be taken now, without freeing retired ones.
     #[inline]
-    pub(crate) fn available_at_once(&self) -> u32 {
+    pub(crate) fn available_now(&self) -> u32 {
         self.limit().saturating_sub(self.in_use.load(Ordering::Relaxed))
     }
 
-    /// Whether most of what is in use holds nothing any more: then moving what is left costs less
-    /// than fresh memory.
+    /// Returns whether most bytes in use are not live, so that moving the rest costs less than more
+    /// memory.
     pub(crate) fn is_wasteful(&self) -> bool {
         let in_use = u64::from(self.in_use.load(Ordering::Relaxed));
-        let live: u64 = (0..self.count()).map(|number| u64::from(self.live(number))).sum();
-        in_use * u64::from(self.len) > 2 * live + WASTE_LEAST * u64::from(self.len)
+        let live: u64 = (0..self.count()).map(|number| u64::from(self.live_bytes(number))).sum();
+        in_use * u64::from(self.len) > 2 * live + MIN_WASTED_SEGMENTS * u64::from(self.len)
     }
 
     /// Returns whether other threads are about to free memory: guards keep some, or its pages are
-    /// being given back to the system.
-    pub(crate) fn awaits_others(&self) -> bool {
+    /// being returned to the system.
+    pub(crate) fn awaits_other_threads(&self) -> bool {
         let shared = self.lock();
-        !shared.retired.is_empty() || shared.slices_in_flight > 0
+        !shared.retired.is_empty() || shared.releases_in_flight > 0
     }
 
-    /// Bytes of segments of the index.
+    /// Returns the bytes of the segments that the index uses.
     pub(crate) fn index_bytes(&self) -> u64 {
-        u64::from(self.of_index.load(Ordering::Relaxed)) * u64::from(self.len)
+        u64::from(self.used_by_index.load(Ordering::Relaxed)) * u64::from(self.len)
     }
 
-    /// Bytes of segments of the index, of those of ordinary items, and of those of large ones.
+    /// Returns the bytes of index segments, of ordinary segments with items, and of large items.
     pub(crate) fn bytes_in_use(&self) -> (u64, u64, u64) {
         let shared = self.lock();
         let len = u64::from(self.len);
         let index = self.index_bytes();
         let all = u64::from(self.in_use.load(Ordering::Relaxed)) * len;
-        (index, all - index, shared.large)
+        (index, all - index, shared.large_bytes)
     }
 
-    /// Bytes of the budget that a segment with items takes.
-    pub(crate) fn weight(&self, number: u32) -> u64 {
+    /// Returns the bytes of the budget that a sealed segment is charged for.
+    pub(crate) fn charged_bytes(&self, number: u32) -> u64 {
         if !self.is_large(number) {
             return u64::from(self.len);
         }
         u64::from(self.metas[number as usize].used.load(Ordering::Relaxed)).next_multiple_of(PAGE)
     }
 
-    /// Where a segment starts in the arena.
+    /// Returns the address of a segment.
     pub(crate) fn start(&self, number: u32) -> u64 {
         u64::from(number) << self.shift
     }
 
-    /// Bytes to ask for ahead of a lookup: those of an item of average length.
+    /// Returns the bytes to prefetch for a lookup: those of an item of average length.
     #[inline]
     pub(crate) fn item_len(&self) -> usize {
         self.item_len.load(Ordering::Relaxed) as usize
     }
 
-    /// The segment that a place of the arena lies in.
+    /// Returns the number of the segment or granule that contains an address.
     #[inline]
-    pub(crate) fn of(&self, place: u64) -> u32 {
-        (place >> self.shift) as u32
+    pub(crate) fn segment_of(&self, address: u64) -> u32 {
+        (address >> self.shift) as u32
     }
 
-    /// Where the time of a segment's short expiries starts.
+    /// Returns the time in milliseconds that short expiries in a segment are relative to.
     #[inline]
-    pub(crate) fn epoch_ms(&self, number: u32) -> u64 {
+    pub(crate) fn base_ms(&self, number: u32) -> u64 {
         self.metas[number as usize].base.load(Ordering::Relaxed)
     }
 
-    /// Returns when the first item of a segment expires, `u64::MAX` if none does.
+    /// Returns when the first item of a segment expires; `u64::MAX` if none does.
     #[inline]
     pub(crate) fn first_expires_ms(&self, number: u32) -> u64 {
         self.metas[number as usize].first_expires_ms.load(Ordering::Relaxed)
     }
 
-    /// Asks for what [`remove_live`](Self::remove_live) writes.
+    /// Prefetches what [`remove_live`](Self::remove_live) writes.
     #[inline]
     pub(crate) fn prefetch_live(&self, number: u32) {
         prefetch_to_write(&self.metas[number as usize].live);
     }
 
-    /// Whether a segment is still in the life that this names.
-    pub(crate) fn lives(&self, segment: Segment) -> bool {
-        self.metas[segment.number as usize].life.load(Ordering::Acquire) == segment.life
+    /// Returns whether a segment is still in this generation.
+    pub(crate) fn is_current(&self, segment: Segment) -> bool {
+        self.metas[segment.number as usize].generation.load(Ordering::Acquire) == segment.generation
     }
 
-    /// Where a sealed segment's items lie: from the first to the end of the last.
-    pub(crate) fn items(&self, segment: Segment) -> Range<u64> {
+    /// Returns the addresses of the items of a sealed segment.
+    pub(crate) fn item_range(&self, segment: Segment) -> Range<u64> {
         let Meta { used, base, .. } = &self.metas[segment.number as usize];
         let is_large = self.is_large(segment.number);
-        let marks_len = u64::from(marks_len(self.len));
-        let before = if is_large { base.load(Ordering::Relaxed) } else { marks_len };
-        let end = u64::from(used.load(Ordering::Relaxed)) + if is_large { 0 } else { marks_len };
+        let removed_bits_len = u64::from(removed_bits_len(self.len));
+        let before = if is_large { base.load(Ordering::Relaxed) } else { removed_bits_len };
+        let end =
+            u64::from(used.load(Ordering::Relaxed)) + if is_large { 0 } else { removed_bits_len };
         let start = self.start(segment.number);
         start + before..start + end
     }
 
-    pub(crate) fn live(&self, number: u32) -> u32 {
+    /// Returns the live bytes of a segment, counted references included.
+    pub(crate) fn live_bytes(&self, number: u32) -> u32 {
         self.metas[number as usize].live.load(Ordering::Relaxed) & !SEALED
     }
 
-    /// Whether fewer segments are ready than should be, while the budget has more.
-    pub(crate) fn is_behind(&self, shared: &Shared) -> bool {
+    /// Returns whether fewer free segments have memory than should, and the limit allows more.
+    pub(crate) fn needs_prefill(&self, shared: &Shared) -> bool {
         let ready = shared.free.len() as u32 + shared.populating;
         let in_use = self.in_use.load(Ordering::Relaxed);
-        in_use > 0 && ready < shared.ahead && in_use + ready < self.limit()
+        in_use > 0 && ready < shared.prefill_target && in_use + ready < self.limit()
     }
 
-    /// Bytes of a large item of so many that lie in huge pages. Its granules must be such pages.
-    pub(crate) fn huge(&self, bytes: u64) -> u64 {
+    /// Returns the bytes of a large item, from its start on, that the system should back with huge
+    /// pages. They are whole huge pages, or 0.
+    pub(crate) fn huge_page_bytes(&self, bytes: u64) -> u64 {
         let page = HUGE_PAGE as u64;
         let budget = u64::from(self.count()) * u64::from(self.len());
-        let is_huge = u64::from(self.len()) == page && bytes >= HUGE_FROM.max(budget / HUGE_PART);
+        let is_huge = u64::from(self.len()) == page
+            && bytes >= MIN_HUGE_BYTES.max(budget / HUGE_BUDGET_RATIO);
         if is_huge { bytes / page * page } else { 0 }
     }
 }

@@ -1,43 +1,49 @@
-//! Appending items to open segments, and pointing the index at them.
+//! Appending items to open segments, and pointing the index to them. Nothing here reclaims memory.
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::hash::KeyHash;
-use crate::item::{Facts, Head};
+use crate::item::{Header, Metadata};
 use crate::memory::arena::{Arena, Tail};
 use crate::memory::meta::{Queue, Segment};
-use crate::session::state::{EXPIRY_CLASSES, Expect, Open, Turn};
+use crate::session::state::{EXPIRY_CLASSES, Expect, Guard, WriteState};
 
-const CLASS_ENDS_MS: [u64; EXPIRY_CLASSES - 2] = [5 * 60_000, 4 * 3_600_000];
+/// Upper bounds of the expiry classes, in milliseconds from now: five minutes and four hours.
+const EXPIRY_CLASS_ENDS_MS: [u64; EXPIRY_CLASSES - 2] = [5 * 60_000, 4 * 3_600_000];
 
-/// The tail to replace, and where the segments go that are not to be sealed at once.
+/// The tail to replace, and the list for segments whose sealing is deferred.
 type Tails<'o> = (&'o mut Option<(Segment, Tail)>, &'o mut Option<Vec<(Segment, Tail, Queue)>>);
 
-impl Turn<'_> {
-    /// Points the index at an item that was written, if it holds what is expected.
+impl Guard<'_> {
+    /// Points the index to an item that was written, if the index holds what is expected. Returns
+    /// whether it did.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Full`] if the index has no room for another key.
     pub(crate) fn publish(
         &self,
         (key, hash): (&[u8], KeyHash),
-        place: u64,
+        address: u64,
         expect: Expect,
     ) -> Result<bool> {
         let Cache { arena, tables, ghost, .. } = self.cache();
         let mut table = tables.lock(arena, hash);
         let mut old_len = 0;
         let found = table.find(|slot| {
-            let len = self.len_if(key, slot);
+            let len = self.len_if_key(key, slot);
             old_len = len.unwrap_or(old_len);
             len.is_some()
         });
-        let found_place = found.map(|position| position.slot.place());
-        if expect != Expect::Anything && expect != Expect::Place(found_place) {
+        let found_address = found.map(|position| position.slot.address());
+        if expect != Expect::Anything && expect != Expect::Address(found_address) {
             return Ok(false);
         }
         if let Some(position) = found {
-            table.replace(position, place);
+            table.replace(position, address);
             drop(table);
-            self.note_gone(position.slot.place(), old_len);
-        } else if table.insert(place) {
+            self.record_removed(position.slot.address(), old_len);
+        } else if table.insert(address) {
             drop(table);
             ghost.remove(hash);
         } else {
@@ -47,101 +53,108 @@ impl Turn<'_> {
         Ok(true)
     }
 
-    /// Writes an item to the tail for its queue and expiry, and counts it as live; nothing if that
-    /// would leave fewer than `keep` segments free.
-    pub(crate) fn write_item(
+    /// Appends an item to the open segment for its queue and expiry, and counts it as live. Returns
+    /// its address and length, or `None` if a new segment would leave at most `keep` free.
+    pub(crate) fn append_item(
         &self,
-        open: &mut Open,
+        state: &mut WriteState,
         queue: Queue,
         (key, value): (&[u8], &[u8]),
-        (facts, keep): (Facts, u32),
+        (metadata, keep): (Metadata, u32),
     ) -> Option<(u64, usize)> {
         let Cache { arena, segments, .. } = self.cache();
-        let Open { tails, deferred, pressed, .. } = open;
-        let tail = &mut tails[queue as usize][self.class(facts.expires_ms)];
-        let len = key.len() + value.len() + Head::MOST;
-        if tail.as_ref().is_none_or(|(_, tail)| tail.room() < len) {
-            *pressed |= !self.open_tail((tail, deferred), queue, facts.expires_ms, keep);
+        let WriteState { tails, deferred_seals, memory_pressure, .. } = state;
+        let tail = &mut tails[queue as usize][self.expiry_class(metadata.expires_ms)];
+        let len = key.len() + value.len() + Header::MAX_LEN;
+        if tail.as_ref().is_none_or(|(_, tail)| tail.remaining() < len) {
+            *memory_pressure |=
+                !self.open_tail((tail, deferred_seals), queue, metadata.expires_ms, keep);
         }
-        let (segment, tail) = tail.as_mut().filter(|(_, tail)| tail.room() >= len)?;
-        let epoch_ms = segments.epoch_ms(segment.number);
-        let head = Head::new(key.len(), value.len(), facts, epoch_ms);
-        let place = tail.place();
-        arena.prefetch_behind(tail, head.len());
-        head.write(arena.room(tail, head.len()), key, epoch_ms).copy_from_slice(value);
-        segments.add_live(segment.number, head.len(), facts.expires_ms);
-        Some((place, head.len()))
+        let (segment, tail) = tail.as_mut().filter(|(_, tail)| tail.remaining() >= len)?;
+        let base_ms = segments.base_ms(segment.number);
+        let header = Header::new(key.len(), value.len(), metadata, base_ms);
+        let address = tail.address();
+        arena.prefetch_behind(tail, header.len());
+        header.write(arena.allocate(tail, header.len()), key, base_ms).copy_from_slice(value);
+        segments.add_live(segment.number, header.len(), metadata.expires_ms);
+        Some((address, header.len()))
     }
 
-    /// Takes back an item that the index never pointed at. It is not marked as gone: the next one
-    /// begins where it did.
-    pub(super) fn forget(
+    /// Removes the item that was appended last, which the index never pointed to. The next item
+    /// starts at its address, so its removed bit is not set.
+    pub(super) fn undo_append(
         &self,
-        open: &mut Open,
+        state: &mut WriteState,
         queue: Queue,
-        facts: Facts,
-        (place, len): (u64, usize),
+        metadata: Metadata,
+        (address, len): (u64, usize),
     ) {
-        let class = self.class(facts.expires_ms);
-        if let Some((_, tail)) = &mut open.tails[queue as usize][class] {
-            Arena::take_back(tail, len);
+        let class = self.expiry_class(metadata.expires_ms);
+        if let Some((_, tail)) = &mut state.tails[queue as usize][class] {
+            Arena::undo_allocate(tail, len);
         }
         let Cache { segments, epochs, .. } = self.cache();
-        segments.remove_live(epochs, place, len);
+        segments.remove_live(epochs, address, len);
     }
 
-    fn class(&self, expires_ms: Option<u64>) -> usize {
+    /// Returns the expiry class of an item: 0 without expiry, later ones by the time that is left.
+    fn expiry_class(&self, expires_ms: Option<u64>) -> usize {
         let Some(at) = expires_ms else { return 0 };
         let left = at.saturating_sub(self.now_ms());
-        1 + CLASS_ENDS_MS.iter().take_while(|end| left > **end).count()
+        1 + EXPIRY_CLASS_ENDS_MS.iter().take_while(|end| left > **end).count()
     }
 
-    /// Gives a tail a new segment; false if some should be reclaimed now.
+    /// Replaces a tail by that of a new segment. Returns `false` if there is none, or if memory
+    /// should be reclaimed now.
     fn open_tail(
         &self,
-        (tail, deferred): Tails<'_>,
+        (tail, deferred_seals): Tails<'_>,
         queue: Queue,
         expires_ms: Option<u64>,
         keep: u32,
     ) -> bool {
         let Cache { segments, epochs, .. } = self.cache();
-        // Short expiries count from now, or from shortly before the first one.
-        let far = expires_ms.unwrap_or(0).saturating_sub(Head::EXPIRY_REACH_MS / 2);
-        let epoch_ms = self.now_ms().max(far);
+        // Short expiries are relative to now, or to a time shortly before the first expiry.
+        let far = expires_ms.unwrap_or(0).saturating_sub(Header::MAX_SHORT_EXPIRY_MS / 2);
+        let base_ms = self.now_ms().max(far);
         let opened = loop {
-            match segments.open(epochs, epoch_ms, keep) {
+            match segments.open(epochs, base_ms, keep) {
                 Some(opened) => break opened,
-                // Memory of large items may be on its way back.
-                None if self.cache().give_back() => {}
+                // Pages of large items may have to be returned to the system first.
+                None if self.cache().release_pages() => {}
                 None => return false,
             }
         };
-        if let Some(marks) = self.marks(opened.0.number) {
-            marks.clear(segments.len());
+        if let Some(removed) = self.removed_bits(opened.0.number) {
+            removed.clear(segments.len());
         }
         if let Some((segment, tail)) = tail.replace(opened) {
-            match deferred {
-                Some(deferred) => deferred.push((segment, tail, queue)),
+            match deferred_seals {
+                Some(deferred_seals) => deferred_seals.push((segment, tail, queue)),
                 None => segments.seal(epochs, segment, &tail, queue),
             }
         }
-        !self.cache().wants_reclaim(0)
+        !self.cache().should_reclaim(0)
     }
 }
 
-/// Returns an error if a key or a value is too long.
+/// Checks the lengths of a key and a value.
+///
+/// # Errors
+///
+/// [`Error::TooLong`] if either exceeds its maximum.
 #[inline]
 pub(crate) fn check_item(cache: &Cache, key: &[u8], value: &[u8]) -> Result<()> {
-    check_len("key", key, Cache::KEY_MOST)?;
-    check_len("value", value, cache.value_most())
+    check_len("key", key, Cache::MAX_KEY_LEN)?;
+    check_len("value", value, cache.max_value_len())
 }
 
 #[inline]
-fn check_len(what: &'static str, bytes: &[u8], most: usize) -> Result<()> {
-    if bytes.len() > most { Err(too_long(what, bytes.len(), most)) } else { Ok(()) }
+fn check_len(what: &'static str, bytes: &[u8], max: usize) -> Result<()> {
+    if bytes.len() > max { Err(too_long(what, bytes.len(), max)) } else { Ok(()) }
 }
 
 #[cold]
-fn too_long(what: &'static str, len: usize, most: usize) -> Error {
-    Error::TooLong { what, len, most }
+fn too_long(what: &'static str, len: usize, max: usize) -> Error {
+    Error::TooLong { what, len, max }
 }

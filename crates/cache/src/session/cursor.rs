@@ -1,21 +1,21 @@
-//! A walk through the items of a segment.
+//! A cursor over the items of a segment.
 
 use crate::item::Item;
-use crate::memory::removed::{Marks, granule};
+use crate::memory::removed::{RemovedBits, bit_index};
 use std::ops::Range;
 
-/// The items of a segment in the order of their addresses.
+/// Iterates over the items of a segment in the order of their addresses.
 #[derive(Debug)]
 pub(crate) struct Cursor {
     at: u64,
     end: u64,
-    /// Where the item before this one began.
-    granule: u64,
+    /// Number of the removed bit of the previous item.
+    last_bit: u64,
 }
 
 impl Cursor {
     pub(crate) fn new(items: Range<u64>) -> Self {
-        Self { at: items.start, end: items.end, granule: 0 }
+        Self { at: items.start, end: items.end, last_bit: 0 }
     }
 
     /// Returns the address of the next item.
@@ -27,22 +27,23 @@ impl Cursor {
         self.at >= self.end
     }
 
-    /// Returns the next item with its address, and whether it is known to be gone from the index.
-    /// `item_at` reads the item at an address.
+    /// Returns the next item with its address, and whether it is known to be removed from the
+    /// index. `item_at` reads the item at an address.
     pub(crate) fn next<'t>(
         &mut self,
         item_at: impl FnOnce(u64) -> Item<'t>,
-        marks: Option<Marks<'_>>,
+        removed: Option<RemovedBits<'_>>,
     ) -> Option<(u64, Item<'t>, bool)> {
         if self.is_at_end() {
             return None;
         }
-        let (place, item) = (self.at, item_at(self.at));
-        self.at += item.head.len() as u64;
-        // A mark stands for all items that begin in its granule.
-        let alone = granule(place) != self.granule && granule(self.at) != granule(place);
-        self.granule = granule(place);
-        let is_gone = alone && marks.is_some_and(|marks| marks.has(place));
-        Some((place, item, is_gone))
+        let (address, item) = (self.at, item_at(self.at));
+        self.at += item.header.len() as u64;
+        // A bit stands for all items that start in the same 32 bytes.
+        let is_exact =
+            bit_index(address) != self.last_bit && bit_index(self.at) != bit_index(address);
+        self.last_bit = bit_index(address);
+        let is_removed = is_exact && removed.is_some_and(|removed| removed.has(address));
+        Some((address, item, is_removed))
     }
 }

@@ -1,36 +1,43 @@
-//! Scans for expired items.
+//! Running scans for expired items. See `expire_step.rs` for the whole procedure.
 
 use crate::hash::KeyHash;
 use crate::memory::meta::Segment;
 use crate::memory::scans::OVERDUE_MS;
 use crate::session::expiry_scan::ExpiryScan;
-use crate::session::state::{Open, Turn};
+use crate::session::state::{Guard, WriteState};
 use crate::session::victim::Victim;
 use std::sync::atomic::Ordering;
 
 /// A scan is worthwhile once one of this many bytes of the segment has expired.
 const WORTHWHILE_RATIO: u64 = 8;
 
-/// Number of expired items that are looked up in the index as a group.
-const GROUP_LEN: usize = 16;
+/// Number of expired items that are looked up in the index as a group, after their lines were
+/// prefetched.
+const PREFETCH_GROUP: usize = 16;
 
-impl Turn<'_> {
-    /// Runs some of the worthwhile scans. Returns the number of bytes that were examined, or `None`
-    /// if no scan is worthwhile.
-    pub(crate) fn scan_expired(&self, open: &mut Open, max_items: usize) -> Option<u64> {
-        let scan = self.next_scan(open, false)?;
-        Some(self.examine(open, scan, max_items).1)
+impl Guard<'_> {
+    /// Continues or starts a worthwhile scan and examines up to `max_items` items. Returns the
+    /// number of bytes examined, or `None` if no scan is worthwhile.
+    pub(crate) fn scan_expired(&self, state: &mut WriteState, max_items: usize) -> Option<u64> {
+        let scan = self.next_scan(state, false)?;
+        Some(self.examine(state, scan, max_items).1)
     }
 
-    /// Returns the scan to go on with.
-    pub(super) fn next_scan(&self, open: &mut Open, overdue: bool) -> Option<Box<ExpiryScan>> {
+    /// Returns the scan to continue, or else the next one that is due.
+    pub(super) fn next_scan(
+        &self,
+        state: &mut WriteState,
+        overdue: bool,
+    ) -> Option<Box<ExpiryScan>> {
         let segments = &self.cache().segments;
         // The segment may have been reclaimed since an earlier step.
-        if let Some(kept) = open.expiry.take().filter(|kept| segments.lives(kept.segment)) {
+        if let Some(kept) =
+            state.expiry_scan.take().filter(|kept| segments.is_current(kept.segment))
+        {
             return Some(kept);
         }
         if let Some((segment, is_worthwhile)) = segments.take_to_scan(self.now_ms(), overdue) {
-            return Some(ExpiryScan::new(segment, segments.items(segment), is_worthwhile));
+            return Some(ExpiryScan::new(segment, segments.item_range(segment), is_worthwhile));
         }
         if !overdue {
             return None;
@@ -39,68 +46,69 @@ impl Turn<'_> {
             let first_ms = segments.first_expires_ms(segment.number);
             first_ms.saturating_add(OVERDUE_MS) <= self.now_ms()
         };
-        let mut tails = open.tails.iter().flatten().flatten();
+        let mut tails = state.tails.iter().flatten().flatten();
         let (segment, tail) = tails.find(|(segment, _)| is_overdue(*segment))?;
         let meta = &segments.metas[segment.number as usize];
         meta.first_expires_ms.store(u64::MAX, Ordering::Relaxed);
         Some(ExpiryScan::new(*segment, tail.written(), false))
     }
 
-    /// Examines up to so many items. Returns how many those were, and their bytes. A scan that is
-    /// not at its end is kept in `open`.
+    /// Examines up to `max_items` items and removes the expired ones. Returns the number of items
+    /// and bytes examined. A scan that is not complete is kept in `state`.
     pub(super) fn examine(
         &self,
-        open: &mut Open,
+        state: &mut WriteState,
         mut scan: Box<ExpiryScan>,
         max_items: usize,
     ) -> (usize, u64) {
-        let marks = self.marks(scan.segment.number);
+        let removed = self.removed_bits(scan.segment.number);
         let (start, now_ms) = (scan.cursor.at(), self.now_ms());
         let mut examined = 0;
         while examined < max_items && !scan.cursor.is_at_end() {
-            let mut group = [(0, KeyHash(0)); GROUP_LEN];
+            let mut group = [(0, KeyHash(0)); PREFETCH_GROUP];
             let mut count = 0;
-            while count < GROUP_LEN && examined < max_items {
-                let Some((place, item, is_gone)) =
-                    scan.cursor.next(|place| self.item(place, 0), marks)
+            while count < PREFETCH_GROUP && examined < max_items {
+                let Some((address, item, is_removed)) =
+                    scan.cursor.next(|address| self.item(address, 0), removed)
                 else {
                     break;
                 };
                 examined += 1;
                 match item.expires_ms() {
                     None => {}
-                    Some(_) if is_gone => {}
+                    Some(_) if is_removed => {}
                     Some(at_ms) if at_ms > now_ms => {
-                        scan.forecast.add(at_ms, item.head.len(), now_ms);
+                        scan.forecast.add(at_ms, item.header.len(), now_ms);
                     }
                     Some(_) => {
-                        group[count] = (place, self.cache().hash(item.key()));
+                        group[count] = (address, self.cache().hash(item.key()));
                         self.prefetch(group[count].1);
                         count += 1;
                     }
                 }
             }
-            for (place, hash) in &group[..count] {
-                if self.take_out(*hash, *place, self.item(*place, 0)) {
+            for (address, hash) in &group[..count] {
+                if self.remove_at(*hash, *address, self.item(*address, 0)) {
                     self.session.counters.expired.add(1);
                 }
             }
         }
         let bytes = scan.cursor.at() - start;
         if scan.cursor.is_at_end() {
-            self.end_scan(open, &scan);
+            self.end_scan(state, &scan);
         } else {
-            open.expiry = Some(scan);
+            state.expiry_scan = Some(scan);
         }
         (examined, bytes)
     }
 
-    fn end_scan(&self, open: &mut Open, scan: &ExpiryScan) {
+    /// Ends a scan: schedules the next one, and has the segment emptied if little of it is left.
+    fn end_scan(&self, state: &mut WriteState, scan: &ExpiryScan) {
         let segments = &self.cache().segments;
         let worthwhile_ms = scan.forecast.worthwhile_ms(scan.len / WORTHWHILE_RATIO);
         segments.end_scan(scan.segment, scan.forecast.first_ms, worthwhile_ms);
-        if open.victim.is_none() && segments.should_empty(scan.segment) {
-            open.victim = Some(Victim::of_expired(self.cache(), scan.segment));
+        if state.victim.is_none() && segments.should_empty(scan.segment) {
+            state.victim = Some(Victim::after_expiry_scan(self.cache(), scan.segment));
         }
     }
 }

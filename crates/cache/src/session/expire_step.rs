@@ -4,37 +4,38 @@
 //! when an eighth of the segment's bytes will have expired, and *overdue* one second after its
 //! first item expires. A scan removes the expired items from the index and computes both times
 //! again for the remaining items. Writes that need memory run the worthwhile scans;
-//! [`Turn::expire_step`] runs all due scans, and also scans the segments that its session still
+//! [`Guard::expire_step`] runs all due scans, and also scans the segments that its session still
 //! writes.
 //!
-//! A segment of which no item remains is retired. One of which little remains is emptied: the rest
-//! moves to another segment.
+//! A segment without remaining items is retired. A segment with few remaining items is emptied:
+//! they move to another segment.
 
-use crate::session::state::{Session, Turn};
+use crate::session::state::{Guard, Session};
 use std::sync::atomic::Ordering;
 
-/// Maximum number of segments that one step scans: each costs a lock, however few items it holds.
+/// Maximum number of segments that one step scans. Each costs a lock, even if it contains few
+/// items.
 const MAX_SEGMENTS_PER_STEP: usize = 16;
 
-/// Bytes of the items that a step moves, for each item that it may examine.
+/// Bytes of items that a step moves for each item that it may examine.
 const MOVED_BYTES_PER_ITEM: usize = 64;
 
 impl Session<'_> {
-    /// Returns whether any item has an expiry, so that [`Turn::expire_step`] must be called.
+    /// Returns whether any item has an expiry, so that [`Guard::expire_step`] must be called.
     #[inline]
     pub fn has_expiring(&self) -> bool {
         let segments = &self.cache.segments;
-        let open = self.open.borrow();
-        let mut tails = open.tails.iter().flatten().flatten();
+        let state = self.state.borrow();
+        let mut tails = state.tails.iter().flatten().flatten();
         segments.has_expiring.load(Ordering::Relaxed)
-            || open.expiry.is_some()
-            || open.victim.is_some()
-            || segments.is_owing()
+            || state.expiry_scan.is_some()
+            || state.victim.is_some()
+            || segments.has_pages_to_release()
             || tails.any(|(segment, _)| segments.first_expires_ms(segment.number) != u64::MAX)
     }
 }
 
-impl Turn<'_> {
+impl Guard<'_> {
     /// Removes expired items. A step examines about `max_items` items, and takes about 10
     /// microseconds for a hundred.
     ///
@@ -43,20 +44,20 @@ impl Turn<'_> {
     /// returns true. Without these calls, expired items are removed only when writes need their
     /// memory.
     pub fn expire_step(&self, max_items: usize) -> bool {
-        let mut open = self.session.open.borrow_mut();
-        let open = &mut *open;
-        if open.victim.is_some() {
-            self.reclaim(open, max_items * MOVED_BYTES_PER_ITEM);
+        let mut state = self.session.state.borrow_mut();
+        let state = &mut *state;
+        if state.victim.is_some() {
+            self.reclaim(state, max_items * MOVED_BYTES_PER_ITEM);
         }
         let (mut left, mut is_worthwhile) = (max_items, false);
         for _ in 0..MAX_SEGMENTS_PER_STEP {
-            let Some(scan) = self.next_scan(open, true) else { break };
+            let Some(scan) = self.next_scan(state, true) else { break };
             is_worthwhile |= scan.is_worthwhile;
-            left = left.saturating_sub(self.examine(open, scan, left).0);
-            if left == 0 || open.victim.is_some() {
+            left = left.saturating_sub(self.examine(state, scan, left).0);
+            if left == 0 || state.victim.is_some() {
                 break;
             }
         }
-        is_worthwhile || open.victim.is_some() || self.cache().segments.is_owing()
+        is_worthwhile || state.victim.is_some() || self.cache().segments.has_pages_to_release()
     }
 }

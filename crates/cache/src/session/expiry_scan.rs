@@ -1,18 +1,18 @@
-//! A scan of a segment for expired items.
+//! The state of a scan of a segment for expired items.
 
 use crate::memory::meta::Segment;
 use crate::memory::segments::Segments;
 use crate::session::cursor::Cursor;
 use std::ops::Range;
 
-/// Lengths of time up to 2^48 ms, by their logarithm.
+/// Number of buckets, one for each power of two of milliseconds up to 2^48.
 const BUCKETS: usize = 49;
 
-/// When the items of a segment expire that remain after a scan.
+/// Forecast of when the items that remain after a scan expire.
 #[derive(Debug)]
 pub(super) struct Forecast {
-    /// Bytes of the items that expire in less than 2^n ms, but not in less than half of that; and
-    /// when the first of them does.
+    /// Bucket n: bytes of the items that expire within 2^n ms and not within half of that; and the
+    /// earliest of their expiries.
     buckets: [(u64, u64); BUCKETS],
     pub(super) first_ms: u64,
     last_ms: u64,
@@ -23,7 +23,7 @@ impl Forecast {
         Self { buckets: [(0, u64::MAX); BUCKETS], first_ms: u64::MAX, last_ms: 0 }
     }
 
-    /// Counts an item that expires later than `now_ms`.
+    /// Adds an item that expires later than `now_ms`.
     pub(super) fn add(&mut self, expires_ms: u64, bytes: usize, now_ms: u64) {
         let bits = u64::BITS - (expires_ms - now_ms).leading_zeros();
         let (total, first_ms) = &mut self.buckets[(bits as usize).min(BUCKETS - 1)];
@@ -33,8 +33,9 @@ impl Forecast {
         self.last_ms = self.last_ms.max(expires_ms);
     }
 
-    /// Returns the time from which at least so many bytes have expired, roughly and not later; if
-    /// there are fewer, the time at which all have.
+    /// Returns the time from which at least `bytes` have expired. It is a lower bound, exact to a
+    /// power of two. If fewer bytes expire at all, returns the time at which all have, or
+    /// `u64::MAX` if none does.
     pub(super) fn worthwhile_ms(&self, bytes: u64) -> u64 {
         let mut total = 0;
         let reached = self.buckets.iter().find(|(more, _)| {
@@ -67,7 +68,7 @@ impl ExpiryScan {
         Box::new(Self { segment, cursor, len, is_worthwhile, forecast })
     }
 
-    /// Ends the scan before its segment's end: it is scanned anew, from the start.
+    /// Ends the scan before the end of the segment. The segment is scanned again from the start.
     pub(crate) fn abandon(&self, segments: &Segments, now_ms: u64) {
         segments.end_scan(self.segment, now_ms, now_ms);
     }

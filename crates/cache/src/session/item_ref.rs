@@ -1,84 +1,86 @@
-//! Items that stay after a turn.
+//! Item references: items that stay in memory after the epoch guard ends.
 
 use crate::cache::Cache;
-use crate::item::{Head, Item, NO_SESSION};
-use crate::memory::meta::Hold;
-use crate::session::state::Turn;
+use crate::item::{Header, Item, NO_SESSION};
+use crate::memory::meta::SegmentRef;
+use crate::session::state::Guard;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// An item that stays as it is until this is dropped, in whatever thread, whatever becomes of its
-/// key meanwhile: made by [`Turn::lease`].
+/// A reference to an item that keeps its memory until the reference is dropped, in any thread.
+/// Created by [`Guard::item_ref`]. The item stays as it is, even if its key is replaced, removed or
+/// evicted.
 ///
-/// It keeps the segment that the item lies in, which is the item alone if that is large, and up to
-/// 2 MiB otherwise. As long as it does, the cache has that much less memory for others: lease what
-/// is long and let go of it soon, and copy what is short, or where much is leased already
-/// ([`Cache::leased`]).
-pub struct Lease {
+/// The reference keeps the segment that contains the item: only the item if it is large, and up to
+/// 2 MiB otherwise. That memory is not available to other items. So use references for long items
+/// and for a short time; copy short items, and copy if many bytes are referenced already
+/// ([`Cache::referenced_bytes`]).
+pub struct ItemRef {
     cache: Arc<Cache>,
-    hold: Hold,
-    place: u64,
-    head: Head,
+    segment_ref: SegmentRef,
+    address: u64,
+    header: Header,
     frequency: u32,
 }
 
-impl Lease {
-    /// The item.
+impl ItemRef {
+    /// Returns the item.
     #[inline]
     pub fn item(&self) -> Item<'_> {
-        let bytes = self.cache.arena.read_held(&self.hold, self.place, self.head.len());
-        Item { bytes, head: self.head, frequency: self.frequency, session: NO_SESSION }
+        let bytes =
+            self.cache.arena.read_referenced(&self.segment_ref, self.address, self.header.len());
+        Item { bytes, header: self.header, frequency: self.frequency, session: NO_SESSION }
     }
 
-    /// The value.
+    /// Returns the value of the item.
     #[inline]
     pub fn value(&self) -> &[u8] {
         self.item().value()
     }
 }
 
-impl AsRef<[u8]> for Lease {
+impl AsRef<[u8]> for ItemRef {
     fn as_ref(&self) -> &[u8] {
         self.value()
     }
 }
 
-impl Drop for Lease {
+impl Drop for ItemRef {
     fn drop(&mut self) {
-        let Cache { segments, epochs, leased, .. } = &*self.cache;
-        leased.fetch_sub(self.head.len() as u64, Ordering::Relaxed);
-        segments.let_go(epochs, &self.hold);
+        let Cache { segments, epochs, referenced_bytes, .. } = &*self.cache;
+        referenced_bytes.fetch_sub(self.header.len() as u64, Ordering::Relaxed);
+        segments.release_ref(epochs, &self.segment_ref);
     }
 }
 
-impl fmt::Debug for Lease {
+impl fmt::Debug for ItemRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lease").field("len", &self.head.len()).finish_non_exhaustive()
+        f.debug_struct("ItemRef").field("len", &self.header.len()).finish_non_exhaustive()
     }
 }
 
-impl Turn<'_> {
-    /// Whether an item has a segment of its own, so that a lease keeps nothing else.
+impl Guard<'_> {
+    /// Returns whether an item has a segment of its own, so that a reference keeps nothing else.
     pub fn is_large(&self, item: &Item<'_>) -> bool {
         let segments = &self.cache().segments;
-        let place = self.cache().arena.place_of(item.bytes);
-        place.is_some_and(|place| segments.is_large(segments.of(place)))
+        let address = self.cache().arena.address_of(item.bytes);
+        address.is_some_and(|address| segments.is_large(segments.segment_of(address)))
     }
 
-    /// Keeps an item that was read after the turn, until the lease is dropped: to send it from
-    /// where it lies, say. `cache` is the cache of this turn.
+    /// Returns a reference to an item, which keeps it after this guard ends, for example to send it
+    /// without a copy. `cache` must be the cache of this guard.
     ///
     /// # Panics
     ///
-    /// If cache or item are another cache's.
-    pub fn lease(&self, cache: &Arc<Cache>, item: &Item<'_>) -> Lease {
-        assert!(std::ptr::eq(&raw const **cache, self.cache()), "the cache of this turn");
-        let place = cache.arena.place_of(item.bytes).expect("an item of this cache");
-        // The item is seen in a turn, or by another lease, for as long as this takes.
-        let hold = cache.segments.hold(cache.segments.of(place));
-        let Item { head, frequency, .. } = *item;
-        cache.leased.fetch_add(head.len() as u64, Ordering::Relaxed);
-        Lease { cache: Arc::clone(cache), hold, place, head, frequency }
+    /// If `cache` or the item belongs to another cache.
+    pub fn item_ref(&self, cache: &Arc<Cache>, item: &Item<'_>) -> ItemRef {
+        assert!(std::ptr::eq(&raw const **cache, self.cache()), "the cache of this guard");
+        let address = cache.arena.address_of(item.bytes).expect("an item of this cache");
+        // This guard or another reference keeps the item while the reference is added.
+        let segment_ref = cache.segments.acquire_ref(cache.segments.segment_of(address));
+        let Item { header, frequency, .. } = *item;
+        cache.referenced_bytes.fetch_add(header.len() as u64, Ordering::Relaxed);
+        ItemRef { cache: Arc::clone(cache), segment_ref, address, header, frequency }
     }
 }

@@ -1,84 +1,89 @@
-//! Large items: those that would fill more than half of a segment.
+//! Writing large items: those that exceed half of an ordinary segment.
 //!
-//! Each has a segment of its own, with addresses behind those of the ordinary segments, which is as
-//! long as the item, in pages. It stands in the same queues, is reclaimed and retired as the others
-//! are, and is never copied: where an ordinary item would be moved, its segment stands in line
-//! anew.
+//! Each large item has a segment of its own, which is as long as the item in whole pages. Its
+//! addresses are after those of the ordinary segments. The segment is queued, reclaimed and retired
+//! like others, but a large item is never copied: instead of moving it, reclamation puts its
+//! segment at the end of a queue.
 //!
-//! One budget holds for all: pages of large items are taken from what ordinary segments may use,
-//! until the pages are back with the system. That takes a while for a large item, so they go in
-//! slices, one with each turn, or with each write where room is short. Likewise, what was an
-//! ordinary segment's goes back before a large item's bytes are written.
+//! All items share one budget. Pages of large items reduce the limit of ordinary segments until the
+//! pages were returned to the system. That takes long for a large item, so it happens in slices:
+//! one for each guard, and more if a write finds too little memory. Conversely, pages of free
+//! ordinary segments are returned before a large item is written.
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::hash::KeyHash;
-use crate::item::{Facts, Head};
+use crate::item::{Header, Metadata};
 use crate::memory::meta::Queue;
-use crate::session::pending::Home;
-use crate::session::state::{Expect, Turn};
+use crate::session::pending::LargeAllocation;
+use crate::session::state::{Expect, Guard};
 
-impl Turn<'_> {
-    /// Writes a large item and points the index at it, if that holds what is expected.
+impl Guard<'_> {
+    /// Writes a large item and points the index to it, if the index holds what is expected. Returns
+    /// whether it did.
     pub(crate) fn put_large(
         &self,
         (key, hash): (&[u8], KeyHash),
         value: &[u8],
-        (facts, queue): (Facts, Queue),
+        (metadata, queue): (Metadata, Queue),
         expect: Expect,
     ) -> Result<bool> {
-        let (place, len, home) = match self.write_large(key, value, facts) {
+        let (address, len, allocation) = match self.write_large(key, value, metadata) {
             Err(Error::Full) => {
-                self.want(Head::new(key.len(), value.len(), facts, 0).len());
+                self.request_memory(Header::new(key.len(), value.len(), metadata, 0).len());
                 return Err(Error::Full);
             }
             written => written?,
         };
-        let stored = self.publish((key, hash), place, expect);
-        self.finish_large((place, len), (home, queue), matches!(stored, Ok(true)));
+        let stored = self.publish((key, hash), address, expect);
+        self.finish_large((address, len), (allocation, queue), matches!(stored, Ok(true)));
         stored
     }
 
-    /// Writes a large item, where its value lies if that is a draft's, and returns its address and
-    /// length. The index does not point at it.
+    /// Writes a large item, or adds header and key to a pending value. Returns its address, its
+    /// length and where it is allocated. The index does not point to it yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Full`] if there is no room for it under this guard.
     pub(crate) fn write_large(
         &self,
         key: &[u8],
         value: &[u8],
-        facts: Facts,
-    ) -> Result<(u64, usize, Home)> {
-        // Its expiry is never a short one: there is no time that those would count from.
-        let head = Head::new(key.len(), value.len(), facts, 0);
-        if let Some((place, home)) = self.claim_draft(key, value, &head) {
-            return Ok((place, head.len(), home));
+        metadata: Metadata,
+    ) -> Result<(u64, usize, LargeAllocation)> {
+        // Large items have no short expiries, as their segments have no time base.
+        let header = Header::new(key.len(), value.len(), metadata, 0);
+        if let Some((address, allocation)) = self.convert_value(key, value, &header) {
+            return Ok((address, header.len(), allocation));
         }
         let Cache { arena, segments, .. } = self.cache();
-        let opened = self.cache().open_large(head.len(), self.cache().floor());
+        let opened = self.cache().open_large(header.len(), self.cache().reserved_for_moves());
         let (segment, mut tail) = opened.ok_or(Error::Full)?;
-        let place = tail.place();
-        head.write(arena.room(&mut tail, head.len()), key, 0).copy_from_slice(value);
-        segments.add_live(segment.number, head.len(), facts.expires_ms);
-        Ok((place, head.len(), Home::Segment(segment, tail)))
+        let address = tail.address();
+        header.write(arena.allocate(&mut tail, header.len()), key, 0).copy_from_slice(value);
+        segments.add_live(segment.number, header.len(), metadata.expires_ms);
+        Ok((address, header.len(), LargeAllocation::Segment(segment, tail)))
     }
 
-    /// Ends what [`write_large`](Self::write_large) began, once the index points at the item or
-    /// is not to.
+    /// Completes [`write_large`](Self::write_large): seals the segment of an item that the index
+    /// points to, and frees that of another.
     pub(crate) fn finish_large(
         &self,
-        (place, len): (u64, usize),
-        (home, queue): (Home, Queue),
+        (address, len): (u64, usize),
+        (allocation, queue): (LargeAllocation, Queue),
         is_published: bool,
     ) {
         let Cache { segments, epochs, .. } = self.cache();
-        match home {
-            Home::Segment(segment, tail) => {
+        match allocation {
+            LargeAllocation::Segment(segment, tail) => {
                 if !is_published {
-                    self.note_gone(place, len);
+                    self.record_removed(address, len);
                 }
                 segments.seal(epochs, segment, &tail, queue);
             }
-            Home::Draft(segment, value) => {
-                self.finish_draft((place, len), (segment, value), is_published.then_some(queue));
+            LargeAllocation::Pending(segment, value) => {
+                self.finish_value((address, len), (segment, value), is_published.then_some(queue));
             }
         }
     }

@@ -1,83 +1,88 @@
-//! One thread's way into a cache.
+//! Sessions and guards from begin to end, and freeing memory between guards.
 
 use crate::cache::Cache;
 use crate::error::Result;
 use crate::memory::meta::Queue;
-use crate::session::state::{Session, Turn};
+use crate::session::state::{Guard, Session};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How many times a session looks for free memory, and yields to threads that hold guards, before
-/// it gives up.
-const MAX_RELIEF_TRIES: usize = 10_000;
+/// Maximum number of times that a session tries to free memory, and yields to threads that hold
+/// guards, before it gives up.
+const MAX_FREE_TRIES: usize = 10_000;
 
-/// A write that found no room pauses between its looks after it has yielded so often. The pauses
-/// together are at most as long as [`Options::guard_wait`](crate::Options::guard_wait).
+/// Number of times that a write without memory yields before it starts to pause between tries. The
+/// pauses together take at most [`Options::guard_wait`](crate::Options::guard_wait).
 const YIELDS_BEFORE_PAUSE: usize = 1000;
 
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Sessions of all caches that there have been.
-static SESSIONS: AtomicU64 = AtomicU64::new(0);
+/// Identifier of the next session of any cache in the process.
+static NEXT_SESSION_ID: AtomicU64 = AtomicU64::new(0);
 
 impl<'c> Session<'c> {
     pub(crate) fn new(cache: &'c Cache) -> Result<Self> {
         Ok(Self {
             cache,
-            place: cache.epochs.enter()?,
-            counters: cache.enroll(),
-            open: RefCell::default(),
-            wanted: Cell::new(0),
+            slot: cache.epochs.register()?,
+            counters: cache.register_counters(),
+            state: RefCell::default(),
+            requested_bytes: Cell::new(0),
             now_ms: Cell::new(cache.clock.now_ms()),
-            number: SESSIONS.fetch_add(1, Ordering::Relaxed),
-            turns: Cell::new(0),
+            id: NEXT_SESSION_ID.fetch_add(1, Ordering::Relaxed),
+            guard_count: Cell::new(0),
             cas: Cell::new(0..0),
         })
     }
 
-    /// Begins a turn: the time is that of its beginning. Keep turns short, a batch of requests say:
-    /// memory that anybody frees during a turn comes back after it.
-    pub fn turn(&mut self) -> Turn<'_> {
-        if self.cache.segments.is_owing() {
-            self.cache.give_back();
+    /// Begins an epoch guard, whose time is that of its beginning. Keep guards short, for example a
+    /// batch of requests: memory that any session frees during a guard becomes available after it
+    /// ends.
+    ///
+    /// If too little memory is free, this reclaims some first, and may wait for the guards of other
+    /// sessions.
+    pub fn guard(&mut self) -> Guard<'_> {
+        if self.cache.segments.has_pages_to_release() {
+            self.cache.release_pages();
         }
-        if self.wanted.get() > 0 {
-            self.relieve(true);
-        } else if self.cache.segments.available_at_once() < self.cache.least_at_hand() {
-            self.relieve(false);
+        if self.requested_bytes.get() > 0 {
+            self.free_memory(true);
+        } else if self.cache.segments.available_now() < self.cache.min_free_for_guard() {
+            self.free_memory(false);
         }
         self.begin()
     }
 
-    /// Makes room if there is none at all, or none for a large item, and returns whether there is
-    /// some. Called between guards, since memory that is freed under a guard is free after it. With
-    /// `waits`, waits for guards of other sessions that keep memory.
-    fn relieve(&self, waits: bool) -> bool {
-        let wanted = self.wanted.take();
-        let segments = wanted.div_ceil(self.cache.segments.len() as usize) as u32;
-        self.open.borrow_mut().wanted = segments;
-        let relieved = self.relieve_for(wanted, waits);
-        self.open.borrow_mut().wanted = 0;
-        relieved
+    /// Frees memory if there is none, or too little for the large item that was requested. Returns
+    /// whether there is enough now. Called between guards, since memory that is freed under a guard
+    /// becomes available after it. If `waits` is set, waits for guards of other sessions that keep
+    /// memory.
+    fn free_memory(&self, waits: bool) -> bool {
+        let requested = self.requested_bytes.take();
+        let segments = requested.div_ceil(self.cache.segments.len() as usize) as u32;
+        self.state.borrow_mut().extra_segments = segments;
+        let is_freed = self.free_memory_for(requested, waits);
+        self.state.borrow_mut().extra_segments = 0;
+        is_freed
     }
 
-    fn relieve_for(&self, wanted: usize, waits: bool) -> bool {
+    fn free_memory_for(&self, requested: usize, waits: bool) -> bool {
         let Cache { segments, .. } = self.cache;
         let mut rounds = 0;
-        for _ in 0..MAX_RELIEF_TRIES {
+        for _ in 0..MAX_FREE_TRIES {
             loop {
                 let guard = self.begin();
-                if self.cache.has_room(wanted) {
+                if self.cache.has_memory_for(requested) {
                     return true;
                 }
-                let freed = self.cache.give_back()
-                    || guard.reclaim(&mut self.open.borrow_mut(), segments.len() as usize);
+                let freed = self.cache.release_pages()
+                    || guard.reclaim(&mut self.state.borrow_mut(), segments.len() as usize);
                 drop(guard);
                 if freed {
                     break;
                 }
-                if !segments.awaits_others() || !self.wait_for_guards(&mut rounds, waits) {
+                if !segments.awaits_other_threads() || !self.wait_for_guards(&mut rounds, waits) {
                     return false;
                 }
             }
@@ -89,7 +94,7 @@ impl<'c> Session<'c> {
     /// reached: the thread of such a session may be descheduled for any time.
     fn wait_for_guards(&self, rounds: &mut usize, pauses: bool) -> bool {
         *rounds += 1;
-        let yields = if pauses { YIELDS_BEFORE_PAUSE } else { MAX_RELIEF_TRIES };
+        let yields = if pauses { YIELDS_BEFORE_PAUSE } else { MAX_FREE_TRIES };
         if *rounds <= yields {
             std::thread::yield_now();
             return true;
@@ -100,7 +105,7 @@ impl<'c> Session<'c> {
         let max_pauses = self.cache.guard_wait.as_micros() / PAUSE.as_micros();
         let may_pause = pauses && ((*rounds - yields) as u128) <= max_pauses;
         if may_pause {
-            // No event tells of the end of a guard: to signal it would slow down every reader.
+            // Guards do not signal their end: that would slow down every reader.
             std::thread::park_timeout(PAUSE);
         }
         may_pause
@@ -109,24 +114,24 @@ impl<'c> Session<'c> {
 
 impl Drop for Session<'_> {
     fn drop(&mut self) {
-        let open = self.open.get_mut();
-        for (queue, tails) in [Queue::Small, Queue::Main].into_iter().zip(&mut open.tails) {
+        let state = self.state.get_mut();
+        for (queue, tails) in [Queue::Small, Queue::Main].into_iter().zip(&mut state.tails) {
             for (segment, tail) in tails.iter_mut().filter_map(Option::take) {
                 self.cache.segments.seal(&self.cache.epochs, segment, &tail, queue);
             }
         }
-        if let Some(victim) = open.victim.take() {
-            victim.put_back(self.cache);
+        if let Some(victim) = state.victim.take() {
+            victim.return_to_queue(self.cache);
         }
-        if let Some(scan) = open.expiry.take() {
+        if let Some(scan) = state.expiry_scan.take() {
             scan.abandon(&self.cache.segments, self.now_ms.get());
         }
-        self.cache.epochs.leave(self.place);
-        self.cache.dismiss(&self.counters);
+        self.cache.epochs.unregister(self.slot);
+        self.cache.unregister_counters(&self.counters);
     }
 }
 
-impl Turn<'_> {
+impl Guard<'_> {
     /// Ends this epoch guard and begins the next one, after freeing memory for a write that failed
     /// with [`Full`](crate::Error::Full). Returns whether there is free memory: then retry the
     /// write.
@@ -135,35 +140,39 @@ impl Turn<'_> {
     /// nothing else can be freed, waits for those guards, at most for
     /// [`Options::guard_wait`](crate::Options::guard_wait).
     pub fn renew(&mut self) -> bool {
-        // Suspended, or the pin would keep what is waited for.
-        self.pin.suspend();
-        let relieved = self.session.relieve(true);
-        self.cache().epochs.renew(&self.pin);
-        self.session.count_turn();
-        relieved
+        // Otherwise the guard would keep the memory that is waited for.
+        self.epoch.suspend();
+        let is_freed = self.session.free_memory(true);
+        self.cache().epochs.resume(&self.epoch);
+        self.session.count_guard();
+        is_freed
     }
 
-    /// Ends this turn and begins one in which no other session is in one: what is done until
-    /// [`be_with_others`](Self::be_with_others), or the end, is seen whole or not at all. Waits
-    /// until the others' turns are over, and they wait for this one.
-    pub fn be_alone(&mut self) {
-        if self.alone.is_none() {
-            self.pin.suspend();
-            let Session { cache, place, .. } = self.session;
-            self.alone = Some(cache.epochs.wait_until_alone(*place));
-            cache.epochs.renew(&self.pin);
-            self.session.count_turn();
+    /// Ends this guard and begins an exclusive one: waits until no other session holds a guard, and
+    /// other sessions wait until it ends. Other sessions see either none or all of the changes made
+    /// until [`end_exclusive`](Self::end_exclusive) or the end of the guard.
+    pub fn begin_exclusive(&mut self) {
+        if self.exclusive.is_none() {
+            self.epoch.suspend();
+            let Session { cache, slot, .. } = self.session;
+            self.exclusive = Some(cache.epochs.wait_for_exclusive(*slot));
+            cache.epochs.resume(&self.epoch);
+            self.session.count_guard();
         }
     }
 
-    /// Lets the others go on.
-    pub fn be_with_others(&mut self) {
-        self.alone = None;
+    /// Makes this guard a normal one again, so that other sessions continue.
+    pub fn end_exclusive(&mut self) {
+        self.exclusive = None;
     }
 }
 
 impl Cache {
-    /// Opens a session, for one thread at a time.
+    /// Opens a session, which one thread at a time can use.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooManySessions`](crate::Error::TooManySessions) if 1,024 sessions are open.
     pub fn session(&self) -> Result<Session<'_>> {
         Session::new(self)
     }

@@ -1,4 +1,13 @@
-//! Sessions: reading, writing, expiry and reclamation by one thread.
+//! Sessions and epoch guards: reading, writing, expiry and reclamation by one thread.
+//!
+//! A file imports and calls only files below it in this list:
+//! - `lifecycle`: opens sessions, begins and renews guards;
+//! - `set_all`, `put`, `scan`, `expire_step`: operations of a guard;
+//! - `reclaim`, then `expire`: freeing memory;
+//! - `large`, then `pending` and `append`: writing items; `remove`: removing them;
+//! - `item_ref`, `value_ref`: keeping and locating items; `read`: lookups;
+//! - `state`: the structs of sessions and guards, with their data in `victim`, `expiry_scan` and
+//!   `cursor`.
 
 pub(crate) mod append;
 pub(crate) mod cursor;

@@ -1,201 +1,227 @@
-//! Values that are received piece by piece straight into their place.
+//! In-place receive: values that are received in pieces, directly into the memory of the cache.
 //!
-//! A draft has the segment of a large item before there is one: room for a head and a key, and
-//! behind it the value, as far as it has come. When [`Turn::set`] and its like are given the value
-//! of a draft, they write head and key before it and the index points there: nothing is copied.
+//! A [`PendingValue`] has the segment of a large item before there is an item: room for a header
+//! and a key, followed by the value as far as it was received. When [`Guard::set`] and the like get
+//! the value of a pending value as their argument, they write header and key in front of it and
+//! point the index there. Nothing is copied.
 //!
 //! ```text
-//! draft:  | room for head and key | value, piece by piece              |
-//! item:   |        | head and key | value                              |
+//! pending value:  | room for header and key | value, as far as received        |
+//! item:           |        | header and key | value                            |
 //! ```
 //!
-//! A draft counts in the budget as far as it has come, a granule at a time; so who announces much
-//! and sends little takes little. It holds its segment as a lease does: what becomes of the item
-//! while the draft is there leaves the bytes where they are.
+//! A pending value is charged to the budget as it grows, one granule at a time. So a client that
+//! announces a long value and sends little uses little memory. A pending value has a counted
+//! reference to its segment: the bytes stay even if the item is removed.
 
 use crate::cache::Cache;
 use crate::config::Eviction;
 use crate::error::{Error, Result};
-use crate::item::Head;
+use crate::item::Header;
 use crate::memory::arena::{Arena, Tail};
-use crate::memory::large::pages;
-use crate::memory::meta::{Hold, Queue, Segment};
+use crate::memory::large::page_rounded;
+use crate::memory::meta::{Queue, Segment, SegmentRef};
 use crate::memory::segments::Segments;
-use crate::session::state::Turn;
+use crate::session::state::Guard;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A value that is received piece by piece into the cache's own memory, without a key so far: made
-/// by [`Turn::draft`].
+/// A value without a key that is received in pieces into the memory of the cache. Created by
+/// [`Guard::begin_value`].
 ///
-/// Once it is whole, [`Turn::set`] and [`Turn::set_by`] with its [`value`](Self::value) make an
-/// item of it where it lies. Dropped without that, its memory comes back.
-pub struct Draft {
+/// Once it is complete, pass its [`value`](Self::value) to [`Guard::set`] or [`Guard::set_by`] to
+/// turn it into an item without a copy. If it is dropped before that, its memory is freed.
+pub struct PendingValue {
     cache: Arc<Cache>,
     segment: Segment,
-    hold: Hold,
+    segment_ref: SegmentRef,
     tail: Tail,
     /// Bytes before the value.
-    front: u32,
-    /// Bytes of it that count in the budget.
-    counted: u64,
+    prefix_len: u32,
+    /// Bytes that are charged to the budget.
+    charged: u64,
 }
 
-impl Draft {
-    /// Bytes of the value that are still to come.
+impl PendingValue {
+    /// Returns the number of bytes of the value that are still missing.
     #[inline]
-    pub fn missing(&self) -> usize {
-        self.tail.room()
+    pub fn remaining(&self) -> usize {
+        self.tail.remaining()
     }
 
-    /// Appends to the value what it still needs of these bytes, or less: how many it took. With
-    /// [`Error::Full`] there is no room for more in this turn: after [`Turn::renew`] there may be.
+    /// Appends bytes to the value, and returns how many it took: fewer than all if the value is
+    /// complete or if its next granule is not charged yet. Call it again with the rest.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Full`] if there is no memory for more under this guard. There may be after
+    /// [`Guard::renew`].
     ///
     /// # Panics
     ///
-    /// If `turn` is of another cache.
-    pub fn push(&mut self, turn: &Turn<'_>, bytes: &[u8]) -> Result<usize> {
-        assert!(std::ptr::eq(&raw const *self.cache, turn.cache()), "the cache of this turn");
+    /// If `guard` belongs to another cache.
+    pub fn push(&mut self, guard: &Guard<'_>, bytes: &[u8]) -> Result<usize> {
+        assert!(std::ptr::eq(&raw const *self.cache, guard.cache()), "the cache of this guard");
         let used = u64::from(self.tail.used());
-        if used == self.counted && self.missing() > 0 {
-            self.grow(turn)?;
+        if used == self.charged && self.remaining() > 0 {
+            self.charge_next(guard)?;
         }
-        let room = self.missing().min((self.counted - used) as usize);
+        let room = self.remaining().min((self.charged - used) as usize);
         let taken = &bytes[..bytes.len().min(room)];
-        self.cache.arena.room(&mut self.tail, taken.len()).copy_from_slice(taken);
+        self.cache.arena.allocate(&mut self.tail, taken.len()).copy_from_slice(taken);
         Ok(taken.len())
     }
 
-    /// The next granule, or what is left, counts in the budget from here on.
-    fn grow(&mut self, turn: &Turn<'_>) -> Result<()> {
+    /// Charges the next granule, or what is left of the value, to the budget.
+    fn charge_next(&mut self, guard: &Guard<'_>) -> Result<()> {
         let step = u64::from(self.cache.segments.len());
-        let step = step.min(pages(self.len()) - self.counted);
-        if !self.cache.count_draft(step) {
-            turn.want(step as usize);
+        let step = step.min(page_rounded(self.len()) - self.charged);
+        if !self.cache.charge_pending(step) {
+            guard.request_memory(step as usize);
             return Err(Error::Full);
         }
-        self.counted += step;
+        self.charged += step;
         Ok(())
     }
 
-    /// The value, once it is whole.
+    /// Returns the value, or `None` if it is not complete.
     #[inline]
     pub fn value(&self) -> Option<&[u8]> {
-        if self.missing() > 0 {
+        if self.remaining() > 0 {
             return None;
         }
-        let start = self.cache.segments.start(self.segment.number) + u64::from(self.front);
-        Some(self.cache.arena.read_held(&self.hold, start, self.value_len()))
+        let start = self.cache.segments.start(self.segment.number) + u64::from(self.prefix_len);
+        Some(self.cache.arena.read_referenced(&self.segment_ref, start, self.value_len()))
     }
 
-    /// Bytes of the value when it is whole.
+    /// Returns the length of the complete value in bytes.
     pub fn value_len(&self) -> usize {
-        self.len() - self.front as usize
+        self.len() - self.prefix_len as usize
     }
 
     fn len(&self) -> usize {
-        self.tail.used() as usize + self.tail.room()
+        self.tail.used() as usize + self.tail.remaining()
     }
 }
 
-impl Drop for Draft {
+impl Drop for PendingValue {
     fn drop(&mut self) {
-        let Cache { segments, epochs, drafted, .. } = &*self.cache;
-        drafted.fetch_sub(self.len() as u64, Ordering::Relaxed);
-        if segments.is_draft(self.segment.number) {
-            self.cache.discard_draft(self.segment.number, (self.counted, self.len()));
+        let Cache { segments, epochs, pending_bytes, .. } = &*self.cache;
+        pending_bytes.fetch_sub(self.len() as u64, Ordering::Relaxed);
+        if segments.is_pending(self.segment.number) {
+            self.cache.discard_pending(self.segment.number, (self.charged, self.len()));
         } else {
-            segments.let_go(epochs, &self.hold);
+            segments.release_ref(epochs, &self.segment_ref);
         }
     }
 }
 
-impl fmt::Debug for Draft {
+impl fmt::Debug for PendingValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Draft")
+        f.debug_struct("PendingValue")
             .field("value_len", &self.value_len())
-            .field("missing", &self.missing())
+            .field("remaining", &self.remaining())
             .finish_non_exhaustive()
     }
 }
 
-/// What a large item lies in, while the index does not point at it.
-pub(crate) enum Home {
-    /// A segment of its own.
+/// Where a large item was written, while the index does not point to it.
+pub(crate) enum LargeAllocation {
+    /// In a new segment.
     Segment(Segment, Tail),
-    /// The segment of a draft, and the addresses of its value.
-    Draft(Segment, Range<u64>),
+    /// In the segment of a pending value, with the addresses of that value.
+    Pending(Segment, Range<u64>),
 }
 
-impl Turn<'_> {
-    /// Begins a value of so many bytes, which will have a key of at most so many. `cache` is the
-    /// cache of this turn. With [`Error::Full`] there is no room, or others have begun as much as
-    /// may be begun: 5/8 of the budget.
+impl Guard<'_> {
+    /// Begins a pending value of `value_len` bytes, whose key will have at most `max_key_len`
+    /// bytes. `cache` must be the cache of this guard.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::TooLong`] if the value exceeds [`Cache::max_value_len`].
+    /// - [`Error::Full`] if there is no memory, or if all pending values together would exceed 5/8
+    ///   of the budget.
     ///
     /// # Panics
     ///
-    /// If the cache is another.
-    pub fn draft(&self, cache: &Arc<Cache>, key_most: usize, value_len: usize) -> Result<Draft> {
-        assert!(std::ptr::eq(&raw const **cache, self.cache()), "the cache of this turn");
-        let most = cache.value_most();
-        if value_len > most {
-            return Err(Error::TooLong { what: "value", len: value_len, most });
+    /// If `cache` is not the cache of this guard.
+    pub fn begin_value(
+        &self,
+        cache: &Arc<Cache>,
+        max_key_len: usize,
+        value_len: usize,
+    ) -> Result<PendingValue> {
+        assert!(std::ptr::eq(&raw const **cache, self.cache()), "the cache of this guard");
+        let max = cache.max_value_len();
+        if value_len > max {
+            return Err(Error::TooLong { what: "value", len: value_len, max });
         }
-        let front = Head::MOST + key_most.min(Cache::KEY_MOST);
-        let len = front + value_len;
-        let drafted = cache.drafted.fetch_add(len as u64, Ordering::Relaxed) + len as u64;
-        let may_be = drafted <= Segments::large_most(cache.memory()) && self.has_room_for(len);
-        let begun = may_be.then(|| cache.segments.open_draft(len, front as u32)).flatten();
-        let Some((segment, tail, hold)) = begun else {
-            cache.drafted.fetch_sub(len as u64, Ordering::Relaxed);
+        let prefix_len = Header::MAX_LEN + max_key_len.min(Cache::MAX_KEY_LEN);
+        let len = prefix_len + value_len;
+        let pending_bytes =
+            cache.pending_bytes.fetch_add(len as u64, Ordering::Relaxed) + len as u64;
+        let may_begin =
+            pending_bytes <= Segments::max_large_bytes(cache.memory()) && self.may_fit(len);
+        let begun =
+            may_begin.then(|| cache.segments.open_pending(len, prefix_len as u32)).flatten();
+        let Some((segment, tail, segment_ref)) = begun else {
+            cache.pending_bytes.fetch_sub(len as u64, Ordering::Relaxed);
             return Err(Error::Full);
         };
-        let huge = cache.segments.huge(pages(len));
+        let huge = cache.segments.huge_page_bytes(page_rounded(len));
         if huge > 0 {
-            cache.arena.prefer_huge(tail.place(), huge, true);
+            cache.arena.prefer_huge(tail.address(), huge, true);
         }
-        let (cache, front) = (Arc::clone(cache), front as u32);
-        let mut draft = Draft { cache, segment, hold, tail, front, counted: 0 };
-        draft.grow(self)?;
-        draft.cache.arena.room(&mut draft.tail, front as usize);
-        Ok(draft)
+        let (cache, prefix_len) = (Arc::clone(cache), prefix_len as u32);
+        let mut pending =
+            PendingValue { cache, segment, segment_ref, tail, prefix_len, charged: 0 };
+        pending.charge_next(self)?;
+        pending.cache.arena.allocate(&mut pending.tail, prefix_len as usize);
+        Ok(pending)
     }
 
-    /// Whether there will be room for a draft of so many bytes, as far as can be told: without
-    /// eviction it must be there at once.
-    fn has_room_for(&self, len: usize) -> bool {
+    /// Returns whether a pending value of this length will fit: with eviction, if it can ever fit;
+    /// otherwise if it fits now.
+    fn may_fit(&self, len: usize) -> bool {
         let Cache { segments, epochs, eviction, .. } = self.cache();
         let fits = match eviction {
-            Eviction::S3Fifo => segments.could_fit(len, self.cache().floor()),
-            Eviction::None => segments.fits_large(epochs, len, self.cache().floor()),
+            Eviction::S3Fifo => segments.could_ever_fit(len, self.cache().reserved_for_moves()),
+            Eviction::None => segments.fits_large(epochs, len, self.cache().reserved_for_moves()),
         };
         if !fits {
-            // Pages may be on their way back.
-            self.want(len);
+            // Pages may have to be returned to the system first.
+            self.request_memory(len);
         }
         fits
     }
 
-    /// Writes head and key before a draft whose value this is, and returns the address of the item;
-    /// `None` if it is not the value of a draft.
-    pub(crate) fn claim_draft(&self, key: &[u8], value: &[u8], head: &Head) -> Option<(u64, Home)> {
+    /// Writes header and key in front of a pending value if `value` is one. Returns the address of
+    /// the item, or `None` for other values.
+    pub(crate) fn convert_value(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        header: &Header,
+    ) -> Option<(u64, LargeAllocation)> {
         let Cache { arena, segments, .. } = self.cache();
-        let (at, before) = (arena.place_of(value)?, head.value().start);
-        let segment = segments.claim((at, value.len()), before)?;
-        let place = at - before as u64;
-        // What lies before the value is for whoever claimed it.
-        let mut tail = Arena::tail(place, before as u32);
-        head.write(arena.room(&mut tail, before), key, 0);
-        segments.add_live(segment.number, head.len(), head.facts.expires_ms);
-        Some((place, Home::Draft(segment, at..at + value.len() as u64)))
+        let (at, before) = (arena.address_of(value)?, header.value().start);
+        let segment = segments.convert_pending((at, value.len()), before)?;
+        let address = at - before as u64;
+        // The bytes in front of the value belong to the thread that converted it.
+        let mut tail = Arena::tail(address, before as u32);
+        header.write(arena.allocate(&mut tail, before), key, 0);
+        segments.add_live(segment.number, header.len(), header.metadata.expires_ms);
+        Some((address, LargeAllocation::Pending(segment, at..at + value.len() as u64)))
     }
 
-    /// Makes a segment in this queue of a draft that became an item, or a draft of it again.
-    pub(crate) fn finish_draft(
+    /// Completes [`convert_value`](Self::convert_value): adds the segment to a queue if the item
+    /// was published, and otherwise turns the item back into a pending value.
+    pub(crate) fn finish_value(
         &self,
-        (place, len): (u64, usize),
+        (address, len): (u64, usize),
         (segment, value): (Segment, Range<u64>),
         queue: Option<Queue>,
     ) {
@@ -204,8 +230,8 @@ impl Turn<'_> {
         if let Some(queue) = queue {
             segments.enqueue(epochs, segment, (value.end - start) as u32, queue);
         } else {
-            segments.remove_live(epochs, place, len);
-            segments.unclaim(segment.number, value.start - start);
+            segments.remove_live(epochs, address, len);
+            segments.revert_pending(segment.number, value.start - start);
         }
     }
 }

@@ -1,52 +1,64 @@
-//! Storing an item: it is written to a tail, the index is pointed at it, and what was there before
-//! is noted as gone.
+//! Writing items: reclaim memory if necessary, append the item, point the index to it, and record
+//! the previous item as removed.
 
 use crate::error::{Error, Result};
 use crate::hash::KeyHash;
-use crate::item::{Facts, Item};
+use crate::item::{Item, Metadata};
 use crate::memory::meta::Queue;
 use crate::session::append::check_item;
-use crate::session::state::{Expect, Turn};
+use crate::session::state::{Expect, Guard};
 use crate::write::{Condition, Expiry, Outcome, Write};
 
-/// Numbers for compare-and-set taken at a time.
-const CAS_NUMBERS: u64 = 1024;
+/// Numbers for compare-and-set that a session allocates at a time.
+const CAS_BATCH: u64 = 1024;
 
-impl Turn<'_> {
-    /// Writes an item and points the index at it, if that holds what is expected.
+impl Guard<'_> {
+    /// Writes an item and points the index to it, if the index holds what is expected. Returns
+    /// whether it did.
     pub(crate) fn put(
         &self,
         (key, hash): (&[u8], KeyHash),
         value: &[u8],
-        facts: Facts,
+        metadata: Metadata,
         expect: Expect,
     ) -> Result<bool> {
         check_item(self.cache(), key, value)?;
-        let queue = if self.cache().ghost.is_back_soon(hash) { Queue::Main } else { Queue::Small };
-        let mut open = self.session.open.borrow_mut();
+        let queue =
+            if self.cache().ghost.should_promote(hash) { Queue::Main } else { Queue::Small };
+        let mut state = self.session.state.borrow_mut();
         let is_ordinary = self.cache().segments.is_ordinary(key.len() + value.len());
-        self.make_room(&mut open, if is_ordinary { key.len() + value.len() } else { 0 });
+        self.reclaim_for_write(&mut state, if is_ordinary { key.len() + value.len() } else { 0 });
         if !is_ordinary {
-            return self.put_large((key, hash), value, (facts, queue), expect);
+            return self.put_large((key, hash), value, (metadata, queue), expect);
         }
-        let (place, len) = self
-            .write_item(&mut open, queue, (key, value), (facts, self.cache().floor()))
+        let (address, len) = self
+            .append_item(
+                &mut state,
+                queue,
+                (key, value),
+                (metadata, self.cache().reserved_for_moves()),
+            )
             .ok_or(Error::Full)?;
-        let stored = self.publish((key, hash), place, expect);
+        let stored = self.publish((key, hash), address, expect);
         if !matches!(stored, Ok(true)) {
-            self.forget(&mut open, queue, facts, (place, len));
+            self.undo_append(&mut state, queue, metadata, (address, len));
         }
         stored
     }
 
-    /// Stores a value. Where there is no room in this turn, [`Full`](crate::Error::Full) says so,
-    /// and a large value for which some can be made finds it after [`renew`](Self::renew), or in
-    /// the next turn.
+    /// Stores a value.
+    ///
+    /// # Errors
+    ///
+    /// - [`TooLong`](crate::Error::TooLong) if the key or the value exceeds its maximum.
+    /// - [`Full`](crate::Error::Full) if there is no memory under this guard. Then call
+    ///   [`renew`](Self::renew), or begin the next guard, and retry: that frees memory, also for a
+    ///   large value.
     pub fn set(&self, key: &[u8], value: &[u8], write: &Write<'_>) -> Result<Outcome> {
         self.set_hashed(key, self.cache().hash(key), value, write)
     }
 
-    /// As [`set`](Self::set), with the hash of the key.
+    /// Stores a value as [`set`](Self::set) does, for a key whose hash is known.
     pub fn set_hashed(
         &self,
         key: &[u8],
@@ -55,8 +67,8 @@ impl Turn<'_> {
         write: &Write<'_>,
     ) -> Result<Outcome> {
         if write.condition == Condition::Always && write.expiry != Expiry::Keep {
-            let facts = write.facts(self.now_ms(), None);
-            self.put((key, hash), value, facts, Expect::Anything)?;
+            let metadata = write.metadata(self.now_ms(), None);
+            self.put((key, hash), value, metadata, Expect::Anything)?;
             return Ok(Outcome::Stored);
         }
         loop {
@@ -64,16 +76,21 @@ impl Turn<'_> {
             if let Some(refused) = refusal(write.condition, current) {
                 return Ok(refused);
             }
-            let facts = write.facts(self.now_ms(), current.and_then(|item| item.expires_ms()));
-            if self.put((key, hash), value, facts, expect)? {
+            let metadata =
+                write.metadata(self.now_ms(), current.and_then(|item| item.expires_ms()));
+            if self.put((key, hash), value, metadata, expect)? {
                 return Ok(Outcome::Stored);
             }
         }
     }
 
-    /// Stores a value as `decide` says, which is given the item that there is; with `None` all
-    /// stays as it is. Nobody else's write comes between; `decide` may be called again when one
-    /// tries to.
+    /// Stores a value depending on the current item. `decide` gets the item and returns how to
+    /// store the value, or `None` to change nothing, and a result. The read and the write are
+    /// atomic: `decide` is called again if another session writes the key in between.
+    ///
+    /// # Errors
+    ///
+    /// As [`set`](Self::set).
     pub fn set_by<'w, R>(
         &self,
         key: &[u8],
@@ -85,17 +102,23 @@ impl Turn<'_> {
             let (current, expect) = self.peek_hashed(key, hash);
             let (write, answer) = decide(current);
             let Some(write) = write else { return Ok(answer) };
-            let facts = write.facts(self.now_ms(), current.and_then(|item| item.expires_ms()));
-            if self.put((key, hash), value, facts, expect)? {
+            let metadata =
+                write.metadata(self.now_ms(), current.and_then(|item| item.expires_ms()));
+            if self.put((key, hash), value, metadata, expect)? {
                 return Ok(answer);
             }
         }
     }
 
-    /// Replaces the item of a key by what `change` makes of it. Nobody else's write comes between;
-    /// `change` may be called again when one tries to. It writes the new value to the buffer it is
-    /// given, which is empty, and answers how to store it; with `None` all stays as it is. An item
-    /// that would be expired at once is not written: the old one is removed, which needs no memory.
+    /// Replaces the value of a key by one computed from the current item. `change` gets the item
+    /// and an empty buffer for the new value, and returns how to store it, or `None` to change
+    /// nothing, and a result. The read and the write are atomic: `change` is called again if
+    /// another session writes the key in between. If the new item has expired, the old one is
+    /// removed, which needs no memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`set`](Self::set).
     pub fn update<'w, R>(
         &self,
         key: &[u8],
@@ -108,12 +131,13 @@ impl Turn<'_> {
             value.clear();
             let (write, answer) = change(current, &mut value);
             let Some(write) = write else { return Ok(answer) };
-            let facts = write.facts(self.now_ms(), current.and_then(|item| item.expires_ms()));
-            let has_expired = facts.expires_ms.is_some_and(|at_ms| at_ms <= self.now_ms());
+            let metadata =
+                write.metadata(self.now_ms(), current.and_then(|item| item.expires_ms()));
+            let has_expired = metadata.expires_ms.is_some_and(|at_ms| at_ms <= self.now_ms());
             let is_done = if has_expired {
                 self.remove_expected(key, hash, expect).is_some()
             } else {
-                self.put((key, hash), &value, facts, expect)?
+                self.put((key, hash), &value, metadata, expect)?
             };
             if is_done {
                 return Ok(answer);
@@ -121,8 +145,13 @@ impl Turn<'_> {
         }
     }
 
-    /// The item of a key, with a number for compare-and-set, which it gets now if it had none.
-    pub fn with_cas(&self, key: &[u8]) -> Result<Option<(Item<'_>, u64)>> {
+    /// Returns the item of a key with its number for compare-and-set. Assigns a number if the item
+    /// has none.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`](crate::Error::Full) if there is no memory to store the number.
+    pub fn get_with_cas(&self, key: &[u8]) -> Result<Option<(Item<'_>, u64)>> {
         let hash = self.cache().hash(key);
         loop {
             let Some(item) = self.get_hashed(key, hash) else { return Ok(None) };
@@ -130,17 +159,17 @@ impl Turn<'_> {
                 return Ok(Some((item, cas)));
             }
             let (Some(item), expect) = self.peek_hashed(key, hash) else { return Ok(None) };
-            let facts = Facts { cas: Some(self.new_cas()), ..item.head.facts };
-            self.put((key, hash), item.value(), facts, expect)?;
+            let metadata = Metadata { cas: Some(self.new_cas()), ..item.header.metadata };
+            self.put((key, hash), item.value(), metadata, expect)?;
         }
     }
 
-    /// A number for compare-and-set that no item has.
+    /// Returns a number for compare-and-set that no item has.
     pub fn new_cas(&self) -> u64 {
         let mut numbers = self.session.cas.take();
         if numbers.is_empty() {
-            let first = self.cache().take_cas(CAS_NUMBERS);
-            numbers = first..first + CAS_NUMBERS;
+            let first = self.cache().allocate_cas(CAS_BATCH);
+            numbers = first..first + CAS_BATCH;
         }
         let number = numbers.start;
         self.session.cas.set(number + 1..numbers.end);
@@ -148,7 +177,7 @@ impl Turn<'_> {
     }
 }
 
-/// Why a write is refused, if it is.
+/// Returns why a write must not happen, or `None` if its condition holds.
 fn refusal(condition: Condition<'_>, current: Option<Item<'_>>) -> Option<Outcome> {
     let holds = match (condition, current) {
         (Condition::Always, _) | (Condition::Absent, None) | (Condition::Present, Some(_)) => true,

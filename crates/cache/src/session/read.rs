@@ -1,102 +1,103 @@
-//! Lookups.
+//! Lookups, and prefetching for batches of lookups.
 
 use crate::cache::Cache;
 use crate::hash::KeyHash;
-use crate::index::slot::{FREQUENT, Slot};
+use crate::index::slot::{MAX_FREQUENCY, Slot};
 use crate::index::table::Position;
-use crate::item::{Head, Item};
-use crate::memory::removed::Marks;
-use crate::session::state::{Expect, Turn};
+use crate::item::{Header, Item};
+use crate::memory::removed::RemovedBits;
+use crate::session::state::{Expect, Guard};
 
-/// Bytes of an item's head and of its key, about.
-const HEAD_AND_KEY: usize = 32;
+/// Approximate bytes of the header and key of an item.
+const HEADER_AND_KEY_LEN: usize = 32;
 
-impl Turn<'_> {
-    /// Asks for the line of the index that a key's lookup begins with. With many keys, first this
-    /// for all, then [`prefetch_item`](Self::prefetch_item) for all, then the lookups.
+impl Guard<'_> {
+    /// Prefetches the index line of a key. For a batch of keys, call this for all keys, then
+    /// [`prefetch_item`](Self::prefetch_item) for all, and then look them up.
     #[inline]
     pub fn prefetch(&self, hash: KeyHash) {
         self.cache().tables.prefetch(&self.cache().arena, hash);
     }
 
-    /// As [`prefetch`](Self::prefetch), ahead of a write. Then comes
-    /// [`prefetch_head`](Self::prefetch_head).
+    /// Prefetches the index line of a key for a write. For a batch of writes, call
+    /// [`prefetch_header`](Self::prefetch_header) next.
     #[inline]
     pub fn prefetch_to_write(&self, hash: KeyHash) {
         self.cache().tables.prefetch_to_write(&self.cache().arena, hash);
     }
 
-    /// Asks for the item that a key's slot of the index points at.
+    /// Prefetches the item of a key.
     #[inline]
     pub fn prefetch_item(&self, hash: KeyHash) {
         let Cache { arena, tables, segments, .. } = self.cache();
-        // The first that has the key's tag: nearly always the key's own.
+        // The first slot with the key's tag nearly always belongs to the key.
         if let Some(found) = tables.find(arena, hash, |_| true) {
-            arena.prefetch_item(found.slot.place(), segments.item_len());
+            arena.prefetch_item(found.slot.address(), segments.item_len());
         }
     }
 
-    /// As [`prefetch_item`](Self::prefetch_item), for an item that is to be replaced: of that, only
-    /// the key is looked at.
+    /// Prefetches what a write reads of the item that it replaces: header and key.
     #[inline]
-    pub fn prefetch_head(&self, hash: KeyHash) {
+    pub fn prefetch_header(&self, hash: KeyHash) {
         let Cache { arena, tables, segments, .. } = self.cache();
         if let Some(found) = tables.find(arena, hash, |_| true) {
-            let place = found.slot.place();
-            arena.prefetch_item(place, HEAD_AND_KEY);
-            let segment = segments.of(place);
+            let address = found.slot.address();
+            arena.prefetch_item(address, HEADER_AND_KEY_LEN);
+            let segment = segments.segment_of(address);
             segments.prefetch_live(segment);
-            if let Some(marks) = self.marks(segment) {
-                marks.prefetch(place);
+            if let Some(removed) = self.removed_bits(segment) {
+                removed.prefetch(address);
             }
         }
     }
 
-    /// The item that begins at this place.
+    /// Returns the item at an address.
     #[inline]
-    pub(crate) fn item(&self, place: u64, frequency: u32) -> Item<'_> {
+    pub(crate) fn item(&self, address: u64, frequency: u32) -> Item<'_> {
         let Cache { arena, segments, .. } = self.cache();
-        let head = Head::read(
-            |len| arena.read(&self.pin, place, len),
-            || segments.epoch_ms(segments.of(place)),
+        let header = Header::read(
+            |len| arena.read(&self.epoch, address, len),
+            || segments.base_ms(segments.segment_of(address)),
         );
-        let bytes = arena.read(&self.pin, place, head.len());
-        Item { bytes, head, frequency, session: self.session.number }
+        let bytes = arena.read(&self.epoch, address, header.len());
+        Item { bytes, header, frequency, session: self.session.id }
     }
 
-    /// Bytes of the item that a slot points at, if it has this key.
+    /// Returns the length of the item that a slot points to if it has this key.
     #[inline]
-    pub(crate) fn len_if(&self, key: &[u8], slot: Slot) -> Option<usize> {
+    pub(crate) fn len_if_key(&self, key: &[u8], slot: Slot) -> Option<usize> {
         let arena = &self.cache().arena;
-        Head::len_if(|len| arena.read(&self.pin, slot.place(), len), key)
+        Header::len_if_key(|len| arena.read(&self.epoch, slot.address(), len), key)
     }
 
+    /// Returns the position of a key's slot.
     #[inline]
     fn position(&self, key: &[u8], hash: KeyHash) -> Option<Position> {
         let Cache { arena, tables, .. } = self.cache();
-        tables.find(arena, hash, |slot| self.len_if(key, slot).is_some())
+        tables.find(arena, hash, |slot| self.len_if_key(key, slot).is_some())
     }
 
+    /// Returns whether an item has expired at the time of this guard.
     #[inline]
-    pub(crate) fn is_over(&self, item: &Item<'_>) -> bool {
+    pub(crate) fn is_expired(&self, item: &Item<'_>) -> bool {
         item.expires_ms().is_some_and(|at| at <= self.now_ms())
     }
 
-    /// Which items of a segment are gone, if it is an ordinary one.
+    /// Returns the removed bits of a segment, or `None` if it is the segment of a large item.
     #[inline]
-    pub(crate) fn marks(&self, segment: u32) -> Option<Marks<'_>> {
+    pub(crate) fn removed_bits(&self, segment: u32) -> Option<RemovedBits<'_>> {
         let Cache { arena, segments, .. } = self.cache();
         let ordinary = !segments.is_large(segment);
-        ordinary.then(|| Marks::new(arena, segments.start(segment)))
+        ordinary.then(|| RemovedBits::new(arena, segments.start(segment)))
     }
 
-    /// The item of a key.
+    /// Returns the item of a key, and counts a read of it and a hit or a miss.
     #[inline]
     pub fn get(&self, key: &[u8]) -> Option<Item<'_>> {
         self.get_hashed(key, self.cache().hash(key))
     }
 
-    /// As [`get`](Self::get), with the hash of the key.
+    /// Returns the item of a key as [`get`](Self::get) does, for a key whose hash is known.
     #[inline]
     pub fn get_hashed(&self, key: &[u8], hash: KeyHash) -> Option<Item<'_>> {
         let counters = &self.session.counters;
@@ -107,29 +108,30 @@ impl Turn<'_> {
             return None;
         };
         let frequency = position.slot.frequency();
-        let item = self.item(position.slot.place(), frequency);
-        if self.is_over(&item) {
+        let item = self.item(position.slot.address(), frequency);
+        if self.is_expired(&item) {
             counters.misses_expired.add(1);
             return None;
         }
         counters.hits.add(1);
-        if frequency < FREQUENT {
+        if frequency < MAX_FREQUENCY {
             self.cache().tables.count_use(&self.cache().arena, hash, position);
         }
         Some(item)
     }
 
-    /// The item of a key, without counting a lookup or a use.
+    /// Returns the item of a key without counting anything.
     pub fn peek(&self, key: &[u8]) -> Option<Item<'_>> {
         self.peek_hashed(key, self.cache().hash(key)).0
     }
 
-    /// As [`peek`](Self::peek), and what the index holds, expired or not.
+    /// Returns the item of a key as [`peek`](Self::peek) does, and what the index holds, even if it
+    /// has expired.
     pub(super) fn peek_hashed(&self, key: &[u8], hash: KeyHash) -> (Option<Item<'_>>, Expect) {
-        let Some(position) = self.position(key, hash) else { return (None, Expect::Place(None)) };
-        let place = position.slot.place();
-        let item = self.item(place, position.slot.frequency());
-        let item = if self.is_over(&item) { None } else { Some(item) };
-        (item, Expect::Place(Some(place)))
+        let Some(position) = self.position(key, hash) else { return (None, Expect::Address(None)) };
+        let address = position.slot.address();
+        let item = self.item(address, position.slot.frequency());
+        let item = if self.is_expired(&item) { None } else { Some(item) };
+        (item, Expect::Address(Some(address)))
     }
 }

@@ -1,264 +1,291 @@
-//! How memory comes back: segments are reclaimed one by one, a few items with each write, so that
-//! no write waits for a whole one.
+//! Segment reclamation: frees memory for new items.
 //!
-//! In this order:
-//! 1. segments with expired items, and those of which little else is left: see `expiry.rs`;
-//! 2. segments with little in them that is still in the index: that is moved to others. This
-//!    happens also when room is not short but most of it is wasted;
-//! 3. with eviction, the oldest segment of the small queue while that has more than its part of
-//!    all, otherwise the oldest of the main queue. From the small one, items that were asked for go
-//!    to the main queue, and the others go, noted in the ghost queue; in the main queue, what was
-//!    asked for goes round again, and the rest goes for good.
+//! Reclamation is incremental. Each write processes a bounded number of bytes of one victim segment
+//! ([`SCAN_BYTES_PER_WRITTEN_BYTE`]), so no write pays for a whole segment.
 //!
-//! A large item is never moved: where it would be, its segment goes to the end of the queue.
+//! Victims are chosen in this order:
+//! 1. **Expired**: segments with expired items, and those of which little else is left. See
+//!    `expire_step.rs`.
+//! 2. **Sparse**: few bytes are live. The live items are moved to an open segment (compaction).
+//!    This also happens while memory is sufficient, if most bytes in use are dead.
+//! 3. **Evicted**, if eviction is enabled (S3-FIFO): the oldest segment of the small queue while
+//!    that queue exceeds its share, otherwise the oldest of the main queue.
+//!   - Small queue: items that were read move to the main queue. The others are evicted and
+//!     remembered in the ghost queue.
+//!   - Main queue: items that were read since the last pass are reinserted with a lower frequency.
+//!     The others are evicted.
+//!
+//! A large item is never copied. Instead of moving it, reclamation puts its segment at the end of
+//! the queue.
+//!
+//! Source: Yang and others, "FIFO queues are all you need for cache eviction", SOSP 2023.
 
 use crate::cache::Cache;
 use crate::config::Eviction;
 use crate::hash::KeyHash;
 use crate::item::Item;
 use crate::memory::meta::Queue;
-use crate::session::state::{Open, Turn};
-use crate::session::victim::{GROUP, Reason, Victim};
+use crate::session::state::{Guard, WriteState};
+use crate::session::victim::{PREFETCH_GROUP, Reason, Victim};
 
-/// Items looked at by one who looks for a group of those that are not gone.
-const PASSED: usize = 4 * GROUP;
+/// Maximum number of items that are examined for one group, removed items included.
+const MAX_EXAMINED_PER_GROUP: usize = 4 * PREFETCH_GROUP;
 
-/// Bytes looked at for each byte written, when room is short.
-const WORK: usize = 4;
+/// Bytes examined for each byte written, while memory is short.
+const SCAN_BYTES_PER_WRITTEN_BYTE: usize = 4;
 
-/// The small queue has this part of the memory of items. A larger one keeps what is new for longer,
-/// which helps where popularity changes all at once; a smaller one leaves more to what has proved
-/// itself.
-const SMALL_PART: u64 = 32;
+/// The small queue may use one of this many bytes of all items. A larger share keeps new items
+/// longer, which helps when popularity changes suddenly. A smaller share leaves more to items that
+/// were read.
+const SMALL_QUEUE_RATIO: u64 = 32;
 
-/// How often an item of the small queue must be asked for to stay.
-const STAYS_FROM: u32 = 1;
+/// Reads that an item in the small queue needs in order to move to the main queue.
+const MIN_READS_TO_PROMOTE: u32 = 1;
 
-/// What becomes of an item of a segment that is reclaimed.
-enum Fate {
-    /// Its time is over.
-    Expires,
-    /// It makes room.
-    Goes,
-    /// It is moved, with this frequency.
-    Moves(Queue, u32),
+/// What happens to an item of a victim segment.
+enum Decision {
+    /// The item has expired and is removed.
+    Expire,
+    /// The item is evicted.
+    Evict,
+    /// The item moves to this queue, with this frequency.
+    Move(Queue, u32),
 }
 
-impl Turn<'_> {
-    /// Before so many bytes are written, reclaims some where room is short.
-    pub(crate) fn make_room(&self, open: &mut Open, bytes: usize) {
+impl Guard<'_> {
+    /// Reclaims memory before a write of `bytes` bytes, if memory is short.
+    pub(crate) fn reclaim_for_write(&self, state: &mut WriteState, bytes: usize) {
         let cache = self.cache();
-        if !cache.tables.has_units()
+        if !cache.tables.has_spare_pages()
             && let Some((start, len)) = cache.segments.take_for_index(&cache.epochs)
         {
             cache.tables.add_segment(start, len);
-            cache.note_reserved();
+            cache.update_reserved();
         }
-        if open.pressed {
-            cache.give_back();
-            self.reclaim(open, bytes * WORK + 256);
+        if state.memory_pressure {
+            cache.release_pages();
+            self.reclaim(state, bytes * SCAN_BYTES_PER_WRITTEN_BYTE + 256);
         }
     }
 
-    /// Looks at items of segments to reclaim, until so many bytes were looked at; false if there is
-    /// nothing to reclaim.
-    pub(crate) fn reclaim(&self, open: &mut Open, bytes: usize) -> bool {
+    /// Examines items of victims until `bytes` bytes were examined or enough memory is free.
+    /// Returns `false` if nothing more can be reclaimed.
+    pub(crate) fn reclaim(&self, state: &mut WriteState, bytes: usize) -> bool {
         let segments = &self.cache().segments;
         let mut left = bytes as u64;
         while left > 0 {
-            // One that is left from an earlier turn may be over, and somebody else's by now. From
-            // here on it stays what it is until this turn ends.
-            let kept = open.victim.take().filter(|kept| segments.lives(kept.segment));
+            // A victim kept from an earlier guard may have been retired and reused. From here on,
+            // this guard keeps it.
+            let kept = state.victim.take().filter(|kept| segments.is_current(kept.segment));
             if kept.is_none()
-                && let Some(bytes) = self.scan_expired(open, PASSED)
+                && let Some(bytes) = self.scan_expired(state, MAX_EXAMINED_PER_GROUP)
             {
                 left = left.saturating_sub(bytes.max(1));
-                if open.expiry.is_none() && open.victim.is_none() {
-                    open.pressed = self.cache().wants_reclaim(open.wanted);
-                    if !open.pressed {
+                if state.expiry_scan.is_none() && state.victim.is_none() {
+                    state.memory_pressure = self.cache().should_reclaim(state.extra_segments);
+                    if !state.memory_pressure {
                         break;
                     }
                 }
                 continue;
             }
-            let Some(mut victim) = kept.or_else(|| self.choose(open.wanted)) else {
-                open.pressed = false;
+            let Some(mut victim) = kept.or_else(|| self.choose_victim(state.extra_segments)) else {
+                state.memory_pressure = false;
                 return false;
             };
             let before = victim.cursor.at();
-            let moved = self.walk(open, &mut victim);
+            let moved = self.process_group(state, &mut victim);
             left = left.saturating_sub(victim.cursor.at() - before);
             if !moved {
-                // No room for what would have to move.
-                victim.put_back(self.cache());
+                // There is no room to move its items to.
+                victim.return_to_queue(self.cache());
                 return false;
             }
             if !victim.is_done() {
-                open.victim = Some(victim);
+                state.victim = Some(victim);
                 continue;
             }
-            open.pressed = self.cache().wants_reclaim(open.wanted);
-            if !open.pressed {
+            state.memory_pressure = self.cache().should_reclaim(state.extra_segments);
+            if !state.memory_pressure {
                 break;
             }
         }
         true
     }
 
-    /// The next segment to reclaim.
-    fn choose(&self, wanted: u32) -> Option<Victim> {
+    /// Chooses the next victim.
+    fn choose_victim(&self, extra_segments: u32) -> Option<Victim> {
         let cache = self.cache();
         let segments = &cache.segments;
         let new = |segment, reason| Victim::new(cache, segment, reason);
-        let short = cache.is_short(wanted);
+        let is_short = cache.is_below_target(extra_segments);
         let sparse = match cache.eviction {
-            _ if !short => segments.len() / 2,
+            _ if !is_short => segments.len() / 2,
             Eviction::S3Fifo => segments.len() / 4,
             Eviction::None => segments.len() / 8 * 7,
         };
         if let Some((segment, queue)) = segments.pop_emptiest(sparse) {
             return Some(new(segment, Reason::Sparse(queue)));
         }
-        if cache.eviction == Eviction::None || !short {
+        if cache.eviction == Eviction::None || !is_short {
             return None;
         }
-        let (small, main) = segments.queued();
-        // While the small queue is far too long, what comes back pushes nothing out of the main
-        // one.
-        let is_free = small * SMALL_PART > 2 * (small + main);
-        cache.ghost.set_reach(if is_free { u64::MAX } else { segments.reach() });
-        let first = if small * SMALL_PART > small + main { Queue::Small } else { Queue::Main };
+        let (small, main) = segments.queued_bytes();
+        // While the small queue is far too long, promotions do not evict anything from the main
+        // queue.
+        let is_far_too_long = small * SMALL_QUEUE_RATIO > 2 * (small + main);
+        cache.ghost.set_promotion_window(if is_far_too_long {
+            u64::MAX
+        } else {
+            segments.promotion_window()
+        });
+        let first =
+            if small * SMALL_QUEUE_RATIO > small + main { Queue::Small } else { Queue::Main };
         let other = if first == Queue::Small { Queue::Main } else { Queue::Small };
         [first, other]
             .into_iter()
-            .find_map(|queue| Some(new(segments.pop(queue)?, Reason::Evicted(queue))))
+            .find_map(|queue| Some(new(segments.pop_front(queue)?, Reason::Evicted(queue))))
     }
 
-    /// Looks at the next items of a segment, and decides on those it had looked at before; false if
-    /// one had to move and there was no room.
-    fn walk(&self, open: &mut Open, victim: &mut Victim) -> bool {
+    /// Fetches the next group of items and processes the previous one. Returns `false` if an item
+    /// had to move and there was no room.
+    fn process_group(&self, state: &mut WriteState, victim: &mut Victim) -> bool {
         let (group, count) = (victim.group, victim.count);
-        self.look_ahead(victim);
+        self.next_group(victim);
         let evicted = &self.session.counters.evicted;
         let before = evicted.get();
         let mut group = group[..count].iter();
-        let went = group.all(|(place, hash)| self.settle(open, victim, (*hash, *place)));
+        let all_processed =
+            group.all(|(address, hash)| self.process_item(state, victim, (*hash, *address)));
         self.cache().segments.add_evicted(evicted.get() - before);
-        went
+        all_processed
     }
 
-    /// Looks at the next items: those that are gone are passed by.
-    fn look_ahead(&self, victim: &mut Victim) {
-        let marks = self.marks(victim.segment.number);
+    /// Fetches the next group of items and prefetches their index lines. Skips items that were
+    /// removed.
+    fn next_group(&self, victim: &mut Victim) {
+        let removed = self.removed_bits(victim.segment.number);
         victim.count = 0;
-        for _ in 0..PASSED {
-            if victim.count == GROUP {
+        for _ in 0..MAX_EXAMINED_PER_GROUP {
+            if victim.count == PREFETCH_GROUP {
                 break;
             }
-            let Some((place, item, is_gone)) =
-                victim.cursor.next(|place| self.item(place, 0), marks)
+            let Some((address, item, is_removed)) =
+                victim.cursor.next(|address| self.item(address, 0), removed)
             else {
                 break;
             };
-            if is_gone {
+            if is_removed {
                 continue;
             }
             let hash = self.cache().hash(item.key());
             self.prefetch(hash);
-            victim.group[victim.count] = (place, hash);
+            victim.group[victim.count] = (address, hash);
             victim.count += 1;
         }
     }
 
-    /// Decides on one item, if the index still points at it.
-    fn settle(&self, open: &mut Open, victim: &Victim, (hash, place): (KeyHash, u64)) -> bool {
+    /// Processes one item if the index still points to it. Returns `false` if it had to move and
+    /// there was no room.
+    fn process_item(
+        &self,
+        state: &mut WriteState,
+        victim: &Victim,
+        (hash, address): (KeyHash, u64),
+    ) -> bool {
         let cache = self.cache();
-        let is_it = |slot: crate::index::slot::Slot| slot.place() == place;
+        let is_it = |slot: crate::index::slot::Slot| slot.address() == address;
         let Some(found) = cache.tables.find(&cache.arena, hash, is_it) else { return true };
-        let item = self.item(place, found.slot.frequency());
+        let item = self.item(address, found.slot.frequency());
         let counters = &self.session.counters;
-        match self.fate(victim.reason, &item) {
-            Fate::Expires => self.take_out(hash, place, item).then(|| counters.expired.add(1)),
-            Fate::Goes => self.take_out(hash, place, item).then(|| {
-                // What went round the main queue in vain had its time.
+        match self.decide(victim.reason, &item) {
+            Decision::Expire => {
+                self.remove_at(hash, address, item).then(|| counters.expired.add(1))
+            }
+            Decision::Evict => self.remove_at(hash, address, item).then(|| {
+                // Keys evicted from the main queue are not remembered.
                 if victim.reason != Reason::Evicted(Queue::Main) {
                     cache.ghost.insert(hash, || cache.len());
                 }
                 counters.evicted.add(1);
             }),
-            Fate::Moves(queue, frequency) if cache.segments.is_large(victim.segment.number) => {
-                self.stand_in_line(victim, (hash, place), (queue, frequency));
+            Decision::Move(queue, frequency) if cache.segments.is_large(victim.segment.number) => {
+                self.requeue_large(victim, (hash, address), (queue, frequency));
                 return true;
             }
-            Fate::Moves(queue, frequency) => {
-                return self.relocate(open, (hash, place), item, (queue, frequency));
+            Decision::Move(queue, frequency) => {
+                return self.move_item(state, (hash, address), item, (queue, frequency));
             }
         };
         true
     }
 
-    fn fate(&self, reason: Reason, item: &Item<'_>) -> Fate {
+    /// Returns what happens to an item, given the reason for which its segment is reclaimed.
+    fn decide(&self, reason: Reason, item: &Item<'_>) -> Decision {
         let frequency = item.frequency();
         match reason {
-            _ if self.is_over(item) => Fate::Expires,
-            Reason::Expired => Fate::Moves(Queue::Small, frequency),
-            Reason::Sparse(queue) => Fate::Moves(queue, frequency),
-            Reason::Evicted(Queue::Small) if frequency >= STAYS_FROM => Fate::Moves(Queue::Main, 0),
-            Reason::Evicted(Queue::Main) if frequency > 0 => {
-                Fate::Moves(Queue::Main, frequency - 1)
+            _ if self.is_expired(item) => Decision::Expire,
+            Reason::Expired => Decision::Move(Queue::Small, frequency),
+            Reason::Sparse(queue) => Decision::Move(queue, frequency),
+            Reason::Evicted(Queue::Small) if frequency >= MIN_READS_TO_PROMOTE => {
+                Decision::Move(Queue::Main, 0)
             }
-            Reason::Evicted(_) => Fate::Goes,
+            Reason::Evicted(Queue::Main) if frequency > 0 => {
+                Decision::Move(Queue::Main, frequency - 1)
+            }
+            Reason::Evicted(_) => Decision::Evict,
         }
     }
 
-    /// A large item stays where it is, and its segment waits in a queue again.
-    fn stand_in_line(
+    /// Keeps a large item in place and adds its segment to a queue again.
+    fn requeue_large(
         &self,
         victim: &Victim,
-        (hash, place): (KeyHash, u64),
+        (hash, address): (KeyHash, u64),
         (queue, frequency): (Queue, u32),
     ) {
         let Cache { arena, tables, segments, .. } = self.cache();
         let mut table = tables.lock(arena, hash);
-        let Some(position) = table.find(|slot| slot.place() == place) else { return };
-        table.relocate(position, place, frequency);
+        let Some(position) = table.find(|slot| slot.address() == address) else { return };
+        table.relocate(position, address, frequency);
         drop(table);
         match victim.reason {
-            // It is in its queue still.
+            // The segment is still in its queue.
             Reason::Expired => {}
-            Reason::Sparse(_) | Reason::Evicted(_) => segments.requeue(victim.segment, queue),
+            Reason::Sparse(_) | Reason::Evicted(_) => segments.push_back(victim.segment, queue),
         }
     }
 
-    /// Writes an item elsewhere; false if there is no room.
-    fn relocate(
+    /// Copies an item to an open segment. Returns `false` if there is no room.
+    fn move_item(
         &self,
-        open: &mut Open,
-        (hash, place): (KeyHash, u64),
+        state: &mut WriteState,
+        (hash, address): (KeyHash, u64),
         item: Item<'_>,
         (queue, frequency): (Queue, u32),
     ) -> bool {
         let cache = self.cache();
         let payload = (item.key(), item.value());
-        let Some((to, len)) = self.write_item(open, queue, payload, (item.head.facts, 0)) else {
-            // With eviction, what cannot be kept goes.
+        let Some((to, len)) = self.append_item(state, queue, payload, (item.header.metadata, 0))
+        else {
+            // With eviction, an item that cannot move is evicted.
             if cache.eviction == Eviction::None {
                 return false;
             }
-            if self.take_out(hash, place, item) {
+            if self.remove_at(hash, address, item) {
                 self.session.counters.evicted.add(1);
             }
             return true;
         };
         let mut table = cache.tables.lock(&cache.arena, hash);
-        if let Some(position) = table.find(|slot| slot.place() == place) {
+        if let Some(position) = table.find(|slot| slot.address() == address) {
             table.relocate(position, to, frequency);
             drop(table);
-            self.note_gone(place, item.head.len());
+            self.record_removed(address, item.header.len());
             self.session.counters.moved_bytes.add(len as u64);
         } else {
             drop(table);
-            self.note_gone(to, len);
+            self.record_removed(to, len);
         }
         true
     }

@@ -3,44 +3,45 @@
 use crate::cache::Cache;
 use crate::hash::KeyHash;
 use crate::item::Item;
-use crate::session::state::{Expect, Turn};
+use crate::session::state::{Expect, Guard};
 
-/// Items whose heads are asked for ahead while all are removed.
-const CLEARED_AHEAD: usize = 16;
+/// Distance in items between the item that is removed and the one that is prefetched, while all are
+/// removed.
+const PREFETCH_DISTANCE: usize = 16;
 
-impl Turn<'_> {
-    /// An item of so many bytes is not in the index, or no longer.
-    pub(crate) fn note_gone(&self, place: u64, len: usize) {
+impl Guard<'_> {
+    /// Records that the index does not point to an item of `len` bytes any more, or never did.
+    pub(crate) fn record_removed(&self, address: u64, len: usize) {
         let Cache { segments, epochs, .. } = self.cache();
-        if let Some(marks) = self.marks(segments.of(place)) {
-            marks.set(place);
+        if let Some(removed) = self.removed_bits(segments.segment_of(address)) {
+            removed.set(address);
         }
-        segments.remove_live(epochs, place, len);
+        segments.remove_live(epochs, address, len);
     }
 
-    /// Removes an item from the index, unless that points elsewhere by now.
-    pub(crate) fn take_out(&self, hash: KeyHash, place: u64, item: Item<'_>) -> bool {
+    /// Removes an item from the index. Returns `false` if the index does not point to it any more.
+    pub(crate) fn remove_at(&self, hash: KeyHash, address: u64, item: Item<'_>) -> bool {
         let cache = self.cache();
         let mut table = cache.tables.lock(&cache.arena, hash);
-        let Some(position) = table.find(|slot| slot.place() == place) else { return false };
+        let Some(position) = table.find(|slot| slot.address() == address) else { return false };
         table.remove(position);
         drop(table);
-        self.note_gone(place, item.head.len());
+        self.record_removed(address, item.header.len());
         true
     }
 
-    /// Removes a key; whether it was there.
+    /// Removes a key. Returns whether it had an item that has not expired.
     pub fn remove(&self, key: &[u8]) -> bool {
         self.remove_hashed(key, self.cache().hash(key))
     }
 
-    /// As [`remove`](Self::remove), with the hash of the key.
+    /// Removes a key as [`remove`](Self::remove) does, for a key whose hash is known.
     pub fn remove_hashed(&self, key: &[u8], hash: KeyHash) -> bool {
         self.remove_expected(key, hash, Expect::Anything).unwrap_or(false)
     }
 
-    /// Removes a key if the index holds what is expected, and returns whether the key was there.
-    /// Returns `None` if the index holds something else.
+    /// Removes a key if the index holds what is expected. Returns whether the key had an item that
+    /// has not expired, or `None` if the index holds something else.
     pub(super) fn remove_expected(
         &self,
         key: &[u8],
@@ -49,33 +50,33 @@ impl Turn<'_> {
     ) -> Option<bool> {
         let Cache { arena, tables, .. } = self.cache();
         let mut table = tables.lock(arena, hash);
-        let found = table.find(|slot| self.len_if(key, slot).is_some());
-        let found_place = found.map(|position| position.slot.place());
-        if expect != Expect::Anything && expect != Expect::Place(found_place) {
+        let found = table.find(|slot| self.len_if_key(key, slot).is_some());
+        let found_address = found.map(|position| position.slot.address());
+        if expect != Expect::Anything && expect != Expect::Address(found_address) {
             return None;
         }
         let Some(position) = found else { return Some(false) };
-        let item = self.item(position.slot.place(), 0);
+        let item = self.item(position.slot.address(), 0);
         table.remove(position);
         drop(table);
-        self.note_gone(position.slot.place(), item.head.len());
-        let was_there = !self.is_over(&item);
+        self.record_removed(position.slot.address(), item.header.len());
+        let was_there = !self.is_expired(&item);
         let counters = &self.session.counters;
         if was_there { &counters.removed } else { &counters.expired }.add(1);
         Some(was_there)
     }
 
-    /// Removes everything that is there now.
+    /// Removes all items. Items that other sessions store meanwhile may remain.
     pub fn clear(&self) {
         let Cache { arena, tables, .. } = self.cache();
         for number in 0..tables.count() {
             let slots = tables.clear(arena, number);
             for (at, slot) in slots.iter().enumerate() {
-                if let Some(ahead) = slots.get(at + CLEARED_AHEAD) {
-                    arena.prefetch(ahead.place(), 1);
+                if let Some(ahead) = slots.get(at + PREFETCH_DISTANCE) {
+                    arena.prefetch(ahead.address(), 1);
                 }
-                let item = self.item(slot.place(), 0);
-                self.note_gone(slot.place(), item.head.len());
+                let item = self.item(slot.address(), 0);
+                self.record_removed(slot.address(), item.header.len());
             }
         }
     }

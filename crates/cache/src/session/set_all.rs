@@ -1,41 +1,45 @@
-//! Storing several items atomically: all of them, or none.
+//! Storing several items atomically: all of them or none.
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::hash::KeyHash;
-use crate::item::{Facts, Head};
-use crate::memory::large::pages;
+use crate::item::{Header, Metadata};
+use crate::memory::large::page_rounded;
 use crate::memory::meta::Queue;
 use crate::session::append::check_item;
-use crate::session::pending::Home;
-use crate::session::state::{Expect, Open, Turn};
+use crate::session::pending::LargeAllocation;
+use crate::session::state::{Expect, Guard, WriteState};
 use crate::write::Write;
 
-/// An item that is written but not yet in the index.
-struct Written<'k> {
+/// An item that was written.
+struct WrittenItem<'k> {
     key: &'k [u8],
     hash: KeyHash,
     queue: Queue,
-    place: u64,
+    address: u64,
     len: usize,
-    /// What a large item lies in; `None` for one in a session's open segment.
-    home: Option<Home>,
+    /// Where a large item was written; `None` for an item in an open segment.
+    allocation: Option<LargeAllocation>,
     is_published: bool,
 }
 
-/// Returns the bytes of the budget that an item of this length takes.
-fn pages_or_bytes(cache: &Cache, bytes: usize) -> usize {
-    if cache.segments.is_ordinary(bytes) { bytes } else { pages(bytes) as usize }
+/// Returns the bytes of the budget that an item of this length is charged for.
+fn charged_len(cache: &Cache, bytes: usize) -> usize {
+    if cache.segments.is_ordinary(bytes) { bytes } else { page_rounded(bytes) as usize }
 }
 
-impl Turn<'_> {
-    /// Stores several values, in this order: all of them, or none. With
-    /// [`Full`](crate::Error::Full), nothing has changed, and [`renew`](Self::renew) makes room for
-    /// all of them. `write` must have no condition, and its expiry is not
-    /// [`Keep`](crate::Expiry::Keep).
+impl Guard<'_> {
+    /// Stores several values, in this order: all of them or none. `write` must have no condition,
+    /// and its expiry must not be [`Keep`](crate::Expiry::Keep).
     ///
     /// Other sessions may see some of the new values before the others, unless this guard is
-    /// exclusive: see [`be_alone`](Self::be_alone).
+    /// exclusive: see [`begin_exclusive`](Self::begin_exclusive).
+    ///
+    /// # Errors
+    ///
+    /// - [`TooLong`](crate::Error::TooLong) if a key or a value exceeds its maximum.
+    /// - [`Full`](crate::Error::Full) if there is no memory for all of them. Nothing has changed
+    ///   then, and [`renew`](Self::renew) frees enough memory for all.
     pub fn set_all<'k>(
         &self,
         items: impl Iterator<Item = (&'k [u8], &'k [u8])> + Clone,
@@ -44,18 +48,18 @@ impl Turn<'_> {
         let mut bytes = 0;
         for (key, value) in items.clone() {
             check_item(self.cache(), key, value)?;
-            bytes += pages_or_bytes(self.cache(), key.len() + value.len() + Head::MOST);
+            bytes += charged_len(self.cache(), key.len() + value.len() + Header::MAX_LEN);
         }
-        let facts = write.facts(self.now_ms(), None);
-        let mut open = self.session.open.borrow_mut();
-        let open = &mut *open;
-        self.make_room(open, bytes);
-        // A segment that is sealed may be reclaimed, with items that are not published yet.
-        open.deferred = Some(Vec::new());
+        let metadata = write.metadata(self.now_ms(), None);
+        let mut state = self.session.state.borrow_mut();
+        let state = &mut *state;
+        self.reclaim_for_write(state, bytes);
+        // A sealed segment may be reclaimed, with items that are not published yet.
+        state.deferred_seals = Some(Vec::new());
         let mut all = Vec::with_capacity(items.size_hint().0);
         let mut written = Ok(());
         for (key, value) in items {
-            match self.write(open, (key, value), facts) {
+            match self.write_one(state, (key, value), metadata) {
                 Ok(item) => all.push(item),
                 Err(error) => written = Err(error),
             }
@@ -65,51 +69,58 @@ impl Turn<'_> {
         }
         let result = written.and_then(|()| self.publish_all(&mut all));
         for item in all {
-            self.finish(item);
+            self.finish_one(item);
         }
         let Cache { segments, epochs, .. } = self.cache();
-        for (segment, tail, queue) in open.deferred.take().unwrap_or_default() {
+        for (segment, tail, queue) in state.deferred_seals.take().unwrap_or_default() {
             segments.seal(epochs, segment, &tail, queue);
         }
         let segment_len = segments.len() as usize;
         if matches!(result, Err(Error::Full)) && bytes > segment_len {
-            // The last segments that short items lie in are not filled.
-            self.want(bytes + 2 * segment_len);
+            // The last segments of short items are not filled.
+            self.request_memory(bytes + 2 * segment_len);
         }
         result
     }
 
-    fn write<'k>(
+    /// Writes an item without publishing it.
+    fn write_one<'k>(
         &self,
-        open: &mut Open,
+        state: &mut WriteState,
         (key, value): (&'k [u8], &[u8]),
-        facts: Facts,
-    ) -> Result<Written<'k>> {
+        metadata: Metadata,
+    ) -> Result<WrittenItem<'k>> {
         let cache = self.cache();
         let hash = cache.hash(key);
-        let queue = if cache.ghost.is_back_soon(hash) { Queue::Main } else { Queue::Small };
-        let (place, len, home) = if cache.segments.is_ordinary(key.len() + value.len()) {
-            let item = self.write_item(open, queue, (key, value), (facts, cache.floor()));
-            let (place, len) = item.ok_or(Error::Full)?;
-            (place, len, None)
+        let queue = if cache.ghost.should_promote(hash) { Queue::Main } else { Queue::Small };
+        let (address, len, allocation) = if cache.segments.is_ordinary(key.len() + value.len()) {
+            let item = self.append_item(
+                state,
+                queue,
+                (key, value),
+                (metadata, cache.reserved_for_moves()),
+            );
+            let (address, len) = item.ok_or(Error::Full)?;
+            (address, len, None)
         } else {
-            let (place, len, home) = self.write_large(key, value, facts)?;
-            (place, len, Some(home))
+            let (address, len, allocation) = self.write_large(key, value, metadata)?;
+            (address, len, Some(allocation))
         };
-        Ok(Written { key, hash, queue, place, len, home, is_published: false })
+        Ok(WrittenItem { key, hash, queue, address, len, allocation, is_published: false })
     }
 
-    /// Points the index at all items, or at none. Keys that are not in the index come first, since
-    /// there may be no room in the index for one of them, and they can be removed again.
-    fn publish_all(&self, all: &mut [Written<'_>]) -> Result<()> {
+    /// Points the index to all items, or to none. Keys that are not in the index come first: there
+    /// may be no room in the index for one of them, and they can be removed again.
+    fn publish_all(&self, all: &mut [WrittenItem<'_>]) -> Result<()> {
         for at in 0..all.len() {
-            let Written { key, hash, place, .. } = all[at];
-            match self.publish((key, hash), place, Expect::Place(None)) {
+            let WrittenItem { key, hash, address, .. } = all[at];
+            match self.publish((key, hash), address, Expect::Address(None)) {
                 Ok(is_published) => all[at].is_published = is_published,
                 Err(error) => {
                     for item in all.iter_mut().filter(|item| item.is_published) {
-                        self.take_out(item.hash, item.place, self.item(item.place, 0));
-                        // Its bytes are not live any more: `finish` takes back none.
+                        self.remove_at(item.hash, item.address, self.item(item.address, 0));
+                        // Its bytes are not live any more, so `finish_one` must not count them as
+                        // removed again.
                         (item.len, item.is_published) = (0, false);
                     }
                     return Err(error);
@@ -117,21 +128,21 @@ impl Turn<'_> {
             }
         }
         for item in all.iter_mut().filter(|item| !item.is_published) {
-            self.publish((item.key, item.hash), item.place, Expect::Anything)?;
+            self.publish((item.key, item.hash), item.address, Expect::Anything)?;
             item.is_published = true;
         }
         Ok(())
     }
 
-    /// Leaves a published item to its segment, and takes back one that is not.
-    fn finish(&self, item: Written<'_>) {
-        match item.home {
-            Some(home) => {
-                let place = (item.place, item.len);
-                self.finish_large(place, (home, item.queue), item.is_published);
+    /// Leaves a published item in its segment, and removes one that was not published.
+    fn finish_one(&self, item: WrittenItem<'_>) {
+        match item.allocation {
+            Some(allocation) => {
+                let address = (item.address, item.len);
+                self.finish_large(address, (allocation, item.queue), item.is_published);
             }
             None if item.is_published => {}
-            None => self.note_gone(item.place, item.len),
+            None => self.record_removed(item.address, item.len),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Sessions and turns: what they consist of.
+//! The structs of sessions and guards.
 
 use crate::cache::Cache;
 use crate::memory::arena::Tail;
-use crate::memory::epoch::{Alone, Pin, Place};
+use crate::memory::epoch::{EpochGuard, Exclusive, SlotId};
 use crate::memory::meta::{Queue, Segment};
 use crate::session::expiry_scan::ExpiryScan;
 use crate::session::victim::Victim;
@@ -12,57 +12,61 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Items lie in segments with others that expire about when they do: never, within minutes, within
-/// hours, later.
+/// Number of expiry classes. Items are stored with others that expire at about the same time:
+/// never, within minutes, within hours, later.
 pub(crate) const EXPIRY_CLASSES: usize = 4;
 
-/// What a session writes to, for each queue and class of expiry.
+/// What a session writes to and reclaims.
 #[derive(Default)]
-pub(crate) struct Open {
+pub(crate) struct WriteState {
+    /// The open segments, by queue and expiry class.
     pub(crate) tails: [[Option<(Segment, Tail)>; EXPIRY_CLASSES]; 2],
     /// The segment that is being reclaimed.
     pub(crate) victim: Option<Victim>,
-    /// The scan for expired items that is under way.
-    pub(crate) expiry: Option<Box<ExpiryScan>>,
-    /// Segments to seal once all items of [`Turn::set_all`] are in the index, while that runs.
-    pub(crate) deferred: Option<Vec<(Segment, Tail, Queue)>>,
-    /// Room is short: every write reclaims some.
-    pub(crate) pressed: bool,
-    /// Segments that should be free beyond those that always should.
-    pub(crate) wanted: u32,
+    /// The scan for expired items in progress.
+    pub(crate) expiry_scan: Option<Box<ExpiryScan>>,
+    /// While [`Guard::set_all`] runs: segments to seal once all its items are in the index.
+    pub(crate) deferred_seals: Option<Vec<(Segment, Tail, Queue)>>,
+    /// Whether memory is short, so that every write reclaims some.
+    pub(crate) memory_pressure: bool,
+    /// Number of segments that should be free in addition to the target.
+    pub(crate) extra_segments: u32,
 }
 
-/// One thread's way into a cache.
+/// A session of one thread with a cache: begins epoch guards, and contains what the thread writes
+/// to.
 pub struct Session<'c> {
     pub(crate) cache: &'c Cache,
-    pub(super) place: Place,
+    pub(super) slot: SlotId,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) open: RefCell<Open>,
-    /// Bytes of a large item for which there was no room in this turn.
-    pub(crate) wanted: Cell<usize>,
+    pub(crate) state: RefCell<WriteState>,
+    /// Bytes of a large item that did not fit under this guard; 0 if there is none.
+    pub(crate) requested_bytes: Cell<usize>,
     pub(super) now_ms: Cell<u64>,
-    /// What no other session of any cache has.
-    pub(crate) number: u64,
-    /// Turns so far.
-    pub(super) turns: Cell<u64>,
+    /// Identifier that no other session of any cache in the process has.
+    pub(crate) id: u64,
+    /// Number of guards begun.
+    pub(super) guard_count: Cell<u64>,
     pub(super) cas: Cell<Range<u64>>,
 }
 
 impl Session<'_> {
-    pub(super) fn count_turn(&self) {
-        self.turns.set(self.turns.get() + 1);
+    /// Gives the guard that begins an identifier of its own.
+    pub(super) fn count_guard(&self) {
+        self.guard_count.set(self.guard_count.get() + 1);
     }
 
-    /// What the turn has that is under way, and no other one of any session.
+    /// Returns an identifier that only the current guard of this session has.
     #[inline]
-    pub(crate) fn turn_number(&self) -> (u64, u64) {
-        (self.number, self.turns.get())
+    pub(crate) fn guard_id(&self) -> (u64, u64) {
+        (self.id, self.guard_count.get())
     }
 
-    pub(super) fn begin(&self) -> Turn<'_> {
+    /// Begins a guard without freeing memory.
+    pub(super) fn begin(&self) -> Guard<'_> {
         self.now_ms.set(self.cache.clock.now_ms());
-        self.count_turn();
-        Turn { pin: self.cache.epochs.pin(self.place), session: self, alone: None }
+        self.count_guard();
+        Guard { epoch: self.cache.epochs.enter(self.slot), session: self, exclusive: None }
     }
 }
 
@@ -72,45 +76,47 @@ impl fmt::Debug for Session<'_> {
     }
 }
 
-/// A session's turn. Items that were read in it stay as they are until it ends.
-pub struct Turn<'s> {
+/// An epoch guard of a session. Items that were read under it stay in memory, unchanged, until it
+/// ends.
+pub struct Guard<'s> {
     pub(crate) session: &'s Session<'s>,
-    pub(crate) pin: Pin<'s>,
-    /// Goes after the pin.
-    pub(super) alone: Option<Alone<'s>>,
+    pub(crate) epoch: EpochGuard<'s>,
+    /// Dropped after the epoch guard.
+    pub(super) exclusive: Option<Exclusive<'s>>,
 }
 
-impl fmt::Debug for Turn<'_> {
+impl fmt::Debug for Guard<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turn").finish_non_exhaustive()
+        f.debug_struct("Guard").finish_non_exhaustive()
     }
 }
 
 /// What the index must hold for a write to happen.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expect {
+    /// Anything.
     Anything,
-    /// The item at this place, or none.
-    Place(Option<u64>),
+    /// The item at this address, or no item.
+    Address(Option<u64>),
 }
 
-impl Turn<'_> {
+impl Guard<'_> {
+    /// Returns the cache of the session.
     #[inline]
     pub(crate) fn cache(&self) -> &Cache {
         self.session.cache
     }
 
-    /// The time of this turn, in milliseconds since the beginning of 1970.
+    /// Returns the time of this guard, in milliseconds since the Unix epoch.
     #[inline]
     pub fn now_ms(&self) -> u64 {
         self.session.now_ms.get()
     }
 
-    /// Room for so many bytes is to be made between this turn and the next, unless that would be in
-    /// vain.
-    pub(crate) fn want(&self, bytes: usize) {
-        if self.cache().segments.could_fit(bytes, self.cache().floor()) {
-            self.session.wanted.set(bytes);
+    /// Requests that `bytes` bytes are freed before the next guard, unless as many can never fit.
+    pub(crate) fn request_memory(&self, bytes: usize) {
+        if self.cache().segments.could_ever_fit(bytes, self.cache().reserved_for_moves()) {
+            self.session.requested_bytes.set(bytes);
         }
     }
 }

@@ -1,59 +1,60 @@
-//! A segment that is being reclaimed.
+//! The state of a segment that is being reclaimed.
 
 use crate::cache::Cache;
 use crate::hash::KeyHash;
 use crate::memory::meta::{Queue, Segment};
 use crate::session::cursor::Cursor;
 
-/// Items looked at together: their lines of the index are asked for before the first is.
-pub(crate) const GROUP: usize = 16;
+/// Items processed as a group: their index lines are prefetched before the first is examined.
+pub(crate) const PREFETCH_GROUP: usize = 16;
 
 /// Why a segment is reclaimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     /// Most of its items have expired, and the rest moves. The segment is still in its queue.
     Expired,
-    /// Little in it is still in the index, which stays in this queue.
+    /// Few of its bytes are live. The items move to this queue.
     Sparse(Queue),
-    /// Room is short.
+    /// Memory is short. The segment was in this queue.
     Evicted(Queue),
 }
 
-/// A segment that is being reclaimed, and how far that is.
+/// A segment that is being reclaimed.
 #[derive(Debug)]
 pub(crate) struct Victim {
     pub(super) segment: Segment,
     pub(super) reason: Reason,
-    /// The items that were not looked at yet.
+    /// The items that were not fetched yet.
     pub(super) cursor: Cursor,
-    /// The items before those that nothing was decided on yet, and their number: their lines of the
-    /// index were asked for, and are there by the time the next items are looked at.
-    pub(super) group: [(u64, KeyHash); GROUP],
+    /// The current group: items whose index lines were prefetched, and their number. They are
+    /// processed after the next group was fetched, so that the lines have arrived.
+    pub(super) group: [(u64, KeyHash); PREFETCH_GROUP],
     pub(super) count: usize,
 }
 
 impl Victim {
     pub(super) fn new(cache: &Cache, segment: Segment, reason: Reason) -> Self {
-        let cursor = Cursor::new(cache.segments.items(segment));
-        Self { segment, reason, cursor, group: [(0, KeyHash(0)); GROUP], count: 0 }
+        let cursor = Cursor::new(cache.segments.item_range(segment));
+        Self { segment, reason, cursor, group: [(0, KeyHash(0)); PREFETCH_GROUP], count: 0 }
     }
 
-    /// Returns a segment of which little is left after its expired items were removed.
-    pub(crate) fn of_expired(cache: &Cache, segment: Segment) -> Self {
+    /// Creates a victim from a segment of which few items are left after its expired items were
+    /// removed.
+    pub(crate) fn after_expiry_scan(cache: &Cache, segment: Segment) -> Self {
         Self::new(cache, segment, Reason::Expired)
     }
 
-    /// Whether all its items were decided on.
+    /// Returns whether all items were processed.
     pub(super) fn is_done(&self) -> bool {
         self.cursor.is_at_end() && self.count == 0
     }
 
-    /// Leaves the segment to others, which reclaim it from the start.
-    pub(crate) fn put_back(self, cache: &Cache) {
+    /// Returns the segment to its queue. It is reclaimed from the start later.
+    pub(crate) fn return_to_queue(self, cache: &Cache) {
         match self.reason {
             Reason::Expired => {}
             Reason::Sparse(queue) | Reason::Evicted(queue) => {
-                cache.segments.push(self.segment, queue);
+                cache.segments.push_front(self.segment, queue);
             }
         }
     }

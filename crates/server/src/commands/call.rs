@@ -3,7 +3,7 @@
 use super::{Client, Keys, Server};
 use crate::lent::SHOWN_FROM;
 use crate::protocol::resp::{Reply, Span};
-use nuthatch_cache::{Draft, Item, Turn};
+use nuthatch_cache::{Guard, Item, PendingValue};
 
 /// The arguments of a request, the command's name first.
 #[derive(Clone, Copy, Debug)]
@@ -11,7 +11,7 @@ pub struct Args<'a> {
     bytes: &'a [u8],
     spans: &'a [Span],
     /// Where the value of the argument lies that is not in these bytes.
-    draft: Option<&'a Draft>,
+    draft: Option<&'a PendingValue>,
 }
 
 impl<'a> Args<'a> {
@@ -23,7 +23,7 @@ impl<'a> Args<'a> {
 
     /// The same, of which one may lie in the draft.
     #[inline]
-    pub(crate) fn with_draft(self, draft: Option<&'a Draft>) -> Self {
+    pub(crate) fn with_draft(self, draft: Option<&'a PendingValue>) -> Self {
         Self { draft, ..self }
     }
 
@@ -56,7 +56,7 @@ impl<'a> Args<'a> {
     #[cold]
     fn elsewhere(&self, span: Span) -> &'a [u8] {
         let draft = self.draft.filter(|_| span.is_elsewhere());
-        draft.and_then(Draft::value).unwrap_or_default()
+        draft.and_then(PendingValue::value).unwrap_or_default()
     }
 
     /// Those from this place on, the first of them as if it were the name.
@@ -67,7 +67,7 @@ impl<'a> Args<'a> {
     /// Bytes of the whole request, with what frames it.
     #[inline]
     pub(super) fn request_len(&self) -> usize {
-        self.bytes.len() + self.draft.map_or(0, Draft::value_len)
+        self.bytes.len() + self.draft.map_or(0, PendingValue::value_len)
     }
 
     /// Those of the arguments that are keys.
@@ -95,7 +95,7 @@ impl<'a> Args<'a> {
 /// One request, and all that a command needs to answer it.
 pub struct Call<'a> {
     /// The cache.
-    pub turn: &'a Turn<'a>,
+    pub turn: &'a Guard<'a>,
     /// The connection the request came on.
     pub client: &'a mut Client,
     /// What all connections share.

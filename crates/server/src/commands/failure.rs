@@ -45,7 +45,7 @@ impl From<nuthatch_cache::Error> for Failure {
     fn from(error: nuthatch_cache::Error) -> Self {
         match error {
             nuthatch_cache::Error::Full => Self::Full,
-            nuthatch_cache::Error::TooLong { what: "value", most, .. } => {
+            nuthatch_cache::Error::TooLong { what: "value", max: most, .. } => {
                 value_too_long(ValueLimit::of_cache(most))
             }
             other => Self::Answer(format!("ERR {other}").into()),

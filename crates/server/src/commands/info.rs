@@ -4,11 +4,11 @@ use super::connection::COMPATIBLE_VERSION;
 use super::histogram::quantile_ns;
 use super::{Call, Result, Server};
 use crate::admin::process::Process;
-use nuthatch_cache::Turn;
+use nuthatch_cache::Guard;
 use std::fmt::Write;
 
 /// A section, and whether it is shown without being asked for.
-type Section = (&'static str, bool, fn(&Server, &mut String, &Turn<'_>));
+type Section = (&'static str, bool, fn(&Server, &mut String, &Guard<'_>));
 
 const SECTIONS: &[Section] = &[
     ("Server", true, server),
@@ -73,7 +73,7 @@ fn human(bytes: u64) -> String {
     format!("{bytes}B")
 }
 
-fn server(server: &Server, text: &mut String, turn: &Turn<'_>) {
+fn server(server: &Server, text: &mut String, turn: &Guard<'_>) {
     let now_ms = turn.now_ms();
     let uptime = server.started.elapsed().as_secs();
     lines(
@@ -95,7 +95,7 @@ fn server(server: &Server, text: &mut String, turn: &Turn<'_>) {
     );
 }
 
-fn clients(server: &Server, text: &mut String, _: &Turn<'_>) {
+fn clients(server: &Server, text: &mut String, _: &Guard<'_>) {
     lines(
         text,
         [
@@ -107,7 +107,7 @@ fn clients(server: &Server, text: &mut String, _: &Turn<'_>) {
     );
 }
 
-fn memory(server: &Server, text: &mut String, _: &Turn<'_>) {
+fn memory(server: &Server, text: &mut String, _: &Guard<'_>) {
     let stats = server.cache.stats();
     let kinds = server.memory_kinds(&stats);
     let policy = if server.evicts { "allkeys-s3fifo" } else { "noeviction" };
@@ -130,14 +130,14 @@ fn memory(server: &Server, text: &mut String, _: &Turn<'_>) {
     }
 }
 
-fn persistence(_: &Server, text: &mut String, _: &Turn<'_>) {
+fn persistence(_: &Server, text: &mut String, _: &Guard<'_>) {
     lines(
         text,
         [("loading", number(0)), ("rdb_bgsave_in_progress", number(0)), ("aof_enabled", number(0))],
     );
 }
 
-fn stats(server: &Server, text: &mut String, _: &Turn<'_>) {
+fn stats(server: &Server, text: &mut String, _: &Guard<'_>) {
     let totals = server.totals_since_reset();
     let (stats, before) = server.stats();
     let since = |now: u64, before: u64| number(now.saturating_sub(before));
@@ -177,11 +177,11 @@ fn stats(server: &Server, text: &mut String, _: &Turn<'_>) {
     );
 }
 
-fn replication(_: &Server, text: &mut String, _: &Turn<'_>) {
+fn replication(_: &Server, text: &mut String, _: &Guard<'_>) {
     lines(text, [("role", "master".to_owned()), ("connected_slaves", number(0))]);
 }
 
-fn command_stats(server: &Server, text: &mut String, _: &Turn<'_>) {
+fn command_stats(server: &Server, text: &mut String, _: &Guard<'_>) {
     for (name, totals) in server.totals_since_reset().commands {
         let (calls, rejected, failed) = (totals.calls, totals.rejected, totals.failed);
         let us = totals.ns / 1000;
@@ -196,13 +196,13 @@ fn command_stats(server: &Server, text: &mut String, _: &Turn<'_>) {
     }
 }
 
-fn error_stats(server: &Server, text: &mut String, _: &Turn<'_>) {
+fn error_stats(server: &Server, text: &mut String, _: &Guard<'_>) {
     for (code, count) in server.totals_since_reset().errors {
         line(text, format_args!("errorstat_{code}:count={count}"));
     }
 }
 
-fn latency_stats(server: &Server, text: &mut String, _: &Turn<'_>) {
+fn latency_stats(server: &Server, text: &mut String, _: &Guard<'_>) {
     for (name, totals) in server.totals_since_reset().commands {
         if totals.times.iter().all(|count| *count == 0) {
             continue;
@@ -218,7 +218,7 @@ fn latency_stats(server: &Server, text: &mut String, _: &Turn<'_>) {
     }
 }
 
-fn cluster(_: &Server, text: &mut String, _: &Turn<'_>) {
+fn cluster(_: &Server, text: &mut String, _: &Guard<'_>) {
     lines(text, [("cluster_enabled", number(0))]);
 }
 
@@ -235,7 +235,7 @@ struct Sampled {
 
 /// Writes the number of keys. How many of them expire is estimated from the first items in the
 /// order of their hashes, and is exact if those are all.
-fn keyspace(server: &Server, text: &mut String, turn: &Turn<'_>) {
+fn keyspace(server: &Server, text: &mut String, turn: &Guard<'_>) {
     let keys = server.cache.len();
     if keys == 0 {
         return;
@@ -258,7 +258,7 @@ fn keyspace(server: &Server, text: &mut String, turn: &Turn<'_>) {
     line(text, format_args!("db0:keys={keys},expires={expires},avg_ttl={avg_ttl}"));
 }
 
-fn cpu(_: &Server, text: &mut String, _: &Turn<'_>) {
+fn cpu(_: &Server, text: &mut String, _: &Guard<'_>) {
     let seconds = |seconds: f64| format!("{seconds:.6}");
     let (user, system) =
         Process::now().map_or((0.0, 0.0), |process| (process.user_seconds, process.system_seconds));

@@ -1,28 +1,28 @@
 //! Memory for values that are made of others, outside of the cache, before they are stored.
 
 use super::Server;
-use nuthatch_cache::{Error, Item, Turn, Write};
+use nuthatch_cache::{Error, Guard, Item, Write};
 
 /// Shorter values are not counted: nobody keeps them for longer than a request takes, and there is
 /// one at a time in each thread.
 const COUNTED_FROM: usize = 64 << 10;
 
-/// As [`Turn::update`], with what counts the memory of the new value. Of the old value's length,
+/// As [`Guard::update`], with what counts the memory of the new value. Of the old value's length,
 /// `len` makes that of the new one; a longer one than may be is not made. Nothing is changed, and
 /// nothing answered, if there is no room.
 #[inline]
 pub(crate) fn update<'w, R>(
-    (turn, server): (&Turn<'_>, &Server),
+    (turn, server): (&Guard<'_>, &Server),
     key: &[u8],
     len: impl Fn(usize) -> usize,
     mut change: impl FnMut(Option<Item<'_>>, &mut Vec<u8>) -> (Option<Write<'w>>, R),
 ) -> nuthatch_cache::Result<Option<R>> {
-    let (mut making, most) = (Making::new(server), server.cache.value_most());
+    let (mut making, most) = (Making::new(server), server.cache.max_value_len());
     turn.update(key, |item, value| {
         let old = item.as_ref().map_or(0, |item| item.value().len());
         let len = len(old);
         if len > most {
-            return (None, Err(Error::TooLong { what: "value", len, most }));
+            return (None, Err(Error::TooLong { what: "value", len, max: most }));
         }
         if !making.has_room(old, len) {
             return (None, Ok(None));

@@ -13,7 +13,7 @@ pub(super) fn in_place_of(item: Option<Item<'_>>) -> Write<'static> {
 /// How to store an item once more, value and all, with another expiry.
 pub(super) fn again(item: Item<'_>, expiry: Expiry, value: &mut Vec<u8>) -> Write<'static> {
     value.extend_from_slice(item.value());
-    let write = Write::new().expiry(expiry).flags(item.flags()).marks(item.marks());
+    let write = Write::new().expiry(expiry).flags(item.flags()).protocol_bits(item.protocol_bits());
     match item.cas() {
         Some(cas) => write.cas(cas),
         None => write,
@@ -32,7 +32,7 @@ pub(super) fn gone() -> Write<'static> {
 ///
 /// Names the limit that the length exceeds.
 pub(super) fn check_len(call: &Call<'_>, len: usize) -> Result {
-    let max = call.server.cache.value_most();
+    let max = call.server.cache.max_value_len();
     if len <= max {
         return Ok(());
     }

@@ -228,7 +228,7 @@ impl Server {
     /// Returns the maximum length of a value in bytes, and what sets it.
     pub(crate) fn value_limit(&self) -> (usize, ValueLimit) {
         let setting = usize::try_from(self.settings.bulk_len_most()).unwrap_or(usize::MAX);
-        let cache = self.cache.value_most();
+        let cache = self.cache.max_value_len();
         if setting <= cache {
             (setting, ValueLimit::Setting)
         } else {
@@ -286,13 +286,13 @@ impl Server {
         let (memory, held) = (self.cache.memory(), self.held());
         let most = memory / HELD_PART;
         let with_drafts = memory / 4 * DRAFTED_QUARTERS;
-        most.min(with_drafts.saturating_sub(self.cache.drafted())).saturating_sub(held)
+        most.min(with_drafts.saturating_sub(self.cache.pending_bytes())).saturating_sub(held)
     }
 
     /// Whether a value of so many bytes may be received into the cache before its request is whole:
     /// connections must keep some room.
     pub(crate) fn may_draft(&self, len: usize) -> bool {
-        let taken = self.held() + self.cache.drafted() + len as u64;
+        let taken = self.held() + self.cache.pending_bytes() + len as u64;
         taken < self.cache.memory() / 4 * DRAFTED_QUARTERS && !self.is_short_of_memory()
     }
 

@@ -34,7 +34,7 @@ impl Server {
 
     /// Returns whether buffers of clients keep memory that a write could use.
     pub(crate) fn may_shed_buffers(&self) -> bool {
-        self.cache.kept_by_leases() > 0 || self.held() > self.cache.memory() / HELD_RATIO
+        self.cache.retained_bytes() > 0 || self.held() > self.cache.memory() / HELD_RATIO
     }
 
     /// Marks clients to be closed, those that have made no progress for the longest time first,

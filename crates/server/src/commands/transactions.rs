@@ -11,7 +11,7 @@ use super::failure::ANSWER_TOO_LONG;
 use super::permissions::Denied;
 use super::{Args, Call, Command, Failure, Flags, Found, Keys, Result};
 use crate::protocol::resp::Span;
-use nuthatch_cache::{Item, Turn};
+use nuthatch_cache::{Guard, Item};
 use std::fmt;
 
 const AT_ONCE: Flags = Flags { never_queued: true, ..Flags::READS };
@@ -116,18 +116,18 @@ impl Transaction {
         Ok(())
     }
 
-    fn watch(&mut self, turn: &Turn<'_>, key: &[u8]) -> Result {
+    fn watch(&mut self, turn: &Guard<'_>, key: &[u8]) -> Result {
         if self.watched.iter().any(|watched| *watched.key == *key) {
             return Ok(());
         }
         // First the item, since there may be no room for its number.
-        let item = turn.with_cas(key)?.map(|(item, _)| Seen::new(item));
+        let item = turn.get_with_cas(key)?.map(|(item, _)| Seen::new(item));
         self.take_room(key.len() + size_of::<Watched>())?;
         self.watched.push(Watched { key: key.into(), item });
         Ok(())
     }
 
-    fn has_changed(&self, turn: &Turn<'_>) -> bool {
+    fn has_changed(&self, turn: &Guard<'_>) -> bool {
         self.watched.iter().any(|watched| turn.peek(&watched.key).map(Seen::new) != watched.item)
     }
 }

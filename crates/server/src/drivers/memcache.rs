@@ -10,7 +10,7 @@ use crate::protocol::memcache::{Error, KeyRoom, Request as Asked, Step as Found}
 use crate::protocol::memcache::{reply, with_value};
 use crate::protocol::resp::Span;
 use crate::talk::Talk;
-use nuthatch_cache::Draft;
+use nuthatch_cache::PendingValue;
 
 pub(crate) struct MemcacheDriver;
 
@@ -126,7 +126,7 @@ fn execute_drafted(request: &Asked<'_>, stage: &mut Stage<'_>) -> Result<(), Ful
         memcache::out_of_memory(&mut call(stage), request);
         return Ok(());
     }
-    let value = drafting.get().and_then(Draft::value).unwrap_or_default();
+    let value = drafting.get().and_then(PendingValue::value).unwrap_or_default();
     let result = execute(&with_value(*request, value), stage);
     // Where there is no room it is executed once more.
     stage.connection.draft = drafting;

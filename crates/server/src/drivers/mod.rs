@@ -16,7 +16,7 @@ use crate::connection::Connection;
 use crate::full::Full;
 use crate::memcache::Shared;
 use crate::protocol::resp::Span;
-use nuthatch_cache::Turn;
+use nuthatch_cache::Guard;
 
 /// What a connection's bytes begin with.
 pub(crate) enum Step<R> {
@@ -38,7 +38,7 @@ pub(crate) enum Step<R> {
 
 /// What a request is executed with.
 pub(crate) struct Stage<'a> {
-    pub(crate) turn: &'a Turn<'a>,
+    pub(crate) turn: &'a Guard<'a>,
     pub(crate) connection: &'a mut Connection,
     pub(crate) server: &'a Server,
     pub(crate) memcache: &'a Shared,

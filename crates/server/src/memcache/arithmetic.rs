@@ -4,7 +4,7 @@ use super::refusal::{Refusal, Result};
 use super::rewrite::write;
 use super::time::End;
 use crate::protocol::memcache::{Direction, Error};
-use nuthatch_cache::{Item, Turn, Write};
+use nuthatch_cache::{Guard, Item, Write};
 
 /// Digits of the greatest number.
 const DIGITS_MOST: usize = 20;
@@ -38,11 +38,11 @@ pub(super) enum Counted {
 
 impl Counting<'_> {
     /// Counts.
-    pub(super) fn count(&self, turn: &Turn<'_>) -> Result<Counted> {
+    pub(super) fn count(&self, turn: &Guard<'_>) -> Result<Counted> {
         turn.update(self.key, |item, value| match self.change(item) {
             Ok((Counted::To { number, end }, flags, marks)) => {
                 value.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
-                let write: Write<'_> = write(end, self.cas).flags(flags).marks(marks);
+                let write: Write<'_> = write(end, self.cas).flags(flags).protocol_bits(marks);
                 (Some(write), Ok(Counted::To { number, end }))
             }
             Ok((nothing, ..)) => (None, Ok(nothing)),
@@ -71,7 +71,7 @@ impl Counting<'_> {
             Direction::Decrement => number.saturating_sub(self.delta),
         };
         let end = self.end.unwrap_or(End::of(&item));
-        Ok((Counted::To { number, end }, item.flags(), item.marks()))
+        Ok((Counted::To { number, end }, item.flags(), item.protocol_bits()))
     }
 }
 

@@ -4,13 +4,13 @@ use super::Shared;
 use crate::Lent;
 use crate::commands::Server;
 use crate::protocol::memcache::reply::{self, LINE_END, Line};
-use nuthatch_cache::{Item, Turn};
+use nuthatch_cache::{Guard, Item};
 
 /// All that a request needs to be answered.
 #[derive(Debug)]
 pub struct Call<'a> {
     /// The cache.
-    pub turn: &'a Turn<'a>,
+    pub turn: &'a Guard<'a>,
     /// What all connections share.
     pub server: &'a Server,
     /// What those that speak this protocol share.

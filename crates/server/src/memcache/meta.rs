@@ -100,7 +100,7 @@ fn delete(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result {
                 value.extend_from_slice(item.value());
                 write = write.flags(item.flags());
             }
-            (Some(if invalidate { write.marks(STALE) } else { write }), DONE)
+            (Some(if invalidate { write.protocol_bits(STALE) } else { write }), DONE)
         })?;
         outcome.ok_or(NO_ROOM)?
     };

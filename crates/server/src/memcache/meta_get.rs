@@ -39,7 +39,7 @@ impl Wants {
     #[inline]
     fn renewal(&self, item: &Item<'_>) -> Renewal {
         let ends = |before| End::of(item).is_before(before);
-        match item.marks() {
+        match item.protocol_bits() {
             marks if marks & WON != 0 => Renewal::Taken,
             marks if marks & STALE != 0 || self.recache.is_some_and(ends) => Renewal::Won,
             _ => Renewal::None,
@@ -90,7 +90,7 @@ pub(super) fn told(item: &Item<'_>, now_ms: u64) -> Told {
         ttl_secs: End::of(item).ttl_secs(now_ms),
         idle_secs: 0,
         hit_before: item.frequency() > 0,
-        stale: item.marks() & STALE != 0,
+        stale: item.protocol_bits() & STALE != 0,
         renewal: Renewal::None,
     }
 }
@@ -133,7 +133,7 @@ fn change(
                     ..Told::default()
                 };
                 answer(out, request, &told, b"");
-                return (Some(write(end, made_cas).marks(WON)), ());
+                return (Some(write(end, made_cas).protocol_bits(WON)), ());
             };
             let renewal = wants.renewal(&item);
             let end = wants.touch.unwrap_or(End::of(&item));
@@ -151,7 +151,7 @@ fn change(
             }
             let write = again(&item, end, cas, value);
             let won = renewal == Renewal::Won;
-            (Some(if won { write.marks(item.marks() | WON) } else { write }), ())
+            (Some(if won { write.protocol_bits(item.protocol_bits() | WON) } else { write }), ())
         },
     )?;
     changed.ok_or(NO_ROOM)

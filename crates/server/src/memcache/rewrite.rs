@@ -25,7 +25,7 @@ pub(super) fn again(
     value: &mut Vec<u8>,
 ) -> Write<'static> {
     value.extend_from_slice(item.value());
-    write(end, cas).flags(item.flags()).marks(item.marks())
+    write(end, cas).flags(item.flags()).protocol_bits(item.protocol_bits())
 }
 
 /// Returns the write that removes a key within an update, atomically: an item that has expired is

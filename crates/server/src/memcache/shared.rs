@@ -1,6 +1,6 @@
 //! What all connections that speak memcached's protocols share.
 
-use nuthatch_cache::{Stats, Turn};
+use nuthatch_cache::{Guard, Stats};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -39,14 +39,14 @@ impl Shared {
     /// item of before, and none loses an item it wrote: whoever is first removes all, and the
     /// others wait. Until there is a turn, memory alone knows that the items are still there.
     #[inline]
-    pub fn flush_if_due(&self, turn: &Turn<'_>) {
+    pub fn flush_if_due(&self, turn: &Guard<'_>) {
         if turn.now_ms() >= self.flush_at_ms.load(Ordering::Acquire) {
             self.flush(turn);
         }
     }
 
     #[cold]
-    fn flush(&self, turn: &Turn<'_>) {
+    fn flush(&self, turn: &Guard<'_>) {
         let _flushing = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
         // Unless somebody else did, or put it off.
         if turn.now_ms() >= self.flush_at_ms.load(Ordering::Acquire) {
@@ -57,7 +57,7 @@ impl Shared {
 
     /// Removes everything at this time, or now. As in memcached this replaces an earlier request,
     /// one for a time to come too.
-    pub(super) fn flush_at(&self, turn: &Turn<'_>, at_ms: Option<u64>) {
+    pub(super) fn flush_at(&self, turn: &Guard<'_>, at_ms: Option<u64>) {
         let _flushing = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
         let to_come = at_ms.filter(|at| *at > turn.now_ms());
         if to_come.is_none() {

@@ -106,7 +106,7 @@ fn settings(call: &mut Call<'_>) {
             ("maxbytes", server.cache.memory()),
             ("maxconns", server.settings.clients_most()),
             ("num_threads", call.shared.threads as u64),
-            ("item_size_max", server.cache.value_most() as u64),
+            ("item_size_max", server.cache.max_value_len() as u64),
         ],
     );
     for (name, value) in [

@@ -5,7 +5,7 @@ use super::rewrite::{STALE, WON, write};
 use super::time::End;
 use crate::commands::{Server, update};
 use crate::protocol::memcache::StoreMode;
-use nuthatch_cache::{Condition, Item, Turn, Write};
+use nuthatch_cache::{Condition, Guard, Item, Write};
 
 /// What to store, and on what it depends.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,7 @@ pub(super) enum Stored {
 impl Storing<'_> {
     /// Stores it.
     #[inline]
-    pub(super) fn store(&self, (turn, server): (&Turn<'_>, &Server)) -> Result<Stored> {
+    pub(super) fn store(&self, (turn, server): (&Guard<'_>, &Server)) -> Result<Stored> {
         use nuthatch_cache::Outcome;
         let condition = match (self.mode, self.compare) {
             (StoreMode::Append | StoreMode::Prepend, _) => return self.join((turn, server)),
@@ -73,7 +73,7 @@ impl Storing<'_> {
     }
 
     /// Puts the value before or behind the one there.
-    fn join(&self, (turn, server): (&Turn<'_>, &Server)) -> Result<Stored> {
+    fn join(&self, (turn, server): (&Guard<'_>, &Server)) -> Result<Stored> {
         let len = |old| old + self.value.len();
         let joined = update((turn, server), self.key, len, |item, joined| {
             let Some(item) = item else { return self.make(joined) };
@@ -104,7 +104,7 @@ impl Storing<'_> {
 
     /// Stores the value if the item has this number; if it has a later one, the value is stored as
     /// a stale one, for which nobody else is asked to renew it.
-    fn store_or_invalidate(&self, turn: &Turn<'_>, cas: u64) -> Result<Stored> {
+    fn store_or_invalidate(&self, turn: &Guard<'_>, cas: u64) -> Result<Stored> {
         let change = |item: Option<Item<'_>>| {
             let Some(item) = item else { return (None, Stored::NotFound) };
             if item.cas() == Some(cas) {
@@ -116,7 +116,7 @@ impl Storing<'_> {
                 return (None, Stored::Exists);
             }
             let write = self.write().expiry(End::of(&item).expiry());
-            (Some(write.marks(STALE | item.marks() & WON)), self.stored())
+            (Some(write.protocol_bits(STALE | item.protocol_bits() & WON)), self.stored())
         };
         Ok(turn.set_by(self.key, self.value, change)?)
     }

@@ -18,7 +18,7 @@ pub(super) fn get(call: &mut Call<'_>, get: &Get<'_>) -> Result {
         if let Some(exptime) = get.exptime {
             get_and_touch(call, key, exptime, get.cas)?;
         } else if get.cas {
-            if let Some((item, cas)) = call.turn.with_cas(key)? {
+            if let Some((item, cas)) = call.turn.get_with_cas(key)? {
                 reply::value_header(call.out, key, item.flags(), item.value().len(), Some(cas));
                 call.value(&item);
             }

@@ -24,7 +24,7 @@ impl Worker<'_> {
         if now_ms < self.expires_at_ms || !self.session.has_expiring() {
             return;
         }
-        let is_busy = self.session.turn().expire_step(ITEMS_PER_STEP);
+        let is_busy = self.session.guard().expire_step(ITEMS_PER_STEP);
         self.expires_at_ms = now_ms + if is_busy { BUSY_PERIOD_MS } else { PERIOD_MS };
     }
 }

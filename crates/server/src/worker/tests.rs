@@ -110,7 +110,7 @@ fn answers_to_many_who_do_not_read_count_before_the_turn_ends(kind: Kind) {
     const MEMORY: u64 = 64 << 20;
     let common = common(MEMORY, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
-    let stored = worker.session.turn().set(b"k", &vec![7; 100 << 10], &Write::new()).map(drop);
+    let stored = worker.session.guard().set(b"k", &vec![7; 100 << 10], &Write::new()).map(drop);
     stored.expect("room");
     let mut clients: Vec<_> = (0..200).map(|_| connect(&mut worker)).collect();
     for (number, (client, connection)) in clients.iter_mut().enumerate() {

@@ -1,6 +1,6 @@
 //! A server with clients, without sockets.
 
-use nuthatch_cache::{Cache, Clock, Options, Session, Turn};
+use nuthatch_cache::{Cache, Clock, Guard, Options, Session};
 use nuthatch_server::commands::{
     Args, Call, Client, Endpoints, Failure, Metrics, Server, Users, execute,
 };
@@ -58,13 +58,13 @@ impl House {
 
     /// What is answered to a request, in a turn of its own.
     pub(crate) fn bytes(&self, client: &mut Client, request: &[&[u8]]) -> Vec<u8> {
-        self.bytes_in(&self.session().turn(), client, request).expect("there is room")
+        self.bytes_in(&self.session().guard(), client, request).expect("there is room")
     }
 
     /// What is answered to a request within a turn.
     pub(crate) fn bytes_in(
         &self,
-        turn: &Turn<'_>,
+        turn: &Guard<'_>,
         client: &mut Client,
         request: &[&[u8]],
     ) -> Result<Vec<u8>, Failure> {

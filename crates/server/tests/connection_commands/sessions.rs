@@ -70,9 +70,9 @@ fn of_two_threads_that_count_together_none_loses_a_count() {
         let client = house.server.connect(&metrics, Endpoints::default(), 0);
         let (mut client, mut session) = (client.expect("a connection"), house.session());
         let mut ask = |request: &[&[u8]], alone: bool| {
-            let mut turn = session.turn();
+            let mut turn = session.guard();
             if alone {
-                turn.be_alone();
+                turn.begin_exclusive();
             }
             let answer = house.bytes_in(&turn, &mut client, request).expect("there is room");
             String::from_utf8(answer).expect("a text")
@@ -134,10 +134,10 @@ fn a_transaction_has_an_end() {
 fn what_there_is_no_room_for_in_a_transaction_is_an_answer() {
     let house = House::new();
     let mut client = house.client();
-    let value = vec![b'v'; house.server.cache.value_most()];
+    let value = vec![b'v'; house.server.cache.max_value_len()];
     // Until nothing fits into this turn any more.
     let mut session = house.session();
-    let turn = session.turn();
+    let turn = session.guard();
     let mut number = 0u32;
     while let Ok(answer) =
         house.bytes_in(&turn, &mut client, &[b"SET", &number.to_le_bytes(), &value])

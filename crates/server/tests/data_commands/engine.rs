@@ -64,7 +64,7 @@ impl Connection<'_> {
             bytes.extend_from_slice(argument);
         }
         let mut out = Vec::new();
-        let mut turn = self.session.turn();
+        let mut turn = self.session.guard();
         loop {
             let result = execute(&mut Call {
                 turn: &turn,

@@ -36,7 +36,7 @@ fn one_request_is_not_answered_with_more_than_there_is_memory() {
 /// A name of a few bytes is answered with hundreds.
 #[test]
 fn the_same_asked_for_again_and_again_is_not_answered_with_more_than_there_is_memory() {
-    let subject = Subject::with(Options::LEAST_MEMORY, Eviction::S3Fifo, 1);
+    let subject = Subject::with(Options::MIN_MEMORY, Eviction::S3Fifo, 1);
     let mut stream = subject.connect(RESP);
     for words in [["COMMAND", "INFO", "client"], ["COMMAND", "DOCS", "get"], ["CLIENT", "ID", "1"]]
     {

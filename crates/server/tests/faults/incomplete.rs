@@ -9,7 +9,7 @@ use std::io::Write;
 const LEN: usize = 60 << 10;
 
 /// Together they send one and a half times the memory of the server.
-const CLIENTS: usize = Options::LEAST_MEMORY as usize / 2 * 3 / LEN;
+const CLIENTS: usize = Options::MIN_MEMORY as usize / 2 * 3 / LEN;
 
 /// Allows as many descriptors as both sides of all connections need.
 fn allow_descriptors() {
@@ -25,7 +25,7 @@ fn allow_descriptors() {
 /// stay within its memory meanwhile, and store values for other clients afterwards.
 fn send_incomplete(listener: usize, first: &[u8], next: &[u8]) {
     allow_descriptors();
-    let subject = Subject::with(Options::LEAST_MEMORY, Eviction::S3Fifo, 2);
+    let subject = Subject::with(Options::MIN_MEMORY, Eviction::S3Fifo, 2);
     let mut clients = Vec::new();
     for number in 0..CLIENTS {
         let mut client = subject.connect(listener);

@@ -36,9 +36,9 @@ fn fill(subject: &Subject, prefix: &str) -> usize {
 #[test]
 fn without_eviction_writes_fail_until_something_goes() {
     for threads in [1, 2] {
-        let subject = Subject::with(Options::LEAST_MEMORY, Eviction::None, threads);
+        let subject = Subject::with(Options::MIN_MEMORY, Eviction::None, threads);
         let stored = fill(&subject, "k");
-        assert!(stored * VALUE.len() > Options::LEAST_MEMORY as usize / 4, "{stored} stored");
+        assert!(stored * VALUE.len() > Options::MIN_MEMORY as usize / 4, "{stored} stored");
         for listener in [RESP, MEMCACHE, PMC] {
             let mut stream = subject.connect(listener);
             let (request, _) = set(listener, "new", &VALUE);
@@ -70,7 +70,7 @@ fn without_eviction_writes_fail_until_something_goes() {
 /// Round after round.
 #[test]
 fn what_was_removed_makes_room_for_as_much() {
-    let subject = Subject::with(Options::LEAST_MEMORY, Eviction::None, 1);
+    let subject = Subject::with(Options::MIN_MEMORY, Eviction::None, 1);
     let mut stream = subject.connect(RESP);
     let first = fill(&subject, "k");
     for every in [1, 2, 3, 5, 7] {
@@ -98,7 +98,7 @@ fn what_was_removed_makes_room_for_as_much() {
 
 #[test]
 fn with_eviction_writes_go_on_and_old_keys_go() {
-    for (threads, memory) in [(1, Options::LEAST_MEMORY), (2, 64 << 20)] {
+    for (threads, memory) in [(1, Options::MIN_MEMORY), (2, 64 << 20)] {
         let subject = Subject::with(memory, Eviction::S3Fifo, threads);
         let count = 5 * memory as usize / VALUE.len();
         let mut streams = [RESP, MEMCACHE, PMC, MRCACHE].map(|one| (one, subject.connect(one)));
@@ -126,7 +126,7 @@ fn with_eviction_writes_go_on_and_old_keys_go() {
 #[test]
 fn little_memory_serves_many_threads() {
     for eviction in [Eviction::None, Eviction::S3Fifo] {
-        let subject = Subject::with(Options::LEAST_MEMORY, eviction, 8);
+        let subject = Subject::with(Options::MIN_MEMORY, eviction, 8);
         for number in 0..40 {
             // Each on a thread of the kernel's choice.
             let mut stream = subject.connect(RESP);
@@ -146,7 +146,7 @@ fn little_memory_serves_many_threads() {
 #[test]
 fn expired_keys_and_their_memory_go_without_a_request() {
     for threads in [1, 2] {
-        let subject = Subject::with(Options::LEAST_MEMORY, Eviction::None, threads);
+        let subject = Subject::with(Options::MIN_MEMORY, Eviction::None, threads);
         let mut streams: Vec<_> = (0..4).map(|_| subject.connect(RESP)).collect();
         for number in 0..2000 {
             let key = number.to_string();
@@ -173,7 +173,7 @@ fn expired_keys_and_their_memory_go_without_a_request() {
 #[test]
 fn mset_stores_all_keys_or_none_when_memory_is_used_up() {
     for command in [&b"MSET"[..], b"MSETNX"] {
-        let subject = Subject::with(Options::LEAST_MEMORY, Eviction::None, 2);
+        let subject = Subject::with(Options::MIN_MEMORY, Eviction::None, 2);
         let mut stream = subject.connect(RESP);
         ask(&mut stream, b"SET old v\r\n", b"+OK\r\n");
         let stored = fill(&subject, "k");
@@ -199,7 +199,7 @@ fn mset_stores_all_keys_or_none_when_memory_is_used_up() {
 /// one where there is no memory for it.
 #[test]
 fn a_command_without_memory_leaves_its_keys_as_they_were() {
-    let subject = Subject::with(Options::LEAST_MEMORY, Eviction::None, 1);
+    let subject = Subject::with(Options::MIN_MEMORY, Eviction::None, 1);
     fill(&subject, "k");
     let mut stream = subject.connect(RESP);
     let (mut get, old) = get(RESP, "k:7", &VALUE);
@@ -249,7 +249,7 @@ fn fill_to_the_last(subject: &Subject) {
 /// They wrote an item that had expired, for which there was no memory.
 #[test]
 fn commands_that_remove_an_item_need_no_memory() {
-    let subject = Subject::with(Options::LEAST_MEMORY, Eviction::None, 1);
+    let subject = Subject::with(Options::MIN_MEMORY, Eviction::None, 1);
     fill_to_the_last(&subject);
     let mut resp = subject.connect(RESP);
     let mut memcache = subject.connect(MEMCACHE);
@@ -275,7 +275,7 @@ fn commands_that_remove_an_item_need_no_memory() {
 /// A value that is appended to again and again is written again and again.
 #[test]
 fn without_eviction_a_growing_value_uses_the_memory_of_the_old_one() {
-    let subject = Subject::with(Options::LEAST_MEMORY, Eviction::None, 1);
+    let subject = Subject::with(Options::MIN_MEMORY, Eviction::None, 1);
     let mut stream = subject.connect(RESP);
     for round in 0..50 {
         for len in 1..=10 {
@@ -344,7 +344,7 @@ fn a_long_value_without_memory_half_way_is_refused_and_the_connection_goes_on() 
             ask(&mut stream, &[rest, &next].concat(), &[refused, &found].concat());
             ask(&mut stream, &get(listener, "big", b"").0, miss(listener));
             ask(&mut subject.connect(RESP), b"FLUSHALL\r\n", b"+OK\r\n");
-            while subject.cache.drafted() > 0 {
+            while subject.cache.pending_bytes() > 0 {
                 subject.answers();
             }
             let (_, stored) = set(listener, "big", b"");
@@ -383,7 +383,7 @@ fn a_long_value_without_memory_is_refused_in_transactions_and_without_answers() 
 
 #[test]
 fn a_request_without_memory_is_not_answered_where_the_client_wants_no_answers() {
-    let subject = Subject::with(Options::LEAST_MEMORY, Eviction::None, 1);
+    let subject = Subject::with(Options::MIN_MEMORY, Eviction::None, 1);
     fill(&subject, "k");
     let mut stream = subject.connect(RESP);
     for mode in ["OFF", "SKIP"] {

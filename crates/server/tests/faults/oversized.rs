@@ -57,8 +57,8 @@ fn lines_of_resp_have_an_end() {
 #[test]
 fn keys_that_are_too_long_are_refused_and_the_connection_goes_on() {
     let subject = Subject::new();
-    let longest = "k".repeat(Cache::KEY_MOST);
-    let too_long = "k".repeat(Cache::KEY_MOST + 1);
+    let longest = "k".repeat(Cache::MAX_KEY_LEN);
+    let too_long = "k".repeat(Cache::MAX_KEY_LEN + 1);
     let text = "a key of 65537 bytes is too long: at most 65536 can be stored";
     let mut resp = subject.connect(RESP);
     let (request, stored) = set(RESP, &longest, b"v");
@@ -152,7 +152,7 @@ fn lines_of_memcached_have_an_end() {
 #[test]
 fn values_that_are_too_long_are_refused_and_the_old_ones_are_gone_or_stay() {
     let subject = Subject::new();
-    let too_long = vec![b'v'; subject.cache.value_most() + 1];
+    let too_long = vec![b'v'; subject.cache.max_value_len() + 1];
     let longest = &too_long[1..];
     for listener in [MEMCACHE, RESP] {
         let mut stream = subject.connect(listener);
@@ -204,7 +204,7 @@ fn the_longest_values_of_poor_mans_cache_and_mrcache_are_stored() {
 #[test]
 fn a_message_of_poor_mans_cache_without_end_is_refused() {
     let subject = Subject::new();
-    let most = subject.cache.memory() as usize / 8 * 3 + Cache::KEY_MOST + 5;
+    let most = subject.cache.memory() as usize / 8 * 3 + Cache::MAX_KEY_LEN + 5;
     let message = vec![b'x'; most + 1];
     let answer = format!("OK\x1fERROR: Request is longer than {most} bytes (3/8 of maxmemory)\x1f");
     let request = [b"SET k v\x1f", &*message].concat();
@@ -221,7 +221,7 @@ fn a_message_of_poor_mans_cache_without_end_is_refused() {
 #[test]
 fn mistakes_in_mrcache_end_the_connection() {
     let subject = Subject::new();
-    let too_long = (subject.cache.value_most() as u32 + 1).to_le_bytes();
+    let too_long = (subject.cache.max_value_len() as u32 + 1).to_le_bytes();
     let mistakes: [&[u8]; 6] = [
         b"\0\0",
         b"\0\x06\x01\0k",

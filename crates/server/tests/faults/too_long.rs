@@ -23,7 +23,7 @@ fn send_then_read(stream: &mut TcpStream, request: &[u8], expected: &str) {
 #[test]
 fn a_client_that_sends_an_over_long_value_to_its_end_reads_which_limit_refused_it() {
     let subject = Subject::new();
-    let memory_limit = subject.cache.value_most();
+    let memory_limit = subject.cache.max_value_len();
     let value = vec![b'v'; 2 * memory_limit];
     let (request, _) = set(RESP, "k", &value);
     let expected = too_long(value.len(), memory_limit, "5/8 of maxmemory");
@@ -41,7 +41,7 @@ fn a_client_that_sends_an_over_long_value_to_its_end_reads_which_limit_refused_i
 #[test]
 fn lengths_beyond_32_bits_name_the_limit_too() {
     let subject = Subject::new();
-    let max = subject.cache.value_most();
+    let max = subject.cache.max_value_len();
     for len in [4_294_967_296_usize, 9_223_372_036_854_775_807] {
         let expected = too_long(len, max, "5/8 of maxmemory");
         let request = format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${len}\r\n");
@@ -53,9 +53,9 @@ fn lengths_beyond_32_bits_name_the_limit_too() {
 #[test]
 fn a_client_of_poor_mans_cache_that_sends_too_much_reads_the_answer() {
     let subject = Subject::new();
-    let value = vec![b'v'; 2 * subject.cache.value_most()];
+    let value = vec![b'v'; 2 * subject.cache.max_value_len()];
     let (request, _) = set(PMC, "k", &value);
-    let max = subject.cache.memory() as usize / 8 * 3 + nuthatch_cache::Cache::KEY_MOST + 5;
+    let max = subject.cache.memory() as usize / 8 * 3 + nuthatch_cache::Cache::MAX_KEY_LEN + 5;
     let expected = format!("ERROR: Request is longer than {max} bytes (3/8 of maxmemory)\x1f");
     send_then_read(&mut subject.connect(PMC), &request, &expected);
     subject.is_well();
@@ -64,7 +64,7 @@ fn a_client_of_poor_mans_cache_that_sends_too_much_reads_the_answer() {
 #[test]
 fn a_client_of_memcached_goes_on_behind_an_over_long_value() {
     let subject = Subject::new();
-    let value = vec![b'v'; 2 * subject.cache.value_most()];
+    let value = vec![b'v'; 2 * subject.cache.max_value_len()];
     let mut stream = subject.connect(MEMCACHE);
     let (request, _) = set(MEMCACHE, "k", &value);
     ask(&mut stream, &request, b"SERVER_ERROR object too large for cache\r\n");
@@ -75,7 +75,7 @@ fn a_client_of_memcached_goes_on_behind_an_over_long_value() {
 #[test]
 fn a_value_that_would_grow_beyond_a_limit_names_it() {
     let subject = Subject::new();
-    let longest = vec![b'v'; subject.cache.value_most()];
+    let longest = vec![b'v'; subject.cache.max_value_len()];
     let mut stream = subject.connect(RESP);
     let (request, stored) = set(RESP, "k", &longest);
     ask(&mut stream, &request, stored);
@@ -124,7 +124,7 @@ fn a_client_that_is_silent_behind_an_over_long_value_is_closed() {
 #[test]
 fn requests_of_mrcache_behind_an_over_long_value_are_not_executed() {
     let subject = Subject::new();
-    let len = (subject.cache.value_most() as u32 + 1).to_le_bytes();
+    let len = (subject.cache.max_value_len() as u32 + 1).to_le_bytes();
     let mut stream = subject.connect(MRCACHE);
     let (inner, _) = set(MRCACHE, "k", b"v");
     let _ = stream.write_all(&[&b"\0\x02\x01\0"[..], &len, b"x", &inner].concat());

@@ -131,7 +131,7 @@ fn ask_without_reading(subject: &Subject, key: &str, times: usize) -> TcpStream 
 
 /// Waits until clients keep values of the cache, or none do.
 fn wait_for_leases(subject: &Subject, some: bool) {
-    while (subject.cache.stats().memory_leased > 0) != some {
+    while (subject.cache.stats().memory_referenced > 0) != some {
         std::thread::yield_now();
     }
 }
@@ -196,7 +196,7 @@ fn a_value_that_many_clients_do_not_take_counts_once() {
         let (request, stored) = set(RESP, "k", &vec![b'v'; 1 << 20]);
         ask(&mut control, &request, stored);
         let streams: Vec<_> = (0..200).map(|_| ask_without_reading(&subject, "k", 20)).collect();
-        while subject.cache.stats().memory_leased < 100 << 20 {
+        while subject.cache.stats().memory_referenced < 100 << 20 {
             subject.is_well();
         }
         for number in 0..100 {
@@ -223,7 +223,7 @@ fn a_write_is_not_refused_for_output_that_others_do_not_take() {
         }
         let streams: Vec<_> =
             (0..50).map(|number| ask_without_reading(&subject, &key(number), 20)).collect();
-        while subject.cache.stats().memory_leased < 40 * 900_000 {
+        while subject.cache.stats().memory_referenced < 40 * 900_000 {
             subject.answers();
         }
         for number in 0..200 {
@@ -233,7 +233,7 @@ fn a_write_is_not_refused_for_output_that_others_do_not_take() {
         }
         drop((streams, control));
         subject.wait_until_alone();
-        assert_eq!(subject.cache.kept_by_leases(), 0);
+        assert_eq!(subject.cache.retained_bytes(), 0);
     }
 }
 
@@ -245,7 +245,7 @@ fn keep_removed_values(subject: &Subject, control: &mut TcpStream) -> Vec<TcpStr
         let (request, stored) = set(RESP, "kept", &vec![b'v'; LEN]);
         ask(control, &request, stored);
         let stream = ask_without_reading(subject, "kept", 1);
-        while subject.cache.stats().memory_leased < (number * LEN) as u64 {
+        while subject.cache.stats().memory_referenced < (number * LEN) as u64 {
             subject.answers();
         }
         ask(control, b"DEL kept\r\n", b":1\r\n");
@@ -274,7 +274,7 @@ fn a_long_value_that_is_being_received_waits_while_clients_that_do_not_read_are_
             let mut stream = subject.connect(listener);
             let (head, stored) = head(listener, LEN);
             stream.write_all(&[&head[..], &[b'x'; 1000]].concat()).expect("sent");
-            while subject.cache.drafted() == 0 {
+            while subject.cache.pending_bytes() == 0 {
                 subject.answers();
             }
             let streams = keep_removed_values(&subject, &mut control);

@@ -144,7 +144,7 @@ fn values_of_poor_mans_cache_and_mrcache_beyond_a_limit_are_not_executed() {
     assert!(answer.starts_with("ERROR: Request is longer than"), "{answer}");
     assert_eq!(answer.matches("\\x1f").count(), 1, "{answer}");
     keeps_the_key(&subject, b"SET k");
-    for len in [subject.cache.value_most() as u32, 1 << 31, u32::MAX] {
+    for len in [subject.cache.max_value_len() as u32, 1 << 31, u32::MAX] {
         let head = [&b"\0\x02\x01\0"[..], &len.to_le_bytes(), b"k"].concat();
         let inner = mrcache_set(KEY.as_bytes(), b"other");
         assert_eq!(answers(&subject, MRCACHE, &[&head, &inner, &inner]), "");

@@ -1,6 +1,6 @@
 //! The commands over a cache of their own, without a server around them.
 
-use nuthatch_cache::{Cache, Clock, Options, Turn};
+use nuthatch_cache::{Cache, Clock, Guard, Options};
 use nuthatch_server::commands::Server;
 use nuthatch_server::memcache::{Call, Next, Shared, execute};
 use nuthatch_server::protocol::memcache::{Decoder, Limits, Step, reply};
@@ -57,7 +57,7 @@ impl Engine {
             match decoder.next(&bytes[at..]) {
                 Step::Request { request, consumed } => {
                     at += consumed;
-                    let turn = session.turn();
+                    let turn = session.guard();
                     let mut call = self.call(&turn, (&mut out, &mut lent));
                     outcomes.push(execute(&mut call, &request));
                 }
@@ -74,7 +74,7 @@ impl Engine {
 
     pub(crate) fn call<'a>(
         &'a self,
-        turn: &'a Turn<'a>,
+        turn: &'a Guard<'a>,
         (out, lent): (&'a mut Vec<u8>, &'a mut Lent),
     ) -> Call<'a> {
         Call { turn, server: &self.server, shared: &self.shared, out, lent }

@@ -26,11 +26,11 @@ fn a_flush_that_is_due_happens_in_turns_of_other_protocols_too() {
     let mut session = engine.cache.session().expect("one session");
     for (now_ms, is_there) in [(START_MS + 9999, true), (START_MS + 10_000, false)] {
         engine.set_time(now_ms);
-        let turn = session.turn();
+        let turn = session.guard();
         engine.shared.flush_if_due(&turn);
         assert_eq!(turn.get(b"a").is_some(), is_there);
     }
-    let turn = session.turn();
+    let turn = session.guard();
     turn.set(b"a", b"y", &Write::new()).map(drop).expect("room");
     engine.shared.flush_if_due(&turn);
     assert!(turn.get(b"a").is_some(), "it happens once");

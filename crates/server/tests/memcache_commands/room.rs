@@ -14,7 +14,7 @@ fn full() -> Engine {
     let mut stored = 0_u32;
     loop {
         let (mut session, before) = (engine.cache.session().expect("one session"), stored);
-        let turn = session.turn();
+        let turn = session.guard();
         let write = |number| if number == 0 { Write::new().cas(7) } else { Write::new() };
         let key = |number| if number == 0 { "a".to_owned() } else { format!("b{number}") };
         while turn.set(key(stored).as_bytes(), &value, &write(stored)).is_ok() {
@@ -33,7 +33,7 @@ fn full() -> Engine {
 fn give_up(engine: &Engine, bytes: &[u8]) -> String {
     let mut out = b"before ".to_vec();
     let mut session = engine.cache.session().expect("one session");
-    let turn = session.turn();
+    let turn = session.guard();
     let Step::Request { request, .. } = Decoder::new(Limits::default()).next(bytes) else {
         panic!("a request: {}", bytes.escape_ascii());
     };
@@ -88,7 +88,7 @@ fn a_value_over_the_limit_of_the_cache_is_refused() {
     let mut engine = Engine::with(Options::new().memory(16 << 20));
     engine.object_most = 16 << 20;
     let (most, refused) =
-        (engine.cache.value_most(), "SERVER_ERROR object too large for cache\r\n");
+        (engine.cache.max_value_len(), "SERVER_ERROR object too large for cache\r\n");
     assert!(most < engine.object_most, "the decoder lets it through");
     let value = |len: usize| "v".repeat(len);
     let set = |len| format!("set a 0 0 {len}\r\n{}\r\n", value(len));

@@ -113,7 +113,7 @@ impl World {
         let clock = Arc::new(Hand(START_MS.into()));
         let options = CacheOptions::new().memory(64 << 20).clock(Arc::<Hand>::clone(&clock));
         let cache = Arc::new(Cache::new(options).expect("a cache"));
-        let store = Store::new(START_MS, cache.value_most());
+        let store = Store::new(START_MS, cache.max_value_len());
         let listeners = PROTOCOLS.iter().enumerate().map(|(number, protocol)| {
             let path: PathBuf = folder.path().join(number.to_string());
             Listener::new(*protocol, Address::Unix(path))

@@ -86,7 +86,7 @@ impl Subject {
             pass_time(&mut clock, 1);
             holds(&self.cache)
         });
-        assert!(held, "{what}: {} drafted, {:?}", self.cache.drafted(), self.cache.stats());
+        assert!(held, "{what}: {} drafted, {:?}", self.cache.pending_bytes(), self.cache.stats());
     }
 
     /// Whether no memory is left that was for long values, once all keys are gone.
@@ -94,7 +94,7 @@ impl Subject {
     fn is_empty_after_all(&self) {
         ask(&mut self.connect(RESP), b"FLUSHALL\r\n", b"+OK\r\n");
         self.wait("all is given back", |cache| {
-            cache.drafted() == 0 && cache.stats().memory_large == 0
+            cache.pending_bytes() == 0 && cache.stats().memory_large == 0
         });
     }
 }
@@ -124,7 +124,7 @@ fn ask_slowly(subject: &Subject, stream: &mut TcpStream, request: &[u8], expecte
     assert!(request.len() > LONG, "a long request");
     let (first, rest) = request.split_at(300);
     stream.write_all(first).expect("sent");
-    subject.wait("it begins", |cache| cache.drafted() > 0);
+    subject.wait("it begins", |cache| cache.pending_bytes() > 0);
     ask_long(stream, rest, expected);
 }
 
@@ -141,7 +141,7 @@ fn ask_long(stream: &mut TcpStream, request: &[u8], expected: &[u8]) {
 fn the_longest_values_are_set_and_got_back(reactors: Reactors) {
     let subject = Subject::new(reactors);
     let mut stream = subject.connect(RESP);
-    let most = subject.cache.value_most();
+    let most = subject.cache.max_value_len();
     assert!(most > MEMORY as usize / 8 * 5 - 100_000);
     for (number, len) in [(0, LONG), (1, most), (2, most - 1), (3, 3 * LONG + 7), (4, most)] {
         let stored = value(number, len);
@@ -345,7 +345,7 @@ fn long_values_are_stored_by_memcached_commands(reactors: Reactors) {
 
 fn a_value_that_is_not_finished_gives_its_memory_back(reactors: Reactors) {
     let subject = Subject::new(reactors);
-    let most = subject.cache.value_most();
+    let most = subject.cache.max_value_len();
     let heads = [
         (RESP, format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${most}\r\n")),
         (MEMCACHE, format!("set k 0 0 {most}\r\n")),
@@ -355,14 +355,14 @@ fn a_value_that_is_not_finished_gives_its_memory_back(reactors: Reactors) {
         for len in [0, 1, 300_000, 20 << 20, most, most + 1] {
             let mut stream = subject.connect(listener);
             stream.write_all(head.as_bytes()).expect("sent");
-            subject.wait("it begins", |cache| cache.drafted() > 0);
+            subject.wait("it begins", |cache| cache.pending_bytes() > 0);
             stream.write_all(&value(1, len)[..len.min(most)]).expect("sent");
             if len > most {
                 stream.write_all(b"\r").expect("sent");
             }
             drop(stream);
             subject.wait("it is given up", |cache| {
-                cache.drafted() == 0 && cache.stats().memory_large == 0
+                cache.pending_bytes() == 0 && cache.stats().memory_large == 0
             });
         }
     }

@@ -23,7 +23,7 @@ pub enum ValueLimit {
 impl ValueLimit {
     /// Returns what sets the maximum length of a value of a cache.
     pub(crate) fn of_cache(max: usize) -> Self {
-        if max < Cache::VALUE_MOST { Self::Memory } else { Self::Item }
+        if max < Cache::MAX_VALUE_LEN { Self::Memory } else { Self::Item }
     }
 }
 

@@ -24,7 +24,7 @@ fn silent_clients(
     count: usize,
     first: &[u8],
 ) -> Vec<(UnixStream, Number)> {
-    let stored = worker.session.turn().set(b"k", &vec![7; LEN], &Write::new()).map(drop);
+    let stored = worker.session.guard().set(b"k", &vec![7; LEN], &Write::new()).map(drop);
     stored.expect("room");
     let mut clients: Vec<_> = (0..count).map(|_| connect(worker)).collect();
     for (client, number) in &mut clients {

@@ -1,6 +1,6 @@
 //! Several items are stored together, or none of them is.
 
-use nuthatch_cache::{Cache, Error, Eviction, Options, Session, Turn, Write};
+use nuthatch_cache::{Cache, Error, Eviction, Guard, Options, Session, Write};
 
 const MEMORY: u64 = 16 << 20;
 
@@ -12,11 +12,11 @@ fn key(number: u64) -> [u8; 8] {
     number.to_le_bytes()
 }
 
-/// Stores items together, and once more if there was no memory.
+/// Stores items together, and again if there was no memory.
 fn set_all(session: &mut Session<'_>, items: &[([u8; 8], Vec<u8>)]) -> Result<(), Error> {
-    let mut guard = session.turn();
-    guard.be_alone();
-    let set = |guard: &Turn<'_>| {
+    let mut guard = session.guard();
+    guard.begin_exclusive();
+    let set = |guard: &Guard<'_>| {
         guard.set_all(items.iter().map(|(key, value)| (&key[..], &value[..])), &Write::new())
     };
     match set(&guard) {
@@ -28,7 +28,7 @@ fn set_all(session: &mut Session<'_>, items: &[([u8; 8], Vec<u8>)]) -> Result<()
 /// Stores items of a length one by one until there is no memory. Returns their number.
 fn fill(session: &mut Session<'_>, len: usize) -> u64 {
     let mut stored = 0;
-    while session.turn().set(&key(stored), &vec![1; len], &Write::new()).is_ok() {
+    while session.guard().set(&key(stored), &vec![1; len], &Write::new()).is_ok() {
         stored += 1;
     }
     stored
@@ -40,29 +40,29 @@ fn without_memory_for_all_nothing_changes() {
         let cache = cache(Eviction::None);
         let mut session = cache.session().expect("a session");
         let stored = fill(&mut session, len);
-        // Room for some of them.
-        let removed = (0..count / 4).filter(|number| session.turn().remove(&key(*number)));
+        // Memory for some of them.
+        let removed = (0..count / 4).filter(|number| session.guard().remove(&key(*number)));
         assert_eq!(removed.count() as u64, count / 4);
         let items = |range: std::ops::Range<u64>, byte: u8| -> Vec<_> {
             range.map(|number| (key(number), vec![byte; len.max(40)])).collect()
         };
-        // Of old keys and new ones, in turn.
+        // Existing and new keys, alternating.
         let mut all = items(stored - count / 2..stored + count, 2);
         all.sort_by_key(|(key, _)| key[0]);
         for _ in 0..3 {
             let result = set_all(&mut session, &all);
             assert!(matches!(result, Err(Error::Full)), "{len}: {result:?}");
-            let guard = session.turn();
+            let guard = session.guard();
             let value = |number: u64| guard.peek(&key(number)).map(|item| item.value().to_vec());
             assert!((stored..stored + count).all(|number| value(number).is_none()), "{len}");
             let old = |number| value(number).is_some_and(|value| value == vec![1; len]);
             assert!((count / 4..stored).all(old), "{len}");
             assert_eq!(cache.len(), stored - count / 4);
         }
-        // What was taken back is memory for others.
+        // The memory of items that were not published is available.
         let few = items(0..count / 8, 3);
         let result = set_all(&mut session, &few);
-        // Of empty values, what was removed fills no segment.
+        // Removed items with empty values fill no segment.
         assert!(result.is_ok() || len == 0, "{len}: {result:?}");
         assert!(cache.stats().memory <= MEMORY);
     }
@@ -78,7 +78,7 @@ fn all_are_stored_and_the_last_value_of_a_key_stays() {
         let items: Vec<_> =
             (0..40).map(|at| (key(number(at)), vec![(at + round) as u8; len(at)])).collect();
         set_all(&mut session, &items).expect("room");
-        let guard = session.turn();
+        let guard = session.guard();
         for at in 20..40 {
             let item = guard.get(&key(number(at))).expect("just stored");
             assert!(item.value() == vec![(at + round) as u8; len(at)], "{at} in round {round}");
@@ -90,11 +90,11 @@ fn all_are_stored_and_the_last_value_of_a_key_stays() {
 }
 
 #[test]
-fn a_key_that_is_too_long_stops_all() {
+fn a_key_that_is_too_long_prevents_all_writes() {
     let cache = cache(Eviction::S3Fifo);
     let mut session = cache.session().expect("a session");
-    let guard = session.turn();
-    let long = vec![0; Cache::KEY_MOST + 1];
+    let guard = session.guard();
+    let long = vec![0; Cache::MAX_KEY_LEN + 1];
     let items = [(&b"short"[..], &b"value"[..]), (&long[..], &b""[..])];
     let result = guard.set_all(items.into_iter(), &Write::new());
     assert!(matches!(result, Err(Error::TooLong { what: "key", .. })), "{result:?}");
