@@ -4,7 +4,7 @@
 //! - `segments` methods, by step: `prefill`, `pending`, `large`, `seal`, `queues`, `scans`, `open`,
 //!   `refs`, `retire`;
 //! - `segments`: the state that all of those share, and the memory limit;
-//! - data and mechanisms: `arena`, `removed`, `epoch`, `meta`, `expiry_queue`, `runs`, `dirty`.
+//! - data and mechanisms: `removed`, `arena`, `epoch`, `meta`, `expiry_queue`, `runs`, `dirty`.
 
 pub(crate) mod arena;
 pub(crate) mod dirty;

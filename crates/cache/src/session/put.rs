@@ -59,6 +59,10 @@ impl Guard<'_> {
     }
 
     /// Stores a value as [`set`](Self::set) does, for a key whose hash is known.
+    ///
+    /// # Errors
+    ///
+    /// As [`set`](Self::set).
     pub fn set_hashed(
         &self,
         key: &[u8],
