@@ -9,10 +9,10 @@ use nuthatch_snapshot::{Scratch, Snapshot, ValueType};
 use std::path::PathBuf;
 
 const NOTES: &str = "\
-Entries are printed in the order of their hashes. \"nuthatch build\" with the same --compress and
---seed builds an identical file from the output. The checksums of each partition are checked before
-its entries are printed. If the exit status is 0, and the reader of the output did not close it
-early, the output is complete.
+Entries are printed in the order of the file, which follows from the hashes of the keys and is the
+same each time. \"nuthatch build\" with the same --compress and --seed builds an identical file from
+the output. The checksums of each partition are checked before its entries are printed. If the exit
+status is 0, and the reader of the output did not close it early, the output is complete.
 
 TSV requires that all values have the same type. The type is reported on stderr. Lists are written
 as JSON.
