@@ -34,7 +34,7 @@ pub(crate) struct Connections {
     pub(crate) http: http2::Builder<TokioExecutor>,
     pub(crate) service: Gated<Routes>,
     pub(crate) tls: Option<Arc<LiveTls>>,
-    /// One permit for each connection that can still be accepted.
+    /// One permit for each connection that can still be served.
     pub(crate) free: Arc<Semaphore>,
     /// Notifies the connection that has been idle for longest when no permit is left.
     pub(crate) full: Arc<Notify>,
@@ -51,17 +51,18 @@ impl Connections {
         let mut connections = JoinSet::new();
         let mut stopping = pin!(self.drain.clone().begun());
         loop {
+            // Accepted before there is a permit: only then is it known that a client waits, and that
+            // an idle connection must make room. So each listener accepts one beyond the maximum.
             let accepted = async {
-                let permit = self.permit().await?;
-                Some((listener.accept().await, permit))
+                let (stream, _) = listener.accept().await?;
+                Ok((stream, self.permit().await))
             };
-            let accepted = tokio::select! {
+            let accepted: io::Result<_> = tokio::select! {
                 () = &mut stopping => break,
                 accepted = accepted => accepted,
             };
             match accepted {
-                None => break,
-                Some((Ok((stream, _)), permit)) => {
+                Ok((stream, permit)) => {
                     let shared = self.clone();
                     connections.spawn(async move {
                         let ended = shared.connection(stream).await;
@@ -69,7 +70,7 @@ impl Connections {
                         drop(permit);
                     });
                 }
-                Some((Err(error), _)) => {
+                Err(error) => {
                     warn!(target: "nuthatch::rpc", %error, "a connection was not accepted");
                     tokio::time::sleep(PAUSE).await;
                 }
@@ -81,8 +82,9 @@ impl Connections {
         while connections.join_next().await.is_some() {}
     }
 
-    /// Waits until a connection can be accepted. If there is no permit, the connection that has
-    /// been idle for longest, or is the next to be, makes room.
+    /// Waits until another connection can be served. If there is no permit, the connection that has
+    /// been idle for longest, or is the next to be, makes room. The result is always `Some`, since
+    /// the semaphore is never closed.
     async fn permit(&self) -> Option<OwnedSemaphorePermit> {
         if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
             return Some(permit);

@@ -195,7 +195,7 @@ mod tests {
         for line in ["a", "a{", "a{b} 1", "a{b=\"c} 1", "a b", "a 1 b", "a 1 2 3", "{} 1", "<html>"]
         {
             let problem = Points::parse(&format!("a 1\n{line}\n")).expect_err(line);
-            assert!(problem.starts_with("/metrics:2: expected a metric"), "{problem}");
+            assert!(problem.starts_with("GET /metrics: line 2: expected a metric"), "{problem}");
         }
         let long = Points::parse(&"x".repeat(10_000)).expect_err("no metric");
         assert!(long.len() < 200, "{long}");

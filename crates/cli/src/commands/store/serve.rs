@@ -123,7 +123,7 @@ struct Limits {
     /// Maximum length of a message, and so of a value: 4KiB to 1GiB
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = parse_message)]
     message: u64,
-    /// Maximum number of connections; further ones wait to be accepted
+    /// Maximum number of connections; further ones wait
     ///
     /// At the maximum, the connection that has been idle for longest is closed once it has had no
     /// call for --idle-ms; its client reconnects with the next call. A client has 10 seconds for
