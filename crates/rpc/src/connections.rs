@@ -51,8 +51,8 @@ impl Connections {
         let mut connections = JoinSet::new();
         let mut stopping = pin!(self.drain.clone().begun());
         loop {
-            // Accepted before there is a permit: only then is it known that a client waits, and that
-            // an idle connection must make room. So each listener accepts one beyond the maximum.
+            // Accepted before there is a permit: only then is it known that a client waits, and an
+            // idle connection must make room. So each listener accepts one beyond the maximum.
             let accepted = async {
                 let (stream, _) = listener.accept().await?;
                 Ok((stream, self.permit().await))
