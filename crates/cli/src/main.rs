@@ -50,6 +50,6 @@ fn fail(message: &str, status: u8) -> ExitCode {
 fn file_limit_advice(message: &str) -> String {
     let cause = std::io::Error::from(rustix::io::Errno::MFILE);
     let is_cause = message.contains(&cause.to_string()) && !message.contains("ulimit");
-    let advice = nuthatch_chunks::file_limit_advice(&cause).filter(|_| is_cause);
+    let advice = nuthatch_filesystem::file_limit_advice(&cause).filter(|_| is_cause);
     advice.unwrap_or_default()
 }

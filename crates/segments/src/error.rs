@@ -1,6 +1,6 @@
 //! What can go wrong.
 
-use rustix::process::{Resource, getrlimit};
+use nuthatch_filesystem::file_limit_advice;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -11,25 +11,6 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// What a user can do whom the system denies access.
 const ADVICE: &str =
     "; run as the owner of the folder, have it shared with your group, or use another folder";
-
-/// Returns what to do after the system refused to open another file because too many are open, as
-/// the end of a message: it names the limit. Returns `None` for all other errors.
-#[must_use]
-pub fn file_limit_advice(error: &io::Error) -> Option<String> {
-    match error.raw_os_error() {
-        Some(libc::EMFILE) => {
-            let limit = getrlimit(Resource::Nofile).current;
-            let limit = limit.map_or_else(|| "any number of".to_owned(), |limit| limit.to_string());
-            let raise = "raise the limit (`ulimit -n`, LimitNOFILE= of systemd)";
-            Some(format!("; this process may have {limit} open files: {raise}"))
-        }
-        Some(libc::ENFILE) => {
-            let raise = "raise the limit of the machine (`sysctl fs.file-max`)";
-            Some(format!("; all processes together have too many open files: {raise}"))
-        }
-        _ => None,
-    }
-}
 
 /// Why something was not done.
 #[derive(Debug)]

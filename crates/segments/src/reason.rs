@@ -1,6 +1,7 @@
 //! Why records are not kept.
 
-use crate::error::{Error, file_limit_advice};
+use crate::error::Error;
+use nuthatch_filesystem::file_limit_advice;
 use std::fmt;
 use std::io::{self, ErrorKind};
 

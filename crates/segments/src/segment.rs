@@ -1,11 +1,11 @@
 //! A segment that is open for reading.
 
-use crate::error::file_limit_advice;
 use crate::folder::{Folder, segment_name};
 use crate::layout::{GRAIN, record, segment as at};
 use crate::lock::{Byte, Mode, on_byte};
 use crate::map::Bytes;
 use crate::record::{Head, decode, length_of_head};
+use nuthatch_filesystem::file_limit_advice;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::collections::HashMap;
