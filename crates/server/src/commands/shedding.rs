@@ -63,7 +63,10 @@ impl Server {
             all.iter().filter(is_large).partition(|connection| connection.is_killed());
         let mut bytes: u64 = closing.iter().map(|connection| buffers(connection)).sum();
         open.retain(|connection| connection.id != own && connection.unevictable.get() == 0);
-        open.sort_by_key(|connection| (connection.progress_s.get(), Reverse(buffers(connection))));
+        // Read once each: other threads change them, and a sort whose order changes panics.
+        open.sort_by_cached_key(|connection| {
+            (connection.progress_s.get(), Reverse(buffers(connection)))
+        });
         for connection in open {
             if bytes >= self.cache.memory() / CLOSED_RATIO {
                 break;
