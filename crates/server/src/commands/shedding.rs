@@ -4,7 +4,6 @@ use super::Server;
 use super::clients::Connection;
 use crate::journal;
 use std::cmp::Reverse;
-use std::sync::Arc;
 
 /// Minimum buffers of a client that is closed: less would free too little memory.
 const MIN_BUFFERS: u64 = 64 << 10;
@@ -25,6 +24,21 @@ const SHARED_RATIO: u64 = 4;
 
 /// Minimum share of a client: buffers that are shorter close no client.
 const MIN_SHARE: u64 = 1 << 10;
+
+/// The buffers of a connection, read once: the thread of the connection changes them at any time.
+struct Buffers<'a> {
+    connection: &'a Connection,
+    bytes: u64,
+    progress_s: u64,
+}
+
+impl<'a> Buffers<'a> {
+    fn read(connection: &'a Connection, counts_input: bool) -> Self {
+        let input = if counts_input { connection.input_bytes() } else { 0 };
+        let bytes = connection.output_len.get() + input;
+        Self { connection, bytes, progress_s: connection.progress_s.get() }
+    }
+}
 
 impl Server {
     /// Returns whether connections take so much memory that some must be closed.
@@ -54,27 +68,62 @@ impl Server {
         let holds_too_much = self.holds_too_much();
         let share = self.cache.memory() / SHARED_RATIO / (all.len() as u64).max(1);
         let min = if holds_too_much { share.clamp(MIN_SHARE, MIN_BUFFERS) } else { MIN_BUFFERS };
-        let buffers = |connection: &Arc<Connection>| {
-            let input = if holds_too_much { connection.input_bytes() } else { 0 };
-            connection.output_len.get() + input
-        };
-        let is_large = |connection: &&Arc<Connection>| buffers(connection) >= min;
-        let (closing, mut open): (Vec<_>, Vec<_>) =
-            all.iter().filter(is_large).partition(|connection| connection.is_killed());
-        let mut bytes: u64 = closing.iter().map(|connection| buffers(connection)).sum();
-        open.retain(|connection| connection.id != own && connection.unevictable.get() == 0);
-        // Read once each: other threads change them, and a sort whose order changes panics.
-        open.sort_by_cached_key(|connection| {
-            (connection.progress_s.get(), Reverse(buffers(connection)))
+        let held = all.iter().map(|connection| Buffers::read(connection, holds_too_much));
+        let (closing, mut open): (Vec<_>, Vec<_>) = held
+            .filter(|buffers| buffers.bytes >= min)
+            .partition(|buffers| buffers.connection.is_killed());
+        let mut bytes: u64 = closing.iter().map(|buffers| buffers.bytes).sum();
+        open.retain(|Buffers { connection, .. }| {
+            connection.id != own && connection.unevictable.get() == 0
         });
-        for connection in open {
+        open.sort_by_key(|buffers| (buffers.progress_s, Reverse(buffers.bytes)));
+        for buffers in open {
             if bytes >= self.cache.memory() / CLOSED_RATIO {
                 break;
             }
-            bytes += buffers(connection);
-            journal::buffers_shed(&connection.endpoints.peer, buffers(connection));
-            self.clients.shed(connection);
+            bytes += buffers.bytes;
+            journal::buffers_shed(&buffers.connection.endpoints.peer, buffers.bytes);
+            self.clients.shed(buffers.connection);
         }
         bytes > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::Endpoints;
+    use nuthatch_cache::{Cache, Options};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    /// A sort noticed that its order was not total, and panicked.
+    #[test]
+    fn clients_are_selected_while_another_thread_changes_their_buffers() {
+        let cache = Cache::new(Options::new().memory(16 << 20)).expect("a cache");
+        let server = Server::new(cache.into());
+        server.hold(12 << 20);
+        let open = |_| server.clients.open(Endpoints::default(), 0);
+        let connections: Vec<_> = (0..2000).map(open).collect();
+        let (has_begun, is_done) = (AtomicBool::new(false), AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut random = 1_u64;
+                while !is_done.load(Ordering::Relaxed) {
+                    for connection in &connections {
+                        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                        connection.output_len.set(40_000 + (random >> 50));
+                    }
+                    has_begun.store(true, Ordering::Relaxed);
+                }
+            });
+            while !has_begun.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+            for _ in 0..100 {
+                assert!(server.shed_buffers(0));
+            }
+            is_done.store(true, Ordering::Relaxed);
+        });
     }
 }
