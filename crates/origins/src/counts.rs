@@ -22,6 +22,9 @@ pub struct Counts {
     pub checks: u64,
     /// How many of `requests` and `checks` were made again because one before had failed.
     pub retries: u64,
+    /// Fetches that waited in vain for another process that had claimed their blocks: see
+    /// [`Settings::claim_wait`](crate::Settings::claim_wait).
+    pub claim_timeouts: u64,
     /// Blocks that were not kept in the cache, for any cause: see [`Counts::not_kept_by`].
     pub not_kept: u64,
     /// Objects opened in a stale version, because their origin could not confirm it.
@@ -63,12 +66,13 @@ pub(crate) enum Count {
     Checks,
     Retries,
     Stale,
+    ClaimTimeouts,
 }
 
 /// Counts that many threads add to.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    counts: [AtomicU64; 8],
+    counts: [AtomicU64; 9],
     not_kept: [AtomicU64; NotKept::ALL.len()],
 }
 
@@ -92,6 +96,7 @@ impl Tally {
             requests: of(Count::Requests),
             checks: of(Count::Checks),
             retries: of(Count::Retries),
+            claim_timeouts: of(Count::ClaimTimeouts),
             not_kept: causes.iter().sum(),
             stale: of(Count::Stale),
             causes,

@@ -27,6 +27,9 @@ const TALKERS: usize = 2;
 /// How many failures and heads are remembered, at most.
 const REMEMBERED_MOST: usize = 4096;
 
+/// How long claims on an object are not waited for after a process did nothing about one.
+const UNCLAIMED: Duration = Duration::from_secs(30);
+
 /// How long an unavailable origin is not asked again if the cache has a usable version.
 const AWAY: Duration = Duration::from_secs(5);
 
@@ -43,6 +46,9 @@ pub(crate) struct Engine {
     pub(crate) recorded: Recorded,
     /// Origins that could not be reached, and when.
     away: Mutex<HashMap<String, (Instant, ())>>,
+    /// Objects of which another process had claimed blocks that it did not fetch, and when that was
+    /// found.
+    unfetched: Mutex<HashMap<Key, (Instant, ())>>,
     /// Requests and what they wait for run here, not on the executor of the caller: that may be
     /// another one for each call, or go while others wait for the same bytes.
     runtime: Option<Runtime>,
@@ -83,6 +89,7 @@ impl Engine {
             heads: Mutex::default(),
             recorded: Recorded::default(),
             away: Mutex::default(),
+            unfetched: Mutex::default(),
             process: std::process::id(),
             settings,
         })
@@ -142,6 +149,18 @@ impl Engine {
     /// Returns whether an origin could not be reached within the last seconds.
     pub(crate) fn is_away(&self, site: &str) -> bool {
         lock(&self.away).get(site).is_some_and(|(since, ())| since.elapsed() < AWAY)
+    }
+
+    /// Records that another process had claimed blocks of an object and did not fetch them.
+    pub(crate) fn note_unfetched(&self, key: &Key) {
+        remember(&mut lock(&self.unfetched), key.clone(), ());
+    }
+
+    /// Returns how long to wait for a process that has claimed blocks of an object.
+    pub(crate) fn claim_wait(&self, key: &Key) -> Duration {
+        let unfetched = lock(&self.unfetched);
+        let is_recent = unfetched.get(key).is_some_and(|(at, ())| at.elapsed() < UNCLAIMED);
+        if is_recent { Duration::ZERO } else { self.settings.claim_wait }
     }
 
     /// Waits for an origin, but not for one that has fallen silent.

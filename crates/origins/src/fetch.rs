@@ -149,8 +149,9 @@ impl Fetch {
     }
 
     /// Waits for other processes that fetch some of the blocks, as long as blocks keep coming.
+    /// `None` if they do not, or if nothing can be claimed in the folder.
     async fn claim(&self, kept: &Kept) -> Option<Claimed> {
-        let patience = self.version.engine.settings.silent_most;
+        let wait = self.version.engine.claim_wait(&kept.key);
         let mut pause = FIRST_LOOK;
         let mut since = Instant::now();
         loop {
@@ -159,9 +160,14 @@ impl Fetch {
             if came > 0 {
                 (since, pause) = (Instant::now(), FIRST_LOOK);
             }
-            if !taken || since.elapsed() > patience || lock(&self.request.tickets).is_empty() {
-                // A folder in which nothing can be claimed is one that others fetch for, too.
+            if !taken || lock(&self.request.tickets).is_empty() {
                 return claimed.ok().flatten();
+            }
+            if since.elapsed() >= wait {
+                if !wait.is_zero() {
+                    self.version.claim_timed_out(kept, wait);
+                }
+                return None;
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LAST_LOOK);

@@ -25,6 +25,7 @@ pub struct Settings {
     pub(crate) pause_most: Duration,
     pub(crate) connect_within: Duration,
     pub(crate) silent_most: Duration,
+    pub(crate) claim_wait: Duration,
     pub(crate) believe: Duration,
     pub(crate) freshness: Freshness,
     pub(crate) check_within: Duration,
@@ -48,6 +49,7 @@ impl Settings {
             pause_most: Duration::from_secs(20),
             connect_within: Duration::from_secs(10),
             silent_most: Duration::from_secs(30),
+            claim_wait: Duration::from_secs(5),
             believe: Duration::ZERO,
             freshness: Freshness::default(),
             check_within: Duration::from_secs(1),
@@ -121,6 +123,16 @@ impl Settings {
     #[must_use]
     pub fn silent_most(mut self, time: Duration) -> Self {
         self.silent_most = time;
+        self
+    }
+
+    /// Sets how long a fetch waits for another process that has claimed some of its blocks, since
+    /// the last of them arrived; 5 seconds by default. Then the blocks are fetched by this process,
+    /// too: the other one may be stopped. For the next 30 seconds, its claims on the same object
+    /// are not waited for. [`Counts::claim_timeouts`](crate::Counts::claim_timeouts) counts this.
+    #[must_use]
+    pub fn claim_wait(mut self, time: Duration) -> Self {
+        self.claim_wait = time;
         self
     }
 

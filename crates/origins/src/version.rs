@@ -11,7 +11,7 @@ use nuthatch_chunks::{Blocks, Chunks, Key, TaskChunks};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use tracing::warn;
 
 /// One version of one object.
@@ -147,6 +147,18 @@ impl Version {
             let address = &self.opened.address;
             warn!(target: "nuthatch::chunks", %address, cause = cause.code(), reason = %cause,
                 unlogged, "blocks of this object are not kept");
+        }
+    }
+
+    /// Records that another process has claimed blocks of this object and does not fetch them.
+    pub(crate) fn claim_timed_out(&self, kept: &Kept, wait: Duration) {
+        self.engine.note_unfetched(&kept.key);
+        self.count(Count::ClaimTimeouts, 1);
+        if let Some(unlogged) = self.engine.log_limit.admit("claim", Instant::now()) {
+            let address = &self.opened.address;
+            warn!(target: "nuthatch::chunks", %address, waited_ms = wait.as_millis(), unlogged,
+                "another process has claimed blocks of this object and does not fetch them; this \
+                 process fetches them (is a process stopped that uses the folder?)");
         }
     }
 

@@ -7,7 +7,6 @@
 //! the client takes them.
 
 mod access;
-mod activity;
 mod budget;
 mod client;
 mod connections;

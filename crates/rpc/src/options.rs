@@ -120,8 +120,9 @@ impl Options {
         self
     }
 
-    /// How long a message may be, in bytes; 16 MiB by default, at least 4 KiB. That also limits
-    /// the values that can be read and written.
+    /// Sets the maximum length of a message, in bytes; 16 MiB by default, at least 4 KiB, at most
+    /// 1 GiB. It also limits the values that can be read and written. A message is never longer
+    /// than the [memory](Self::memory).
     #[must_use]
     pub fn message_bytes(mut self, most: usize) -> Self {
         self.message_bytes = most.clamp(Self::LEAST_MESSAGE_BYTES, Self::MAX_MESSAGE_BYTES);
@@ -196,6 +197,11 @@ impl Options {
     pub fn drain(mut self, limit: Duration) -> Self {
         self.drain = limit;
         self
+    }
+
+    /// Returns the maximum length of a message in bytes.
+    pub(crate) fn max_message_len(&self) -> usize {
+        self.message_bytes.min(usize::try_from(self.memory).unwrap_or(usize::MAX))
     }
 
     /// What is wrong with where it listens, if something is: an address where anybody could do

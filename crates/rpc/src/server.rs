@@ -1,7 +1,7 @@
 //! A running server, from the first to listen to the last to stop.
 
 use crate::budget::Budget;
-use crate::connections::{Connections, listen};
+use crate::connections::Connections;
 use crate::drain::{self, Drain, Phase};
 use crate::figures::Figures;
 use crate::gate::{Gate, Rules};
@@ -12,6 +12,7 @@ use crate::service::{Limits, Service, Shared};
 use crate::tables::Tables;
 use hyper::server::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use nuthatch_listen::{Room, bind};
 use nuthatch_store::{BatchOptions, Store};
 use std::fmt::{self, Write};
 use std::io;
@@ -21,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tonic::service::Routes;
 use tower_layer::Layer;
@@ -32,7 +33,7 @@ use tracing::info;
 const CALL_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 4 << 20;
 /// Bytes of headers that a call may have.
-const HEADERS_MOST: u32 = 16 << 10;
+const MAX_HEADER_LEN: u32 = 16 << 10;
 /// How long clients have to hear that their calls have ended, and threads to finish what they read.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -126,7 +127,7 @@ impl Server {
         let rules = Rules {
             tokens,
             budget: Arc::clone(&budget),
-            message_bytes: options.message_bytes,
+            message_bytes: options.max_message_len(),
             figures: Arc::clone(&figures),
             drain: drain.clone(),
         };
@@ -136,7 +137,7 @@ impl Server {
         let tables = Tables::new(store.clone());
         let limits = Limits::of(options);
         let shared = Shared { store, tables, writer, budget: Arc::clone(&budget), limits };
-        let bound = options.addresses.iter().map(|address| listen(*address));
+        let bound = options.addresses.iter().map(|address| bind(*address));
         let bound = bound.collect::<io::Result<Vec<_>>>()?;
         let (listeners, addresses): (Vec<_>, Vec<_>) = bound.into_iter().unzip();
         let runtime = Builder::new_multi_thread()
@@ -146,8 +147,8 @@ impl Server {
             .enable_all()
             .build()?;
         let phase = Arc::new(phase);
-        let service =
-            StoreServer::new(Service::new(shared)).max_decoding_message_size(options.message_bytes);
+        let service = StoreServer::new(Service::new(shared))
+            .max_decoding_message_size(options.max_message_len());
         let (options, phases) = (options.clone(), Arc::clone(&phase));
         let serving = Serving { options, gate: Gate::new(rules), phase: phases, drain, tls };
         let thread = thread::Builder::new().name("nuthatch-serve".to_owned());
@@ -219,7 +220,7 @@ fn http(options: &Options) -> http2::Builder<TokioExecutor> {
         .initial_connection_window_size(CONNECTION_WINDOW)
         .keep_alive_interval(options.keepalive)
         .keep_alive_timeout(options.keepalive)
-        .max_header_list_size(HEADERS_MOST);
+        .max_header_list_size(MAX_HEADER_LEN);
     http
 }
 
@@ -262,8 +263,7 @@ impl Serving {
             http: http(&self.options),
             service: self.gate.layer(routes),
             tls: self.tls,
-            free: Arc::new(Semaphore::new(self.options.connections)),
-            full: Arc::new(Notify::new()),
+            room: Arc::new(Room::new(self.options.connections)),
             handshake: self.options.handshake,
             idle: self.options.idle,
             drain,

@@ -1,23 +1,24 @@
 //! The bytes of a connection, with or without TLS.
 
-use crate::activity::Activity;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
-/// The length of the HTTP/2 client preface and of the header of the settings frame behind it.
-const PREFACE_LEN: usize = 24 + 9;
+/// What each client sends first (RFC 9113, 3.4); a settings frame follows.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// The length of the preface and of the header of the settings frame.
+const BEGINNING_LEN: usize = PREFACE.len() + 9;
 
-/// A connection's stream, which notes when the client has begun HTTP/2.
+/// A connection's stream whose client has begun HTTP/2.
 pub(crate) struct Stream {
     transport: Transport,
-    activity: Arc<Activity>,
-    /// Bytes of the preface that have not arrived.
-    preface_missing: usize,
+    /// The first bytes, which were read before HTTP/2 is served.
+    beginning: [u8; BEGINNING_LEN],
+    /// How many of them have been read again.
+    replayed: usize,
 }
 
 pub(crate) enum Transport {
@@ -26,18 +27,30 @@ pub(crate) enum Transport {
 }
 
 impl Stream {
-    pub(crate) fn new(transport: Transport, activity: Arc<Activity>) -> Self {
-        Self { transport, activity, preface_missing: PREFACE_LEN }
-    }
-
-    /// Notes that bytes arrived.
-    fn received(&mut self, len: usize) {
-        if self.preface_missing > 0 {
-            self.preface_missing = self.preface_missing.saturating_sub(len);
-            if self.preface_missing == 0 {
-                self.activity.begin();
+    /// Waits until the client has begun HTTP/2: it has sent the preface, and as many bytes as the
+    /// header of its settings has.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the connection ends before, or the client speaks another protocol.
+    pub(crate) async fn begin(mut transport: Transport) -> io::Result<Self> {
+        let mut beginning = [0; BEGINNING_LEN];
+        let mut len = 0;
+        while len < BEGINNING_LEN {
+            let read = match &mut transport {
+                Transport::Plain(stream) => stream.read(&mut beginning[len..]).await?,
+                Transport::Tls(stream) => stream.read(&mut beginning[len..]).await?,
+            };
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            len += read;
+            let common = len.min(PREFACE.len());
+            if beginning[..common] != PREFACE[..common] {
+                return Err(io::Error::other("the client does not speak HTTP/2"));
             }
         }
+        Ok(Self { transport, beginning, replayed: 0 })
     }
 }
 
@@ -64,10 +77,14 @@ impl AsyncRead for Stream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        let before = buffer.filled().len();
-        let read = ready!(of_stream!(this, stream => stream.poll_read(context, buffer)));
-        this.received(buffer.filled().len() - before);
-        Poll::Ready(read)
+        let missing = &this.beginning[this.replayed..];
+        if missing.is_empty() {
+            return of_stream!(this, stream => stream.poll_read(context, buffer));
+        }
+        let len = missing.len().min(buffer.remaining());
+        buffer.put_slice(&missing[..len]);
+        this.replayed += len;
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! `nuthatch-bench eviction`: arguments and manual page.
 
-use super::{Equal, EvictionBench, FILE_MOST, Rival, trace_names};
+use super::{Equal, EvictionBench, MAX_FILE_REQUESTS, Rival, trace_names};
 use crate::failure::Failure;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -111,7 +111,7 @@ impl Eviction {
                 self.trace.clone()
             },
             files: self.file.clone(),
-            requests: (requests.unwrap_or(REQUESTS), requests.unwrap_or(FILE_MOST)),
+            requests: (requests.unwrap_or(REQUESTS), requests.unwrap_or(MAX_FILE_REQUESTS)),
             memory: self.memory,
             seed: self.seed,
             rival: match &self.redis {

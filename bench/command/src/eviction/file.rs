@@ -11,10 +11,10 @@ use std::path::Path;
 const VALUE_BYTES: u32 = 1008;
 
 /// The longest key, in bytes.
-const KEY_MOST: usize = 65_535;
+const MAX_KEY_LEN: usize = 65_535;
 
 /// The largest value, in bytes.
-const VALUE_MOST: u32 = 512 << 20;
+const MAX_VALUE_LEN: u32 = 512 << 20;
 
 /// Bytes of a request in libCacheSim's format: time (4), number of the object (8), its size (4),
 /// the next request for it (8).
@@ -51,7 +51,7 @@ fn lines(mut input: impl BufRead, most: usize) -> Result<Recorder, String> {
     for number in 1_u64.. {
         line.clear();
         // A file without line ends is not read to its end.
-        let limit = KEY_MOST as u64 + 64;
+        let limit = MAX_KEY_LEN as u64 + 64;
         let len = input.by_ref().take(limit).read_until(b'\n', &mut line);
         let wrong = |what: String| format!("{number}: {what}");
         if len.map_err(|error| format!(" read: {error}"))? == 0 || recorder.len() == most {
@@ -73,16 +73,16 @@ fn parse(line: &[u8]) -> Result<(&[u8], u32), String> {
         Some(at) => (&line[..at], Some(&line[at + 1..])),
         None => (line, None),
     };
-    if key.is_empty() || key.len() > KEY_MOST {
+    if key.is_empty() || key.len() > MAX_KEY_LEN {
         let found = key.len();
-        return Err(format!("expected a key of 1 to {KEY_MOST} bytes, found {found} bytes"));
+        return Err(format!("expected a key of 1 to {MAX_KEY_LEN} bytes, found {found} bytes"));
     }
     let Some(size) = size else { return Ok((key, VALUE_BYTES)) };
     let number = std::str::from_utf8(size).ok().and_then(|size| size.trim().parse().ok());
-    match number.filter(|bytes| *bytes <= VALUE_MOST) {
+    match number.filter(|bytes| *bytes <= MAX_VALUE_LEN) {
         Some(bytes) => Ok((key, bytes)),
         None => Err(format!(
-            "expected the bytes of the value after the key, at most {VALUE_MOST}, found \"{}\"",
+            "expected the bytes of the value after the key, at most {MAX_VALUE_LEN}, found \"{}\"",
             size.escape_ascii()
         )),
     }
@@ -105,9 +105,9 @@ fn records(mut input: impl Read, most: usize) -> Result<Recorder, String> {
         };
         let id = u64::from_le_bytes(array::from_fn(|byte| record[4 + byte]));
         let size = u32::from_le_bytes(array::from_fn(|byte| record[12 + byte]));
-        if size > VALUE_MOST {
+        if size > MAX_VALUE_LEN {
             return Err(format!(
-                " at byte {at}: expected an object of at most {VALUE_MOST} bytes, found {size}"
+                " at byte {at}: expected an object of at most {MAX_VALUE_LEN} bytes, found {size}"
             ));
         }
         if !recorder.push(format!("{id:016x}").as_bytes(), size) {

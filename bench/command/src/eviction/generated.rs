@@ -16,8 +16,8 @@ const KEYS_EACH: u32 = 4;
 /// Values of mixed sizes: the logarithm of their bytes follows the normal law.
 const SIZE_MEDIAN: f64 = 512.0;
 const SIZE_SPREAD: f64 = 1.5;
-const SIZE_LEAST: f64 = 64.0;
-const SIZE_MOST: f64 = 65_536.0;
+const MIN_SIZE: f64 = 64.0;
+const MAX_SIZE: f64 = 65_536.0;
 /// About what those bytes are on average.
 const SIZE_MEAN: u64 = 1_500;
 
@@ -134,7 +134,7 @@ fn mixed_size(number: u64, seed: u64) -> u32 {
     let normal = (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * turn).cos();
     let bytes = (SIZE_MEDIAN.ln() + SIZE_SPREAD * normal).exp();
     #[expect(clippy::cast_sign_loss, reason = "clamped to what is above zero")]
-    let bytes = bytes.clamp(SIZE_LEAST, SIZE_MOST) as u32;
+    let bytes = bytes.clamp(MIN_SIZE, MAX_SIZE) as u32;
     bytes
 }
 

@@ -18,7 +18,7 @@ const BATCH_BYTES: usize = 64 << 10;
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// With less than it needs for itself, Redis holds nothing and refuses all writes.
-const LEAST_MEMORY: u64 = 2 << 20;
+const MIN_MEMORY: u64 = 2 << 20;
 
 /// Redis that nobody else can reach and that keeps nothing. It ends when this is dropped.
 pub(crate) struct Redis {
@@ -92,7 +92,7 @@ impl Redis {
             Limit::Payload(bytes) => self.memory_for(trace, bytes)?,
             Limit::Memory(bytes) => bytes,
         };
-        let memory = memory.max(LEAST_MEMORY).to_string();
+        let memory = memory.max(MIN_MEMORY).to_string();
         self.ask(&[b"FLUSHALL", b"SYNC"])?;
         self.ask(&[b"CONFIG", b"SET", b"maxmemory", memory.as_bytes()])?;
         let misses = self.read_through(trace, tick)?;

@@ -30,7 +30,7 @@ use std::thread;
 use trace::Trace;
 
 /// Requests read from a file at most, as they are kept in memory.
-pub(crate) const FILE_MOST: usize = 100_000_000;
+pub(crate) const MAX_FILE_REQUESTS: usize = 100_000_000;
 
 /// What Redis gets as much of as Nuthatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -13,8 +13,11 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes that a file of tokens may have.
-const TOKENS_LONGEST: u64 = 16 << 20;
+/// The maximum length of a file of tokens, in bytes.
+const MAX_TOKENS_LEN: u64 = 16 << 20;
+
+/// The minimum of limits of time, in milliseconds: less ends the requests of busy clients.
+pub(crate) const MIN_LIMIT_MS: u64 = 100;
 
 /// Where a server tells what it counts, and what it logs.
 #[derive(Clone, Debug, Args)]
@@ -140,6 +143,6 @@ pub(crate) fn not_started(flag: &str, error: &io::Error) -> Failure {
 /// The tokens of a file.
 pub(crate) fn read_tokens(file: &str) -> Result<Tokens, Failure> {
     warn_if_open(file.as_ref());
-    let text = read_text(file, TOKENS_LONGEST)?;
+    let text = read_text(file, MAX_TOKENS_LEN)?;
     Tokens::parse(&text).map_err(|error| Failure::Error(format!("{file}: {error}")))
 }

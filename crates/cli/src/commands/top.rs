@@ -42,7 +42,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// How often the keyboard and signals are looked at.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Columns of a text that nobody shows on a terminal.
+/// Columns of a text that is not shown on a terminal.
 const COLUMNS: usize = 100;
 
 /// Watch a cache server: requests, hits and misses, latencies, memory
@@ -87,7 +87,7 @@ impl Top {
     fn view(&self, client: &Client) -> Result<View, Failure> {
         let first = sample(client).map_err(Failure::Error)?;
         let Some(interval) = self.interval else { return Ok(View::new(first, None)) };
-        // Nobody sends: this is the wait between two samples.
+        // Nothing is ever sent: this is the wait between two samples.
         let (_sender, nothing) = channel::<()>();
         let _ = nothing.recv_timeout(interval);
         let second = sample(client).map_err(Failure::Error)?;
@@ -106,7 +106,7 @@ impl Top {
     /// Shows samples until somebody has seen enough.
     fn watch(&self, client: Client) -> Result<(), Failure> {
         let interval = self.interval.unwrap_or(Duration::from_secs(1));
-        // Before the screen is taken: where nobody answers, there is nothing to see.
+        // Before the screen is cleared: without an answer there is nothing to show.
         let first = sample(&client).map_err(Failure::Error)?;
         let address = client.address().to_string();
         let failure = |error: io::Error| Failure::Error(format!("<stdout>: {error}"));

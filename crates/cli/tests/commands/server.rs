@@ -95,7 +95,7 @@ impl Folder {
     /// Returns a command of this folder, run with these arguments of `ulimit`.
     pub(crate) fn with_files(&self, files: &str, limited: &Command) -> Command {
         let mut command = Command::new("sh");
-        // Files that whoever started the tests left open would count, too.
+        // Files that the test process inherited would count, too.
         let inherited = "3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-";
         let limit = format!("exec {inherited}; ulimit {files} && exec \"$0\" \"$@\"");
         command.arg("-c").arg(limit).arg(limited.get_program()).args(limited.get_args());
@@ -181,7 +181,8 @@ impl Running {
         kill_process(id, signal).expect("a process");
     }
 
-    /// Waits until the process has ended, whoever has its output, and returns the exit status.
+    /// Waits until the process has ended, even if another one has its output, and returns the exit
+    /// status.
     #[track_caller]
     pub(crate) fn wait_until_ended(&mut self) -> Option<i32> {
         wait_until("the end of the server", || self.has_ended());

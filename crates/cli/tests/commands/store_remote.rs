@@ -269,9 +269,14 @@ fn a_server_that_does_not_answer_is_told_with_what_was_waited_for() {
     served.prints("put", &["a", "1"], "");
     kill_process(Pid::from_child(&served.child), Signal::STOP).expect("a signal");
     let patience = ["--timeout-ms", "50"];
-    for (command, arguments) in
-        [("get", &["a"][..]), ("put", &["a", "2"]), ("scan", &[]), ("dump", &[]), ("watch", &[])]
-    {
+    for (command, arguments) in [
+        ("get", &["a"][..]),
+        ("put", &["a", "2"]),
+        ("scan", &[]),
+        ("dump", &[]),
+        ("watch", &[]),
+        ("backup", &["copy"]),
+    ] {
         let (status, stdout, stderr) = served.run(command, &[arguments, &patience].concat());
         assert_eq!((status, &stdout[..]), (3, ""), "{command}: {stderr}");
         let expected = "expected an answer within 50ms, found none;";
@@ -279,6 +284,7 @@ fn a_server_that_does_not_answer_is_told_with_what_was_waited_for() {
         assert!(stderr.starts_with(&start), "{command}: {stderr}");
         assert!(stderr.contains("--timeout-ms") && stderr.lines().count() == 1, "{stderr}");
     }
+    assert!(!served.folder.path("copy").exists(), "an empty folder is left");
     kill_process(Pid::from_child(&served.child), Signal::CONT).expect("a signal");
     served.prints("count", &[], "1\n");
 }
@@ -300,6 +306,11 @@ fn limits_with_which_no_client_can_work_are_refused() {
         assert_eq!(run.status, Some(2), "{run:?}");
         assert!(run.stderr.contains(flag) && run.stderr.contains(least), "{run:?}");
     }
+    let serve = ["store", "serve", "db", "--create", "--memory", "1MiB", "--message", "2MiB"];
+    let run = folder.run(&serve);
+    assert_eq!(run.status, Some(2), "{run:?}");
+    let expected = "--message: expected at most the memory, 1.0 MiB, found 2.0 MiB";
+    assert!(run.stderr.contains(expected), "{run:?}");
     assert!(!folder.path("db").exists());
     let serve = ["serve", "--store", "db", "--store-create", "--store-memory", "1KiB"];
     let run = folder.run(&serve);

@@ -8,6 +8,7 @@ use crate::stream::ByteStream;
 use bytes::Bytes;
 use futures_core::Stream;
 use http_body::{Body, Frame, SizeHint};
+use nuthatch_listen::OpenCall;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ops::Range;
@@ -32,6 +33,8 @@ pub(super) struct Content {
     left: u64,
     /// The request, which is under way until its body has gone.
     open: Option<Open<Shared>>,
+    /// The same for the connection.
+    call: Option<OpenCall>,
 }
 
 impl Content {
@@ -41,7 +44,7 @@ impl Content {
             Piece::Range(range) => range.end - range.start,
         };
         let left = pieces.iter().map(len).sum();
-        Self { pieces, object, stream: None, first: None, left, open: None }
+        Self { pieces, object, stream: None, first: None, left, open: None, call: None }
     }
 
     /// A text.
@@ -94,6 +97,12 @@ impl Content {
     /// Counts as long as it is not sent.
     pub(super) fn counted(mut self, open: Open<Shared>) -> Self {
         self.open = Some(open);
+        self
+    }
+
+    /// Keeps the call in progress as long as it is not sent.
+    pub(super) fn of_call(mut self, call: OpenCall) -> Self {
+        self.call = Some(call);
         self
     }
 

@@ -1,4 +1,4 @@
-//! Connections that come in: a limited number, each until its client or the server has enough.
+//! Connections of clients: accepts a limited number and serves HTTP on each.
 
 use super::answer::{Shown, answer};
 use super::body::Content;
@@ -11,6 +11,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use nuthatch_chunks::file_limit_advice;
+use nuthatch_listen::{Activity, OpenCall, Room};
 use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
@@ -18,16 +19,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinSet;
+use tokio::sync::watch;
+use tokio::time::timeout;
 use tracing::{debug, warn};
 
-/// After a connection could not be accepted, as when there are no descriptors left.
-const PAUSE: Duration = Duration::from_millis(50);
-/// A connection that has not shaken hands by then is closed.
+/// The time that a client has for the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Headers that a request may have.
-const HEADERS_MOST: usize = 100;
+/// The maximum number of headers of a request.
+const MAX_HEADERS: usize = 100;
 
 /// What is the same for all connections.
 #[derive(Clone)]
@@ -35,45 +34,21 @@ pub(super) struct Serving {
     pub(super) shared: Shared,
     pub(super) head_bytes: usize,
     pub(super) idle: Duration,
-    pub(super) counts: Arc<Semaphore>,
+    pub(super) room: Arc<Room>,
     pub(super) phase: watch::Receiver<Phase>,
 }
 
 impl Serving {
     /// Accepts connections until the server is told to stop; then waits for those there are.
     pub(super) async fn accept(self, listener: TcpListener) {
-        let mut tasks = JoinSet::new();
         let mut phase = self.phase.clone();
-        let mut stopped = pin!(phase.wait_for(|phase| *phase > Phase::Serving));
-        loop {
-            let accepted = async {
-                // Nobody closes the semaphore.
-                let count = Arc::clone(&self.counts).acquire_owned().await.ok()?;
-                Some((listener.accept().await, count))
-            };
-            let accepted = tokio::select! {
-                _ = &mut stopped => break,
-                accepted = accepted => accepted,
-            };
-            match accepted {
-                None => break,
-                Some((Ok((stream, _)), count)) => {
-                    let serving = self.clone();
-                    tasks.spawn(async move {
-                        serving.connection(stream).await;
-                        drop(count);
-                    });
-                }
-                Some((Err(error), _)) => {
-                    self.refused(&error);
-                    tokio::time::sleep(PAUSE).await;
-                }
-            }
-            while tasks.try_join_next().is_some() {}
-        }
-        // The port is free again.
-        drop(listener);
-        while tasks.join_next().await.is_some() {}
+        let stops = async {
+            // A server that is gone has stopped.
+            let _ = phase.wait_for(|phase| *phase > Phase::Serving).await;
+        };
+        let serve = |stream| self.clone().connection(stream);
+        let refused = |error: &io::Error| self.refused(error);
+        nuthatch_listen::accept(listener, Arc::clone(&self.room), stops, serve, refused).await;
     }
 
     /// Logs why a connection was not accepted, unless that was logged too often just now.
@@ -90,12 +65,12 @@ impl Serving {
         // Where this fails the connection does, too, and says so itself.
         let _ = stream.set_nodelay(true);
         let stream = Patient::new(stream, self.idle);
-        let served = match &self.shared.credentials().tls {
+        let tls = self.shared.credentials().tls.clone();
+        let served = match tls {
             None => self.serve(stream).await,
-            Some(tls) => match tokio::time::timeout(HANDSHAKE, tls.accept(stream)).await {
-                Ok(Ok(stream)) => self.serve(stream).await,
-                Ok(Err(error)) => Err(error),
-                Err(_) => Err(io::ErrorKind::TimedOut.into()),
+            Some(tls) => match self.handshake(tls.accept(stream)).await {
+                Ok(stream) => self.serve(stream).await,
+                Err(error) => Err(error),
             },
         };
         if let Err(error) = served {
@@ -103,15 +78,24 @@ impl Serving {
         }
     }
 
+    /// Waits for a TLS handshake, for a limited time, and for less if another client waits.
+    async fn handshake<T>(&self, accepted: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+        let no_call = Activity::default();
+        tokio::select! {
+            accepted = timeout(HANDSHAKE, accepted) => accepted?,
+            () = self.room.must_make_room(&no_call, Room::GRACE) => Err(another_waits()),
+        }
+    }
+
     async fn serve(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send) -> io::Result<()> {
-        let shown = Shown::default();
-        let service = service_fn(|request| self.respond(request, &shown));
+        let (shown, activity) = (Shown::default(), Arc::new(Activity::default()));
+        let service = service_fn(|request| self.respond(request, &shown, activity.begin_call()));
         let mut builder = http1::Builder::new();
         builder
             .timer(TokioTimer::new())
             .header_read_timeout(self.idle)
             .max_buf_size(self.head_bytes)
-            .max_headers(HEADERS_MOST)
+            .max_headers(MAX_HEADERS)
             // A client that has sent its last request may close its side of the connection.
             .half_close(true);
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
@@ -120,6 +104,7 @@ impl Serving {
         tokio::select! {
             served = connection.as_mut() => return served.map_err(io::Error::other),
             error = removed.as_mut() => return Err(error),
+            () = self.room.must_make_room(&activity, Room::GRACE) => return Err(another_waits()),
             _ = phase.wait_for(|phase| *phase > Phase::Serving) => {}
         }
         // The request that is under way is answered, and no other one read.
@@ -150,15 +135,14 @@ impl Serving {
         &self,
         request: Request<Incoming>,
         shown: &Shown,
+        call: OpenCall,
     ) -> Result<Response<Content>, Infallible> {
-        Ok(answer(&self.shared, request, shown).await)
+        let answer = answer(&self.shared, request, shown).await;
+        Ok(answer.map(|content| content.of_call(call)))
     }
 }
 
-/// Listens without waiting; an error names the address.
-pub(super) fn listen(address: std::net::SocketAddr) -> io::Result<std::net::TcpListener> {
-    let named = |error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
-    let listener = std::net::TcpListener::bind(address).map_err(named)?;
-    listener.set_nonblocking(true).map_err(named)?;
-    Ok(listener)
+/// Returns why a connection ended that was idle.
+fn another_waits() -> io::Error {
+    io::Error::other("it was idle, and another client waited")
 }

@@ -84,7 +84,8 @@ impl Options {
         self
     }
 
-    /// How many connections there can be; 256 by default. More have to wait.
+    /// Sets the maximum number of connections; 256 by default. More wait. Then a connection that
+    /// has had no request in progress for half a second is closed for one that waits.
     #[must_use]
     pub fn connections(mut self, most: usize) -> Self {
         self.connections = most.clamp(1, 1 << 20);

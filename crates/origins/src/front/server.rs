@@ -1,6 +1,6 @@
 //! A running server, from the first to listen to the last to stop.
 
-use super::connections::{Serving, listen};
+use super::connections::Serving;
 use super::figures::{Tally, by_label, one};
 use super::options::Options;
 use super::prefix::Prefix;
@@ -8,6 +8,7 @@ use super::reload::{Credentials, Reloader};
 use crate::cache::ObjectCache;
 use crate::not_kept::NotKept;
 use crate::rate::LogLimit;
+use nuthatch_listen::{Room, bind};
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::info;
 
@@ -128,6 +129,11 @@ impl Figures {
             ("origin_checks_total", "Questions what an object is.", counts.checks),
             ("origin_retries_total", "Requests to the origin made again.", counts.retries),
             (
+                "claim_timeouts_total",
+                "Fetches that waited in vain for another process.",
+                counts.claim_timeouts,
+            ),
+            (
                 "stale_total",
                 "Objects opened in a version that the origin could not confirm.",
                 counts.stale,
@@ -162,10 +168,9 @@ impl Server {
         if let Some(problem) = options.problem() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }
-        let listeners = options.addresses.iter().map(|address| listen(*address));
-        let listeners = listeners.collect::<io::Result<Vec<_>>>()?;
-        let addresses = listeners.iter().map(TcpListener::local_addr);
-        let addresses = addresses.collect::<io::Result<Vec<_>>>()?;
+        let bound = options.addresses.iter().map(|address| bind(*address));
+        let bound = bound.collect::<io::Result<Vec<_>>>()?;
+        let (listeners, addresses): (Vec<_>, Vec<_>) = bound.into_iter().unzip();
         let runtime = Builder::new_multi_thread()
             .worker_threads(options.threads)
             .thread_name("nuthatch-chunks")
@@ -183,7 +188,7 @@ impl Server {
             shared: shared.clone(),
             head_bytes: options.head_bytes,
             idle: options.idle,
-            counts: Arc::new(Semaphore::new(options.connections)),
+            room: Arc::new(Room::new(options.connections)),
             phase: phases,
         };
         let (drain, ender) = (options.drain, Arc::clone(&phase));

@@ -146,17 +146,25 @@ fn a_client_that_sends_nothing_after_its_request_and_says_so_is_answered() {
     front.wait_until("nuthatch_chunks_connections", 0);
 }
 
+/// Idle connections kept other clients out for a minute.
 #[test]
-fn connections_are_limited() {
-    let front = Front::with(noise(LEN, 6), quick(), &options().connections(1));
+fn connections_are_limited_and_idle_ones_make_room() {
+    let body = noise(LEN, 6);
+    let front = Front::with(body.clone(), quick(), &options().connections(1));
+    front.origin.behave(|manners| manners.held = true);
+    let request = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n";
     let mut first = front.client();
-    first.get("/a", &[]);
+    first.write(request).expect("a connection");
+    front.wait_until("nuthatch_chunks_requests_open", 1);
     let mut second = front.client();
-    second.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\n").expect("a connection");
-    first.get("/a", &[]);
+    second.write(request).expect("a connection");
     assert_eq!(front.told("nuthatch_chunks_connections"), 1);
-    drop(first);
-    second.read(false).expect("an answer").is(200, &noise(LEN, 6));
+    front.origin.behave(|manners| manners.held = false);
+    first.read(false).expect("an answer in progress is finished").is(200, &body);
+    second.read(false).expect("an answer").is(200, &body);
+    assert!(first.rest().is_empty(), "it made room");
+    let _silent: Vec<_> = (0..5).map(|_| front.client()).collect();
+    front.client().get("/a", &[]).is(200, &body);
 }
 
 #[test]

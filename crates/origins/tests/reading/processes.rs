@@ -4,9 +4,11 @@ use crate::server::{Server, noise};
 use crate::{BLOCK, quick};
 use nuthatch_chunks::Options;
 use nuthatch_origins::ObjectCache;
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// What a child is to read, and where it is kept.
@@ -27,6 +29,34 @@ fn child() {
     let mut all = vec![0; object.object().len() as usize];
     object.read_at(0, &mut all).expect("bytes");
     std::io::stderr().write_all(&all).expect("somebody who reads");
+}
+
+/// Each request waited 30 s for the process that was stopped, and nothing said why.
+#[test]
+fn a_stopped_process_that_has_claimed_blocks_is_waited_for_once() {
+    let body = noise(8 * BLOCK as usize, 3);
+    let server = Server::new(body.clone());
+    let folder = TempDir::new().expect("a folder");
+    let url = server.url("/a");
+    let options = Options::new().limit(64 << 20).least_free(0);
+    let settings = quick().read_ahead(0).request_most(BLOCK).claim_wait(Duration::from_millis(20));
+    let cache = ObjectCache::open(folder.path(), &options, settings).expect("a cache");
+    server.behave(|manners| manners.held = true);
+    let mut stopped = spawn(folder.path(), &url);
+    // It has claimed all blocks for its one request.
+    server.wait_for(1, 1);
+    let process = Pid::from_child(&stopped);
+    kill_process(process, Signal::STOP).expect("a stopped child");
+    server.behave(|manners| manners.held = false);
+    let object = cache.object_blocking(&url).expect("an object");
+    let mut part = vec![0; BLOCK as usize];
+    for at in (0..body.len()).step_by(part.len()) {
+        object.read_at(at as u64, &mut part).expect("bytes");
+        assert!(part == body[at..at + part.len()], "other bytes at {at}");
+    }
+    assert_eq!((object.object().counts().claim_timeouts, cache.counts().claim_timeouts), (1, 1));
+    kill_process(process, Signal::KILL).expect("a dead child");
+    stopped.wait().expect("its end");
 }
 
 fn spawn(folder: &Path, url: &str) -> Child {

@@ -6,7 +6,6 @@ mod incoming;
 mod outgoing;
 
 use crate::access::{self, Hash, Right, Tokens};
-use crate::activity::Activity;
 use crate::budget::Budget;
 use crate::drain::Drain;
 use crate::error::{Error, Result};
@@ -14,6 +13,7 @@ use crate::figures::{Figures, Method};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue, Request, Response};
 use incoming::Incoming;
+use nuthatch_listen::Activity;
 use outgoing::Outgoing;
 use std::future::Future;
 use std::pin::Pin;

@@ -1,10 +1,10 @@
 //! Bytes of answers: held against the limit of memory until the network has taken them.
 
-use crate::activity::OpenCall;
 use crate::budget::{Budget, Charge};
 use crate::figures::Counted;
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
+use nuthatch_listen::OpenCall;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};

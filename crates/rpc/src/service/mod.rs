@@ -51,7 +51,8 @@ pub(crate) struct Limits {
 
 impl Limits {
     pub(crate) fn of(options: &Options) -> Self {
-        let Options { message_bytes, batch_bytes, batches_in_flight, idle, longest, .. } = *options;
+        let Options { batch_bytes, batches_in_flight, idle, longest, .. } = *options;
+        let message_bytes = options.max_message_len();
         Self { message_bytes, batch_bytes, batches_in_flight, idle, longest }
     }
 

@@ -161,11 +161,13 @@ fn messages_that_are_too_long_are_refused_both_ways() {
 fn what_would_take_too_much_memory_is_refused_and_all_of_it_comes_back() {
     let served = served_with(&options().memory(1 << 20));
     served.store.put(&served.table, b"long", &vec![0; 2 << 20]).expect("written");
+    served.store.put(&served.table, b"full", &vec![0; 1 << 20]).expect("written");
     let client = served.client.clone();
     served.run(async move {
-        assert_eq!(code(client.get(TABLE, b"long").await), is("memory", 8));
+        assert_eq!(code(client.get(TABLE, b"long").await), is("too-long", 11));
         let put = client.put(TABLE, b"a", &vec![0; 2 << 20]).await;
-        assert_eq!(code(put), is("memory", 8));
+        assert_eq!(code(put), is("too-long", 11), "no message is longer than the memory");
+        assert_eq!(code(client.get(TABLE, b"full").await), is("memory", 8));
         client.put(TABLE, b"a", &vec![0; 300 << 10]).await.expect("there is room");
         assert!(client.get(TABLE, b"a").await.expect("there is room").is_some());
     });

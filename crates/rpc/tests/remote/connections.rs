@@ -55,7 +55,7 @@ fn another_calls(served: &Served) -> Client {
     other.expect("an answer")
 }
 
-/// Connections that say nothing were never closed, and nobody else was let in.
+/// Connections that say nothing were never closed, and kept other clients out.
 #[test]
 fn connections_that_do_not_begin_http2_are_closed_and_let_others_in() {
     let served = served_with(&options().connections(3).handshake(SHORT).idle(HOURS));
@@ -65,6 +65,32 @@ fn connections_that_do_not_begin_http2_are_closed_and_let_others_in() {
         another_calls(&served);
         streams.into_iter().for_each(is_closed);
     }
+}
+
+/// Each held its place for the whole time of a handshake, or of a call.
+#[test]
+fn connections_that_do_not_begin_http2_make_room_for_clients_that_wait() {
+    let served = served_with(&options().connections(3).handshake(HOURS).idle(HOURS));
+    let address = served.server.addresses()[0];
+    let streams: Vec<_> = (0..20).map(|_| silent(address, &PREFACE[..9])).collect();
+    another_calls(&served);
+    streams.into_iter().take(15).for_each(is_closed);
+}
+
+#[test]
+fn clients_that_ignore_goaway_make_room() {
+    let served = served_with(&options().connections(2).handshake(HOURS).idle(SHORT));
+    let address = served.server.addresses()[0];
+    let begun = [PREFACE, &[0, 0, 0, 4, 0, 0, 0, 0, 0]].concat();
+    let streams: Vec<_> = (0..5).map(|_| silent(address, &begun)).collect();
+    another_calls(&served);
+    streams.into_iter().take(3).for_each(is_closed);
+}
+
+#[test]
+fn a_client_of_another_protocol_is_closed_at_once() {
+    let served = served_with(&options().handshake(HOURS));
+    is_closed(silent(served.server.addresses()[0], b"GET / HTTP/1.1\r\n\r\n"));
 }
 
 #[test]
@@ -98,7 +124,7 @@ fn tls_without_http(address: SocketAddr, ca: &str) -> StreamOwned<ClientConnecti
     stream
 }
 
-/// Connections without calls kept everybody else out.
+/// Connections without calls kept other clients out.
 #[test]
 fn an_idle_connection_makes_room_when_there_are_too_many() {
     let served = served_to(&options().connections(1).idle(SHORT), &client());

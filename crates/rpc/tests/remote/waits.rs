@@ -34,7 +34,8 @@ fn fails<T: std::fmt::Debug>(call: impl Future<Output = Result<T, Error>>) -> Er
     failed.expect("it does not wait for ever").expect_err("no answer")
 }
 
-/// As a stopped process, or one at its limit of connections: the kernel accepts, nobody answers.
+/// As a stopped process, or one at its limit of connections: the kernel accepts, and no program
+/// answers.
 fn mute() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");

@@ -80,7 +80,7 @@ impl Limit {
         let evicted = bytes(used - limit);
         let told =
             format!("{folder}: {used_text} in use; a limit of {} evicts {evicted}", bytes(limit));
-        // Where nobody sees the question, nobody answers it.
+        // A question that cannot be shown is not answered.
         let _ = write!(stderr(), "{told}. Go on? [y/N] ");
         let mut answer = String::new();
         let read = stdin().read_line(&mut answer);

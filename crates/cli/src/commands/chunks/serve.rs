@@ -6,7 +6,7 @@ use super::parse_time;
 use super::place::Place;
 use super::shown::Shown;
 use crate::commands::listening::{
-    TlsArguments, Watched, address, greet, not_started, read_tokens, warn_if_open,
+    MIN_LIMIT_MS, TlsArguments, Watched, address, greet, not_started, read_tokens, warn_if_open,
 };
 use crate::commands::process::{Request, ServerProcess, end_at_once};
 use crate::commands::resources::{self, MemoryLimit};
@@ -123,7 +123,9 @@ struct Access {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Limits")]
 struct Bounds {
-    /// Maximum number of connections; further ones wait to be accepted
+    /// Maximum number of connections; further ones wait
+    ///
+    /// At the maximum, a connection without a request for 500 ms is closed for one that waits.
     ///
     /// The server raises its limit of open files to the hard limit. If that is too low, or if the
     /// memory for all connections exceeds the memory of the machine or of the process's control
@@ -143,11 +145,15 @@ struct Bounds {
     /// I/O threads; by default one for each core, up to 8
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Milliseconds a client may go without sending a request or reading from an answer
+    /// Milliseconds a client may go without sending a request or reading from an answer, at least
+    /// 100
     #[arg(long, value_name = "N", default_value_t = 60_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(MIN_LIMIT_MS..))]
     idle_ms: u64,
-    /// Milliseconds the origin has to send the first block (1 MiB) of an answer, with retries
+    /// Milliseconds the origin has to send the first block (1 MiB) of an answer, with retries; at
+    /// least 100
     #[arg(long, value_name = "N", default_value_t = 60_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(MIN_LIMIT_MS..))]
     origin_ms: u64,
     /// Milliseconds that answers in progress have to finish after SIGTERM or SIGINT
     #[arg(long, value_name = "N", default_value_t = 10_000)]

@@ -73,18 +73,29 @@ impl Backup {
             let found = "expected a folder without a store for the copy, found one with a store";
             return Err(wrong(&self.folder)(io::Error::other(found)));
         }
-        if !self.folder.is_dir() {
+        let is_new = !self.folder.is_dir();
+        if is_new {
             fs::create_dir(&self.folder).map_err(wrong(&self.folder))?;
         }
+        let fetched = self.fetch_into(remote, &target);
+        if fetched.is_err() && is_new {
+            // It stays if there is something in it by now.
+            let _ = fs::remove_dir(&self.folder);
+        }
+        fetched
+    }
+
+    fn fetch_into(&self, remote: &Remote, target: &Path) -> Result<(), Failure> {
+        let wrong = |error: io::Error| Failure::Error(format!("{}: {error}", target.display()));
         // As the store itself calls a copy that is not whole.
         let partial = self.folder.join("data.mdb.partial");
-        let mut file = WholeFile::begin_private(partial, target.clone()).map_err(wrong(&target))?;
+        let mut file = WholeFile::begin_private(partial, target.to_owned()).map_err(wrong)?;
         let mut parts = remote.ask(remote.client.backup(self.compact))?;
         while let Some(part) = remote.wait(parts.next()) {
             let part = part.map_err(|error| remote.failure(&error))?;
-            file.write_all(&part).map_err(wrong(&target))?;
+            file.write_all(&part).map_err(wrong)?;
         }
-        file.publish().map_err(wrong(&target))
+        file.publish().map_err(wrong)
     }
 }
 

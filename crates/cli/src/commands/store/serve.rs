@@ -2,7 +2,7 @@
 
 use super::place::Network;
 use crate::commands::listening::{
-    TlsArguments, Watched, address, greet, not_started, read_tokens, warn_if_open,
+    MIN_LIMIT_MS, TlsArguments, Watched, address, greet, not_started, read_tokens, warn_if_open,
 };
 use crate::commands::process::{Request, ServerProcess, end_at_once};
 use crate::commands::resources::{self, MemoryLimit};
@@ -21,9 +21,6 @@ const DEFAULT_MEMORY: u64 = 256 << 20;
 
 /// Bytes that the kept changes may take together, for each of their maximum number.
 const BYTES_EACH: u64 = 4096;
-
-/// The minimum of the limits of transactions, in milliseconds: less ends those of busy clients.
-const MIN_LIMIT_MS: u64 = 100;
 
 const NOTES: &str = "\
 The gRPC interface is crates/rpc/proto/store.proto. The server supports reflection and the standard
@@ -120,14 +117,15 @@ struct Limits {
     /// Where either has less than 341 MiB, the default is three quarters of it.
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     memory: Option<u64>,
-    /// Maximum length of a message, and so of a value: 4KiB to 1GiB
-    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = parse_message)]
-    message: u64,
+    /// Maximum length of a message, and so of a value: 4KiB to 1GiB, and at most --memory; by
+    /// default 16MiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_message)]
+    message: Option<u64>,
     /// Maximum number of connections; further ones wait
     ///
     /// At the maximum, the connection that has been idle for longest is closed once it has had no
     /// call for --idle-ms; its client reconnects with the next call. A client has 10 seconds for
-    /// the TLS handshake and the beginning of HTTP/2.
+    /// the TLS handshake and the beginning of HTTP/2, and 500 ms while another client waits.
     ///
     /// The server raises its limit of open files to the hard limit. If that is too low, it allows
     /// fewer connections and logs a warning with the number.
@@ -180,6 +178,7 @@ impl Serve {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
         let memory = self.limits.memory()?;
         let options = self.options()?.memory(memory).connections(self.limits.connections()?);
+        let options = options.message_bytes(self.limits.message(memory)?);
         let _logs = self.watched.begin(options.problem(), self.access.insecure)?;
         let store = StoreOptions::new().create(self.create).read_only(self.read_only);
         let store = self.network.apply(store.durability(self.durability.into()));
@@ -208,12 +207,11 @@ impl Serve {
 
     fn options(&self) -> Result<Options, Failure> {
         let Access { listen, insecure, .. } = &self.access;
-        let Limits { message, streams, threads, .. } = &self.limits;
+        let Limits { streams, threads, .. } = &self.limits;
         let Limits { idle_ms, longest_ms, drain_ms, .. } = &self.limits;
         let mut options = Options::new(listen.clone())
             .insecure(*insecure)
             .durability(self.durability.into())
-            .message_bytes(usize::try_from(*message).unwrap_or(usize::MAX))
             .streams(*streams)
             .idle(Duration::from_millis(*idle_ms))
             .longest(Duration::from_millis(*longest_ms))
@@ -242,6 +240,19 @@ impl Limits {
         match resources::check_memory(limit.as_ref(), memory) {
             Ok(()) => Ok(memory),
             Err(problem) => Err(Failure::Usage(format!("--memory: {problem}"))),
+        }
+    }
+
+    /// Returns the maximum length of a message.
+    fn message(&self, memory: u64) -> Result<usize, Failure> {
+        match self.message {
+            Some(message) if message > memory => {
+                let (memory, message) = (bytes(memory), bytes(message));
+                let expected = format!("expected at most the memory, {memory}, found {message}");
+                Err(Failure::Usage(format!("--message: {expected}; or raise --memory")))
+            }
+            Some(message) => Ok(usize::try_from(message).unwrap_or(usize::MAX)),
+            None => Ok(Options::MESSAGE_BYTES),
         }
     }
 

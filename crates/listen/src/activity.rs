@@ -1,50 +1,41 @@
-//! What a connection does: whether its client has begun HTTP/2, and which calls are open.
+//! What a connection does: its calls in progress.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::sleep;
 
 /// The activity of one connection.
 #[derive(Debug, Default)]
-pub(crate) struct Activity {
-    /// The client has sent its HTTP/2 preface and the beginning of its settings.
-    has_begun: AtomicBool,
+pub struct Activity {
     calls_begun: AtomicU64,
     calls_ended: AtomicU64,
 }
 
 /// A call in progress. It ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct OpenCall(Arc<Activity>);
+pub struct OpenCall(Arc<Activity>);
 
 impl Activity {
-    /// Notes that the client has begun HTTP/2.
-    pub(crate) fn begin(&self) {
-        self.has_begun.store(true, Ordering::Relaxed);
-    }
-
-    /// Returns whether the client has begun HTTP/2.
-    pub(crate) fn has_begun(&self) -> bool {
-        self.has_begun.load(Ordering::Relaxed)
-    }
-
-    /// Notes that a call begins.
-    pub(crate) fn begin_call(self: &Arc<Self>) -> OpenCall {
+    /// Notes that a call begins. It is in progress until what this returns is dropped.
+    #[must_use]
+    pub fn begin_call(self: &Arc<Self>) -> OpenCall {
         self.calls_begun.fetch_add(1, Ordering::Relaxed);
         OpenCall(Arc::clone(self))
     }
 
-    /// Returns how many calls there have been if none is open.
-    pub(crate) fn idle_after(&self) -> Option<u64> {
+    /// Returns how many calls there have been if none is in progress.
+    #[must_use]
+    pub fn idle_after(&self) -> Option<u64> {
         // In this order, a call that begins in between makes the numbers differ.
         let ended = self.calls_ended.load(Ordering::Acquire);
         let begun = self.calls_begun.load(Ordering::Relaxed);
         (begun == ended).then_some(ended)
     }
 
-    /// Waits until no call was open for `limit` without interruption. It waits up to twice as long.
-    pub(crate) async fn idle_for(&self, limit: Duration) {
+    /// Waits until no call was in progress for `limit` without interruption. It waits up to twice
+    /// as long.
+    pub async fn idle_for(&self, limit: Duration) {
         loop {
             let before = self.idle_after();
             sleep(limit).await;
