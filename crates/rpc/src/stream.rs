@@ -17,6 +17,8 @@ pub(crate) struct Stream {
     transport: Transport,
     /// The first bytes, which were read before HTTP/2 is served.
     beginning: [u8; BEGINNING_LEN],
+    /// How many of them there are.
+    len: usize,
     /// How many of them have been read again.
     replayed: usize,
 }
@@ -28,11 +30,12 @@ pub(crate) enum Transport {
 
 impl Stream {
     /// Waits until the client has begun HTTP/2: it has sent the preface, and as many bytes as the
-    /// header of its settings has.
+    /// header of its settings has. Does not wait for more from a client of another protocol, whose
+    /// bytes HTTP/2 refuses.
     ///
     /// # Errors
     ///
-    /// Fails if the connection ends before, or the client speaks another protocol.
+    /// Fails if the connection ends before.
     pub(crate) async fn begin(mut transport: Transport) -> io::Result<Self> {
         let mut beginning = [0; BEGINNING_LEN];
         let mut len = 0;
@@ -47,10 +50,10 @@ impl Stream {
             len += read;
             let common = len.min(PREFACE.len());
             if beginning[..common] != PREFACE[..common] {
-                return Err(io::Error::other("the client does not speak HTTP/2"));
+                break;
             }
         }
-        Ok(Self { transport, beginning, replayed: 0 })
+        Ok(Self { transport, beginning, len, replayed: 0 })
     }
 }
 
@@ -77,7 +80,7 @@ impl AsyncRead for Stream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        let missing = &this.beginning[this.replayed..];
+        let missing = &this.beginning[this.replayed..this.len];
         if missing.is_empty() {
             return of_stream!(this, stream => stream.poll_read(context, buffer));
         }

@@ -143,20 +143,24 @@ pub(crate) fn spare_files(file_limit: u64) -> u64 {
     SPARE_FILES.min(file_limit / 4)
 }
 
-/// Returns how many connections there can be with this limit of open files, where the server opens
-/// `others` for something else.
+/// Returns how many connections there can be with this limit of open files. With a limit, the
+/// server opens as many files for something else as `others` returns.
 ///
 /// # Errors
 ///
 /// Returns how many files are needed if the limit allows no connection at all.
-pub(crate) fn max_connections(file_limit: u64, others: u64) -> Result<u64, String> {
+pub(crate) fn max_connections(file_limit: u64, others: impl Fn(u64) -> u64) -> Result<u64, String> {
     let open = fs::read_dir("/proc/self/fd").map_or(16, |files| files.count() as u64);
-    let needed = open + others + spare_files(file_limit);
-    match file_limit.saturating_sub(needed) {
-        0 => Err(format!(
-            "expected a limit of more than {needed} open files, found {file_limit}; raise it \
-             (`ulimit -n`, LimitNOFILE= of systemd)"
-        )),
+    let free = |limit: u64| limit.saturating_sub(open + others(limit) + spare_files(limit));
+    match free(file_limit) {
+        0 => {
+            let enough = (file_limit..1 << 20).find(|limit| free(*limit) > 0);
+            let enough = enough.unwrap_or(1 << 20);
+            Err(format!(
+                "expected a limit of at least {enough} open files, found {file_limit}; raise it \
+                 (`ulimit -n`, LimitNOFILE= of systemd)"
+            ))
+        }
         connections => Ok(connections),
     }
 }
@@ -267,7 +271,7 @@ mod tests {
 
     #[test]
     fn few_open_files_leave_room_for_fewer_clients() {
-        let clients = |limit| max_connections(limit, 12);
+        let clients = |limit| max_connections(limit, |_| 12);
         assert!(clients(1 << 20).is_ok_and(|clients| clients > 1_000_000));
         assert!(clients(1024).is_ok_and(|clients| (700..1024).contains(&clients)));
         assert!(clients(12).is_err_and(|problem| problem.contains("ulimit -n")));

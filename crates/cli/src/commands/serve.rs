@@ -272,11 +272,11 @@ impl ConnectionLimits {
     /// the store, up to the limit of the gRPC server.
     fn of(file_limit: u64, others: u64, has_store: bool) -> Result<Self, String> {
         if !has_store {
-            let clients = resources::max_connections(file_limit, others)?;
+            let clients = resources::max_connections(file_limit, |_| others)?;
             return Ok(Self { clients, store: 0 });
         }
         // The store's files, and its first connection.
-        let others = others + resources::spare_files(file_limit) + 1;
+        let others = |limit| others + resources::spare_files(limit) + 1;
         let all = resources::max_connections(file_limit, others)?;
         let more = (StoreOptions::CONNECTIONS as u64 - 1).min(all / STORE_RATIO);
         Ok(Self { clients: all - more, store: more as usize + 1 })

@@ -210,6 +210,22 @@ fn the_limit_of_open_files_of_a_cache_of_objects_is_raised() {
     assert_is_answered(address);
 }
 
+/// With 20 files it started, and answered 502 to each request.
+#[test]
+fn a_cache_of_objects_that_starts_with_few_open_files_answers() {
+    let folder = Folder::new();
+    let chunks = chunks(&folder);
+    let command = folder.command(&as_texts(&chunks));
+    let limited = |files: u32| folder.with_files(&format!("-n {files}"), &command);
+    let run = crate::folder::Run::of(limited(20), b"");
+    assert_eq!(run.status, Some(3), "{run:?}");
+    let (_, rest) = run.stderr.split_once("expected a limit of at least ").expect("an error");
+    let needed = rest.split(' ').next().and_then(|number| number.parse::<u32>().ok());
+    let server = folder.start(limited(needed.expect("a number")));
+    assert_is_answered(http(&server));
+    assert_eq!(server.stop().0, Some(0));
+}
+
 #[test]
 fn too_few_open_files_for_any_connection_are_an_error() {
     let folder = Folder::new();
@@ -218,10 +234,21 @@ fn too_few_open_files_for_any_connection_are_an_error() {
         let run =
             crate::folder::Run::of(folder.with_files("-n 8", &folder.command(arguments)), b"");
         assert_eq!(run.status, Some(3), "{run:?}");
-        let start = "nuthatch: expected a limit of more than ";
+        let start = "nuthatch: expected a limit of at least ";
         assert!(run.stderr.starts_with(start) && run.stderr.contains("ulimit -n"), "{run:?}");
     }
     assert!(!folder.path("db").exists(), "nothing was created before the check");
+}
+
+/// With 0, each connection was closed at once, or each request answered with 504.
+#[test]
+fn times_with_which_no_request_succeeds_are_refused_by_the_cache_of_objects() {
+    let folder = Folder::new();
+    let chunks = chunks(&folder);
+    for flag in ["--idle-ms", "--origin-ms"] {
+        let message = refused(&folder, &[&as_texts(&chunks)[..], &[flag, "0"]].concat(), 2);
+        assert!(message.contains(flag) && message.contains("100.."), "{message}");
+    }
 }
 
 #[test]

@@ -163,6 +163,10 @@ struct Bounds {
 /// Memory of one connection, besides what is fetched ahead for it.
 const CONNECTION_BYTES: u64 = 256 << 10;
 
+/// Files that the server opens later for itself: its threads, the files of the folder, connections
+/// to the origin. Without them it answers no request.
+const WORKING_FILES: u64 = 16;
+
 /// What the server can have of the files and the memory of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Room {
@@ -179,9 +183,9 @@ impl Room {
         let each = CONNECTION_BYTES.saturating_add(bounds.read_ahead);
         resources::check_memory(limit.as_ref(), each)
             .map_err(|problem| Failure::Usage(format!("--read-ahead: {problem}")))?;
-        let segment_files = (files / 4).min(FolderOptions::OPEN_FILES as u64);
-        let connections =
-            resources::max_connections(files, segment_files).map_err(Failure::Error)?;
+        let segment_files = |limit: u64| (limit / 4).min(FolderOptions::OPEN_FILES as u64);
+        let others = |limit| segment_files(limit) + WORKING_FILES;
+        let connections = resources::max_connections(files, others).map_err(Failure::Error)?;
         let wanted = u64::from(bounds.connections);
         let connections = resources::limit_connections("connections", wanted, connections);
         let connections = match &limit {
@@ -197,7 +201,7 @@ impl Room {
             }
             _ => connections,
         };
-        Ok(Self { connections: connections as usize, segment_files: segment_files as usize })
+        Ok(Self { connections: connections as usize, segment_files: segment_files(files) as usize })
     }
 }
 

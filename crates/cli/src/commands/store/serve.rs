@@ -260,8 +260,8 @@ impl Limits {
     fn connections(&self) -> Result<usize, Failure> {
         let files = resources::raise_file_limit();
         // Its files, and as many again for those of the store.
-        let others = resources::spare_files(files);
-        let limit = resources::max_connections(files, others).map_err(Failure::Error)?;
+        let limit = resources::max_connections(files, resources::spare_files);
+        let limit = limit.map_err(Failure::Error)?;
         let wanted = u64::from(self.connections);
         Ok(resources::limit_connections("connections", wanted, limit) as usize)
     }
