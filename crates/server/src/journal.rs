@@ -116,6 +116,10 @@ pub(crate) fn connection_lost_rights(peer: &str) {
     sparingly!(INFO, CONNECTIONS, peer, "a connection is closed: its user has lost rights");
 }
 
+pub(crate) fn certificate_not_accepted(peer: &str) {
+    sparingly!(INFO, CONNECTIONS, peer, "a connection is closed: its certificate is not accepted");
+}
+
 pub(crate) fn output_limit_hit(peer: &str) {
     sparingly!(INFO, CONNECTIONS, peer, "a client does not take its answers: it has to, first");
 }

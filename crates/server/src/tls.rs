@@ -10,6 +10,7 @@ use rustls::crypto::CryptoProvider;
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
+use rustls_pki_types::{CertificateDer, UnixTime};
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -28,7 +29,11 @@ pub struct TlsFiles {
 
 /// What connections that speak TLS begin with.
 #[derive(Clone, Debug)]
-pub struct Tls(Arc<ServerConfig>);
+pub struct Tls {
+    config: Arc<ServerConfig>,
+    /// Verifies the certificates of clients, if they need one.
+    verifier: Option<Arc<dyn ClientCertVerifier>>,
+}
 
 impl Tls {
     /// Reads the files.
@@ -43,9 +48,10 @@ impl Tls {
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| TlsError::new(cert, error.to_string()))?;
-        let builder = match client_ca {
+        let verifier = client_ca.as_ref().map(|path| verifier(path, provider)).transpose()?;
+        let builder = match &verifier {
             None => builder.with_no_client_auth(),
-            Some(path) => builder.with_client_cert_verifier(verifier(path, provider)?),
+            Some(verifier) => builder.with_client_cert_verifier(Arc::clone(verifier)),
         };
         let config = builder.with_single_cert(certificates(cert)?, private_key(key)?);
         let config = config.map_err(|error| match error {
@@ -62,19 +68,35 @@ impl Tls {
                 TlsError::new(cert, problem)
             }
         });
-        Ok(Self(Arc::new(config?)))
+        Ok(Self { config: Arc::new(config?), verifier })
     }
 
     /// The same for servers of other protocols.
     #[must_use]
     pub fn config(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.0)
+        Arc::clone(&self.config)
+    }
+
+    /// Returns whether clients need a certificate.
+    #[must_use]
+    pub fn needs_client_certificate(&self) -> bool {
+        self.verifier.is_some()
+    }
+
+    /// Returns whether a client with these certificates may connect. `None` is a client without a
+    /// certificate, or before the end of its handshake.
+    #[must_use]
+    pub fn accepts(&self, certificates: Option<&[CertificateDer<'_>]>) -> bool {
+        let Some(verifier) = &self.verifier else { return true };
+        certificates.and_then(<[_]>::split_first).is_some_and(|(own, others)| {
+            verifier.verify_client_cert(own, others, UnixTime::now()).is_ok()
+        })
     }
 
     /// A session of a new connection.
     pub(crate) fn session(&self) -> io::Result<Session> {
         let mut connection =
-            ServerConnection::new(Arc::clone(&self.0)).map_err(io::Error::other)?;
+            ServerConnection::new(Arc::clone(&self.config)).map_err(io::Error::other)?;
         // What is written is taken at once, and how much may wait is the connection's business.
         connection.set_buffer_limit(None);
         Ok(Session { tls: connection, told_end: false, plain: VecDeque::new(), encrypted: 0 })
@@ -119,6 +141,11 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    /// Returns the certificates of the client, if it has one and the handshake has ended.
+    pub(crate) fn client_certificates(&self) -> Option<&[CertificateDer<'static>]> {
+        self.tls.peer_certificates()
+    }
+
     /// Takes bytes from the network, and appends what they hold to `plain`. Whether more may come:
     /// not behind an end, and not behind a mistake, of which the client is told with what
     /// [`send`](Self::send) answers.
@@ -216,7 +243,8 @@ mod tests {
             .expect("versions")
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(rustls::server::ResolvesServerCertUsingSni::new()));
-        let mut session = Tls(Arc::new(config)).session().expect("a session");
+        let tls = Tls { config: Arc::new(config), verifier: None };
+        let mut session = tls.session().expect("a session");
         let mut answers = vec![vec![1; 10], vec![2; 5 * SLICE_LEN]];
         let mut take = || answers.pop().map(Outgoing::Bytes);
         for slice in 1..=5 {

@@ -33,6 +33,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -59,6 +60,8 @@ pub(crate) struct Common {
     pub(crate) reactor: Kind,
     memcache: Shared,
     tls: RwLock<Option<Tls>>,
+    /// How often the certificates were replaced.
+    tls_changes: AtomicU64,
     wakers: Mutex<Vec<Waker>>,
 }
 
@@ -70,6 +73,7 @@ impl Common {
             reactor,
             memcache: Shared::new(options.threads),
             tls: RwLock::new(options.tls.clone()),
+            tls_changes: AtomicU64::new(0),
             wakers: Mutex::default(),
         }
     }
@@ -91,15 +95,21 @@ impl Common {
         }
     }
 
-    /// Has new connections use these certificates.
+    /// Has new connections use these certificates. Workers then close the connections whose client
+    /// certificate is no longer accepted.
     pub(crate) fn replace_tls(&self, tls: Tls) {
         *self.tls.write().unwrap_or_else(PoisonError::into_inner) = Some(tls);
+        self.tls_changes.fetch_add(1, Ordering::Release);
+    }
+
+    /// Returns the certificates for new connections.
+    fn tls(&self) -> Option<Tls> {
+        self.tls.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Begins the TLS of a new connection; none if there are no certificates.
     fn tls_session(&self) -> Option<io::Result<TlsSession>> {
-        let tls = self.tls.read().unwrap_or_else(PoisonError::into_inner).clone();
-        tls.map(|tls| tls.session())
+        self.tls().map(|tls| tls.session())
     }
 
     /// Whether workers are to stop.
@@ -138,7 +148,7 @@ pub(crate) struct Worker<'c> {
     untold: isize,
     metrics: Arc<Metrics>,
     /// Marked connections, changed settings and replaced users, as counted at the last look.
-    changes: (u64, u64, u64),
+    changes: [u64; 4],
     /// Ends those who send nothing.
     idle: Idle,
     /// When expired items are to be removed next, in milliseconds of the worker's clock.
@@ -168,7 +178,7 @@ impl<'c> Worker<'c> {
             waiting: Vec::new(),
             untold: 0,
             metrics: common.server.thread(),
-            changes: (0, 0, 0),
+            changes: [0; 4],
             idle: Idle::default(),
             expires_at_ms: 0,
         })

@@ -20,6 +20,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
+use tokio_rustls::rustls::pki_types::CertificateDer;
 use tracing::{debug, warn};
 
 /// What the cache had of an answer: RFC 9211.
@@ -33,13 +34,25 @@ const LATE: &str = "the origin does not answer in time";
 #[derive(Debug)]
 struct Refusal(StatusCode, &'static str);
 
-/// The token that a connection showed last.
+/// The credentials that the client of a connection has sent.
 #[derive(Default)]
-pub(super) struct Shown(Mutex<Option<Vec<u8>>>);
+pub(super) struct Shown {
+    certificates: Option<Vec<CertificateDer<'static>>>,
+    /// The token of the last request.
+    token: Mutex<Option<Vec<u8>>>,
+}
 
 impl Shown {
+    pub(super) fn new(certificates: Option<Vec<CertificateDer<'static>>>) -> Self {
+        Self { certificates, ..Self::default() }
+    }
+
+    pub(super) fn certificates(&self) -> Option<&[CertificateDer<'static>]> {
+        self.certificates.as_deref()
+    }
+
     pub(super) fn token(&self) -> Option<Vec<u8>> {
-        lock(&self.0).clone()
+        lock(&self.token).clone()
     }
 }
 
@@ -126,7 +139,7 @@ fn admit(shared: &Shared, headers: &HeaderMap, shown: &Shown) -> Result<(), Refu
     let token = token.filter(|(word, _)| word.eq_ignore_ascii_case(b"bearer "));
     let token = token.map(|(_, token)| token.trim_ascii());
     // Before it is looked up, so that a token which is removed meanwhile closes the connection.
-    *lock(&shown.0) = token.map(<[u8]>::to_vec);
+    *lock(&shown.token) = token.map(<[u8]>::to_vec);
     if shared.credentials().admits(token) {
         return Ok(());
     }

@@ -67,9 +67,13 @@ impl Serving {
         let stream = Patient::new(stream, self.idle);
         let tls = self.shared.credentials().tls.clone();
         let served = match tls {
-            None => self.serve(stream).await,
+            None => self.serve(stream, Shown::default()).await,
             Some(tls) => match self.handshake(tls.accept(stream)).await {
-                Ok(stream) => self.serve(stream).await,
+                Ok(stream) => {
+                    let certificates = stream.get_ref().1.peer_certificates();
+                    let shown = Shown::new(certificates.map(<[_]>::to_vec));
+                    self.serve(stream, shown).await
+                }
                 Err(error) => Err(error),
             },
         };
@@ -87,8 +91,11 @@ impl Serving {
         }
     }
 
-    async fn serve(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send) -> io::Result<()> {
-        let (shown, activity) = (Shown::default(), Arc::new(Activity::default()));
+    async fn serve<S>(&self, stream: S, shown: Shown) -> io::Result<()>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send,
+    {
+        let activity = Arc::new(Activity::default());
         let service = service_fn(|request| self.respond(request, &shown, activity.begin_call()));
         let mut builder = http1::Builder::new();
         builder
@@ -100,7 +107,7 @@ impl Serving {
             .half_close(true);
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
         let mut phase = self.phase.clone();
-        let mut removed = pin!(self.token_removed(&shown));
+        let mut removed = pin!(self.credentials_removed(&shown));
         tokio::select! {
             served = connection.as_mut() => return served.map_err(io::Error::other),
             error = removed.as_mut() => return Err(error),
@@ -116,18 +123,24 @@ impl Serving {
         }
     }
 
-    /// Ends when the token that the connection showed last is not admitted any more.
-    async fn token_removed(&self, shown: &Shown) -> io::Error {
+    /// Waits until the client's certificate, or the token of its last request, is not accepted any
+    /// more.
+    async fn credentials_removed(&self, shown: &Shown) -> io::Error {
         let mut credentials = self.shared.credentials.subscribe();
         loop {
-            // The server has the sender.
-            if credentials.changed().await.is_err() {
-                return std::future::pending().await;
-            }
             let now = credentials.borrow_and_update().clone();
-            if shown.token().is_some_and(|token| !now.admits(Some(&token))) {
-                return io::Error::new(io::ErrorKind::PermissionDenied, "its token was removed");
-            }
+            let removed = if !now.accepts(shown.certificates()) {
+                "its certificate is not accepted"
+            } else if shown.token().is_some_and(|token| !now.admits(Some(&token))) {
+                "its token was removed"
+            } else {
+                // The server has the sender.
+                match credentials.changed().await {
+                    Ok(()) => continue,
+                    Err(_) => return std::future::pending().await,
+                }
+            };
+            return io::Error::new(io::ErrorKind::PermissionDenied, removed);
         }
     }
 

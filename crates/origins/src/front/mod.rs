@@ -18,7 +18,7 @@ mod ranges;
 mod reload;
 mod server;
 
-pub use options::{Guard, Options};
+pub use options::{CertificateCheck, Guard, Options};
 pub use prefix::Prefix;
 pub use reload::Reloader;
 pub use server::{Figures, Server, Stopper};

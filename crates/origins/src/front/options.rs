@@ -6,16 +6,21 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::CertificateDer;
 
 /// Tells whether somebody who shows this token may read.
 pub type Guard = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
+
+/// Returns whether a client with these certificates may connect: its own, and those of issuers that
+/// it has sent.
+pub type CertificateCheck = Arc<dyn Fn(&[CertificateDer<'static>]) -> bool + Send + Sync>;
 
 /// Options of a [`Server`](super::Server).
 #[derive(Clone)]
 pub struct Options {
     pub(super) addresses: Vec<SocketAddr>,
     pub(super) tls: Option<Arc<ServerConfig>>,
-    pub(super) asks_for_certificate: bool,
+    pub(super) certificates: Option<CertificateCheck>,
     pub(super) guard: Option<Guard>,
     pub(super) access: Access,
     pub(super) insecure: bool,
@@ -34,7 +39,7 @@ impl Options {
         Self {
             addresses,
             tls: None,
-            asks_for_certificate: false,
+            certificates: None,
             guard: None,
             access: Access::new(),
             insecure: false,
@@ -47,11 +52,18 @@ impl Options {
         }
     }
 
-    /// Speaks TLS at all addresses; tells whether clients must show a certificate.
+    /// Uses TLS at all addresses.
     #[must_use]
-    pub fn tls(mut self, tls: Arc<ServerConfig>, asks_for_certificate: bool) -> Self {
+    pub fn tls(mut self, tls: Arc<ServerConfig>) -> Self {
         self.tls = Some(tls);
-        self.asks_for_certificate = asks_for_certificate;
+        self
+    }
+
+    /// Sets the check of certificates of clients, which `tls` must require. It is repeated for open
+    /// connections when the credentials are replaced.
+    #[must_use]
+    pub fn client_certificates(mut self, check: CertificateCheck) -> Self {
+        self.certificates = Some(check);
         self
     }
 
@@ -134,7 +146,7 @@ impl Options {
         }
         let problem = match (&self.tls, &self.guard) {
             (None, _) => "what goes over the network could be read by anybody; expected TLS",
-            (Some(_), None) if !self.asks_for_certificate => {
+            (Some(_), None) if self.certificates.is_none() => {
                 "anybody who reaches it could read what the origin lets this machine read; \
                  expected tokens, or certificates of clients"
             }

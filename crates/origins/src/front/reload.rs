@@ -1,26 +1,33 @@
 //! Credentials of a server, replaceable while it runs.
 
-use super::options::{Guard, Options};
+use super::options::{CertificateCheck, Guard, Options};
 use crate::access::Access;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::pki_types::CertificateDer;
 use tracing::info;
 
 /// The credentials of a server and those that it requires from clients.
 pub(super) struct Credentials {
     pub(super) tls: Option<TlsAcceptor>,
     pub(super) guard: Option<Guard>,
+    pub(super) certificates: Option<CertificateCheck>,
     /// Credentials for requests to the origin.
     pub(super) access: Access,
 }
 
 impl Credentials {
     pub(super) fn new(options: &Options) -> Arc<Self> {
-        let Options { tls, guard, access, .. } = options.clone();
-        Arc::new(Self { tls: tls.map(TlsAcceptor::from), guard, access })
+        let Options { tls, guard, certificates, access, .. } = options.clone();
+        Arc::new(Self { tls: tls.map(TlsAcceptor::from), guard, certificates, access })
+    }
+
+    /// Returns whether a client with these certificates may connect; `None` is one without.
+    pub(super) fn accepts(&self, certificates: Option<&[CertificateDer<'static>]>) -> bool {
+        self.certificates.as_ref().is_none_or(|check| certificates.is_some_and(|all| check(all)))
     }
 
     /// Returns whether a request with this token is answered.
@@ -36,17 +43,20 @@ pub struct Reloader(pub(super) Arc<watch::Sender<Arc<Credentials>>>);
 
 impl Reloader {
     /// Uses the credentials in these options from now on; ignores all other options. Connections
-    /// stay open, except those whose last request had a token that is no longer valid: they are
-    /// closed at once. TLS connections keep the certificate that they began with.
+    /// stay open, except those whose last request had a token that is no longer valid, or whose
+    /// client certificate is no longer accepted: they are closed at once. TLS connections keep the
+    /// server's certificate that they began with.
     ///
     /// # Errors
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if TLS or tokens would be switched on or off.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if TLS, certificates of clients or tokens would
+    /// be switched on or off.
     /// The server then keeps its credentials.
     pub fn replace(&self, options: &Options) -> io::Result<()> {
         let new = Credentials::new(options);
         let before = self.0.borrow().clone();
         let switched = [
             ("TLS", before.tls.is_some(), new.tls.is_some()),
+            ("certificates of clients", before.certificates.is_some(), new.certificates.is_some()),
             ("tokens", before.guard.is_some(), new.guard.is_some()),
         ];
         if let Some((what, before, _)) = switched.iter().find(|(_, before, now)| before != now) {

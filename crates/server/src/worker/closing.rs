@@ -3,24 +3,45 @@
 use super::Worker;
 use crate::commands::Server;
 use crate::connection::DISCARD_IDLE_S;
+use crate::journal;
+use std::sync::atomic::Ordering;
 
 impl Worker<'_> {
     /// Tells the other threads of what changed here, for they may be asleep, and ends the
     /// connections that somebody wants to end.
     pub(super) fn heed_changes(&mut self) {
         let Server { clients, settings, .. } = &self.common.server;
-        let changes = (clients.marks(), settings.changes(), self.common.server.users_changes());
+        let users = self.common.server.users_changes();
+        let tls = self.common.tls_changes.load(Ordering::Acquire);
+        let changes = [clients.marks(), settings.changes(), users, tls];
         if changes == self.changes {
             return;
         }
-        let are_users_new = changes.2 != self.changes.2;
+        let [_, _, users_before, tls_before] = self.changes;
         self.changes = changes;
         self.common.wake();
-        if are_users_new {
+        if users != users_before {
             self.renew_users();
+        }
+        if tls != tls_before {
+            self.close_unaccepted();
         }
         for (number, connection) in self.connections.iter() {
             if connection.client.is_killed() {
+                connection.abort();
+                self.touched.push(number);
+            }
+        }
+    }
+
+    /// Closes the TLS connections whose client certificate is no longer accepted, and those that
+    /// have not shown one.
+    fn close_unaccepted(&mut self) {
+        let Some(tls) = self.common.tls() else { return };
+        for (number, connection) in self.connections.iter() {
+            let session = connection.tls.as_ref();
+            if session.is_some_and(|session| !tls.accepts(session.client_certificates())) {
+                journal::certificate_not_accepted(connection.client.peer());
                 connection.abort();
                 self.touched.push(number);
             }

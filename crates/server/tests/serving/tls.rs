@@ -22,6 +22,7 @@ over_every_reactor! {
     what_is_no_tls_ends_the_connection_and_nothing_else
     with_an_issuer_of_clients_they_need_a_certificate
     new_connections_use_a_reloaded_certificate_and_others_stay
+    connections_whose_certificate_is_no_longer_accepted_are_closed
 }
 
 type Issuer = CertifiedIssuer<'static, KeyPair>;
@@ -249,6 +250,30 @@ fn new_connections_use_a_reloaded_certificate_and_others_stay(reactors: Reactors
     ask(&mut stays, b"PING\r\n", b"+PONG\r\n");
     let mut old = before.client((&server, 0), None);
     assert!(old.write_all(b"PING\r\n").and_then(|()| old.flush()).is_err(), "it is unknown");
+}
+
+fn connections_whose_certificate_is_no_longer_accepted_are_closed(reactors: Reactors) {
+    let (house, other) = (House::new(), House::new());
+    let both = house.put("both", &(house.issuer.pem() + &other.issuer.pem()));
+    let files = house.files();
+    let server = serve_tls(reactors, &TlsFiles { client_ca: Some(both), ..files.clone() });
+    let mut stays = house.client((&server, 0), Some(&house.issuer));
+    let mut closed = house.client((&server, 0), Some(&other.issuer));
+    for client in [&mut stays, &mut closed] {
+        ask(client, b"PING\r\n", b"+PONG\r\n");
+    }
+    // Its handshake ends after the reload, with the configuration from before.
+    let mut late = connect_to(&server, 0);
+    let ca = house.put("ca", &house.issuer.pem());
+    let mut reload = Reload::default();
+    reload.tls = Some(Tls::open(&TlsFiles { client_ca: Some(ca), ..files }).expect("good files"));
+    server.reloader().reload(reload).expect("reloaded");
+    let mut rest = Vec::new();
+    // It ends, without or with the end of TLS.
+    let _ = closed.read_to_end(&mut rest);
+    let _ = late.read_to_end(&mut rest);
+    assert!(rest.is_empty());
+    ask(&mut stays, b"PING\r\n", b"+PONG\r\n");
 }
 
 const CHAIN: &str = "expected a certificate chain in PEM (BEGIN CERTIFICATE), ";

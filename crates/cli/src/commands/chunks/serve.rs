@@ -56,7 +56,7 @@ the admin endpoint returns 503. A second SIGTERM or SIGINT ends the server at on
 
 SIGHUP reloads certificate, key, client CA, tokens and the files of --header. If a file is invalid,
 nothing changes and the log says why. Connections stay open, except those whose last request had a
-token that was removed.
+token that was removed, and those with a client certificate that is no longer accepted.
 
 An address that other machines can reach requires TLS, and tokens or client certificates. A line of
 the file of tokens is \"token NAME read SECRET\"; the secret is >TEXT, which clients
@@ -285,10 +285,12 @@ impl Serve {
         let TlsArguments { cert, key, client_ca } = tls;
         if let (Some(cert), Some(key)) = (cert.clone(), key.clone()) {
             warn_if_open(&key);
-            let asks = client_ca.is_some();
             let tls = Tls::open(&TlsFiles { cert, key, client_ca: client_ca.clone() });
             let tls = tls.map_err(|error| Failure::Error(error.to_string()))?;
-            options = options.tls(tls.config(), asks);
+            options = options.tls(tls.config());
+            if tls.needs_client_certificate() {
+                options = options.client_certificates(Arc::new(move |all| tls.accepts(Some(all))));
+            }
         }
         if let Some(file) = tokens {
             let tokens = read_tokens(file)?;
