@@ -74,8 +74,8 @@ impl Connections {
         }
     }
 
-    /// Does the TLS handshake, if there is TLS, and waits until the client has begun HTTP/2. Returns
-    /// with the stream what becomes ready when the connection must close.
+    /// Does the TLS handshake, if there is TLS, and waits until the client has begun HTTP/2.
+    /// Returns with the stream what becomes ready when the connection must close.
     async fn open(&self, stream: TcpStream) -> io::Result<(Stream, Option<oneshot::Receiver<()>>)> {
         let Some(tls) = &self.tls else {
             return Ok((Stream::begin(Transport::Plain(stream)).await?, None));

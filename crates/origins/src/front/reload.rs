@@ -48,8 +48,8 @@ impl Reloader {
     /// server's certificate that they began with.
     ///
     /// # Errors
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if TLS, certificates of clients or tokens would
-    /// be switched on or off.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if TLS, certificates of clients or tokens
+    /// would be switched on or off.
     /// The server then keeps its credentials.
     pub fn replace(&self, options: &Options) -> io::Result<()> {
         let new = Credentials::new(options);
