@@ -1,8 +1,9 @@
 """A server of files over HTTP that counts requests, and that can misbehave."""
 
+import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email.message import Message
 from email.utils import formatdate, parsedate_to_datetime
@@ -17,6 +18,7 @@ class Served:
     data: bytes
     etag: str | None = '"v1"'
     modified: str | None = None
+    cache_control: str | None = None
 
 
 @dataclass
@@ -45,6 +47,12 @@ class Origin:
     """What requests for bytes wait for."""
     arrived: threading.Event = field(default_factory=threading.Event)
     """Set when one does."""
+    silent: threading.Event | None = None
+    """What all answers wait for."""
+    server: ThreadingHTTPServer | None = None
+    """What accepts connections."""
+    connections: list[socket.socket] = field(default_factory=list)
+    """All connections that were accepted."""
 
     def put(self, path: str, data: bytes, etag: str | None = '"v1"', age: int | None = None) -> str:
         """Serve a file, or another one in its place. Answers its URL."""
@@ -56,6 +64,15 @@ class Origin:
         """Tell when a file was last modified, in seconds."""
         return parsedate_to_datetime(str(self.files[path].modified)).timestamp()
 
+    def refuse(self) -> None:
+        """Refuse connections from now on, and end those that are open."""
+        assert self.server is not None
+        self.server.shutdown()
+        self.server.server_close()
+        for connection in self.connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
     def gets(self) -> int:
         """Count the requests for bytes."""
         return sum(method == "GET" for method, _, _ in self.requests)
@@ -66,6 +83,10 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     origin: Origin
+
+    def setup(self) -> None:
+        self.origin.connections.append(self.request)
+        super().setup()
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -99,6 +120,8 @@ class Handler(BaseHTTPRequestHandler):
         asked = self.headers.get("Range")
         origin.requests.append((self.command, path, asked))
         origin.shown.append(self.headers)
+        if origin.silent:
+            origin.silent.wait()
         served = origin.files.get(path)
         body = self.command == "GET"
         if status := self.refusal(served, body):
@@ -117,7 +140,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         if status == 206:
             self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(served.data)}")
-        for name, value in (("ETag", served.etag), ("Last-Modified", served.modified)):
+        named = {"ETag": served.etag, "Last-Modified": served.modified}
+        for name, value in {**named, "Cache-Control": served.cache_control}.items():
             if value:
                 self.send_header(name, value)
         self.send_header("Content-Length", str(len(data)))
@@ -144,6 +168,7 @@ def serving() -> Iterator[Origin]:
     handler = type("Handler", (Handler,), {"origin": origin})
     with Server(("127.0.0.1", 0), handler) as server:
         origin.address = f"http://127.0.0.1:{server.server_port}"
+        origin.server = server
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         yield origin

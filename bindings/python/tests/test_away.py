@@ -2,16 +2,19 @@
 
 import os
 import shutil
+import threading
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 import nuthatch
 from nuthatch import UrlFile
 from nuthatch.chunks import Chunks, Missing, Read
-from nuthatch.fs import NuthatchCache, http
-from origin import Origin
+from nuthatch.fs import NuthatchCache, http, recorded
+from origin import Origin, serving
 
 BLOCK = 64 << 10
 DATA = os.urandom(4 * BLOCK + 123)
@@ -26,6 +29,13 @@ def fs_of(cache: Path, offline: bool = False, max_stale: float | None = None) ->
         max_stale=max_stale,
         skip_instance_cache=True,
     )
+
+
+def read_by_all(url: str, cache: Path) -> None:
+    """Read a file in both ways, whose blocks have different lengths."""
+    assert fs_of(cache).cat_file(url) == DATA
+    with nuthatch.open_url(url, cache=cache) as file:
+        assert file.read() == DATA
 
 
 def stale_age(file: object) -> float | None:
@@ -108,24 +118,193 @@ def test_a_folder_that_cannot_be_opened_is_done_without(origin: Origin, tmp_path
             assert again.read() == DATA
 
 
-def test_a_complaint_about_the_request_does_not_mean_that_the_origin_is_away(
+def test_one_request_is_made_before_a_stale_version_is_read(origin: Origin, tmp_path: Path) -> None:
+    url, cache = origin.put("/data", DATA), tmp_path / "cache"
+    assert fs_of(cache).cat_file(url) == DATA
+    fs = fs_of(cache, max_stale=3600)
+    for status in (429, 500, 502, 503, 504):
+        origin.refusals = [status] * 100
+        asked = len(origin.requests)
+        assert fs.cat_file(url) == DATA
+        assert len(origin.requests) == asked + 1, status
+    origin.refusals = []
+
+
+def test_a_target_that_stays_silent_is_asked_once_and_other_hosts_as_before(
+    origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, cache = origin.put("/data", DATA), tmp_path / "cache"
+    read_by_all(url, cache)
+    monkeypatch.setattr(recorded, "_CHECK_WITHIN", 0.05)
+    fs = fs_of(cache, max_stale=3600)
+    asked = len(origin.requests)
+    origin.silent = threading.Event()
+    try:
+        for _ in range(5):
+            assert fs.cat_file(url) == DATA
+        with nuthatch.open_url(url, cache=cache, max_stale=3600) as file:
+            assert file.read() == DATA
+        assert len(origin.requests) == asked + 2, "one for each of them"
+        monkeypatch.undo()
+        with serving() as other:
+            there = other.put("/data", DATA)
+            assert fs.cat_file(there) == DATA
+            assert fs.cat_file(there) == DATA
+            heads = [method for method, _, _ in other.requests if method == "HEAD"]
+            assert len(heads) == 2, "it is not taken for the host that is away"
+    finally:
+        origin.silent.set()
+
+
+def test_a_stale_version_is_read_while_the_origin_refuses_connections(
+    origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, cache = origin.put("/data", DATA), tmp_path / "cache"
+    read_by_all(url, cache)
+    asked = len(origin.requests)
+    origin.refuse()
+    fs = fs_of(cache, max_stale=3600)
+    for _ in range(3):
+        assert fs.cat_file(url) == DATA
+    with nuthatch.open_url(url, cache=cache, max_stale=3600) as file:
+        assert file.read() == DATA
+        assert stale_age(file) is not None
+    assert len(origin.requests) == asked
+    monkeypatch.setattr(http, "_PAUSE", 0)
+    with pytest.raises(OSError, match="no answer to be had"):
+        fs_of(cache).cat_file(url)
+
+
+def test_the_filesystem_uses_a_stale_version_that_the_target_allows(
     origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http, "_PAUSE", 0)
+    cache = tmp_path / "cache"
+    allowed, refused = origin.put("/allowed", DATA), origin.put("/refused", DATA)
+    origin.files["/allowed"].cache_control = "max-age=1, stale-if-error=600"
+    origin.files["/refused"].cache_control = "stale-if-error=600, must-revalidate"
+    for url in (allowed, refused):
+        read_by_all(url, cache)
+    origin.refusals = [503] * 100
+    assert fs_of(cache).cat_file(allowed) == DATA
+    with nuthatch.open_url(allowed, cache=cache) as file:
+        assert (file.read(), stale_age(file) is None) == (DATA, False)
+    with pytest.raises(OSError, match="no answer to be had"):
+        fs_of(cache).cat_file(refused)
+    # What the reader says is stronger.
+    with pytest.raises(OSError, match="no answer to be had"):
+        fs_of(cache, max_stale=0).cat_file(allowed)
+    origin.refusals = []
+    # An origin may change its mind.
+    origin.files["/allowed"].cache_control = None
+    assert fs_of(cache).cat_file(allowed) == DATA
+    origin.refusals = [503] * 100
+    with pytest.raises(OSError, match="no answer to be had"):
+        fs_of(cache).cat_file(allowed)
+
+
+def test_the_filesystem_allows_what_open_url_recorded_as_allowed(
+    origin: Origin, tmp_path: Path
+) -> None:
+    url, cache = origin.put("/data", DATA), tmp_path / "cache"
+    origin.files["/data"].cache_control = "stale-if-error=600"
+    with nuthatch.open_url(url, cache=cache) as file:
+        assert file.read() == DATA
+    fs = NuthatchCache("http", cache=cache, skip_instance_cache=True)
+    origin.refusals = [503] * 100
+    assert fs.cat_file(url) == DATA
+
+
+class Allowing(MemoryFileSystem):  # type: ignore[misc]
+    """A target that is not HTTP, and allows stale versions while it is unavailable."""
+
+    protocol = "allowing"
+    store: dict[str, Any] = {}  # noqa: RUF012 - as the class that it derives from
+    is_away = False
+    asked = 0
+
+    def info(self, path: str, **kwargs: Any) -> dict[str, Any]:
+        type(self).asked += 1
+        if self.is_away:
+            raise ConnectionRefusedError(path)
+        named = {"etag": "v1", "cacheControl": "stale-if-error=600"}
+        return {**super().info(path, **kwargs), **named}
+
+
+def test_a_target_that_is_not_http_allows_stale_versions_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = Allowing()
+    target.pipe_file("/data", DATA)
+    fs = NuthatchCache(fs=target, cache=tmp_path / "cache", skip_instance_cache=True)
+    assert fs.cat_file("/data") == DATA
+    monkeypatch.setattr(Allowing, "is_away", True)
+    asked = Allowing.asked
+    for _ in range(3):
+        assert fs.cat_file("/data") == DATA
+    assert Allowing.asked == asked + 1
+
+
+def test_reading_a_stale_version_does_not_make_it_younger(origin: Origin, tmp_path: Path) -> None:
+    url, cache = origin.put("/data", DATA), tmp_path / "cache"
+    origin.files["/data"].cache_control = "stale-if-error=600"
+    assert fs_of(cache).cat_file(url) == DATA
+    with Chunks(cache) as chunks:
+        before = chunks._metadata(url)
+        assert before is not None
+        assert before[1:] == (len(DATA), before[2], 600)
+        origin.refusals = [503] * 100
+        assert fs_of(cache, max_stale=3600).cat_file(url) == DATA
+        assert fs_of(cache, offline=True).cat_file(url) == DATA
+        assert chunks._metadata(url) == before
+
+
+def test_a_stale_version_is_not_believed_when_the_target_is_back(
+    origin: Origin, tmp_path: Path
+) -> None:
+    url, cache = origin.put("/data", DATA), tmp_path / "cache"
+    assert fs_of(cache).cat_file(url) == DATA
+    fs = NuthatchCache("http", cache=cache, max_stale=3600, max_age=3600, skip_instance_cache=True)
+    origin.refusals = [503]
+    assert fs.cat_file(url, 0, 100) == DATA[:100]
+    origin.put("/data", DATA[::-1], etag='"v2"')
+    assert fs.cat_file(url, 0, 100) == DATA[::-1][:100]
+
+
+@pytest.mark.parametrize("status", [408, 425, 529])
+def test_a_complaint_about_the_request_does_not_mean_that_the_origin_is_away(
+    origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    # All pauses together are longer than a target may take to tell a version.
+    monkeypatch.setattr(http, "_PAUSE", 0.15)
+    assert recorded._CHECK_WITHIN < 0.15 * (1 + 2 + 4 + 8) * 0.5
     url, cache = origin.put("/data", DATA), tmp_path / "cache"
     assert fs_of(cache).cat_file(url, 0, BLOCK) == DATA[:BLOCK]
-    for status in (408, 425, 529):
-        # It is repeated, as all that may pass.
-        origin.refusals = [status]
-        assert fs_of(cache, max_stale=3600).cat_file(url, 0, BLOCK) == DATA[:BLOCK]
-        assert not origin.refusals
-        origin.refusals = [status] * 100
-        with pytest.raises(OSError, match=f"the origin answered {status}"):
-            fs_of(cache, max_stale=3600).cat_file(url, 0, BLOCK)
-    for status in (429, 500, 502, 503, 504):
-        origin.refusals = [status] * 100
-        assert fs_of(cache, max_stale=3600).cat_file(url, 0, BLOCK) == DATA[:BLOCK]
+    # It is repeated, as all that may pass.
+    origin.refusals = [status]
+    assert fs_of(cache, max_stale=3600).cat_file(url, 0, BLOCK) == DATA[:BLOCK]
+    assert not origin.refusals
+    origin.refusals = [status] * 100
+    with pytest.raises(OSError, match=f"the origin answered {status}"):
+        fs_of(cache, max_stale=3600).cat_file(url, 0, BLOCK)
+    asked = len(origin.requests)
+    # An origin that is away after its complaint is.
+    origin.refusals = [status] + [503] * 100
+    assert fs_of(cache, max_stale=3600).cat_file(url, 0, BLOCK) == DATA[:BLOCK]
+    assert len(origin.requests) == asked + 2
     origin.refusals = []
+
+
+def test_an_origin_that_does_not_know_head_is_asked_otherwise(
+    origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "_PAUSE", 0)
+    url = origin.put("/data", DATA)
+    for number, status in enumerate((403, 404, 405, 500, 501)):
+        fs = fs_of(tmp_path / str(number))
+        origin.refusals = [status]
+        assert fs.cat_file(url) == DATA
+        assert not origin.refusals
 
 
 def put(cache: Chunks, key: str, data: bytes = b"data") -> str | None:

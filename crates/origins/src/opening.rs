@@ -9,7 +9,7 @@ use crate::engine::{Asked, Engine};
 use crate::error::{Error, Result};
 use crate::origin::{Head, Origin, plain};
 use crate::recorded::Known;
-use crate::settings::Freshness;
+use crate::settings::{Freshness, Settings};
 use crate::version::Version;
 use bytes::{Bytes, BytesMut};
 use nuthatch_chunks::TaskChunks;
@@ -17,7 +17,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{JoinHandle, spawn_blocking};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout;
 
 /// Opens an object.
 pub(crate) async fn open(
@@ -159,8 +159,7 @@ impl Asking {
         (self, found)
     }
 
-    /// Asks the origin. Where the cache has a version that may be used meanwhile, one attempt is
-    /// all, and it has a limited time.
+    /// Asks the origin, or the cache while the origin is unavailable.
     async fn ask(&self) -> Result<Found> {
         let Opening { engine, address, .. } = &self.opening;
         if engine.is_away(&self.site)
@@ -168,39 +167,30 @@ impl Asking {
         {
             return Ok(Found::Stale(known));
         }
-        let deadline = Instant::now() + engine.settings.check_within;
-        let mut looked = false;
-        let mut attempts = Attempts::new(&engine.settings, address);
-        loop {
-            self.opening.count(Count::Checks, 1);
-            self.opening.count(Count::Retries, u64::from(attempts.again()));
-            let mut once = pin!(self.once());
-            let answered = if looked {
-                Some(once.as_mut().await)
-            } else {
-                timeout_at(deadline, once.as_mut()).await.ok()
-            };
-            if !looked && is_unavailable(answered.as_ref()) {
-                looked = true;
-                if let Some(known) = self.known().await {
-                    if is_silent(answered.as_ref()) {
-                        engine.note_reached(&self.site, false);
-                    }
-                    return Ok(Found::Stale(known));
-                }
-            }
-            let answered = match answered {
-                Some(answered) => answered,
-                None => once.await,
-            };
-            match answered {
-                Ok(answer) => {
-                    engine.note_reached(&self.site, true);
-                    return Ok(Found::Fresh(answer));
-                }
-                Err(fault) => tokio::time::sleep(attempts.failed(fault)?).await,
-            }
+        let attempt = |is_retry| self.attempt(is_retry);
+        let recall = |is_silent| self.recall(is_silent);
+        let found = ask_or_recall(&engine.settings, address, attempt, recall).await?;
+        if matches!(found, Found::Fresh(_)) {
+            engine.note_reached(&self.site, true);
         }
+        Ok(found)
+    }
+
+    /// Asks the origin once.
+    async fn attempt(&self, is_retry: bool) -> Result<Answer, Fault> {
+        self.opening.count(Count::Checks, 1);
+        self.opening.count(Count::Retries, u64::from(is_retry));
+        self.once().await
+    }
+
+    /// Returns the version to use in place of an answer. Records that the origin is away if it sent
+    /// no answer at all.
+    async fn recall(&self, is_silent: bool) -> Option<Known> {
+        let known = self.known().await?;
+        if is_silent {
+            self.opening.engine.note_reached(&self.site, false);
+        }
+        Some(known)
     }
 
     /// Returns the version that the cache recorded, if it may be used while the origin is away.
@@ -241,6 +231,47 @@ impl Asking {
     }
 }
 
+/// Repeats an attempt until the origin answers. The first time that the origin is unavailable, or
+/// has not answered within [`Settings::check_within`], the version that `recall` returns is used in
+/// place of an answer, if it returns one.
+///
+/// Each attempt has all of that time: the pauses between attempts are not the origin's.
+async fn ask_or_recall<A, R>(
+    settings: &Settings,
+    address: &str,
+    attempt: impl Fn(bool) -> A,
+    recall: impl Fn(bool) -> R,
+) -> Result<Found>
+where
+    A: Future<Output = Result<Answer, Fault>>,
+    R: Future<Output = Option<Known>>,
+{
+    let mut looked = false;
+    let mut attempts = Attempts::new(settings, address);
+    loop {
+        let mut asking = pin!(attempt(attempts.again()));
+        let answered = if looked {
+            Some(asking.as_mut().await)
+        } else {
+            timeout(settings.check_within, asking.as_mut()).await.ok()
+        };
+        if !looked && is_unavailable(answered.as_ref()) {
+            looked = true;
+            if let Some(known) = recall(is_silent(answered.as_ref())).await {
+                return Ok(Found::Stale(known));
+            }
+        }
+        let answered = match answered {
+            Some(answered) => answered,
+            None => asking.await,
+        };
+        match answered {
+            Ok(answer) => return Ok(Found::Fresh(answer)),
+            Err(fault) => tokio::time::sleep(attempts.failed(fault)?).await,
+        }
+    }
+}
+
 /// Returns whether an attempt failed or timed out because the origin is unavailable.
 fn is_unavailable<T>(answered: Option<&Result<T, Fault>>) -> bool {
     match answered {
@@ -252,4 +283,60 @@ fn is_unavailable<T>(answered: Option<&Result<T, Fault>>) -> bool {
 /// Returns whether the origin sent no answer at all.
 fn is_silent<T>(answered: Option<&Result<T, Fault>>) -> bool {
     answered.is_none_or(|answered| answered.as_ref().is_err_and(Fault::is_silence))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attempts::Why;
+    use std::cell::Cell;
+    use std::time::SystemTime;
+
+    /// Opens an object whose origin answers these statuses one after the other, 200 with an answer,
+    /// and then nothing. The cache has a version. Returns what was found, and how many attempts
+    /// were made.
+    async fn open(statuses: &[u16]) -> (Result<Found>, usize) {
+        let pause = Duration::from_secs(10);
+        let settings = Settings::new().check_within(pause / 10).pauses(pause, pause).retries(2);
+        let attempts = Cell::new(0);
+        let attempt = |is_retry| {
+            let at = attempts.replace(attempts.get() + 1);
+            assert_eq!(is_retry, at > 0);
+            async move {
+                // An answer takes some time.
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                match statuses.get(at) {
+                    None => std::future::pending().await,
+                    Some(200) => Ok((Head::default(), None)),
+                    Some(status) => Err(Fault::Passing { why: Why::Status(*status), after: None }),
+                }
+            }
+        };
+        let recall =
+            |_| async { Some(Known { head: Head::default(), checked: SystemTime::UNIX_EPOCH }) };
+        let found = ask_or_recall(&settings, "address", attempt, recall).await;
+        (found, attempts.get())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pauses_after_a_complaint_do_not_count_as_silence_of_the_origin() {
+        for complaint in [408, 425, 529] {
+            let (found, attempts) = open(&[complaint; 3]).await;
+            let error = found.err().expect("the origin has answered");
+            assert!(matches!(error, Error::Status { .. }), "{error}");
+            assert_eq!((error.code(), attempts), ("status", 3), "{complaint}");
+            let (found, attempts) = open(&[complaint, complaint, 200]).await;
+            assert!(matches!(found, Ok(Found::Fresh(_))) && attempts == 3, "{complaint}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_origin_that_is_unavailable_after_a_complaint_is_not_asked_again() {
+        for statuses in [&[503][..], &[], &[408, 503], &[408]] {
+            let (found, attempts) = open(statuses).await;
+            let silent = usize::from(statuses.last() != Some(&503));
+            assert!(matches!(found, Ok(Found::Stale(_))), "{statuses:?}");
+            assert_eq!(attempts, statuses.len() + silent, "{statuses:?}");
+        }
+    }
 }

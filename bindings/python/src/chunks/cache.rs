@@ -29,6 +29,9 @@ pub(crate) struct Chunks {
     options: Py<PyDict>,
 }
 
+/// The answer of an origin that is recorded for an address.
+type Recorded = (String, u64, f64, Option<u64>);
+
 impl Chunks {
     pub(crate) fn folder(&self) -> Arc<Folder> {
         Arc::clone(&self.folder)
@@ -270,32 +273,36 @@ impl Chunks {
         self.run_on(py, &key, |chunks, key| chunks.pin(key, pinned))
     }
 
-    /// Returns what an origin last said about the object at an address: its validator, its length,
-    /// and when it was asked, in seconds since 1970.
-    fn _metadata(&self, py: Python<'_>, address: &str) -> PyResult<Option<(String, u64, f64)>> {
+    /// Returns the recorded answer of an origin about the object at an address: its validator, its
+    /// length in bytes, when the origin last confirmed them in seconds since 1970, and for how many
+    /// seconds after that the origin allows their use while it is unavailable.
+    fn _metadata(&self, py: Python<'_>, address: &str) -> PyResult<Option<Recorded>> {
         let found = self.run(py, |chunks| Ok(chunks.metadata(address)))?;
         Ok(found.and_then(|found| match found.key.describe() {
             Described::Blocks { validator, object_len, .. } => {
-                Some((validator, object_len, found.checked_ms as f64 / 1e3))
+                let checked = found.checked_ms as f64 / 1e3;
+                Some((validator, object_len, checked, found.stale_if_error))
             }
             _ => None,
         }))
     }
 
     /// Records that an origin has the version of a key now.
-    #[pyo3(signature = (key, etag=None, last_modified=None))]
+    #[pyo3(signature = (key, etag=None, last_modified=None, stale_if_error=None))]
     fn _record(
         &self,
         py: Python<'_>,
         key: Name<'_>,
         etag: Option<String>,
         last_modified: Option<String>,
+        stale_if_error: Option<u64>,
     ) -> PyResult<()> {
         self.run_on(py, &key, |chunks, key| {
             let now = SystemClock.now_ms();
             chunks.put_metadata(&Metadata {
                 etag,
                 last_modified,
+                stale_if_error,
                 ..Metadata::new(key.clone(), now)
             })
         })?;

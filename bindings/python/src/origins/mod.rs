@@ -12,5 +12,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<object::UrlObject>()?;
     module.add_function(wrap_pyfunction!(object::_plain_address, module)?)?;
     module.add_function(wrap_pyfunction!(status::_is_transient, module)?)?;
-    module.add_function(wrap_pyfunction!(status::_is_unavailable, module)?)
+    module.add_function(wrap_pyfunction!(status::_is_unavailable, module)?)?;
+    module.add_function(wrap_pyfunction!(status::_stale_if_error, module)?)
 }

@@ -1,6 +1,7 @@
-//! What HTTP statuses of origins mean, for the part of the module that fetches by itself.
+//! What HTTP statuses and `Cache-Control` of origins mean, for the part of the module that
+//! fetches by itself.
 
-use nuthatch_origins::status::{is_transient, is_unavailable};
+use nuthatch_origins::status::{is_transient, is_unavailable, stale_if_error};
 use pyo3::prelude::*;
 
 /// Returns whether a request that was answered with this status may succeed when it is repeated.
@@ -15,4 +16,11 @@ pub(super) fn _is_transient(status: u16) -> bool {
 #[pyo3(signature = (status, /))]
 pub(super) fn _is_unavailable(status: u16) -> bool {
     is_unavailable(status)
+}
+
+/// Returns for how many seconds an origin allows a stale version, by its `Cache-Control`.
+#[pyfunction]
+#[pyo3(signature = (cache_control, /))]
+pub(super) fn _stale_if_error(cache_control: &str) -> Option<u64> {
+    stale_if_error(cache_control)
 }

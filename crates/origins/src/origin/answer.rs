@@ -4,7 +4,7 @@ use super::{Head, Stamp};
 use crate::attempts::{Fault, Why};
 use crate::clock::now;
 use crate::error::Error;
-use crate::status::is_transient;
+use crate::status::{is_transient, stale_if_error};
 use reqwest::StatusCode;
 use reqwest::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, DATE, ETAG,
@@ -72,26 +72,6 @@ pub(super) fn head(headers: &HeaderMap) -> Head {
         stale_if_error: text(headers, CACHE_CONTROL).and_then(|value| stale_if_error(&value)),
         ..Head::default()
     }
-}
-
-/// Returns the seconds of `stale-if-error` in `Cache-Control` (RFC 5861), unless another directive
-/// forbids to use what was not confirmed.
-pub(super) fn stale_if_error(cache_control: &str) -> Option<u64> {
-    let directives = || cache_control.split(',').map(str::trim);
-    let forbids = |directive: &str| {
-        let name = directive.split_once('=').map_or(directive, |(name, _)| name).trim();
-        ["must-revalidate", "no-cache", "no-store"]
-            .iter()
-            .any(|forbidding| name.eq_ignore_ascii_case(forbidding))
-    };
-    if directives().any(forbids) {
-        return None;
-    }
-    directives().find_map(|directive| {
-        let (name, value) = directive.split_once('=')?;
-        let value = value.trim().trim_matches('"');
-        name.trim().eq_ignore_ascii_case("stale-if-error").then(|| value.parse().ok())?
-    })
 }
 
 /// A strong tag is one. A weak one may be the same for bytes that differ, so it counts together
@@ -170,21 +150,6 @@ mod tests {
         assert_eq!(of(None, true, 60), Some(text.clone()));
         assert_eq!(of(None, true, 1), None);
         assert_eq!(of(None, false, 60), None);
-    }
-
-    #[test]
-    fn an_origin_says_for_how_long_an_answer_may_be_used_while_it_is_away() {
-        for (value, expected) in [
-            ("stale-if-error=60", Some(60)),
-            ("max-age=1, Stale-If-Error = \"7\"", Some(7)),
-            ("max-age=1", None),
-            ("stale-if-error", None),
-            ("stale-if-error=x", None),
-            ("stale-if-error=60, must-revalidate", None),
-            ("no-cache=\"Set-Cookie\", stale-if-error=60", None),
-        ] {
-            assert_eq!(stale_if_error(value), expected, "{value}");
-        }
     }
 
     #[test]

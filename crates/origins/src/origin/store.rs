@@ -1,6 +1,6 @@
 //! Stores with protocols of their own, through the crate `object_store`: S3, Google, Azure.
 
-use super::answer::{refused_by_number, stale_if_error};
+use super::answer::refused_by_number;
 use super::http::innermost;
 use super::listening::{Heard, Listening};
 use super::{Body, Head, Opened, Ranged, Stamp};
@@ -9,6 +9,7 @@ use crate::attempts::Fault;
 use crate::engine::lock;
 use crate::error::{Error, Result};
 use crate::settings::Settings;
+use crate::status::stale_if_error;
 use bytes::Bytes;
 use futures_core::Stream;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};

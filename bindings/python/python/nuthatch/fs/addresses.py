@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from typing import Any
+from urllib.parse import urlsplit
 
 from nuthatch._native import _plain_address
 
@@ -44,6 +45,12 @@ def address_of(target: Any, path: str) -> str:
     # Some protocols have a user and a password before the host.
     url = re.sub(r"^([a-z0-9+.-]+://)[^/@]*:[^/@]*@", r"\1", url)
     return " ".join([url, *places])
+
+
+def site_of(target: Any, path: str) -> str:
+    """Return what can be reached or not as a whole: a host over HTTP, otherwise the target."""
+    url = urlsplit(str(target.unstrip_protocol(path)))
+    return f"{url.scheme}://{url.netloc}" if url.scheme in ("http", "https") else ""
 
 
 def _named(place: object) -> str:

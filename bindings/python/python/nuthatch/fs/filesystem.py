@@ -97,9 +97,12 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         as long as its length stays (``size``), which misses changes that keep it.
         ``offline``: the target is never asked; reads are of the versions that were recorded, and
         what the cache does not have is a ``nuthatch.UnavailableError``.
-        ``max_stale``: for how many seconds after the target confirmed a version it is read while
-        the target is away: it cannot be reached, or does not tell a version within a second. By
-        default it is not. With ``offline``, older versions are refused.
+        ``max_stale``: the maximum age in seconds of a version that is read while the target is
+        unavailable, counted from when the target last confirmed it. The target is unavailable if it
+        cannot be reached, has not sent a version within a second, or, over HTTP, answers 429, 500,
+        502, 503 or 504. By default the age is that of ``Cache-Control: stale-if-error``, if the
+        target sends that; otherwise there is an error after retries. With ``offline``, older
+        versions are refused.
 
         A folder that cannot be opened is done without, with a ``RuntimeWarning``.
         """
@@ -314,7 +317,7 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
             version = await self._recorded.version(path)
             if version is None or self._chunks is None:
                 return None
-            if self.max_age > 0 and path not in self._written:
+            if self.max_age > 0 and path not in self._written and not version.is_stale:
                 self._known[path] = (version, asked)
         validator = version.validator
         if validator is None and self._unversioned == "size" and path not in self._written:

@@ -1,4 +1,4 @@
-"""Ranges over HTTP, each of which is looked at before its bytes are believed.
+"""Requests over HTTP: versions, and ranges that are compared with the version that was opened.
 
 fsspec's own calls answer bytes alone. Here the answer's tag, its range and its length are compared
 with those of the version that was opened, so no other request is needed to tell them apart.
@@ -10,12 +10,13 @@ import asyncio
 import random
 import re
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from nuthatch._native import _is_transient, _is_unavailable
 from nuthatch.errors import ChangedError
 from nuthatch.fs.addresses import plain_address
-from nuthatch.fs.versions import Version, http_stamp
+from nuthatch.fs.versions import Version, http_stamp, http_version
 
 T = TypeVar("T")
 
@@ -53,7 +54,54 @@ async def info(target: Any, url: str) -> dict[str, Any]:
             _check_status(plain_address(url), cause.status)
         raise cause or FileNotFoundError(plain_address(url))
 
-    return await _outlast(url, once, lambda: None)
+    return await repeat(url, once)
+
+
+class VersionRequest:
+    """Requests the version of an object. Only the head of the answer is read."""
+
+    def __init__(self, target: Any, url: str) -> None:
+        """Make no request yet."""
+        self._target = target
+        self._url = url
+        self._is_first = True
+
+    async def attempt(self) -> Version | None:
+        """Return the version, or ``None`` if the origin does not send its length.
+
+        The first attempt is a request with ``HEAD``, followed by one with ``GET`` if the origin
+        refuses ``HEAD`` or answers it without a length. Later attempts are requests with ``GET``.
+        """
+        address = plain_address(self._url)
+        if self._is_first:
+            self._is_first = False
+            status, found = await self._request("HEAD")
+            if _is_transient(status):
+                raise _PassingError(f"status {status}", status)
+            if status < 400 and found is not None:
+                return found
+        status, found = await self._request("GET")
+        if status >= 400:
+            _check_status(address, status)
+            raise OSError(f"{address}: the origin answered {status}")
+        return found
+
+    async def _request(self, method: str) -> tuple[int, Version | None]:
+        import aiohttp
+
+        options = {"allow_redirects": True, **self._target.kwargs}
+        headers = {**options.pop("headers", {}), "Accept-Encoding": "identity"}
+        session = await self._target.set_session()
+        url = self._target.encode_url(self._url)
+        try:
+            async with session.request(method, url, headers=headers, **options) as answer:
+                return answer.status, http_version(answer.headers)
+        except aiohttp.ClientResponseError as error:
+            # Sessions may raise statuses. What aiohttp raises may have the URL with its secrets.
+            return error.status, None
+        except aiohttp.ClientError as error:
+            reason = type(error).__name__
+        raise _PassingError(reason)
 
 
 async def fetch(
@@ -69,13 +117,15 @@ async def fetch(
     async def once() -> bytes:
         return await _fetch_once(target, url, version, start, end)
 
-    data = await _outlast(url, once, lambda: count(1, 0))
+    data = await repeat(url, once, partial(count, 1, 0))
     count(1, len(data))
     return data
 
 
-async def _outlast(url: str, once: Callable[[], Awaitable[T]], failed: Callable[[], None]) -> T:
-    """Do something, again while it fails in passing."""
+async def repeat(
+    url: str, once: Callable[[], Awaitable[T]], failed: Callable[[], None] = lambda: None
+) -> T:
+    """Make an attempt, and repeat it while it fails with an error that may pass."""
     import aiohttp
 
     for attempt in range(_RETRIES + 1):
@@ -92,6 +142,24 @@ async def _outlast(url: str, once: Callable[[], Awaitable[T]], failed: Callable[
                 raise AwayError(f"{plain_address(url)}: no answer to be had: {reason}") from None
         await asyncio.sleep(_PAUSE * 2**attempt * random.uniform(0.5, 1.0))
     raise AssertionError("the last attempt answers or raises")
+
+
+def is_unavailable(error: BaseException) -> bool:
+    """Return whether an attempt failed because the origin is unavailable.
+
+    A status that complains about the request (408, 425, 506 to 599) is an answer of an origin that
+    is available.
+    """
+    if isinstance(error, _PassingError) and error.status is not None:
+        return _is_unavailable(error.status)
+    return is_silence(error)
+
+
+def is_silence(error: BaseException) -> bool:
+    """Return whether an attempt failed without an answer of the origin."""
+    if isinstance(error, _PassingError):
+        return error.status is None
+    return isinstance(error, AwayError | ConnectionError | TimeoutError)
 
 
 async def _fetch_once(target: Any, url: str, version: Version, start: int, end: int) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -78,9 +78,24 @@ class Origin:
 
     async def version(self, path: str) -> Version | None:
         """Ask for an object as it is now; ``None`` if it cannot be cached."""
-        info = await self.info(path, **self._anew(path))
+        return await self.repeat(path, self.version_request(path))
+
+    def version_request(self, path: str) -> Callable[[], Awaitable[Version | None]]:
+        """Return a function that asks for an object once, as it is now."""
+        self._check_online(path)
         if is_http(self.target):
-            return version_of(self.target, path, info)
+            return http.VersionRequest(self.target, path).attempt
+        return partial(self._version_of_info, path)
+
+    async def repeat(self, path: str, attempt: Callable[[], Awaitable[T]]) -> T:
+        """Make an attempt, over HTTP again after errors that may pass.
+
+        Other filesystems repeat requests by themselves.
+        """
+        return await (http.repeat(path, attempt) if is_http(self.target) else attempt())
+
+    async def _version_of_info(self, path: str) -> Version | None:
+        info = await self.info(path, **self._anew(path))
         return await self.in_thread(version_of, self.target, path, info)
 
     def _anew(self, path: str) -> dict[str, bool]:

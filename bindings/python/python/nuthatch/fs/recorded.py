@@ -1,4 +1,4 @@
-"""What targets said of objects, recorded in the cache: read while the target is away."""
+"""Versions of objects that are recorded in the cache, and used while the target is unavailable."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ import time
 
 from nuthatch.chunks import Chunks, Key
 from nuthatch.errors import Error
-from nuthatch.fs.addresses import address_of
-from nuthatch.fs.http import AwayError
+from nuthatch.fs.addresses import address_of, site_of
+from nuthatch.fs.http import is_silence, is_unavailable
 from nuthatch.fs.origins import Origin
 from nuthatch.fs.versions import Version, is_http
 
-# How long a target may take to tell a version where the cache has one, and for how long it is not
-# asked after that, in seconds.
+# How long an attempt to ask the target may take before a recorded version is used, and for how long
+# a target that sent no answer is not asked again, in seconds. Rust has the same.
 _CHECK_WITHIN = 1.0
 _AWAY = 5.0
+# How many hosts that are away are remembered, at most.
+_MAX_AWAY = 4096
 # How old the time of the last check in the folder may be, in seconds.
 _RECORD_INTERVAL = 60.0
 
@@ -28,56 +30,87 @@ class Recorded:
         self._origin = origin
         self._chunks = chunks
         self._max_stale = max_stale
-        self._written: dict[str, tuple[Version, float]] = {}
-        self._away_until = 0.0
+        self._written: dict[str, tuple[tuple[Version, int | None], float]] = {}
+        # When hosts may be asked again that sent no answer.
+        self._away_until: dict[str, float] = {}
 
     async def version(self, path: str) -> Version | None:
-        """Ask for an object as it is now, or as it was recorded if the target is away."""
+        """Ask for an object as it is now, or as it was recorded if the target is unavailable."""
         if self._origin.offline:
             known = await self.known(path)
             # Without one, the target says that it must not be asked.
             return known or await self._origin.version(path)
-        known = await self.known(path) if self._max_stale else None
-        if known is None:
-            return await self._origin.version(path)
-        if time.monotonic() < self._away_until:
-            return known
-        try:
-            return await asyncio.wait_for(self._origin.version(path), _CHECK_WITHIN)
-        except (AwayError, ConnectionError, TimeoutError):
-            self._away_until = time.monotonic() + _AWAY
-            return known
+        site = site_of(self._origin.target, path)
+        if time.monotonic() < self._away_until.get(site, 0.0):
+            known = await self.known(path)
+            if known is not None:
+                return known
+        request = self._origin.version_request(path)
+        looked = False
+
+        async def attempt() -> Version | None:
+            nonlocal looked
+            if looked:
+                return await request()
+            asking = asyncio.ensure_future(request())
+            try:
+                await asyncio.wait([asking], timeout=_CHECK_WITHIN)
+                error = asking.exception() if asking.done() else TimeoutError()
+                if error is not None and is_unavailable(error):
+                    looked = True
+                    known = await self.known(path)
+                    if known is not None:
+                        if is_silence(error):
+                            self._is_away(site)
+                        return known
+                return await asking
+            finally:
+                asking.cancel()
+                await asyncio.gather(asking, return_exceptions=True)
+
+        found = await self._origin.repeat(path, attempt)
+        if found is None or not found.is_stale:
+            self._away_until.pop(site, None)
+        return found
+
+    def _is_away(self, site: str) -> None:
+        if len(self._away_until) >= _MAX_AWAY:
+            self._away_until.clear()
+        self._away_until[site] = time.monotonic() + _AWAY
 
     async def known(self, path: str) -> Version | None:
-        """Tell the version that was recorded, if it is recent enough."""
+        """Return the version that was recorded, if it may be used without the target."""
         if self._chunks is None:
             return None
         address = address_of(self._origin.target, path)
         found = await self._origin.in_thread(self._chunks._metadata, address)
         if found is None:
             return None
-        validator, size, checked = found
+        validator, size, checked, allowed = found
+        max_age = allowed if self._max_stale is None else self._max_stale
         # A time to come is the clock of another machine.
-        age = time.time() - checked
-        if self._max_stale is not None and not 0 <= age <= self._max_stale:
+        is_recent = max_age is not None and 0 <= time.time() - checked <= max_age
+        # Offline, any age will do unless this filesystem has a maximum.
+        if not is_recent and not (self._origin.offline and self._max_stale is None):
             return None
-        return Version(size, validator, validator)
+        return Version(size, validator, validator, allowed, is_stale=True)
 
     def record(self, path: str, version: Version, key: Key) -> None:
         """Record a version that the target has, unless that was done a moment ago."""
+        if self._chunks is None or version.is_stale or version.validator is None:
+            return
+        said = (version, version.stale_if_error)
         before, at = self._written.get(path, (None, 0.0))
-        if self._origin.offline or self._chunks is None or version.validator is None:
+        if before == said and time.monotonic() - at < _RECORD_INTERVAL:
             return
-        if before == version and time.monotonic() - at < _RECORD_INTERVAL:
-            return
-        self._written[path] = (version, time.monotonic())
+        self._written[path] = (said, time.monotonic())
         etag, modified = _http_validators(version.validator)
         if not is_http(self._origin.target):
             etag = modified = None
         try:
-            self._chunks._record(key, etag, modified)
+            self._chunks._record(key, etag, modified, version.stale_if_error)
         except Error:
-            # What cannot be recorded is missing when the target is away, and no harm now.
+            # Without a record, no stale version can be used. That is no error now.
             return
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from fsspec import AbstractFileSystem
+
+from nuthatch._native import _stale_if_error
 
 # What filesystems call something that differs whenever bytes do, the best of it first.
 _TAGS = (
@@ -47,6 +50,8 @@ _TIMES = (
     "ino",
     "created",
 )
+# What filesystems call the header Cache-Control.
+_CACHE_CONTROL = ("Cache-Control", "CacheControl", "cacheControl", "cache_control")
 # How long a time must lie back, in seconds: one of whole seconds is the same for what is written
 # twice within one, and one with a fraction for what is written twice within a tick of the clock.
 _SETTLED = 2.0
@@ -62,6 +67,10 @@ class Version:
     """What the target says that differs between versions; over HTTP, every answer has it."""
     validator: str | None = field(compare=False)
     """The stamp, if it tells this version from any later one; otherwise ``None``."""
+    stale_if_error: int | None = field(default=None, compare=False)
+    """For how many seconds the target allows it to be read while the target is unavailable."""
+    is_stale: bool = field(default=False, compare=False)
+    """Whether it was recorded earlier, and the target did not confirm it now."""
 
     def described(self) -> str:
         """Tell it, for errors."""
@@ -73,9 +82,12 @@ def version_of(target: Any, path: str, info: dict[str, Any]) -> Version | None:
     size = info.get("size")
     if info.get("type") != "file" or size is None:
         return None
-    size = int(size)
-    if is_http(target):
-        return _http_version(size, info.get("ETag"), info.get("Last-Modified"))
+    found = _stamped(target, path, int(size), info)
+    cache_control = next((info[name] for name in _CACHE_CONTROL if info.get(name)), None)
+    return replace(found, stale_if_error=_allowed_stale(cache_control))
+
+
+def _stamped(target: Any, path: str, size: int, info: dict[str, Any]) -> Version:
     for name in _TAGS:
         if info.get(name):
             return _tagged(size, f"{name}={info[name]}")
@@ -91,6 +103,10 @@ def version_of(target: Any, path: str, info: dict[str, Any]) -> Version | None:
     return Version(size, stamp, stamp if all(map(_is_settled, times.values())) else None)
 
 
+def _allowed_stale(cache_control: object) -> int | None:
+    return _stale_if_error(cache_control) if isinstance(cache_control, str) else None
+
+
 def is_http(target: Any) -> bool:
     """Tell whether a filesystem is fsspec's for HTTP."""
     return hasattr(target, "encode_url") and hasattr(target, "set_session")
@@ -103,12 +119,19 @@ def http_stamp(etag: str | None, modified: str | None) -> str | None:
     return " ".join(filter(None, (etag, modified))) or None
 
 
-def _http_version(size: int, etag: str | None, modified: str | None) -> Version:
+def http_version(headers: Mapping[str, str]) -> Version | None:
+    """Return the version that the head of an answer describes; ``None`` without a length."""
+    size = headers.get("Content-Length", "")
+    # The length of an encoded answer is not that of the object.
+    if headers.get("Content-Encoding", "identity") not in ("", "identity") or not size.isdecimal():
+        return None
+    etag, modified = headers.get("ETag"), headers.get("Last-Modified")
     stamp = http_stamp(etag, modified)
-    if etag and not _is_weak(etag):
-        return _tagged(size, etag)
     # A weak tag counts only together with a time, and a time if it lies back.
-    return Version(size, stamp, stamp if modified and _lies_back(modified) else None)
+    is_strong = etag and not _is_weak(etag)
+    is_settled = is_strong or (modified and _lies_back(modified))
+    allowed = _allowed_stale(headers.get("Cache-Control"))
+    return Version(int(size), stamp, stamp if is_settled else None, allowed)
 
 
 def _is_weak(etag: str) -> bool:
