@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What the origin has, and how it behaves.
@@ -78,6 +79,8 @@ struct State {
 /// The origin. Its threads end with the process.
 pub(crate) struct Server {
     address: SocketAddr,
+    /// The socket that listens; the standard library shuts down sockets of this type alone.
+    listening: TcpStream,
     state: Arc<(Mutex<State>, Condvar)>,
 }
 
@@ -101,6 +104,8 @@ impl Server {
     pub(crate) fn new(body: Vec<u8>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
+        let listening = listener.try_clone().expect("a descriptor");
+        let listening = TcpStream::from(OwnedFd::from(listening));
         let etag = Some("\"one\"".to_owned());
         let manners = Manners { body: Arc::new(body), etag, ..Manners::default() };
         let state = State { manners, ..State::default() };
@@ -108,11 +113,17 @@ impl Server {
         let shared = state.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                let (stream, state) = (stream.expect("a connection"), shared.clone());
+                // It ends when the socket does not listen any more.
+                let (Ok(stream), state) = (stream, shared.clone()) else { return };
                 std::thread::spawn(move || talk(&stream, &state));
             }
         });
-        Self { address, state }
+        Self { address, listening, state }
+    }
+
+    /// Refuses all connections from now on. Those that are open stay.
+    pub(crate) fn refuse(&self) {
+        self.listening.shutdown(Shutdown::Both).expect("a socket that listens");
     }
 
     /// The address of something on it.

@@ -49,6 +49,27 @@ fn what_the_cache_has_is_read_while_the_origin_is_away() {
 }
 
 #[test]
+fn what_the_cache_has_is_read_while_the_origin_refuses_connections() {
+    let body = noise(LEN, 7);
+    let server = Server::new(body.clone());
+    let folder = filled(&server, &body);
+    server.refuse();
+    for more in ["--offline", "--max-stale=1d"] {
+        let run = get(&folder, &server.url("/a"), &[more]);
+        assert_eq!(run.status, Some(0), "{}", run.stderr);
+        assert!(run.stdout_bytes == body);
+        let told = "nuthatch: warning: the origin did not confirm this version, which it last did ";
+        assert!(run.stderr.starts_with(told), "{}", run.stderr);
+    }
+    let run = get(&folder, &server.url("/a"), &["--retries", "0"]);
+    assert_eq!((run.status, run.stdout_bytes.len()), (Some(3), 0));
+    let told = "no answer to be had: cannot connect: Connection refused";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+    assert!(run.stderr.contains(" ago: --offline or --max-stale TIME reads "), "{run:?}");
+    assert!(server.asked().is_empty());
+}
+
+#[test]
 fn a_folder_that_cannot_be_opened_is_done_without_with_one_warning() {
     let (folder, body) = (Folder::new(), noise(LEN, 2));
     let server = Server::new(body.clone());
