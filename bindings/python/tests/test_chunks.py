@@ -375,3 +375,15 @@ def test_threads_do_not_lock_each_other_out(work: str, times: int, tmp_path: Pat
     # They waited for a lock of ours while another one held it that waited for the interpreter's.
     command = [sys.executable, "-c", TOGETHER, str(tmp_path / "cache"), work, str(times)]
     subprocess.run(command, check=True, timeout=60)
+
+
+def test_chunks_that_the_index_displaces_are_counted(tmp_path: Path) -> None:
+    with Chunks(tmp_path / "cache", limit=4 << 20) as cache:
+        offsets = list(range(0, 50_001, 10))
+        # More than an index has room for that takes a quarter of the limit.
+        displaced = sum(
+            cache.put("object", first, first + 5000, offsets, bytes(50_000)).displaced
+            for first in range(0, 80_000, 5000)
+        )
+        assert displaced > 18_000
+        assert cache.stat().displaced == displaced

@@ -1,5 +1,5 @@
 use crate::{Case, pattern};
-use nuthatch_chunks::{Described, Error, Key, Lookup, Options};
+use nuthatch_chunks::{Chunks, Described, Error, Key, Lookup, Options};
 
 #[test]
 fn a_put_stores_only_what_is_not_there() {
@@ -16,6 +16,55 @@ fn a_put_stores_only_what_is_not_there() {
     assert_eq!(chunks.stat().written_bytes, before, "nothing is written twice");
     let read = chunks.get(&key, 0..5).expect("a get").found().expect("all of it");
     assert_eq!(read.data, b"aabbccddee");
+}
+
+/// Puts chunks of a length, a thousand at a time. Returns how many chunks the puts displaced.
+fn put_many(chunks: &Chunks, numbers: std::ops::Range<u64>, len: u64) -> u64 {
+    let key = Key::named("many").expect("a key");
+    let offsets: Vec<_> = (0..=1000).map(|number| number * len).collect();
+    let data = pattern(1, 0..1000 * len);
+    let put = |first| {
+        let stored = chunks.put(&key, first..first + 1000, &offsets, &data).expect("a put");
+        assert_eq!((stored.stored, stored.not_kept), (1000, None));
+        stored.displaced
+    };
+    numbers.step_by(1000).map(put).sum()
+}
+
+#[test]
+fn chunks_that_an_index_at_its_limit_displaces_are_counted_by_put_and_stat() {
+    let case = Case::new();
+    let chunks = case.open_with(&Options::new().limit(4 << 20));
+    // An index that takes up to a quarter of this limit has 4096 sets of 15 words.
+    let count = 80_000;
+    let displaced = put_many(&chunks, 0..count, 10);
+    // Chunks of a record share a word if the index has the same bits of their hashes: a few do.
+    let expected = count - 4096 * 15;
+    assert!(displaced.abs_diff(expected) < 20, "{displaced}, not about {expected}");
+    let (stat, key) = (chunks.stat(), Key::named("many").expect("a key"));
+    assert_eq!((stat.displaced, stat.evicted), (displaced, 0));
+    let is_missing =
+        |number: &u64| !chunks.missing(&key, *number..number + 1).expect("a look").is_empty();
+    let missing = (0..count).filter(is_missing).count() as u64;
+    assert!(missing.abs_diff(displaced) < 20, "{missing} missing, {displaced} displaced");
+    // A long range is read from records of which the index has any chunk.
+    let missing = chunks.missing(&key, 0..count).expect("a look");
+    let missing: u64 = missing.iter().map(|range| range.end - range.start).sum();
+    assert!(missing < displaced, "{missing} missing, {displaced} displaced");
+}
+
+#[test]
+fn chunks_of_56_bytes_fill_a_folder_and_none_is_displaced() {
+    // Of 10 bytes, more than half are: the page of decision 0036 has the calculation.
+    let case = Case::new();
+    let chunks = case.open_with(&Options::new().limit(4 << 20));
+    let mut count = 0;
+    while chunks.stat().evicted < 3 {
+        assert_eq!(put_many(&chunks, count..count + 1000, 56), 0, "after {count}");
+        count += 1000;
+    }
+    assert!(count > 40_000, "{count} of 56 bytes fill the folder");
+    assert_eq!(chunks.stat().displaced, 0);
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn options() -> Options {
 struct Front {
     origin: Origin,
     server: Server,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Front {
@@ -62,7 +62,7 @@ impl Front {
         let cache = ObjectCache::open(folder.path(), &limit, settings).expect("a cache");
         let prefix = Prefix::parse(address).expect("an address");
         let server = Server::start(cache, prefix, options).expect("a server");
-        Self { origin, server, _folder: folder }
+        Self { origin, server, folder }
     }
 
     fn client(&self) -> Client {

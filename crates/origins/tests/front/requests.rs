@@ -222,6 +222,25 @@ fn a_change_in_the_midst_ends_the_answer() {
 }
 
 #[test]
+fn chunks_that_the_index_displaced_are_counted() {
+    let front = Front::new(Vec::new());
+    let name = "nuthatch_chunks_cache_displaced_total";
+    assert_eq!(front.told(name), 0);
+    let options = nuthatch_chunks::Options::new().limit(4 << 20);
+    let chunks = nuthatch_chunks::Chunks::open(front.folder.path(), &options).expect("a cache");
+    let key = nuthatch_chunks::Key::named("an object").expect("a key");
+    let offsets: Vec<_> = (0..=1000).map(|number| number * 10).collect();
+    let put = |first| {
+        let stored = chunks.put(&key, first..first + 1000, &offsets, &[7; 10_000]);
+        stored.expect("a put").displaced
+    };
+    // More than an index has room for that takes a quarter of the limit.
+    let displaced: u64 = (0..80_000).step_by(1000).map(put).sum();
+    assert!(displaced > 18_000, "{displaced}");
+    assert_eq!(front.told(name), displaced);
+}
+
+#[test]
 fn the_page_of_operations_lists_all_that_is_counted() {
     let page = include_str!("../../../../docs/operations.md");
     let head = "| metric of the cache of remote objects | type | labels | meaning |\n";

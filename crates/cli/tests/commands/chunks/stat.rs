@@ -25,6 +25,29 @@ fn stat_warns_of_a_folder_that_other_users_may_use() {
 }
 
 #[test]
+fn stat_counts_chunks_that_were_displaced() {
+    let folder = Folder::new();
+    let chunks = Chunks::open(folder.path("cache"), &Options::new().limit(4 << 20));
+    let (chunks, key) = (chunks.expect("a cache"), Key::named("an object").expect("a key"));
+    let offsets: Vec<_> = (0..=1000).map(|number| number * 10).collect();
+    let put = |first| {
+        let stored = chunks.put(&key, first..first + 1000, &offsets, &[7; 10_000]);
+        stored.expect("a put").displaced
+    };
+    // More than an index has room for that takes a quarter of the limit.
+    let displaced: u64 = (0..80_000).step_by(1000).map(put).sum();
+    assert!(displaced > 18_000, "{displaced}");
+    let stat = ["chunks", "stat", "--cache", "cache", "--json"];
+    let json: Value = serde_json::from_str(&folder.run(&stat).stdout).expect("a JSON object");
+    assert_eq!(json["chunks_displaced"], displaced);
+    let text = folder.run(&stat[..4]).stdout;
+    let digits = |line: &str| line.chars().filter(char::is_ascii_digit).collect::<String>();
+    let line = text.lines().find(|line| line.contains("displaced ")).expect("a line");
+    let (_, number) = line.split_once("displaced ").expect("a number");
+    assert_eq!(digits(number), displaced.to_string(), "{text}");
+}
+
+#[test]
 fn stat_counts_what_is_there_and_what_was_displaced() {
     let folder = Folder::new();
     let chunks = cache(&folder);
