@@ -145,7 +145,7 @@ impl Options {
         self
     }
 
-    /// What writes go through.
+    /// Sets what writes go through, and what knows the filesystem of the folder.
     #[must_use]
     pub fn disk(mut self, disk: Arc<dyn Disk>) -> Self {
         self.disk = disk;

@@ -71,7 +71,7 @@ impl Segments {
         if let Some(found) = self.folder.mode().filter(|found| found & 0o777 & !expected != 0) {
             warnings.push(Warning::Mode { path: path(), found, expected });
         }
-        if let Ok(Some(filesystem)) = nuthatch_filesystem::network_filesystem(self.path()) {
+        if let Ok(Some(filesystem)) = self.options.disk.network_filesystem(self.path()) {
             warnings.push(Warning::Network { path: path(), filesystem });
         }
         warnings

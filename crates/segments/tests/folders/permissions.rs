@@ -1,11 +1,14 @@
 //! Who may use a folder, and who is told.
 
-use crate::{Case, put, small};
-use nuthatch_segments::{Options, Outcome, Segments, Warning};
-use std::fs::{self, Permissions};
+use crate::{Case, get, put, small};
+use nuthatch_segments::{Disk, Options, Outcome, Segments, SystemDisk, Warning};
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::fd::BorrowedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
 const FOLDER: &str = "NUTHATCH_TEST_UMASK_FOLDER";
 const SHARED: &str = "NUTHATCH_TEST_UMASK_SHARED";
@@ -98,6 +101,41 @@ fn a_folder_that_was_open_to_others_before_is_told_of_and_stays_so() {
     };
     let text = warning.to_string();
     assert!(text.contains("0700") && text.contains("0755") && text.contains("chmod"), "{text}");
+}
+
+/// A disk on which every folder is on a network filesystem.
+struct NetworkDisk;
+
+impl Disk for NetworkDisk {
+    fn write(&self, file: &File, head: &[u8], data: &[u8], offset: u64) -> io::Result<()> {
+        SystemDisk.write(file, head, data, offset)
+    }
+
+    fn available(&self, folder: BorrowedFd<'_>) -> io::Result<u64> {
+        SystemDisk.available(folder)
+    }
+
+    fn network_filesystem(&self, _: &Path) -> io::Result<Option<&'static str>> {
+        Ok(Some("nfs"))
+    }
+}
+
+#[test]
+fn a_folder_on_a_network_filesystem_is_used_with_one_warning() {
+    let case = Case::new();
+    let segments = case.open(&small().disk(Arc::new(NetworkDisk)));
+    assert_eq!(put(&segments, 1, 1000), Outcome::Kept);
+    assert_eq!(get(&segments, 1), Some(1000));
+    let expected = Warning::Network { path: case.path(), filesystem: "nfs" };
+    let warnings = segments.warnings();
+    assert_eq!(warnings, [expected]);
+    let text = format!(
+        "{}: on a network filesystem (nfs): expected a local one; use it from one machine at a \
+         time",
+        case.path().display()
+    );
+    assert_eq!(warnings[0].to_string(), text);
+    assert!(case.open(&small()).warnings().is_empty(), "it is a local one");
 }
 
 #[test]
