@@ -4,6 +4,7 @@
 use crate::{Case, LABEL, bytes, get, name, put};
 use nuthatch_segments::{Error, Id, Options, Outcome, Reason, Segments, Warning};
 use std::fs::{self, Permissions};
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -30,14 +31,24 @@ fn run_as_another_user(case: &Case, test: &str) {
     run_test_as_another_user(case, &format!("other_user::{test}"));
 }
 
+/// Returns whether this process is run by root.
+fn is_root() -> bool {
+    fs::metadata("/proc/self").expect("this process").uid() == 0
+}
+
 /// Runs a test of this program as a user who is not root.
 pub(crate) fn run_test_as_another_user(case: &Case, test: &str) {
     let mut command = Command::new("/proc/self/exe");
-    command.args(["--exact", test, "--nocapture"]);
-    command.env(FOLDER, case.path());
-    if fs::metadata("/proc/self").expect("this process").uid() == 0 {
+    if is_root() {
         command.uid(NOBODY).gid(NOBODY);
     }
+    run_test(command, case, test);
+}
+
+/// Runs a test by a command that this program is part of.
+fn run_test(mut command: Command, case: &Case, test: &str) {
+    command.args(["--exact", test, "--nocapture"]);
+    command.env(FOLDER, case.path());
     let output = command.output().expect("a child");
     let said = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -86,17 +97,21 @@ fn contents(case: &Case) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
+/// Puts parts 0 to 4 of 10,000 bytes, and pins part 1.
+fn fill(case: &Case) {
+    let owner = case.open(&Options::new().limit(64 << 20));
+    for number in 0..5 {
+        put(&owner, number, 10_000);
+    }
+    owner.pin(name(1), true).expect("a pin");
+}
+
 #[test]
 fn a_folder_that_can_only_be_read_is_served_and_not_changed() {
     // With rights of the folder and its files: neither may be written, then only one of them.
     for (folder, files) in [(0o555, 0o444), (0o555, 0o666), (0o777, 0o444)] {
         let case = Case::new();
-        let owner = case.open(&Options::new().limit(64 << 20));
-        for number in 0..5 {
-            put(&owner, number, 10_000);
-        }
-        owner.pin(name(1), true).expect("a pin");
-        drop(owner);
+        fill(&case);
         set_modes(&case, folder, files);
         // A test that is not run as root is the owner, whose rights come first.
         let before = contents(&case);
@@ -109,6 +124,78 @@ fn a_folder_that_can_only_be_read_is_served_and_not_changed() {
 #[test]
 fn child_uses_a_folder_that_can_only_be_read() {
     let Some(folder) = folder_of_child() else { return };
+    use_folder_that_can_only_be_read(&folder);
+}
+
+#[test]
+fn a_folder_on_a_read_only_mount_is_served_and_nothing_in_it_is_removed() {
+    let can = |arguments: &[&str]| {
+        Command::new("unshare")
+            .args(arguments)
+            .arg("true")
+            .output()
+            .is_ok_and(|run| run.status.success())
+    };
+    let own_mounts = [&["--mount"][..], &["--user", "--map-root-user", "--mount"]];
+    let Some(own_mounts) = own_mounts.into_iter().find(|arguments| can(arguments)) else {
+        // Not by a macro: the output of a test that succeeds would not be shown.
+        let said = "not tested: a folder on a read-only mount, since unshare(1) is refused";
+        return writeln!(std::io::stderr(), "{said}").expect("standard error");
+    };
+    let case = Case::new();
+    fill(&case);
+    // A process that died while it changed the folder leaves files that the next one removes.
+    for left in ["index.new", "settings.new"] {
+        fs::write(case.path().join(left), b"half").expect("a file");
+    }
+    let check = |child: &str| {
+        let before = contents(&case);
+        let mut command = Command::new("unshare");
+        command.args(own_mounts).arg(std::env::current_exe().expect("this program"));
+        run_test(command, &case, &format!("other_user::{child}"));
+        assert!(contents(&case) == before, "{child}: something was changed");
+    };
+    check("child_uses_a_read_only_mount");
+    // Where it can be written, a damaged index is made again.
+    fs::write(case.path().join("index"), vec![7; 100_000]).expect("a damaged index");
+    check("child_opens_a_damaged_folder_on_a_read_only_mount");
+    drop(case.open(&Options::new()));
+    assert_eq!(get(&case.open(&Options::new()), 1), Some(10_000));
+    assert!(!case.path().join("index.new").exists(), "what was left is removed here");
+}
+
+/// Mounts a folder once more, so that it can only be read there.
+fn mounted_read_only(folder: &Path) -> PathBuf {
+    let path = folder.with_extension("mount");
+    fs::create_dir_all(&path).expect("a folder");
+    let mount = |arguments: &[&str]| {
+        let run = Command::new("mount").args(arguments).arg(&path).output().expect("mount(8)");
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    };
+    mount(&["--bind", folder.to_str().expect("a name in UTF-8")]);
+    mount(&["-o", "remount,bind,ro"]);
+    let refused = fs::write(path.join("file"), b"").expect_err("it can only be read");
+    assert_eq!(refused.kind(), std::io::ErrorKind::ReadOnlyFilesystem);
+    path
+}
+
+#[test]
+fn child_uses_a_read_only_mount() {
+    let Some(folder) = folder_of_child() else { return };
+    use_folder_that_can_only_be_read(&mounted_read_only(&folder));
+}
+
+#[test]
+fn child_opens_a_damaged_folder_on_a_read_only_mount() {
+    let Some(folder) = folder_of_child() else { return };
+    match Segments::open(mounted_read_only(&folder), &Options::new()) {
+        Ok(segments) => assert_eq!(put(&segments, 7, 10_000), Outcome::NotKept(Reason::ReadOnly)),
+        Err(error) => assert!(error.to_string().contains("ead-only"), "{error}"),
+    }
+}
+
+/// Uses a folder that was [filled](fill).
+fn use_folder_that_can_only_be_read(folder: &Path) {
     // A setting that cannot be changed is not ignored, and nothing is evicted for it.
     let new = Options::new;
     for (options, wanted, value) in [
@@ -117,7 +204,7 @@ fn child_uses_a_folder_that_can_only_be_read() {
         (new().parts(100), "parts", "100"),
         (new().share_with_group(true), "share_with_group", "true"),
     ] {
-        match Segments::open(&folder, &options) {
+        match Segments::open(folder, &options) {
             Err(Error::Options { option, found, .. }) => {
                 assert_eq!((option, &found[..]), (wanted, value));
             }
@@ -125,7 +212,7 @@ fn child_uses_a_folder_that_can_only_be_read() {
         }
     }
     let same = new().limit(64 << 20).share_with_group(false);
-    let segments = Segments::open(&folder, &same).expect("to read");
+    let segments = Segments::open(folder, &same).expect("to read");
     assert!(segments.read_only() && segments.stat().read_only);
     assert_eq!(segments.stat().limit, 64 << 20);
     assert!(matches!(segments.warnings()[..], [Warning::ReadOnly { .. }, ..]));
@@ -178,7 +265,7 @@ fn child_opens_a_folder_that_is_denied() {
 
 #[test]
 fn what_root_makes_in_the_folder_of_a_user_belongs_to_him() {
-    if fs::metadata("/proc/self").expect("this process").uid() != 0 {
+    if !is_root() {
         return;
     }
     let case = Case::new();
