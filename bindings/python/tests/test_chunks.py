@@ -387,3 +387,18 @@ def test_chunks_that_the_index_displaces_are_counted(tmp_path: Path) -> None:
         )
         assert displaced > 18_000
         assert cache.stat().displaced == displaced
+
+
+def test_a_lower_limit_evicts_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "cache"
+    with Chunks(path, limit=64 << 20) as cache:
+        blocks = cache.blocks("https://host/file", '"v1"', 12 << 20, 1 << 20)
+        assert blocks.put(0, bytes(12 << 20)).not_kept is None
+        assert (cache.stat().used > 12 << 20, cache.stat().evicted) == (True, 0)
+    with Chunks(path, limit=8 << 20) as cache:
+        assert cache.stat().used <= 8 << 20
+        before = cache.stat().evicted
+        assert before > 0
+        cache.set_limit(4 << 20)
+        assert cache.stat().used <= 4 << 20
+        assert cache.stat().evicted > before

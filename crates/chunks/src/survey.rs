@@ -237,7 +237,8 @@ impl Chunks {
         Ok(())
     }
 
-    /// Changes the limit for all processes.
+    /// Changes the [`Options::limit`](nuthatch_segments::Options::limit) for all processes. Like
+    /// that option, it evicts at once what the folder has beyond a lower limit.
     pub fn set_limit(&self, bytes: u64) -> Result<()> {
         Ok(self.segments.set_limit(bytes)?)
     }

@@ -64,8 +64,12 @@ impl Options {
         }
     }
 
-    /// How many bytes all files of the folder may have together, from 4 MiB on. Holds from then on
-    /// for every process.
+    /// Sets the maximum number of bytes that all files of the folder take together: at least 4 MiB,
+    /// and 10 GiB for a new folder. The setting is stored and holds for all processes.
+    ///
+    /// If the folder has more, opening it evicts the excess at once, the least used segments first.
+    /// Pinned parts stay, and so do segments that other processes write to. Nothing is asked or
+    /// reported: compare [`Segments::stat`](crate::Segments::stat) before and after.
     #[must_use]
     pub fn limit(mut self, bytes: u64) -> Self {
         self.limit = Some(bytes);

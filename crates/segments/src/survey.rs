@@ -230,7 +230,8 @@ impl Segments {
         Ok(turn)
     }
 
-    /// Changes the limit for all processes.
+    /// Changes the [`Options::limit`](crate::Options::limit) for all processes. Like that option,
+    /// this evicts at once what the folder has beyond a lower limit.
     pub fn set_limit(&self, bytes: u64) -> Result<()> {
         let options = self.options.clone().limit(bytes);
         options.validate()?;

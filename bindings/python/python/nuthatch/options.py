@@ -147,8 +147,9 @@ class ChunksOptions(TypedDict, total=False):
     """How the folder of a chunk cache is opened."""
 
     limit: int | None
-    """How many bytes all its files may have together, from 4 MiB on; 10 GiB unless anybody said.
-    Holds from then on for all processes."""
+    """How many bytes all its files may have together, from 4 MiB on; 10 GiB for a new folder. Holds
+    from then on for all processes. If the folder has more, opening it evicts the excess at once,
+    the least used first, without a question or a report; what is pinned stays."""
     least_free: int | None
     """How many bytes of the file system stay free; none unless anybody said. Holds from then on for
     all processes."""

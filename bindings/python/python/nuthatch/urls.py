@@ -122,10 +122,10 @@ def open_url(
     request, and to no other host that it redirects to: a token is
     ``headers={"Authorization": f"Bearer {token}"}``. Without a user in the URL or that header,
     ``.netrc`` is looked into. ``cache`` is the folder, this user's by default, and ``limit`` how
-    many bytes it may have, for all processes from then on. All bytes are of the version that the
-    file has when it is opened; ``raw`` of what is answered is a ``UrlFile``. The file, and with it
-    what it shows, is there for this process and for children made by ``fork``, and cannot be
-    pickled.
+    many bytes it may have, for all processes from then on: if it has more, the excess is evicted at
+    once. All bytes are of the version that the file has when it is opened; ``raw`` of what is
+    answered is a ``UrlFile``. The file, and with it what it shows, is there for this process and
+    for children made by ``fork``, and cannot be pickled.
 
     While the origin is away (it cannot be reached, or answers 429, 500, 502, 503 or 504), the
     version that it last confirmed is read if that is at most ``max_stale`` seconds ago; by default,

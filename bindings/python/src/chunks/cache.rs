@@ -309,7 +309,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// Changes the limit for all processes, in bytes.
+    /// Changes the limit for all processes, in bytes. Evicts at once what is beyond a lower limit.
     fn set_limit(&self, py: Python<'_>, limit: u64) -> PyResult<()> {
         self.run(py, |chunks| chunks.set_limit(limit))
     }

@@ -85,7 +85,8 @@ class NuthatchCache(AsyncFileSystem, ChainedFileSystem):
         ``target``, or ``fs``, or ``target_protocol``: the filesystem; local files by default.
         ``target_options``: what it is made with, such as credentials.
         ``cache``: the folder; that of this user's cache by default.
-        ``limit``: how many bytes the folder may have, for all processes from then on.
+        ``limit``: how many bytes the folder may have, for all processes from then on. If it has
+        more, the excess is evicted at once.
         ``block_size``: how many bytes a block has, which is the least that is fetched.
         ``max_age``: for how many seconds a version is believed before the target is asked again; by
         default it is asked at each open.

@@ -1,7 +1,7 @@
 //! A limit that cannot be applied is an error, and evicts nothing.
 
 use super::origin::{Server, noise};
-use super::serve::served_in;
+use super::serve::{served_by, served_in};
 use super::warnings::{filled, run_as_another_user, set_modes};
 use crate::folder::{Folder, Run};
 use serde_json::Value;
@@ -98,6 +98,25 @@ fn what_a_limit_cannot_evict_is_reported() {
     let told = "; the rest is pinned, or other processes are writing it\n";
     assert!(run.stderr.contains("nuthatch: cache: the limit of 4.0 MiB evicted "), "{run:?}");
     assert!(run.stderr.ends_with(told), "{}", run.stderr);
+}
+
+#[test]
+fn a_server_reports_once_what_its_limit_evicts() {
+    let origin = Server::new(noise(12 << 20, 6));
+    let folder = filled(&origin);
+    let (_, before) = limit_and_used(&folder);
+    assert!(before > 12 << 20, "{before}");
+    let serve = ["chunks", "serve", "--cache", "cache", "--limit", "8MiB"];
+    let command = folder.command(&[&serve[..], &["--listen", "127.0.0.1:0"]].concat());
+    let served = served_by(folder, command, &origin.url("/"), &[]);
+    let (limit, used) = limit_and_used(&served.folder);
+    assert!(limit == 8 << 20 && used <= limit, "{used} of {limit}");
+    served.signal();
+    let logged = served.stopped();
+    let reports: Vec<_> = logged.lines().filter(|line| line.contains("evict")).collect();
+    let [report] = reports[..] else { panic!("{logged}") };
+    assert!(report.starts_with("nuthatch: cache: the limit of 8.0 MiB evicted "), "{report}");
+    assert!(report.ends_with(" in use"), "{report}");
 }
 
 #[test]
