@@ -58,9 +58,11 @@ pub struct Damage {
     pub path: PathBuf,
     /// The offset in bytes from the start of the file.
     pub offset: u64,
-    /// The value that the format requires; for a checksum or length, the value in the file.
+    /// The value that the format requires. For a checksum, or a length that follows from other
+    /// bytes, the value that is stored in the file.
     pub expected: String,
-    /// The value that was found; for a checksum or length, the computed value.
+    /// The value that was found. For a checksum, or a length that follows from other bytes, the
+    /// computed value.
     pub found: String,
 }
 

@@ -1,6 +1,7 @@
 //! Tests of replacing a file: its mode is kept, symbolic links are followed, other kinds are
 //! rejected.
 
+use nuthatch_snapshot::layout::header;
 use nuthatch_snapshot::{Error, Snapshot, Value, Writer, WriterOptions};
 use std::fs::{self, Permissions};
 use std::io::{ErrorKind, Read};
@@ -8,6 +9,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
+use xxhash_rust::xxh3::xxh3_64;
 
 type AnyResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
@@ -128,5 +130,39 @@ fn messages_about_checksums_and_lengths_expect_what_the_file_says() -> AnyResult
     };
     assert_eq!(damage.expected, format!("the file length to be {}", good.len()));
     assert_eq!(damage.found, (good.len() - 64).to_string());
+    Ok(())
+}
+
+/// The header's lengths of the directory, the index and the data used to be printed as `found`.
+#[test]
+fn messages_about_lengths_of_sections_expect_what_the_header_says() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("damaged.nut");
+    let mut writer = Writer::create(&path)?;
+    for key in 0..100_u8 {
+        writer.insert(&[key], Value::Bytes(&[key; 20]))?;
+    }
+    writer.finish()?;
+    let good = fs::read(&path)?;
+    let lens = [
+        (header::DIRECTORY + 8, "directory", 64),
+        (header::INDEX + 8, "index", 64),
+        // The data ends with the file.
+        (header::DATA + 8, "data", -64),
+    ];
+    for (field, what, change) in lens {
+        let computed = u64::from_le_bytes(good[field..field + 8].try_into()?);
+        let stored = computed.wrapping_add_signed(change);
+        let mut bytes = good.clone();
+        bytes[field..field + 8].copy_from_slice(&stored.to_le_bytes());
+        let hash = xxh3_64(&bytes[..header::HASH]);
+        bytes[header::HASH..header::LEN].copy_from_slice(&hash.to_le_bytes());
+        let Err(Error::Corrupt(damage)) = Snapshot::from_bytes(&bytes) else {
+            panic!("the length of the {what}")
+        };
+        assert_eq!(damage.offset, field as u64);
+        assert_eq!(damage.expected, format!("the stored length {stored} of the {what}"));
+        assert_eq!(damage.found, format!("{computed} from the other fields"));
+    }
     Ok(())
 }

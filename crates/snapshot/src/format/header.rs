@@ -21,6 +21,20 @@ impl Section {
     }
 }
 
+/// The lengths that a section may have, in bytes.
+enum Lens {
+    Within(RangeInclusive<u64>),
+    /// The length that follows from other fields.
+    Computed(u64),
+}
+
+impl Lens {
+    /// Returns the length of `count` items of `len` bytes each.
+    fn of_items(count: u64, len: usize) -> Self {
+        Self::Computed(count.saturating_mul(len as u64))
+    }
+}
+
 /// The fields of a header. One that [`RawHeader::validate`] returns fits its file: all sections are
 /// within the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -244,30 +258,47 @@ impl<'a> RawHeader<'a> {
     fn check_sections(&self, header: &Header) -> Result<(), Error> {
         let has_dictionary = u64::from(header.flags & flags::DICTIONARY != 0);
         let dictionary_lens = has_dictionary..=has_dictionary * limits::MAX_DICTIONARY_LEN;
-        let exactly = |count: u64, len: usize| {
-            let len = count.saturating_mul(len as u64);
-            len..=len
-        };
-        let directory_lens = exactly(header.partitions(), directory::ENTRY_LEN);
         let lines = header.partitions() * u64::from(header.lines_per_partition);
         let min_data = (record::MAX_SHORT_LEN as u64).next_multiple_of(layout::SECTION_ALIGN);
-        let mut expected = at::LEN as u64;
+        let mut expected_offset = at::LEN as u64;
         for (field, what, section, lens) in [
-            (at::DICTIONARY, "dictionary", header.dictionary, dictionary_lens),
-            (at::DIRECTORY, "directory", header.directory, directory_lens),
-            (at::INDEX, "index", header.index, exactly(lines, line::LEN)),
-            (at::DATA, "data", header.data, min_data..=limits::MAX_FILE_LEN),
+            (at::DICTIONARY, "dictionary", header.dictionary, Lens::Within(dictionary_lens)),
+            (at::DIRECTORY, "directory", header.directory, {
+                Lens::of_items(header.partitions(), directory::ENTRY_LEN)
+            }),
+            (at::INDEX, "index", header.index, Lens::of_items(lines, line::LEN)),
+            (at::DATA, "data", header.data, Lens::Within(min_data..=limits::MAX_FILE_LEN)),
         ] {
-            self.require(field, &format!("the {what} offset"), (expected, section.offset))?;
-            let room = header.file_len.saturating_sub(section.offset);
+            let offset = section.offset;
+            self.require(field, &format!("the {what} offset"), (expected_offset, offset))?;
+            let room = header.file_len.saturating_sub(offset);
             self.at_most(field + 8, "a section within the file", room, section.len)?;
-            self.within(field + 8, &format!("bytes of {what}"), lens, section.len)?;
-            expected = section.end().next_multiple_of(layout::SECTION_ALIGN);
+            match lens {
+                Lens::Within(lens) => {
+                    self.within(field + 8, &format!("bytes of {what}"), lens, section.len)
+                }
+                Lens::Computed(computed) => self.check_len(field + 8, what, section.len, computed),
+            }?;
+            expected_offset = section.end().next_multiple_of(layout::SECTION_ALIGN);
         }
         let rest = header.file_len - header.data.offset;
-        self.require(at::DATA + 8, "the data length, up to the end of the file,", {
-            (rest.next_multiple_of(layout::SECTION_ALIGN), header.data.len)
-        })
+        let computed = rest.next_multiple_of(layout::SECTION_ALIGN);
+        self.check_len(at::DATA + 8, "data", header.data.len, computed)
+    }
+
+    /// Checks a stored length against the one that follows from other fields of the header.
+    fn check_len(
+        &self,
+        offset: usize,
+        what: &str,
+        stored: u64,
+        computed: u64,
+    ) -> Result<(), Error> {
+        if stored == computed {
+            return Ok(());
+        }
+        let expected = format!("the stored length {stored} of the {what}");
+        Err(self.corrupt(offset, &expected, &format!("{computed} from the other fields")))
     }
 
     fn check_counts(&self, header: &Header) -> Result<(), Error> {
