@@ -4,7 +4,7 @@ use nuthatch_snapshot::{Generations, Snapshot, Value, Watch, WatchOptions, Write
 use std::path::Path;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 type AnyResult = Result<(), Box<dyn std::error::Error>>;
 
@@ -53,6 +53,38 @@ fn a_renamed_file_is_seen_and_its_old_map_is_unmapped_by_the_watch_and_never_by_
     assert!(maps_of(&path)?.contains("(deleted)"), "the reader does not unmap it");
     assert!(!watch.refresh());
     assert!(!maps_of(&path)?.contains("(deleted)"), "no reader has the old file any more");
+    assert_eq!(watch.status().switched, 1);
+    Ok(())
+}
+
+/// The watch's own thread unmaps the old file, without a call of [`Watch::refresh`].
+#[test]
+fn the_thread_of_a_watch_unmaps_an_old_file_after_its_last_reader() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("watched.nut");
+    write(&path, 1)?;
+    let (sender, switches) = std::sync::mpsc::channel();
+    let watch = WatchOptions::new()
+        .interval(Duration::from_millis(1))
+        .report(move |_| {
+            let thread = std::thread::current().name().map(str::to_owned);
+            // The test may have ended.
+            let _ = sender.send(thread);
+        })
+        .path(&path)?;
+    let (mut reader, mut late) = (watch.reader(), watch.reader());
+    write(&path, 2)?;
+    assert_eq!(switches.recv()?.as_deref(), Some("nuthatch-watch"));
+    assert_eq!(generation(reader.current()), 2);
+    assert!(maps_of(&path)?.contains("(deleted)"), "the other reader still has the old file");
+    assert_eq!(generation(late.current()), 2);
+    // Only polls of the thread are left. If none unmaps the file, the test does not end before its
+    // deadline.
+    let deadline = Instant::now() + Duration::from_mins(2);
+    while maps_of(&path)?.contains("(deleted)") {
+        assert!(Instant::now() < deadline, "the old file is still mapped");
+        std::thread::yield_now();
+    }
     assert_eq!(watch.status().switched, 1);
     Ok(())
 }
