@@ -2,7 +2,7 @@
 //! process and checks its peak memory.
 #![cfg(feature = "zstd")]
 
-use nuthatch_snapshot::{Compression, OnDuplicate, Scratch, Snapshot, Value, WriterOptions};
+use nuthatch_snapshot::{Compression, Error, OnDuplicate, Scratch, Snapshot, Value, WriterOptions};
 use std::path::Path;
 use std::process::Command;
 
@@ -27,12 +27,27 @@ struct Workload {
     times: usize,
     threads: usize,
     compression: Compression,
+    on_duplicate: OnDuplicate,
 }
 
 impl Workload {
     const fn new(name: &'static str, value_len: usize) -> Self {
         let compression = Compression::None;
-        Self { name, key_len: 16, value_len, copies: 1, times: 1, threads: 4, compression }
+        Self {
+            name,
+            key_len: 16,
+            value_len,
+            copies: 1,
+            times: 1,
+            threads: 4,
+            compression,
+            on_duplicate: OnDuplicate::Last,
+        }
+    }
+
+    /// All rows have the same key.
+    const fn one_key(self, on_duplicate: OnDuplicate) -> Self {
+        Self { times: usize::MAX, on_duplicate, ..self }
     }
 
     const fn copies(self, copies: usize) -> Self {
@@ -54,6 +69,14 @@ const PLAIN: &[Workload] = &[
     Workload { key_len: 60_000, ..Workload::new("long keys", 10) },
     Workload { times: 100, ..Workload::new("duplicates", 84) },
     Workload { times: 1 << 20, ..Workload::new("hot keys", 84) },
+];
+const ONE_KEY: &[Workload] = &[
+    Workload::new("one key, error", 84).one_key(OnDuplicate::Error),
+    Workload::new("one key, first", 84).one_key(OnDuplicate::First),
+    Workload::new("one key, last", 84).one_key(OnDuplicate::Last),
+    Workload::new("one key, error, 10 KiB", 10 << 10).one_key(OnDuplicate::Error),
+    Workload::new("one key, first, 10 KiB", 10 << 10).one_key(OnDuplicate::First),
+    Workload::new("one key, last, compressed", 10 << 10).one_key(OnDuplicate::Last).compressed(),
 ];
 const LARGE: &[Workload] = &[
     Workload::new("10 KiB", 10 << 10),
@@ -96,7 +119,7 @@ fn build(workload: Workload, path: &Path) -> nuthatch_snapshot::Result<()> {
     let options = WriterOptions::new()
         .memory(BUDGET)
         .threads(workload.threads)
-        .on_duplicate(OnDuplicate::Last)
+        .on_duplicate(workload.on_duplicate)
         .compression(workload.compression);
     let mut writer = options.create(path)?;
     let mut result = Ok(());
@@ -122,9 +145,18 @@ fn child() {
     let Some(what) = std::env::var_os(CHILD) else { return };
     let what = what.into_string().expect("UTF-8");
     let (name, path) = what.split_once(':').expect("a name and a path");
-    let mut all = [PLAIN, LARGE, REPEATED, COMPRESSED].into_iter().flatten();
+    let mut all = [PLAIN, ONE_KEY, LARGE, REPEATED, COMPRESSED].into_iter().flatten();
     let workload = all.find(|workload| workload.name == name).expect("a workload");
-    build(*workload, Path::new(path)).expect("room on the disk");
+    match build(*workload, Path::new(path)) {
+        Err(Error::Duplicate(rows)) if workload.on_duplicate == OnDuplicate::Error => {
+            assert_eq!((rows.first, rows.second), (0, 1));
+        }
+        built => {
+            built.expect("room on the disk");
+            let rejects = workload.on_duplicate == OnDuplicate::Error && workload.times > 1;
+            assert!(!rejects, "duplicate keys were accepted");
+        }
+    }
     println!("peak={}", status("VmHWM"));
     println!("reserved={}", status("VmPeak"));
 }
@@ -149,7 +181,14 @@ fn check(workload: Workload) {
     // The address sanitizer keeps freed memory. It reserves terabytes of address space.
     let sanitized = told("reserved=") > 1 << 40;
     assert!(peak <= BUDGET + BESIDES || sanitized, "{name}: {} MiB", peak >> 20);
+    if workload.on_duplicate == OnDuplicate::Error {
+        assert!(!path.exists(), "a failed build leaves no file");
+        return;
+    }
     let snapshot = Snapshot::open(&path).expect("what was built");
+    if workload.times == usize::MAX {
+        return check_one_key(workload, &snapshot);
+    }
     let mut row = 0;
     let mut scratch = Scratch::new();
     for_each_row(workload, |key, value| {
@@ -164,6 +203,21 @@ fn check(workload: Workload) {
     assert_eq!(snapshot.len(), workload.rows().div_ceil(workload.times) as u64);
 }
 
+/// Checks that the first or the last row of the only key was kept.
+fn check_one_key(workload: Workload, snapshot: &Snapshot) {
+    let (mut rows, mut expected) = (0, None);
+    for_each_row(workload, |key, value| {
+        if rows == 0 || workload.on_duplicate == OnDuplicate::Last {
+            expected = Some((key.to_vec(), value.to_vec()));
+        }
+        rows += 1;
+    });
+    let (key, value) = expected.expect("a row");
+    let found = snapshot.get(&key).expect("a good file").expect("the key");
+    assert!(found == Value::Bytes(&value), "{}", workload.name);
+    assert_eq!((snapshot.len(), rows), (1, workload.rows()));
+}
+
 macro_rules! stays_within_its_budget {
     ($($name:ident: $workloads:expr;)*) => {$(
         #[test]
@@ -176,6 +230,7 @@ macro_rules! stays_within_its_budget {
 }
 stays_within_its_budget! {
     small_values: PLAIN;
+    one_key: ONE_KEY;
     large_values: LARGE;
     values_that_repeat: REPEATED;
     compressed_values: COMPRESSED;
