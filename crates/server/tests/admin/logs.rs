@@ -1,7 +1,9 @@
 //! What is logged, and what never is.
 
-use crate::serving::{Resp, serve};
-use std::io::Write;
+use crate::serving::{Resp, serve, serve_all_protocols};
+use nuthatch_server::Address;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -28,6 +30,27 @@ impl<'a> MakeWriter<'a> for Lines {
     }
 }
 
+/// Sends an HTTP request to the port of each protocol, and a value that is too long to that of
+/// mrcache. Waits until the server has closed each connection.
+fn refuse_http_and_a_long_value() {
+    let server = serve_all_protocols();
+    let addresses: Vec<_> = server.listeners().iter().map(|one| one.address.clone()).collect();
+    let send = |address: &Address, request: &[u8]| {
+        let Address::Tcp(address) = address else { unreachable!("all are of the network") };
+        let mut stream = TcpStream::connect(address).expect("a connection");
+        stream.write_all(request).expect("sent");
+        // A connection that is closed with unread input is reset.
+        let _ = stream.read_to_end(&mut Vec::new());
+    };
+    for address in &addresses {
+        send(address, b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\nmy-body");
+    }
+    let len = (64_u32 << 20).to_le_bytes();
+    send(addresses.last().expect("mrcache"), &[&b"\0\x02\x01\0"[..], &len, b"x"].concat());
+    server.stopper().stop();
+    server.wait().expect("stopped");
+}
+
 /// One test for all lines, since all threads of a process log to one place.
 #[test]
 fn events_are_logged_and_neither_requests_nor_secrets() {
@@ -38,6 +61,7 @@ fn events_are_logged_and_neither_requests_nor_secrets() {
         .with_writer(lines.clone())
         .finish();
     tracing::subscriber::set_global_default(subscriber).expect("the only one");
+    refuse_http_and_a_long_value();
     let server = serve(1);
     let mut client = Resp::connect(&server);
     let mut other = Resp::connect(&server);
@@ -62,13 +86,21 @@ fn events_are_logged_and_neither_requests_nor_secrets() {
         ("INFO nuthatch::connections: a connection is closed on demand unlogged=0 peer=", 1),
         ("WARN nuthatch::connections: a connection was refused: too many unlogged=0 peer=", 1),
         ("DEBUG nuthatch::connections: a request breaks the protocol unlogged=0 peer=", 1),
+        ("WARN nuthatch::connections: an HTTP request arrived, perhaps from a browser", 4),
+        ("nothing of it executed unlogged=0 peer=\"127.0.0.1:", 4),
+        ("port_of=\"Redis\"", 1),
+        ("port_of=\"memcached\"", 1),
+        ("port_of=\"poor-man's-cache\"", 1),
+        ("port_of=\"mrcache\"", 1),
+        ("WARN nuthatch::connections: a value was refused: too long unlogged=0 peer=\"127", 1),
+        ("limit=3/8 of maxmemory", 1),
         ("INFO nuthatch::server: stopping", 1),
         ("INFO nuthatch::server: stopped", 1),
     ] {
         // Other tests of this process log, too.
         assert!(text.matches(expected).count() >= times, "{expected:?} in\n{text}");
     }
-    for secret in ["my-secret-password", "my-key", "my-value"] {
+    for secret in ["my-secret-password", "my-key", "my-value", "my-body"] {
         assert!(!text.contains(secret), "{secret} in\n{text}");
     }
 }

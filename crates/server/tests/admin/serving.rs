@@ -1,6 +1,7 @@
 //! A server with an admin port, and what is asked of both.
 
 use nuthatch_cache::{Cache, Options as CacheOptions};
+use nuthatch_server::protocol::mrcache::Framing;
 use nuthatch_server::{Address, Listener, Options, Protocol, Running};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,10 +12,20 @@ pub(crate) fn serve(threads: usize) -> Running {
 }
 
 pub(crate) fn serve_at(admin: &[&str], threads: usize) -> Running {
+    serve_with(&[Protocol::Resp], admin, threads)
+}
+
+/// Starts a server with a listener of each protocol, mrcache last, and without an admin port.
+pub(crate) fn serve_all_protocols() -> Running {
+    let mrcache = Protocol::Mrcache(Framing::Len4);
+    serve_with(&[Protocol::Resp, Protocol::Memcache, Protocol::Pmc, mrcache], &[], 1)
+}
+
+fn serve_with(protocols: &[Protocol], admin: &[&str], threads: usize) -> Running {
     let parse = |address: &&str| address.parse().expect("an address");
-    let resp = Listener::new(Protocol::Resp, parse(&"127.0.0.1:0"));
-    let options = Options::new(vec![resp]).admin(admin.iter().map(parse).collect());
-    let options = options.threads(threads);
+    let listener = |&protocol: &Protocol| Listener::new(protocol, parse(&"127.0.0.1:0"));
+    let options = Options::new(protocols.iter().map(listener).collect());
+    let options = options.admin(admin.iter().map(parse).collect()).threads(threads);
     let cache = Cache::new(CacheOptions::new().memory(64 << 20)).expect("a cache");
     Running::start(Arc::new(cache), &options).expect("a server")
 }
