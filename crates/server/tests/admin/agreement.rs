@@ -3,6 +3,7 @@
 use crate::scrape::{Family, Labels, parse};
 use crate::serving::{Resp, get, serve};
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 struct Metrics(BTreeMap<String, Family>);
 
@@ -34,6 +35,38 @@ fn line<'a>(info: &'a str, name: &str) -> &'a str {
 fn field(line: &str, name: &str) -> u64 {
     let value = line.split(',').find_map(|field| field.strip_prefix(name)?.strip_prefix('='));
     value.expect(name).parse().expect("a number")
+}
+
+/// Each field of `INFO` could be a constant 0 before.
+#[test]
+fn rates_and_processor_time_become_positive_under_load() {
+    const FIELDS: [&str; 7] = [
+        "instantaneous_ops_per_sec",
+        "instantaneous_input_kbps",
+        "instantaneous_output_kbps",
+        "keyspace_hits_per_sec",
+        "keyspace_misses_per_sec",
+        "used_cpu_sys",
+        "used_cpu_user",
+    ];
+    // Makes the test fail instead of hang.
+    let deadline = Instant::now() + Duration::from_mins(2);
+    let server = serve(1);
+    let mut client = Resp::connect(&server);
+    client.ask("SET k v");
+    loop {
+        for _ in 0..200 {
+            client.ask("GET k");
+            client.ask("GET nothing");
+        }
+        let info = client.ask("INFO everything").remove(0);
+        let is_zero = |name: &&&str| line(&info, name).parse::<f64>().expect("a number") <= 0.0;
+        let zeros: Vec<_> = FIELDS.iter().filter(is_zero).collect();
+        if zeros.is_empty() {
+            break;
+        }
+        assert!(Instant::now() < deadline, "still 0: {zeros:?}");
+    }
 }
 
 #[test]

@@ -110,9 +110,6 @@ fn info_tells_what_expires_and_what_the_process_takes() {
         line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().expect("a number")
     };
     assert!(value("used_memory_rss") > 1e6);
-    for name in ["used_cpu_sys", "used_cpu_user", "instantaneous_ops_per_sec"] {
-        assert!(value(name) >= 0.0, "{name}");
-    }
     for number in 100..2500 {
         house.ask(&mut client, &format!("SET k{number} v EX 100"));
     }
