@@ -404,7 +404,25 @@ fn failure(error: std::io::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::ConnectionLimits;
+    use super::*;
+    use nuthatch_server::ListenError;
+    use rustix::io::Errno;
+
+    #[test]
+    fn a_default_port_in_use_is_named_with_its_setting_and_the_flag() {
+        let Ok(loaded) = Loaded::load(None, Environment::default(), &Flags::default()) else {
+            panic!("the default settings")
+        };
+        let in_use = || std::io::Error::from(Errno::ADDRINUSE);
+        let listener = listeners(&loaded).ok().and_then(|listeners| listeners.into_iter().next());
+        let error = ListenError { listener: listener.expect("that of Redis"), error: in_use() };
+        let Failure::Error(message) = not_started(&loaded, &error.into()) else {
+            panic!("a failure")
+        };
+        let expected = "default: resp: 127.0.0.1:6379: Address already in use (os error 98); \
+                        --resp ADDR chooses another address, --resp off does without";
+        assert_eq!(message, expected);
+    }
 
     /// The store's clients were not counted: with few files they took those of the cache's.
     #[test]
