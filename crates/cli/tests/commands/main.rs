@@ -16,4 +16,6 @@ mod server;
 mod servers;
 mod store;
 mod store_remote;
+#[path = "../tls/mod.rs"]
+mod tls;
 mod top;

@@ -2,7 +2,7 @@
 
 use crate::folder::{Folder, row};
 use crate::serve::stored::metrics;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use crate::tls::Certificate;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -430,15 +430,8 @@ fn tokens_are_reloaded_and_bad_ones_are_not_used() {
 
 /// A certificate authority with a certificate for this machine, in files of a folder.
 pub(crate) fn certificates(folder: &Folder, name: &str) {
-    let mut params = CertificateParams::new(Vec::new()).expect("a name");
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key"));
-    let issuer = issuer.expect("an issuer");
-    let key = KeyPair::generate().expect("a key");
-    let params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
-    let cert = params.signed_by(&key, &issuer).expect("a certificate");
-    folder.file(&format!("{name}.ca"), issuer.pem());
-    folder.file("key.pem", key.serialize_pem()).file("cert.pem", cert.pem());
+    let Certificate { cert, key, issuer } = Certificate::new();
+    folder.file(&format!("{name}.ca"), issuer).file("key.pem", key).file("cert.pem", cert);
 }
 
 #[test]

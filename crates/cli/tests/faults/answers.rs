@@ -1,7 +1,10 @@
 //! Many that ask for much at the same moment, and never read.
 
-use crate::{Server, ask, status};
-use std::io::Write;
+use crate::tls::{self, Certificate};
+use crate::{Server, ask, connect, status};
+use std::fs::Permissions;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 
 /// Bytes of a small server that is not a cache: its program, stacks, and what the allocator keeps.
 const BESIDE: u64 = 64 << 20;
@@ -45,4 +48,49 @@ fn long_answers_take_no_more_memory_than_there_is() {
     }
     let most = status(&server, "VmHWM:");
     assert!(most <= MEMORY + BESIDE, "{} MB of memory", most >> 20);
+}
+
+/// A long answer was encrypted in one piece: 268 MB with a budget of 192 MiB.
+#[test]
+fn a_long_answer_over_tls_takes_little_more_memory_than_its_value() {
+    const LEN: usize = 64 << 20;
+    let folder = tempfile::tempdir().expect("a folder");
+    let Certificate { cert, key, issuer } = Certificate::new();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        let mode = Permissions::from_mode(0o600);
+        std::fs::set_permissions(&path, mode).expect("a mode");
+        path.display().to_string()
+    };
+    let (cert, key) = (file("cert", &cert), file("key", &key));
+    let server = Server::start(&[
+        "--resp=127.0.0.1:0",
+        "--resp=tls:127.0.0.1:0",
+        "--memcache=off",
+        "--threads=1",
+        "--memory=192MiB",
+        &format!("--tls-cert={cert}"),
+        &format!("--tls-key={key}"),
+    ]);
+    let mut control = server.connect(0);
+    let value = vec![b'v'; LEN];
+    let set = format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${LEN}\r\n");
+    ask(&mut control, &[set.as_bytes(), &value, b"\r\n"].concat(), b"+OK\r\n");
+    let before = status(&server, "VmHWM:");
+    let stream = connect(server.addresses[1].trim_start_matches("tls:"));
+    let mut stream = tls::client(stream, issuer.as_bytes());
+    ask(&mut stream, b"GET k\r\n", format!("${LEN}\r\n").as_bytes());
+    // The client has begun to read and stops: the server has the rest of the answer.
+    for _ in 0..100 {
+        ask(&mut control, b"PING\r\n", b"+PONG\r\n");
+    }
+    let mut answer = vec![0; LEN];
+    stream.read_exact(&mut answer).expect("the value");
+    assert!(answer == value);
+    ask(&mut stream, b"PING\r\n", b"\r\n+PONG\r\n");
+    let peak = status(&server, "VmHWM:");
+    println!("{} MiB before, {} MiB after", before >> 20, peak >> 20);
+    assert!(peak <= before + (16 << 20), "{} MiB, then {} MiB", before >> 20, peak >> 20);
+    assert!(peak <= LEN as u64 + BESIDE, "{} MiB", peak >> 20);
 }

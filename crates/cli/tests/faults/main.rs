@@ -3,6 +3,8 @@
 mod answers;
 mod killed;
 mod many;
+#[path = "../tls/mod.rs"]
+mod tls;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -3,6 +3,7 @@
 use crate::folder::Folder;
 use crate::server::{Running, wait_until};
 use crate::store_remote::certificates;
+use crate::tls;
 use rustix::process::Signal;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -15,7 +16,7 @@ fn reload(server: &Running, text: &str) {
     wait_until(text, || server.messages().matches(text).count() > before);
 }
 
-fn ask(stream: &mut TcpStream, request: &str, expected: &str) {
+fn ask(stream: &mut (impl Read + Write), request: &str, expected: &str) {
     stream.write_all(request.as_bytes()).expect("sent");
     let mut answer = vec![0; expected.len()];
     stream.read_exact(&mut answer).expect("an answer");
@@ -99,6 +100,30 @@ fn the_log_filter_is_reloaded() {
     server.signal(Signal::HUP);
     folder.file("a.toml", "log = 'info'");
     reload(&server, "INFO nuthatch::server: reloaded");
+}
+
+/// The listeners of the cache itself went on with the old certificate if a reload left them out.
+#[test]
+fn listeners_of_the_cache_use_a_reloaded_certificate() {
+    let folder = Folder::new();
+    certificates(&folder, "one");
+    folder.file("a.toml", "tls-cert = 'cert.pem'\ntls-key = 'key.pem'");
+    let arguments = ["--config=a.toml", "--resp=tls:127.0.0.1:0", "--log=info"];
+    let server = folder.serve(&arguments, &[]);
+    let address = server.addresses[0].trim_start_matches("tls:");
+    let connect = |issuer: &str| {
+        let stream = TcpStream::connect(address).expect("a connection");
+        tls::client(stream, &folder.bytes(issuer))
+    };
+    let mut open = connect("one.ca");
+    ask(&mut open, "PING\r\n", "+PONG\r\n");
+
+    certificates(&folder, "two");
+    reload(&server, RELOADED);
+    ask(&mut connect("two.ca"), "PING\r\n", "+PONG\r\n");
+    let error = connect("one.ca").write_all(b"PING\r\n").expect_err("another issuer");
+    assert!(error.to_string().contains("invalid peer certificate"), "{error}");
+    ask(&mut open, "PING\r\n", "+PONG\r\n");
 }
 
 const STORE: [&str; 4] = ["--config=a.toml", "--store=db", "--store-create", "--log=info"];
