@@ -9,6 +9,7 @@ mod help;
 mod output;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod preload;
 mod read;
 mod roundtrip;
 mod serve;

@@ -1,6 +1,7 @@
-//! `build -o`: what it replaces, and what it refuses to.
+//! Outputs that `build -o` replaces or refuses; files that are truncated while a command reads
+//! them.
 
-use crate::folder::{Folder, Run, lines};
+use crate::folder::{Folder, Run, lines, row};
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
@@ -100,14 +101,18 @@ fn an_output_that_is_replaced_keeps_its_mode_and_its_links() {
     assert_eq!(folder.rows("a.nut").len(), 2);
 }
 
+/// Returns 4,000 rows with values of about 1,000 bytes.
+fn four_megabytes() -> String {
+    let text = "x".repeat(1000);
+    (0..4000).map(|n| row(&n.to_string(), &format!("\"{n} {text}\"")) + "\n").collect()
+}
+
 /// The reader of the output waits until the file is truncated, and then reads on.
 #[test]
 fn a_file_that_is_truncated_under_dump_is_an_error_and_no_crash() {
     use std::io::Read;
     let folder = Folder::new();
-    let text = "x".repeat(1000);
-    let row = |n: u32| format!("{{\"key\":\"{n}\",\"value\":\"{n} {text}\"}}\n");
-    folder.file("a.jsonl", (0..4000).map(row).collect::<String>());
+    folder.file("a.jsonl", four_megabytes());
     for format in ["jsonl", "tsv"] {
         folder.build(&["a.jsonl", "-o", "a.nut"]);
         let mut child = folder
@@ -130,6 +135,36 @@ fn a_file_that_is_truncated_under_dump_is_an_error_and_no_crash() {
         assert!(error.ends_with(expected), "{error}");
         assert!(!rest.contains(&0), "no zeros of lost pages are printed");
     }
+}
+
+/// Every command that reads a snapshot used to end by SIGBUS.
+#[test]
+fn a_file_that_is_truncated_once_it_is_mapped_is_an_error_for_every_command() {
+    let folder = Folder::new();
+    folder.file("a.jsonl", four_megabytes());
+    let keys: Vec<_> = (0..40).map(|key| key.to_string()).collect();
+    let get: Vec<_> = ["get", "a.nut"].into_iter().chain(keys.iter().map(String::as_str)).collect();
+    let expected =
+        "nuthatch: a.nut: the file was truncated or could not be read while it was mapped\n";
+    for (command, lens) in [
+        (&get[..], &[0, 4096, 8192][..]),
+        (&["verify", "a.nut"], &[0, 4096, 2 << 20]),
+        (&["dump", "a.nut"], &[0, 4096, 2 << 20]),
+        // Reads the header alone.
+        (&["info", "a.nut"], &[0]),
+    ] {
+        for &len in lens {
+            folder.build(&["a.jsonl", "-o", "a.nut"]);
+            let run = folder.run_truncated(command, "a.nut", len);
+            assert_eq!(run.status, Some(3), "{command:?}, {len} bytes left: {run:?}");
+            assert!(run.stderr.ends_with(expected), "{command:?}: {}", run.stderr);
+            assert!(!run.stdout_bytes.contains(&0), "{command:?} prints zeros of lost pages");
+            assert_eq!(folder.bytes("a.nut").len() as u64, len, "it was truncated");
+        }
+    }
+    // What `info` reads is left.
+    folder.build(&["a.jsonl", "-o", "a.nut"]);
+    assert_eq!(folder.run_truncated(&["info", "a.nut"], "a.nut", 4096).status, Some(0));
 }
 
 #[test]
