@@ -87,12 +87,48 @@ fn many_rows(wrong: Option<(u32, &str)>) -> String {
 #[test]
 fn the_same_bytes_come_of_any_number_of_threads() {
     let folder = Folder::new();
-    folder.file("a.jsonl", many_rows(None));
+    // Values of 32 bytes or more are shared. Every one occurs twice, far apart in the input.
+    let value = |n: u32| format!("\"{}\"", format!("value {:06} ", n % 40_000).repeat(4));
+    let rows: Vec<_> = (0..80_000).map(|n| row(&format!("key:{n:06}"), &value(n))).collect();
+    folder.file("a.jsonl", rows.join("\n"));
     folder.build(&["a.jsonl", "-o", "1.nut", "--threads", "1"]);
     folder.build(&["a.jsonl", "-o", "2.nut", "--threads", "2"]);
     folder.build(&["a.jsonl", "-o", "9.nut", "--threads", "9", "--memory", "32M"]);
+    let info: serde_json::Value =
+        serde_json::from_str(&folder.run(&["info", "1.nut", "--json"]).stdout).expect("JSON");
+    assert!(info["shared_entries"].as_u64() >= Some(40_000), "{info}");
     assert!(folder.bytes("1.nut") == folder.bytes("2.nut"), "two threads");
     assert!(folder.bytes("1.nut") == folder.bytes("9.nut"), "nine threads, little memory");
+}
+
+/// Peak memory besides the budget: program, threads, allocator and the longest row.
+const BESIDES: u64 = 16 << 20;
+
+/// All rows of one key were in memory at once: 218 MiB instead of 32 MiB.
+#[test]
+fn a_build_with_one_hot_key_stays_within_its_memory() {
+    let folder = Folder::new();
+    let text = "v".repeat(80);
+    let rows = 1_200_000;
+    let mut input = String::with_capacity(rows * 130);
+    for number in 0..rows {
+        writeln!(input, "{{\"key\":\"hot\",\"value\":\"{number} {text}\"}}").expect("memory");
+    }
+    folder.file("a.jsonl", input);
+    let build = ["build", "-q", "a.jsonl", "-o", "a.nut", "--memory", "32MiB", "--threads", "4"];
+    for (keep, expected) in [("error", None), ("first", Some(0)), ("last", Some(rows - 1))] {
+        let (run, peak) = folder.run_with_peak(&[&build[..], &["--on-duplicate", keep]].concat());
+        println!("{keep}: {} MiB", peak >> 20);
+        assert!(peak > 1 << 20 && peak <= (32 << 20) + BESIDES, "{keep}: {} MiB", peak >> 20);
+        if let Some(kept) = expected {
+            assert_eq!((run.status, &run.stderr[..]), (Some(0), ""), "{keep}");
+            let value = format!("\"{kept} {text}\"");
+            assert_eq!(folder.rows("a.nut"), [row("hot", &value)], "{keep}");
+        } else {
+            assert_eq!(run.status, Some(3), "{run:?}");
+            assert!(run.stderr.contains("a.jsonl:1") && run.stderr.contains(":2"), "{run:?}");
+        }
+    }
 }
 
 #[test]
