@@ -1,6 +1,6 @@
 //! What the machine lets a server have: files, memory and ports.
 
-use crate::folder::Folder;
+use crate::folder::{Folder, Run};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
@@ -51,8 +51,41 @@ fn with_few_open_files_there_are_fewer_clients_and_further_ones_are_told() {
 #[test]
 fn the_limit_of_open_files_is_raised_as_far_as_it_may_be() {
     let folder = Folder::new();
-    let server = folder.serve_with_files("-S -n 64", &["--max-clients=100"]);
-    assert_eq!((server.config("maxclients").as_str(), server.messages().as_str()), ("100", ""));
+    let server = folder.serve_with_files("-S -n 64", &["--max-clients=200"]);
+    assert_eq!((server.config("maxclients").as_str(), server.messages().as_str()), ("200", ""));
+    // More open connections than the soft limit allows. Further ones used to get no answer.
+    let clients = (0..150).map(|_| {
+        let mut stream = server.connect();
+        stream.write_all(b"PING\r\n").expect("sent");
+        let mut answer = [0; 7];
+        stream.read_exact(&mut answer).expect("an answer");
+        assert_eq!(&answer, b"+PONG\r\n");
+        stream
+    });
+    assert_eq!(clients.collect::<Vec<_>>().len(), 150);
+}
+
+#[test]
+fn the_default_of_the_memory_is_three_quarters_of_a_low_limit_of_the_control_group() {
+    let folder = Folder::new();
+    let ports = ["serve", "--threads=2", "--memcache=off", "--resp=127.0.0.1:0", "--admin=off"];
+    let server = folder.start(folder.limited(&ports, 64 << 20));
+    assert_eq!(server.config("maxmemory"), (48 << 20).to_string());
+    let group = folder.text("group/memory.max");
+    let warning = format!(
+        "nuthatch: warning: memory is 48.0 MiB instead of 1.0 GiB: 64.0 MiB are all there is \
+         (the limit of its control group, {group})\n"
+    );
+    assert_eq!(server.messages(), warning);
+    // The budget of a store beside the cache comes first.
+    let store = ["--store=db", "--store-create", "--grpc=127.0.0.1:0", "--store-memory=16MiB"];
+    let server = folder.start(folder.limited(&[&ports[..], &store].concat(), 64 << 20));
+    assert_eq!(server.config("maxmemory"), (36 << 20).to_string());
+    // A budget that was given is refused, not lowered.
+    let given = [&ports[..], &["--memory=65MiB"]].concat();
+    let run = Run::of(folder.limited(&given, 64 << 20), b"");
+    let expected = "nuthatch: --memory: expected at most 64.0 MiB";
+    assert!(run.status == Some(2) && run.stderr.starts_with(expected), "{run:?}");
 }
 
 #[test]
