@@ -252,6 +252,30 @@ fn times_with_which_no_request_succeeds_are_refused_by_the_cache_of_objects() {
 }
 
 #[test]
+fn the_default_of_the_memory_of_a_store_is_three_quarters_of_a_low_limit_of_the_control_group() {
+    let folder = Folder::new();
+    let server = folder.start(folder.limited(STORE, 64 << 20));
+    assert_eq!(server.greeting, "db: 48.0 MiB of memory\n");
+    let group = folder.text("group/memory.max");
+    let warning = format!(
+        "nuthatch: warning: memory is 48.0 MiB instead of 256.0 MiB: 64.0 MiB are all there is (the \
+         limit of its control group, {group})\n"
+    );
+    assert_eq!(server.messages(), warning);
+}
+
+#[test]
+fn help_says_that_a_reload_keeps_the_flags() {
+    let folder = Folder::new();
+    for command in ["store", "chunks"] {
+        let page = folder.run(&[command, "serve", "--help"]).stdout;
+        let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        let expected = "The flags keep their values, --log included: a change needs a restart.";
+        assert!(words.contains("SIGHUP reloads") && words.contains(expected), "{page}");
+    }
+}
+
+#[test]
 fn more_memory_than_there_is_is_refused_by_all_servers() {
     let folder = Folder::new();
     let message = refused(&folder, &[STORE, &["--memory", "999999GiB"]].concat(), 2);

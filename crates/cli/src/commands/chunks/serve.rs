@@ -56,7 +56,8 @@ the admin endpoint returns 503. A second SIGTERM or SIGINT ends the server at on
 
 SIGHUP reloads certificate, key, client CA, tokens and the files of --header. If a file is invalid,
 nothing changes and the log says why. Connections stay open, except those whose last request had a
-token that was removed, and those with a client certificate that is no longer accepted.
+token that was removed, and those with a client certificate that is no longer accepted. The flags
+keep their values, --log included: a change needs a restart.
 
 An address that other machines can reach requires TLS, and tokens or client certificates. A line of
 the file of tokens is \"token NAME read SECRET\"; the secret is >TEXT, which clients
