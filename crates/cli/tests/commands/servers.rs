@@ -1,6 +1,6 @@
 //! What holds of all servers: `serve`, `store serve` and `chunks serve`.
 
-use crate::folder::Folder;
+use crate::folder::{Folder, Run};
 use crate::server::{Running, wait_until_closed};
 use rustix::process::Signal;
 use std::io::{Read, Write};
@@ -231,8 +231,7 @@ fn too_few_open_files_for_any_connection_are_an_error() {
     let folder = Folder::new();
     let chunks = chunks(&folder);
     for arguments in [STORE, &as_texts(&chunks)] {
-        let run =
-            crate::folder::Run::of(folder.with_files("-n 8", &folder.command(arguments)), b"");
+        let run = Run::of(folder.with_files("-n 8", &folder.command(arguments)), b"");
         assert_eq!(run.status, Some(3), "{run:?}");
         let start = "nuthatch: expected a limit of at least ";
         assert!(run.stderr.starts_with(start) && run.stderr.contains("ulimit -n"), "{run:?}");
@@ -258,10 +257,31 @@ fn the_default_of_the_memory_of_a_store_is_three_quarters_of_a_low_limit_of_the_
     assert_eq!(server.greeting, "db: 48.0 MiB of memory\n");
     let group = folder.text("group/memory.max");
     let warning = format!(
-        "nuthatch: warning: memory is 48.0 MiB instead of 256.0 MiB: 64.0 MiB are all there is (the \
-         limit of its control group, {group})\n"
+        "nuthatch: warning: memory is 48.0 MiB instead of 256.0 MiB: 64.0 MiB are all there is \
+         (the limit of its control group, {group})\n"
     );
     assert_eq!(server.messages(), warning);
+    // A budget that was given is refused, not lowered.
+    let given = [STORE, &["--memory", "65MiB"]].concat();
+    let run = Run::of(folder.limited(&given, 64 << 20), b"");
+    let expected = "nuthatch: --memory: expected at most 64.0 MiB";
+    assert!(run.status == Some(2) && run.stderr.starts_with(expected), "{run:?}");
+}
+
+#[test]
+fn a_cache_of_objects_accepts_as_many_connections_as_its_control_group_allows() {
+    let folder = Folder::new();
+    let chunks = chunks(&folder);
+    let bounds = ["--connections", "200", "--read-ahead", "1MiB"];
+    let arguments = [&as_texts(&chunks)[..], &bounds].concat();
+    let server = folder.start(folder.limited(&arguments, 64 << 20));
+    let messages = server.messages();
+    let rest = messages.strip_prefix("nuthatch: warning: connections is ").expect(&messages);
+    let (count, rest) = rest.split_once(" instead of 200: each may take ").expect(&messages);
+    assert!((1..=64).contains(&count.parse().expect(&messages)), "{messages}");
+    let all = "and 64.0 MiB are all there is (the limit of its control group, ";
+    assert!(rest.contains(all), "{messages}");
+    assert_is_answered(http(&server));
 }
 
 #[test]
