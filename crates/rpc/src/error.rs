@@ -109,9 +109,10 @@ impl Error {
         &self.0.message
     }
 
-    /// Whether the same call may well succeed soon, here or at another server.
+    /// Returns whether the same call may well succeed soon, here or at another server: the server
+    /// is away, or all its slots of readers are in use.
     pub fn is_passing(&self) -> bool {
-        self.0.status == Code::Unavailable
+        self.0.status == Code::Unavailable || self.0.code == "readers-full"
     }
 }
 
@@ -287,6 +288,14 @@ mod tests {
     fn a_full_disk_is_told_as_such() {
         let full = Error::from(io(std::io::ErrorKind::StorageFull));
         assert_eq!((full.code(), full.status()), ("io", Code::ResourceExhausted as i32));
+    }
+
+    #[test]
+    fn errors_that_pass_are_retried_and_others_are_not() {
+        let all = || of_the_store().into_iter().map(Error::from).chain(of_the_server());
+        let passing = all().filter(Error::is_passing);
+        let codes: Vec<_> = passing.map(|error| error.code().to_owned()).collect();
+        assert_eq!(codes, ["readers-full", "closed", "draining"]);
     }
 
     #[test]

@@ -106,7 +106,7 @@ impl Counts {
         let _ = writeln!(text, "# HELP {name} Bytes that requests and answers take.");
         let _ = writeln!(text, "# TYPE {name} gauge\n{name} {}", self.held_bytes());
         let name = "nuthatch_rpc_watch_failures_total";
-        let _ = writeln!(text, "# HELP {name} Failed reads of commits for watches, retried.");
+        let _ = writeln!(text, "# HELP {name} Failed reads of the store for watches, retried.");
         let _ = writeln!(text, "# TYPE {name} counter\n{name} {}", self.watch_failures());
         text
     }

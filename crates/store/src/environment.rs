@@ -371,7 +371,7 @@ impl Environment {
                 Err(error) => return Err(self.error(act, error)),
             }
         }
-        Err(Error::Lmdb { act, message: "the map kept growing elsewhere".to_owned() })
+        Err(Error::io(&self.path, act, std::io::Error::other("the map kept growing elsewhere")))
     }
 
     /// Sets what commits wait for. Whoever has the turn calls this, so no commit is under way.

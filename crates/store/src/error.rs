@@ -195,6 +195,13 @@ impl Error {
         }
     }
 
+    /// Returns whether the same attempt to read may succeed soon: the system or other readers have
+    /// for now what it needs. Other errors stay until the store is opened again or its files are
+    /// repaired.
+    pub(crate) fn is_transient(&self) -> bool {
+        matches!(self, Self::Io(_) | Self::Full { .. } | Self::ReadersFull { .. })
+    }
+
     /// The same error once more, for a second one who must hear of it.
     pub(crate) fn copy(&self) -> Self {
         match self {

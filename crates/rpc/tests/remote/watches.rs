@@ -1,7 +1,7 @@
 //! Watches.
 
-use super::served::{Served, TABLE, code, is, served};
-use nuthatch_rpc::WatchStream;
+use super::served::{Served, TABLE, code, is, key, options, served, served_to};
+use nuthatch_rpc::{ClientOptions, WatchStream};
 use nuthatch_store::{Act, Change, Range, Start};
 
 fn next(served: &Served, watch: &mut WatchStream) -> Vec<Change> {
@@ -94,4 +94,38 @@ fn failed_reads_of_commits_are_counted_in_the_metrics() {
     assert_eq!(next(&served, &mut watch)[0].key, b"wren");
     let counted = counts.watch_failures();
     assert!(counts.exposition().contains(&line(counted)), "{}", counts.exposition());
+}
+
+#[test]
+fn a_watch_goes_on_after_the_server_found_no_slot_of_a_reader() {
+    const ROWS: u32 = 64;
+    let served = served_to(&options(), &ClientOptions::new().window_bytes(1 << 16));
+    served.store.keep_changes(1000, 1 << 30).expect("kept");
+    let mut watch = served.watch(Start::Now).expect("a watch");
+    // More than the server sends before the client reads: it must read the store once more then.
+    served.fill(ROWS, 256 << 10);
+    let readers = std::cell::RefCell::new(Vec::new());
+    let counts = served.server.counts();
+    // Also those that were in use for a moment.
+    let fill_slots =
+        || readers.borrow_mut().extend(std::iter::from_fn(|| served.store.snapshot().ok()));
+    let before = counts.watch_failures();
+    served.until(|_| {
+        fill_slots();
+        counts.watch_failures() > before
+    });
+    let reading = served.runtime.spawn(async move {
+        let mut changes = Vec::new();
+        while changes.len() < ROWS as usize {
+            changes.extend(watch.next().await.expect("no end")?);
+        }
+        Ok::<_, nuthatch_rpc::Error>(changes)
+    });
+    served.until(|_| {
+        fill_slots();
+        reading.is_finished() || counts.watch_failures() >= before + 10
+    });
+    readers.borrow_mut().clear();
+    let changes = served.wait(reading).expect("no panic").expect("it goes on");
+    assert!((0..ROWS).map(key).eq(changes.into_iter().map(|change| change.key)));
 }

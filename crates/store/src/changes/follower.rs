@@ -4,11 +4,16 @@
 //! thread does not poll. Where inotify reports nothing, the thread looks at the store four times a
 //! second.
 //!
-//! A look needs a slot of a reader and some memory, so it can fail for a while. The thread then
-//! looks again after a delay that doubles up to [`MAX_RETRY_DELAY`], and counts the failure. It
-//! ends when the store is closed or broken, or by a panic; a watch that waits gets that error, and
-//! the next watch that begins starts another thread.
+//! A look needs a slot of a reader and some memory, so it can fail for a while: see
+//! [`Error::is_transient`]. The thread then looks again after the next delay of a [`Backoff`], and
+//! counts the failure. It ends with any other error, such as a store that is closed or damaged, or
+//! by a panic; a watch that waits gets that error, and the next watch that begins starts another
+//! thread.
+//!
+//! The look of a watch can fail in the same way. The thread wakes the task of such a watch when its
+//! delay is over and the thread itself can read the store.
 
+use super::backoff::Backoff;
 use crate::error::{Error, Result};
 use crate::file::DATA;
 use crate::panics::{caught, wake};
@@ -28,9 +33,6 @@ use std::time::{Duration, Instant};
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// A commit whose root is written, but which new transactions do not see yet, is seen very soon.
 const LOOK_SOON: Duration = Duration::from_millis(1);
-/// Delay between a failed look and the next one: the first and the longest.
-const MIN_RETRY_DELAY: Duration = Duration::from_millis(10);
-const MAX_RETRY_DELAY: Duration = Duration::from_secs(2);
 
 /// What wakes watches.
 pub(crate) struct Follower {
@@ -48,12 +50,21 @@ pub(crate) struct Follower {
 struct State {
     /// The last transaction that was seen.
     transaction: u64,
-    wakers: HashMap<u64, Waker>,
+    /// The tasks that wait, by the names of their watches.
+    tasks: HashMap<u64, Task>,
     /// Why the thread has ended.
     ended: Option<Error>,
     /// Whether the last look failed.
     is_failing: bool,
     next_name: u64,
+}
+
+/// A task that waits.
+struct Task {
+    waker: Waker,
+    /// When to wake it although nothing was committed, because its last look failed. Commits do not
+    /// wake it before.
+    retry_at: Option<Instant>,
 }
 
 /// What a wait for commits ended with.
@@ -80,8 +91,8 @@ impl Follower {
             .ok()
             .filter(|news| inotify::add_watch(news, &path, inotify::WatchFlags::MODIFY).is_ok());
         let transaction = shared.last_transaction()?.0;
-        let (wakers, ended) = (HashMap::new(), None);
-        let state = State { transaction, wakers, ended, is_failing: false, next_name: 0 };
+        let (tasks, ended) = (HashMap::new(), None);
+        let state = State { transaction, tasks, ended, is_failing: false, next_name: 0 };
         let follower = Arc::new(Self {
             state: Mutex::new(state),
             moved: Condvar::new(),
@@ -124,6 +135,12 @@ impl Follower {
         self.wakeups.load(Ordering::Relaxed)
     }
 
+    /// Returns whether a task waits to look again after a look that failed.
+    #[cfg(test)]
+    pub(crate) fn has_task_to_retry(&self) -> bool {
+        self.lock().tasks.values().any(|task| task.retry_at.is_some())
+    }
+
     /// Waits until the store has a transaction after `after`, at most until `deadline`.
     ///
     /// # Errors
@@ -149,6 +166,26 @@ impl Follower {
         }
     }
 
+    /// Waits until a moment, whatever is committed meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the thread has ended, at once.
+    pub(crate) fn pause_until(&self, moment: Instant) -> Result<()> {
+        let mut state = self.lock();
+        loop {
+            if let Some(error) = &state.ended {
+                return Err(error.copy());
+            }
+            let left = moment.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            let waited = self.moved.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
     /// Fails if the thread has ended, with the reason.
     pub(crate) fn check(&self) -> Result<()> {
         self.lock().ended.as_ref().map_or(Ok(()), |error| Err(error.copy()))
@@ -163,14 +200,26 @@ impl Follower {
             self.wakeups.fetch_add(1, Ordering::Relaxed);
             wake(waker);
         } else {
-            state.wakers.insert(name, waker);
+            state.tasks.insert(name, Task { waker, retry_at: None });
         }
     }
 
-    /// Nobody of that name waits any more.
+    /// Wakes a task whose look at the store failed: at `retry_at` or up to [`LOOK_EVERY`] later if
+    /// the thread can read the store then, otherwise as soon as it can, or when it has ended.
+    pub(crate) fn wake_to_retry(&self, retry_at: Instant, name: u64, waker: Waker) {
+        let mut state = self.lock();
+        if state.ended.is_some() {
+            drop(state);
+            wake(waker);
+        } else {
+            state.tasks.insert(name, Task { waker, retry_at: Some(retry_at) });
+        }
+    }
+
+    /// Forgets the task of a watch, which waits no more.
     pub(crate) fn forget(&self, name: u64) {
-        let waker = self.lock().wakers.remove(&name);
-        drop(waker);
+        let task = self.lock().tasks.remove(&name);
+        drop(task);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -178,33 +227,42 @@ impl Follower {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records what the newest transaction is, and wakes the watches that wait for it.
+    /// Records what the newest transaction is. Wakes the watches that wait for it, and those whose
+    /// delay after a failure is over.
     fn moved_to(&self, transaction: u64) {
         let mut state = self.lock();
         state.is_failing = false;
-        if transaction > state.transaction {
-            state.transaction = transaction;
-            self.wake_all(state);
+        let is_newer = transaction > state.transaction;
+        state.transaction = state.transaction.max(transaction);
+        let now = Instant::now();
+        let is_due = |task: &Task| task.retry_at.map_or(is_newer, |retry_at| retry_at <= now);
+        let due = state.tasks.extract_if(|_, task| is_due(task)).collect();
+        drop(state);
+        if is_newer {
+            self.moved.notify_all();
         }
+        self.wake(due);
     }
 
     /// Records why the thread ends, and wakes all watches.
     fn end(&self, cause: Error) {
         let mut state = self.lock();
         state.ended = Some(cause);
-        self.wake_all(state);
+        let all = state.tasks.drain().collect();
+        drop(state);
+        self.moved.notify_all();
+        self.wake(all);
     }
 
     fn failed(&self) {
         self.lock().is_failing = true;
     }
 
-    fn wake_all(&self, mut state: MutexGuard<'_, State>) {
-        let wakers = std::mem::take(&mut state.wakers);
-        drop(state);
-        self.moved.notify_all();
-        self.wakeups.fetch_add(wakers.len() as u64, Ordering::Relaxed);
-        wakers.into_values().for_each(wake);
+    fn wake(&self, tasks: Vec<(u64, Task)>) {
+        self.wakeups.fetch_add(tasks.len() as u64, Ordering::Relaxed);
+        for (_, task) in tasks {
+            wake(task.waker);
+        }
     }
 }
 
@@ -217,6 +275,7 @@ impl Drop for Follower {
 /// Looks at the store after each event until the store is closed or nothing watches it any more.
 fn follow(follower: &Weak<Follower>, store: &Weak<Shared>, bell: &OwnedFd, news: Option<&OwnedFd>) {
     let mut wait = LOOK_EVERY;
+    let mut backoff = Backoff::default();
     let mut retry_delay = None;
     loop {
         // Commits of others must not shorten the delay before a failed look is repeated.
@@ -226,17 +285,17 @@ fn follow(follower: &Weak<Follower>, store: &Weak<Shared>, bell: &OwnedFd, news:
         assert!(!follower.panics.load(Ordering::Relaxed), "a test asked for it");
         match store.last_transaction() {
             Ok((transaction, written)) => {
+                backoff.reset();
                 retry_delay = None;
                 wait = if written > transaction { LOOK_SOON } else { LOOK_EVERY };
                 follower.moved_to(transaction);
             }
-            Err(error @ (Error::Closed | Error::Broken)) => return follower.end(error),
-            Err(_) => {
-                let delay = retry_delay.map_or(MIN_RETRY_DELAY, |delay: Duration| delay * 2);
-                retry_delay = Some(delay.min(MAX_RETRY_DELAY));
+            Err(error) if error.is_transient() => {
+                retry_delay = Some(backoff.next_delay());
                 follower.failed();
                 store.watch_failures.fetch_add(1, Ordering::Relaxed);
             }
+            Err(error) => return follower.end(error),
         }
     }
 }

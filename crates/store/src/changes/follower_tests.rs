@@ -1,5 +1,13 @@
 use super::follower::Waited;
-use crate::{Error, Options, Range, ReadTxn, Start, Store, Table, Watch};
+use crate::{
+    BatchStream, Change, Error, Options, Range, ReadTxn, Result, Start, Store, Table, Watch,
+};
+use futures_core::Stream as _;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Wake};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -137,34 +145,122 @@ fn a_panic_of_the_follower_is_an_error_and_the_next_watch_starts_another() {
     assert_eq!(changes[0].key, b"after");
 }
 
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+type Stream = BatchStream<Vec<Change>>;
+
+/// Polls a stream, which wakes this thread when there is more.
+fn poll(stream: &mut Stream) -> Poll<Option<Result<Vec<Change>>>> {
+    let waker = Arc::new(Unpark(thread::current())).into();
+    Pin::new(stream).poll_next(&mut Context::from_waker(&waker))
+}
+
+/// Waits until a stream has more, and is woken for it.
+fn next(stream: &mut Stream) -> Result<Vec<Change>> {
+    let deadline = Instant::now() + LONG;
+    loop {
+        if let Poll::Ready(next) = poll(stream) {
+            return next.expect("no end without an error");
+        }
+        thread::park_timeout(deadline.saturating_duration_since(Instant::now()));
+        assert!(Instant::now() < deadline, "the stream is not woken");
+    }
+}
+
 #[test]
 fn a_stream_of_changes_ends_with_an_error_when_the_follower_has_panicked() {
-    use futures_core::Stream;
-    use std::task::{Context, Poll, Wake};
-
-    struct Unpark(std::thread::Thread);
-    impl Wake for Unpark {
-        fn wake(self: std::sync::Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-
     let case = Case::new();
     let follower = case.store.0.current_follower().expect("a follower");
     let mut stream = case.watch.into_stream();
-    let waker = std::sync::Arc::new(Unpark(std::thread::current())).into();
-    let mut context = Context::from_waker(&waker);
-    let mut poll = || std::pin::Pin::new(&mut stream).poll_next(&mut context);
-    assert!(poll().is_pending());
-    follower.panics.store(true, std::sync::atomic::Ordering::Relaxed);
+    assert!(poll(&mut stream).is_pending());
+    follower.panics.store(true, Ordering::Relaxed);
     follower.ring();
-    let error = loop {
-        match poll() {
-            Poll::Ready(next) => break next.expect("no end").expect_err("a panic"),
-            Poll::Pending => std::thread::park(),
-        }
-    };
+    let error = next(&mut stream).expect_err("a panic");
     assert!(error.to_string().contains("a thread of the store panicked"), "{error}");
+}
+
+#[test]
+fn a_stream_of_changes_goes_on_after_it_found_no_slot_of_a_reader() {
+    let case = Case::new();
+    let readers = case.fill_readers();
+    case.put(b"a");
+    let follower = case.store.0.current_follower().expect("a follower");
+    let mut stream = case.watch.into_stream();
+    let deadline = Instant::now() + LONG;
+    while !follower.has_task_to_retry() {
+        let polled = poll(&mut stream);
+        assert!(polled.is_pending(), "{polled:?}");
+        assert!(Instant::now() < deadline, "the stream does not look");
+        thread::yield_now();
+    }
+    drop(readers);
+    // Nothing is committed from here on.
+    assert_eq!(next(&mut stream).expect("no error")[0].key, b"a");
+}
+
+#[test]
+fn a_stream_that_waits_for_a_slot_of_a_reader_ends_with_the_store() {
+    let case = Case::new();
+    let readers = case.fill_readers();
+    let follower = case.store.0.current_follower().expect("a follower");
+    let mut stream = case.watch.into_stream();
+    let deadline = Instant::now() + LONG;
+    while !follower.has_task_to_retry() {
+        assert!(poll(&mut stream).is_pending() && Instant::now() < deadline);
+    }
+    case.store.close();
+    let error = next(&mut stream).expect_err("the store is closed");
+    assert!(matches!(error, Error::Closed), "{error}");
+    drop(readers);
+}
+
+#[cfg(feature = "sigbus")]
+#[test]
+fn a_stream_that_waits_ends_with_the_damage_when_its_file_is_truncated() {
+    let case = Case::new();
+    let mut stream = case.watch.into_stream();
+    assert!(poll(&mut stream).is_pending());
+    let data = std::fs::File::options().write(true).open(case.store.path().join("data.mdb"));
+    data.expect("the file").set_len(0).expect("an empty file");
+    let error = next(&mut stream).expect_err("no file");
+    assert_eq!(error.code(), "corrupt", "{error}");
+}
+
+#[test]
+fn a_wait_looks_again_until_its_time_is_over_and_seldom() {
+    let mut case = Case::new();
+    let readers = case.fill_readers();
+    let before = case.watch.looks;
+    let error = case.watch.next_within(IDLE).expect_err("all slots are in use");
+    assert!(matches!(error, Error::ReadersFull { .. }), "{error}");
+    let looks = case.watch.looks - before;
+    // After 0, 10, 30, 70 and 150 ms, and at the end; fewer where this thread was late.
+    assert!((2..=6).contains(&looks), "{looks} looks");
+    drop(readers);
+}
+
+#[test]
+fn a_wait_that_begins_without_a_slot_of_a_reader_gets_what_is_committed() {
+    let mut case = Case::new();
+    let readers = case.fill_readers();
+    case.put(b"a");
+    let before = case.store.watch_failures();
+    thread::scope(|scope| {
+        let watch = &mut case.watch;
+        let waiting = scope.spawn(move || watch.next_within(LONG));
+        while !waiting.is_finished() && case.store.watch_failures() < before + 4 {
+            thread::yield_now();
+        }
+        drop(readers);
+        let changes = waiting.join().expect("no panic").expect("no error").expect("changes");
+        assert_eq!(changes[0].key, b"a");
+    });
 }
 
 #[test]

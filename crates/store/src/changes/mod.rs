@@ -1,5 +1,6 @@
 //! Changes: numbered by the transaction that makes them, kept in a table, read by watches.
 
+mod backoff;
 mod follower;
 #[cfg(test)]
 mod follower_tests;

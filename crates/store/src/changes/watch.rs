@@ -1,5 +1,6 @@
 //! Watching: the changes of a range, in order, from a number on.
 
+use super::backoff::Backoff;
 use super::follower::{Follower, Waited};
 use super::record::{Change, Record};
 use crate::codec::integers::{key_of, number_of};
@@ -50,6 +51,12 @@ pub struct Watch {
     next: u64,
     /// The last transaction that it has looked at.
     transaction: u64,
+    backoff: Backoff,
+    /// When a stream looks again after a look that failed.
+    retry_at: Option<Instant>,
+    /// How often it read the store.
+    #[cfg(test)]
+    pub(super) looks: u64,
 }
 
 impl Store {
@@ -71,13 +78,27 @@ impl Store {
         };
         let table = table.map(|table| table.name().to_owned());
         let (shared, name) = (Arc::clone(shared), follower.name());
-        let watch = Watch { shared, follower, name, table, range, next, transaction: 0 };
+        let (backoff, retry_at) = (Backoff::default(), None);
+        let watch = Watch {
+            shared,
+            follower,
+            name,
+            table,
+            range,
+            next,
+            transaction: 0,
+            backoff,
+            retry_at,
+            #[cfg(test)]
+            looks: 0,
+        };
         watch.check(oldest, newest)?;
         Ok(watch)
     }
 
-    /// Returns how often the thread that reads commits for watches failed and tried again, since
-    /// the store was opened. It counts the watches of this process.
+    /// Returns how many reads of the store failed for watches of this process, in a way that may
+    /// pass, since the store was opened: those of the thread that notices commits, and those of the
+    /// watches themselves.
     pub fn watch_failures(&self) -> u64 {
         self.0.watch_failures.load(Ordering::Relaxed)
     }
@@ -106,9 +127,9 @@ impl Watch {
     /// Waits for the next changes, for at most `time`, and returns them: those of whole
     /// transactions or parts of long ones. Returns `None` if nothing was committed by then.
     ///
-    /// The store reads commits on a thread of its own. Where that fails for a while, for example
-    /// because all slots of readers are in use, the thread tries again and the watch goes on
-    /// waiting; [`Store::watch_failures`] counts it.
+    /// Where the store cannot be read for a while, for example because all slots of readers are in
+    /// use, the watch waits on and tries again after 10 ms to 2 s, each delay twice the one before.
+    /// [`Store::watch_failures`] counts it.
     ///
     /// # Errors
     ///
@@ -118,14 +139,22 @@ impl Watch {
     pub fn next_within(&mut self, time: Duration) -> Result<Option<Vec<Change>>> {
         let deadline = Instant::now() + time;
         loop {
-            let changes = self.look(&AtomicBool::new(false))?;
-            if !changes.is_empty() {
-                return Ok(Some(changes));
-            }
-            match self.follower.wait(self.transaction, deadline)? {
+            let waited = match self.look(&AtomicBool::new(false)) {
+                Ok(changes) if !changes.is_empty() => return Ok(Some(changes)),
+                Ok(_) => self.follower.wait(self.transaction, deadline)?,
+                Err(error) => {
+                    let now = Instant::now();
+                    if !error.is_transient() || now >= deadline {
+                        return Err(error);
+                    }
+                    self.follower.pause_until(deadline.min(now + self.backoff.next_delay()))?;
+                    Waited::Moved
+                }
+            };
+            match waited {
                 Waited::Moved => {}
                 Waited::TimedOut => return Ok(None),
-                // Nobody has read the store lately: this look finds what was committed, or fails.
+                // The thread could not read the store lately: this look finds changes, or fails.
                 Waited::Unknown => {
                     let changes = self.look(&AtomicBool::new(false))?;
                     return Ok((!changes.is_empty()).then_some(changes));
@@ -134,8 +163,11 @@ impl Watch {
         }
     }
 
-    /// The changes as a stream of batches, which threads of the store read. It has no end but an
-    /// error.
+    /// Returns the changes as a stream of batches, which threads of the store read.
+    ///
+    /// The stream ends only with an error that stays: [`Error::Closed`], [`Error::FellBehind`],
+    /// [`Error::NoChangesKept`] or damage. Where the store cannot be read for a while, it tries
+    /// again, as [`next_within`](Self::next_within) does.
     pub fn into_stream(self) -> BatchStream<Vec<Change>> {
         BatchStream::new(Arc::clone(&self.shared), self, false)
     }
@@ -150,12 +182,29 @@ impl Watch {
         Ok(())
     }
 
-    /// What was committed by now, or the first of it; nothing when there is nothing new.
+    /// Returns what was committed by now, or the first of it; nothing if there is nothing new.
+    /// Counts failures that pass.
     fn look(&mut self, given_up: &AtomicBool) -> Result<Vec<Change>> {
+        #[cfg(test)]
+        {
+            self.looks += 1;
+        }
+        let found = self.look_past_others(given_up);
+        match &found {
+            Ok(_) => self.backoff.reset(),
+            Err(error) if error.is_transient() => {
+                self.shared.watch_failures.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(_) => {}
+        }
+        found
+    }
+
+    /// Passes over changes of other tables, in several transactions if there are many.
+    fn look_past_others(&mut self, given_up: &AtomicBool) -> Result<Vec<Change>> {
         loop {
             let before = self.next;
             let changes = self.look_once()?;
-            // Many changes of other tables are passed over in several transactions.
             let passed_all = self.next == before || self.next - before < PASS_AT_ONCE as u64;
             if !changes.is_empty() || passed_all || given_up.load(Ordering::Relaxed) {
                 return Ok(changes);
@@ -201,7 +250,15 @@ impl Source for Watch {
     type Batch = Vec<Change>;
 
     fn next(&mut self, given_up: &AtomicBool) -> Result<Next<Vec<Change>>> {
-        let changes = self.look(given_up)?;
+        // The task may be woken for other reasons before the delay is over.
+        let changes = if self.retry_at.is_some_and(|retry_at| Instant::now() < retry_at) {
+            Vec::new()
+        } else {
+            let looked = self.look(given_up);
+            let has_failed = looked.as_ref().is_err_and(Error::is_transient);
+            self.retry_at = has_failed.then(|| Instant::now() + self.backoff.next_delay());
+            if has_failed { Vec::new() } else { looked? }
+        };
         if changes.is_empty() {
             // No thread would wake the task.
             self.follower.check()?;
@@ -211,7 +268,10 @@ impl Source for Watch {
     }
 
     fn wake_when_more(&mut self, waker: Waker) {
-        self.follower.wake_after(self.transaction, self.name, waker);
+        match self.retry_at {
+            Some(retry_at) => self.follower.wake_to_retry(retry_at, self.name, waker),
+            None => self.follower.wake_after(self.transaction, self.name, waker),
+        }
     }
 }
 
