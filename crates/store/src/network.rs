@@ -69,6 +69,9 @@ fn refuse(folder: &Path, found: Option<&'static str>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file::DATA;
+    use crate::lock_file::LOCKS;
+    use crate::store::Store;
 
     #[test]
     fn a_folder_on_a_network_filesystem_is_refused_with_the_way_to_allow_it() {
@@ -89,5 +92,36 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         check(folder.path(), &Options::new()).expect("a local filesystem");
         check(folder.path(), &Options::new().allow_network_filesystem(true)).expect("allowed");
+    }
+
+    #[track_caller]
+    fn is_refused(folder: &Path, options: &Options) {
+        let error = Store::open(folder, options).expect_err("a network filesystem");
+        assert_eq!(error.code(), "options", "{error}");
+        let text = error.to_string();
+        assert!(text.starts_with("allow_network_filesystem: expected a folder"), "{text}");
+        assert!(text.ends_with("on nfs"), "{text}");
+    }
+
+    fn close(store: Store) {
+        assert!(store.close_within(std::time::Duration::from_mins(10)), "it is closed");
+    }
+
+    #[test]
+    fn a_store_on_a_network_filesystem_is_opened_only_if_that_is_allowed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder.path();
+        let _nfs = Pretended::new("nfs");
+        is_refused(folder, &Options::new());
+        is_refused(folder, &Options::new().read_only(true));
+        for file in [DATA, LOCKS] {
+            assert!(!folder.join(file).exists(), "{file} was created before the check");
+        }
+        let allowed = Options::new().allow_network_filesystem(true);
+        close(Store::open(folder, &allowed).expect("it is allowed"));
+        // The store is there now.
+        is_refused(folder, &Options::new());
+        is_refused(folder, &Options::new().read_only(true));
+        close(Store::open(folder, &allowed.read_only(true)).expect("it is allowed"));
     }
 }
