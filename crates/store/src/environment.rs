@@ -2,7 +2,8 @@
 //! asks for it where what LMDB trusts could be broken.
 
 use crate::error::{Error, FullCause, Result};
-use crate::file::{DATA, corrupt, first, make_folder, meta, resolve_folder};
+use crate::file::{DATA, corrupt, make_folder, resolve_folder};
+use crate::file_check::check_file;
 use crate::fork::{self, OfProcess, Owner};
 use crate::gate::{Gate, Place};
 use crate::links::Links;
@@ -13,14 +14,13 @@ use crate::pages::Mapping;
 use crate::registry::{self, Registration, Waiter};
 use crate::removed::{RemovalCheck, check_linked};
 use crate::short_write;
-use crate::table::check_kind;
 use heed::types::Bytes;
 use heed::{
     CommitOrAbort, Database, Env, EnvFlags, EnvInfo, EnvOpenOptions, FlagSetMode, MdbError, RoTxn,
     RwTxn, WithoutTls,
 };
 use std::fs::File;
-use std::io::ErrorKind::{NotFound, OutOfMemory};
+use std::io::ErrorKind::OutOfMemory;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -504,27 +504,6 @@ impl Environment {
     }
 }
 
-/// Checks the pages that LMDB trusts when it opens a file, which is created if there is none and
-/// the options allow it. Returns how many bytes are in use.
-fn check_file(folder: &Path, options: &Options) -> Result<u64> {
-    let path = folder.join(DATA);
-    let open = || File::open(&path).map_err(|e| Error::io(&path, "open", e));
-    let is_absent = |e: &Error| matches!(e, Error::Io(e) if e.source.kind() == NotFound);
-    let file = match open() {
-        Err(e) if is_absent(&e) && options.create && !options.read_only && folder.is_dir() => {
-            first::create(&path, page_multiple(options.first_map()))?;
-            open()?
-        }
-        file => file?,
-    };
-    let found = meta::read(&file, &path, None)?;
-    // No process leaves a file without its first pages.
-    let meta = found.ok_or_else(|| corrupt(&path, 0, "two meta pages", "an empty file"))?;
-    // Tables are looked up by name in the main one, in the order that it says.
-    check_kind("", &meta.main)?;
-    Ok((meta.last_page + 1) * u64::from(meta.page_size))
-}
-
 /// Opens with as many addresses as are asked for, or as many as the system gives.
 fn open_mapped(path: &Path, options: &Options, used: u64) -> Result<OpenEnv> {
     // A limit below what is there already keeps it from growing, and nothing else.
@@ -590,7 +569,7 @@ pub(crate) fn open_for_test(options: &EnvOpenOptions<heed::WithTls>, folder: &Pa
 }
 
 /// Maps have whole pages, whatever their size.
-fn page_multiple(bytes: u64) -> u64 {
+pub(crate) fn page_multiple(bytes: u64) -> u64 {
     bytes.next_multiple_of(64 << 10)
 }
 

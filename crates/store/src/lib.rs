@@ -51,6 +51,7 @@ mod expiry;
 #[cfg(test)]
 mod expiry_tests;
 mod file;
+mod file_check;
 mod fork;
 #[cfg(test)]
 mod format_page;

@@ -92,6 +92,22 @@ pub(crate) fn free_pages(shared: &Shared, meta: Meta) -> Result<u64> {
     Ok(walk.verified.free_pages)
 }
 
+/// Checks that a file has all pages in use. Pages at its end that were never written are free, as a
+/// rule: then only the list of free pages is read, and otherwise all pages.
+pub(crate) fn check_end(file: &File, path: &Path, meta: Meta) -> Result<()> {
+    let mut walk = Walk::new(file, path, meta, |_, _| ());
+    let pages_in_file = walk.file_len()? / u64::from(meta.page_size);
+    if pages_in_file > meta.last_page {
+        return Ok(());
+    }
+    walk.map_pages()?;
+    walk.free_list()?;
+    if (pages_in_file..=meta.last_page).all(|page| walk.has_seen(page)) {
+        return Ok(());
+    }
+    Walk::new(file, path, meta, |_, _| ()).verify().map(drop)
+}
+
 fn empty_file(path: &Path) -> Error {
     corrupt(path, 0, "two meta pages", "an empty file")
 }
@@ -132,15 +148,7 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
     }
 
     fn verify(mut self) -> Result<Verified> {
-        // One bit for each page that the file can have; the file bounds what a damaged number asks.
-        let len = self.file.metadata().map_err(|e| Error::io(self.path, "length", e))?.len();
-        let pages = self.verified.pages;
-        let most = len / u64::from(self.meta.page_size) + (1 << 24);
-        if pages > most {
-            let expected = format!("at most {most} pages in a file of {len} bytes");
-            return Err(corrupt(self.path, 0, expected, pages.to_string()));
-        }
-        self.seen = vec![0; pages.div_ceil(64) as usize];
+        self.map_pages()?;
         for page in 0..META_PAGES {
             self.take(page, 1, 0)?;
         }
@@ -148,9 +156,33 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
         let main = self.meta.main;
         self.table(main, 0)?;
         let seen: u64 = self.seen.iter().map(|word| u64::from(word.count_ones())).sum();
+        let pages = self.verified.pages;
         self.verified.lost_pages = pages - seen;
         (self.progress)(pages, pages);
         Ok(self.verified)
+    }
+
+    fn file_len(&self) -> Result<u64> {
+        Ok(self.file.metadata().map_err(|e| Error::io(self.path, "length", e))?.len())
+    }
+
+    /// Makes the map of pages: one bit for each page that the file can have. The file bounds what a
+    /// damaged number asks for.
+    fn map_pages(&mut self) -> Result<()> {
+        let len = self.file_len()?;
+        let pages = self.verified.pages;
+        let most = len / u64::from(self.meta.page_size) + (1 << 24);
+        if pages > most {
+            let expected = format!("at most {most} pages in a file of {len} bytes");
+            return Err(corrupt(self.path, 0, expected, pages.to_string()));
+        }
+        self.seen = vec![0; pages.div_ceil(64) as usize];
+        Ok(())
+    }
+
+    fn has_seen(&self, page: u64) -> bool {
+        let word = self.seen.get((page / 64) as usize);
+        word.is_some_and(|word| word & (1 << (page % 64)) != 0)
     }
 
     /// Marks pages as belonging to something; they must belong to nothing yet.
@@ -376,7 +408,7 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
             return Err(corrupt(self.path, first * size, expected, format!("{found} of {count}")));
         }
         self.take(first, count, first)?;
-        let end = self.file.metadata().map_err(|e| Error::io(self.path, "length", e))?.len();
+        let end = self.file_len()?;
         if (first + least) * size > end {
             let expected = format!("{least} pages of a long value");
             return Err(corrupt(self.path, first * size, expected, "the end of the file"));

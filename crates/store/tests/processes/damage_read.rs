@@ -4,8 +4,11 @@ use crate::Place;
 use nuthatch_store::{
     Error, Options, Parallel, Range, Read, Result, Scan, Store, Table, compact, verify_closed,
 };
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::Duration;
 
 pub(crate) const ROWS: u32 = 2000;
 pub(crate) const PAGE: u64 = 4096;
@@ -286,18 +289,26 @@ fn an_empty_file_is_damage_and_never_a_new_store() {
     assert_eq!(data.metadata().expect("its length").len(), 0, "nobody wrote to it");
 }
 
-#[test]
-fn a_file_that_was_cut_is_damage_for_every_reader() {
-    let mut case = Case::new();
+/// Calls `check` for a store whose file was cut to several lengths.
+fn with_each_cut(mut case: Case, check: impl Fn(&Path, u64)) {
     drop(case.store.take());
     let folder = case.place.beside("damaged");
     let whole = fs::read(folder.join("data.mdb")).expect("its bytes");
     let pages = whole.len() as u64 / PAGE;
-    for len in (0..pages).rev().step_by(5).map(|page| page * PAGE).chain([100, 5000, 70_000]) {
+    for len in (0..pages).rev().step_by(3).map(|page| page * PAGE).chain([100, 5000, 70_000]) {
         fs::write(folder.join("data.mdb"), &whole[..len as usize]).expect("a file");
-        assert!(verify_closed(&folder, |_, _| ()).is_err(), "cut at {len}");
-        let read = Store::open(&folder, &Options::new().create(false)).and_then(|store| {
-            let table = store.table("rows")?;
+        check(&folder, len);
+        let now = fs::read(folder.join("data.mdb")).expect("its bytes");
+        assert!(now == whole[..len as usize], "cut at {len}: the file was changed");
+    }
+}
+
+#[test]
+fn a_file_that_was_cut_is_damage_for_every_reader() {
+    with_each_cut(Case::new(), |folder, len| {
+        assert!(verify_closed(folder, |_, _| ()).is_err(), "cut at {len}");
+        let read = Store::open(folder, &Options::new().read_only(true)).and_then(|store| {
+            let table = store.find_table("rows")?.expect("its table");
             let txn = store.read()?;
             (0..ROWS).try_for_each(|n| txn.get(&table, &key(n)).map(|_| ()))?;
             let scanned = scans(&store, &table);
@@ -307,5 +318,63 @@ fn a_file_that_was_cut_is_damage_for_every_reader() {
         });
         let error = read.expect_err("a file without its last pages");
         assert!(matches!(error.code(), "corrupt" | "not-a-store"), "cut at {len}: {error}");
+    });
+}
+
+/// Where a put needed none of the pages that were gone, it was committed.
+#[test]
+fn a_file_that_was_cut_takes_no_writes() {
+    let case = Case::new();
+    // The last pages of the file become leaves: the roots move to free pages before them, which
+    // long values had.
+    let (store, table) = (case.store(), case.table());
+    for n in (7..ROWS).step_by(500) {
+        assert!(store.delete(&table, &key(n)).expect("a delete"));
+    }
+    store
+        .update(|txn| (ROWS..2 * ROWS).try_for_each(|n| txn.put(&table, &key(n), &value(n))))
+        .expect("rows");
+    for _ in 0..6 {
+        store.put(&table, &key(0), b"again").expect("a put");
+    }
+    let cuts = Cell::new(0);
+    with_each_cut(case, |folder, len| {
+        // Only free pages are gone.
+        if verify_closed(folder, |_, _| ()).is_ok() {
+            return;
+        }
+        cuts.set(cuts.get() + 1);
+        for n in [0, ROWS / 2, ROWS - 1] {
+            let write = Store::open(folder, &Options::new())
+                .and_then(|store| store.put(&store.table("rows")?, &key(n), b"written"));
+            let error = write.expect_err("a file without its last pages");
+            let is_damage = matches!(error.code(), "corrupt" | "not-a-store");
+            assert!(is_damage, "cut at {len}, key {n}: {error}");
+        }
+    });
+    assert!(cuts.get() > 10, "{} cuts are damage", cuts.get());
+}
+
+#[test]
+fn a_file_that_ends_before_its_last_free_pages_takes_writes() {
+    let place = Place::new();
+    let (store, table) = place.open_rows();
+    for _ in 0..6 {
+        store.put(&table, &key(0), b"first").expect("a put");
+    }
+    store
+        .update(|txn| {
+            txn.put(&table, b"long", &vec![7; 90_000])?;
+            txn.delete(&table, b"long").map(drop)
+        })
+        .expect("pages that are free before they are written");
+    let stat = store.stat().expect("figures");
+    assert!(stat.file_bytes < stat.used_bytes, "{stat:?}");
+    assert!(store.close_within(Duration::from_mins(10)));
+    let (store, table) = place.open_rows();
+    assert_eq!(store.stat().expect("figures").file_bytes, stat.file_bytes);
+    store.put(&table, &key(1), b"second").expect("a put");
+    for (n, expected) in [(0, &b"first"[..]), (1, b"second")] {
+        assert_eq!(store.get(&table, &key(n)).expect("a get").as_deref(), Some(expected));
     }
 }
