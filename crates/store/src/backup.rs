@@ -98,7 +98,12 @@ pub fn compact(folder: impl AsRef<Path>) -> Result<Compacted> {
 ///
 /// As for [`compact`].
 pub fn compact_with(folder: impl AsRef<Path>, options: &Options) -> Result<Compacted> {
-    let folder = resolve_folder(folder.as_ref())?;
+    compact_by(folder.as_ref(), options, File::sync_all)
+}
+
+/// Compacts a store, and syncs the new file and its folder by `sync`.
+pub(crate) fn compact_by(folder: &Path, options: &Options, sync: Sync) -> Result<Compacted> {
+    let folder = resolve_folder(folder)?;
     network::check(&folder, options)?;
     let data = folder.join(DATA);
     let len =
@@ -108,7 +113,8 @@ pub fn compact_with(folder: impl AsRef<Path>, options: &Options) -> Result<Compa
     // LMDB copies what it finds, damage included.
     let verified = verify_closed(&folder, |_, _| ())?;
     check_no_lost_pages(&verified, &data, "compact")?;
-    let partial = Partial::create(&folder)?;
+    let mut partial = Partial::create(&folder)?;
+    partial.sync = sync;
     partial.take_owner_and_mode_of(&data)?;
     let environment = open_alone(&folder)?;
     Environment::copy_of(&environment, &partial.file, &partial.path, true)?;
@@ -138,8 +144,10 @@ struct Partial {
     file: File,
     is_published: bool,
     /// Syncs the file, and the folder after the rename.
-    sync: fn(&File) -> io::Result<()>,
+    sync: Sync,
 }
+
+type Sync = fn(&File) -> io::Result<()>;
 
 impl Partial {
     /// Creates the file, for the user of this process alone.

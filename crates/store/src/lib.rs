@@ -45,6 +45,8 @@ mod batch;
 mod changes;
 mod clock;
 pub mod codec;
+#[cfg(test)]
+mod compact_tests;
 mod environment;
 mod error;
 mod expiry;

@@ -43,11 +43,6 @@ impl Other {
         Self::run(command, role, store)
     }
 
-    /// The number of the process.
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     fn run(mut command: Command, role: &str, store: &Path) -> Self {
         command.args(["child::plays_its_role", "--exact", "--nocapture", "--test-threads=1"]);
         command.env(ROLE, role).env(STORE, store);
@@ -127,7 +122,6 @@ fn plays_its_role() {
         "use many paths" => crate::paths::use_many_paths(path),
         "mount the folder again" => crate::paths::mount_again(path),
         "read from a read-only mount" => crate::paths::read_from_read_only_mount(path),
-        "read what is opened" => crate::replaced::read_what_is_opened(path),
         "fork" => crate::forks::fork_while_reading(path),
         "fork and close" => crate::forks::fork_and_close(path),
         "fork beside threads" => crate::forks::fork_beside_threads(path),

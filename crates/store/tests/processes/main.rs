@@ -11,7 +11,6 @@ mod forks;
 mod interop;
 mod paths;
 mod removed;
-mod replaced;
 mod room;
 mod together;
 #[cfg(feature = "sigbus")]
