@@ -5,7 +5,7 @@ use crate::serve::stored::metrics;
 use crate::tls::Certificate;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::process::{Child, ChildStderr, ChildStdout, Stdio};
 
 /// A store that is served. The server is killed when this is dropped.
@@ -83,6 +83,41 @@ fn a_server_whose_file_is_truncated_answers_with_errors_and_goes_on() {
             assert!(stderr.contains("damaged store: "), "{command}: {stderr}");
         }
     }
+}
+
+#[test]
+fn a_damaged_leaf_of_a_server_is_an_error_for_every_command() {
+    let served = served(&[]);
+    let rows: Vec<_> = (0..400).map(|n| format!("key{n:04}\tvalue of {n}\n")).collect();
+    std::fs::write(served.folder.path("rows.tsv"), rows.concat()).expect("a file");
+    let (status, _, stderr) = served.run("load", &["rows.tsv", "--format", "tsv", "--quiet"]);
+    assert_eq!(status, 0, "{stderr}");
+    let path = served.folder.path("db/data.mdb");
+    let mut bytes = std::fs::read(&path).expect("the file");
+    // Where the free space of the leaf with this row begins and ends.
+    let row = bytes.windows(9).rposition(|at| at == b"value of ").expect("a row");
+    let key = String::from_utf8(bytes[row - 7..row].to_vec()).expect("its key");
+    let leaf = row / 4096 * 4096;
+    bytes[leaf + 12..leaf + 16].copy_from_slice(&[0xFF; 4]);
+    let file = std::fs::File::options().write(true).open(&path);
+    file.and_then(|file| file.write_all_at(&bytes[leaf..leaf + 16], leaf as u64)).expect("damage");
+    let commands: [(&str, &[&str]); 8] = [
+        ("scan", &[]),
+        ("scan", &["--reverse"]),
+        ("scan", &["--keys-only"]),
+        ("dump", &["--quiet"]),
+        ("count", &["--prefix", "key"]),
+        ("get", &[&key]),
+        ("backup", &["copy"]),
+        ("backup", &["copy", "--compact"]),
+    ];
+    for (command, arguments) in commands {
+        let (status, _, stderr) = served.run(command, arguments);
+        assert_eq!(status, 3, "{command} {arguments:?}: {stderr}");
+        assert!(stderr.contains("damaged store: "), "{command} {arguments:?}: {stderr}");
+        assert!(stderr.contains("data.mdb: at byte "), "{command} {arguments:?}: {stderr}");
+    }
+    assert!(!served.folder.path("copy/data.mdb").exists(), "a damaged store is not copied");
 }
 
 #[test]

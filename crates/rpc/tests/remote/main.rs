@@ -3,6 +3,7 @@
 mod batches;
 mod calls;
 mod connections;
+mod damage;
 mod deadlines;
 mod draining;
 mod held;
