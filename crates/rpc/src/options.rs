@@ -6,6 +6,9 @@ use nuthatch_store::Durability;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+/// The greatest limit of time. Adding `Duration::MAX` to the time of now panics.
+const MAX_LIMIT: Duration = Duration::from_hours(24 * 365 * 100);
+
 /// Options of a [`Server`](crate::Server).
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -162,7 +165,7 @@ impl Options {
     /// seconds by default. A connection that takes longer is closed.
     #[must_use]
     pub fn handshake(mut self, limit: Duration) -> Self {
-        self.handshake = limit;
+        self.handshake = limit.min(MAX_LIMIT);
         self
     }
 
@@ -180,7 +183,7 @@ impl Options {
     /// a call in progress for so long is closed if the maximum number of connections is reached.
     #[must_use]
     pub fn idle(mut self, limit: Duration) -> Self {
-        self.idle = limit.max(Duration::from_millis(1));
+        self.idle = limit.clamp(Duration::from_millis(1), MAX_LIMIT);
         self
     }
 
@@ -188,7 +191,7 @@ impl Options {
     /// this.
     #[must_use]
     pub fn longest(mut self, limit: Duration) -> Self {
-        self.longest = limit;
+        self.longest = limit.min(MAX_LIMIT);
         self
     }
 

@@ -1,6 +1,14 @@
 //! What time it is.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// The longest wait. Adding `Duration::MAX` to the time of now panics.
+const MAX_WAIT: Duration = Duration::from_hours(24 * 365 * 100);
+
+/// Returns when a wait of this length that begins now is over. Longer waits last a century.
+pub(crate) fn deadline(wait: Duration) -> Instant {
+    Instant::now() + wait.min(MAX_WAIT)
+}
 
 /// A source of time. Expiry follows it, forwards and backwards.
 pub trait Clock: Send + Sync {

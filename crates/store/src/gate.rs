@@ -16,6 +16,7 @@
 //!
 //! So a long transaction keeps the thread in the first step, and no other transaction waits for it.
 
+use crate::clock::deadline;
 use crate::fork::Owner;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -122,7 +123,7 @@ impl Gate {
     /// Runs a closure while no transaction is open. Returns `None` if some transactions stayed open
     /// for longer than `patience`. The caller must have no open transaction.
     pub(crate) fn alone<R>(&self, patience: Duration, act: impl FnOnce() -> R) -> Option<R> {
-        let deadline = Instant::now() + patience;
+        let deadline = deadline(patience);
         let (mut queue, is_free) = self.wait(self.lock(), deadline, |queue| !queue.is_taken);
         if !is_free {
             return None;

@@ -4,6 +4,7 @@ use super::served::{TABLE, code, is, key, options, served, served_with};
 use bytes::Bytes;
 use nuthatch_rpc::{Batch, Scan};
 use nuthatch_store::Condition;
+use std::time::Duration;
 
 #[test]
 fn all_reads_are_from_one_state() {
@@ -34,6 +35,16 @@ fn all_reads_are_from_one_state() {
         let error = txn.get("later", b"a").await.expect_err("it was made later");
         assert_eq!(error.code(), "table");
     });
+}
+
+/// The time of now and the longest duration cannot be added: each transaction panicked.
+#[test]
+fn limits_of_time_may_be_the_longest_durations() {
+    let longest = Duration::MAX;
+    let served = served_with(&options().handshake(longest).idle(longest).longest(longest));
+    served.fill(1, 5);
+    let mut txn = served.wait(served.client.txn()).expect("a transaction");
+    assert!(served.wait(txn.get(TABLE, &key(0))).expect("read").is_some());
 }
 
 #[test]

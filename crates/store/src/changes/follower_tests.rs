@@ -232,6 +232,15 @@ fn a_stream_that_waits_ends_with_the_damage_when_its_file_is_truncated() {
     assert_eq!(error.code(), "corrupt", "{error}");
 }
 
+/// The time of now and the longest duration cannot be added: it panicked.
+#[test]
+fn a_wait_may_have_the_longest_duration() {
+    let mut case = Case::new();
+    case.put(b"a");
+    let changes = case.watch.next_within(Duration::MAX).expect("no error").expect("changes");
+    assert_eq!(changes.len(), 1);
+}
+
 #[test]
 fn a_wait_looks_again_until_its_time_is_over_and_seldom() {
     let mut case = Case::new();

@@ -3,6 +3,7 @@
 use super::backoff::Backoff;
 use super::follower::{Follower, Waited};
 use super::record::{Change, Record};
+use crate::clock::deadline;
 use crate::codec::integers::{key_of, number_of};
 use crate::error::{Error, Result};
 use crate::pages::TableId;
@@ -137,7 +138,7 @@ impl Watch {
     /// the store was closed, and the cause if the store cannot be read when `time` is over. After
     /// an error of the last kind, such as [`Error::ReadersFull`], the watch can be polled again.
     pub fn next_within(&mut self, time: Duration) -> Result<Option<Vec<Change>>> {
-        let deadline = Instant::now() + time;
+        let deadline = deadline(time);
         loop {
             let waited = match self.look(&AtomicBool::new(false)) {
                 Ok(changes) if !changes.is_empty() => return Ok(Some(changes)),

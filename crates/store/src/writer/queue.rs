@@ -2,6 +2,7 @@
 
 use super::ack::{Ack, Slot};
 use super::batch::Batch;
+use crate::clock::deadline;
 use crate::error::Error;
 use crate::fork::Owner;
 use crate::panics::wake;
@@ -123,7 +124,7 @@ impl Queue {
             }
             state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        let deadline = Instant::now() + group.linger;
+        let deadline = deadline(group.linger);
         while state.items.len() < group.batches && state.bytes < group.bytes && !state.closed {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
