@@ -10,12 +10,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.reactivex.rxjava3.core.Flowable;
-import io.reactivex.rxjava3.plugins.RxJavaPlugins;
 import io.reactivex.rxjava3.processors.PublishProcessor;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
-import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.time.Instant;
@@ -25,55 +23,15 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import reactor.core.publisher.Flux;
 
 /** What holds of every store, wherever it is. A class for each kind of store runs all of it. */
-abstract class StoreContract {
-
-  @TempDir Path folder;
-  Store store;
-  Table table;
-
-  /** A store that is empty and keeps the last 10,000 changes; {@link #stop} ends it. */
-  abstract Store start(Path folder) throws Exception;
-
-  /** Ends what {@link #start} began besides the store. */
-  abstract void stop() throws Exception;
-
-  @BeforeEach
-  void startStore() throws Exception {
-    store = start(folder.resolve("store"));
-    table = store.table("rows");
-  }
-
-  @AfterEach
-  void stopStore() throws Exception {
-    store.close();
-    stop();
-  }
-
-  void fill(String... keys) {
-    var batch = new Batch();
-    for (var key : keys) {
-      batch.put(table, bytes(key), bytes("value of " + key));
-    }
-    store.write(batch).blockingGet();
-  }
-
-  String keys(Flowable<Row> rows) {
-    return rows.map(Row::keyText).collect(Collectors.joining(" ")).blockingGet();
-  }
+abstract class StoreContract extends FailingSubscriberContract {
 
   @Test
   void every_combination_of_bounds_selects_what_the_table_says() {
@@ -422,105 +380,6 @@ abstract class StoreContract {
     var put = table.put(bytes("a"), bytes("b")).test();
     put.awaitDone(60, SECONDS).assertError(StoreClosedException.class);
     store.close();
-  }
-
-  /** Runs code, and returns what went to the handler of errors that no subscriber can take. */
-  private static List<Throwable> reported(Runnable code) {
-    var reported = new CopyOnWriteArrayList<Throwable>();
-    RxJavaPlugins.setErrorHandler(reported::add);
-    try {
-      code.run();
-    } finally {
-      RxJavaPlugins.setErrorHandler(null);
-    }
-    return reported;
-  }
-
-  private static <T> T fail(Object unused) {
-    throw new LinkageError("as the test wants it");
-  }
-
-  @Test
-  void an_error_thrown_by_a_subscriber_to_a_write_keeps_no_later_write_waiting() {
-    var reported =
-        reported(
-            () -> {
-              for (int i = 0; i < 3; i++) {
-                var thrown = new CountDownLatch(1);
-                store
-                    .write(new Batch().put(table, bytes("a"), bytes("1")))
-                    .doOnSuccess(written -> thrown.countDown())
-                    .map(written -> fail(written))
-                    .subscribe(none -> {}, ignored -> {});
-                awaitLatch(thrown);
-                var later = table.put(bytes("b"), bytes("2")).test();
-                later.awaitDone(60, SECONDS).assertComplete();
-              }
-            });
-    assertTrue(reported.stream().allMatch(StoreContract::isWanted), reported.toString());
-    store.close();
-  }
-
-  private static void awaitLatch(CountDownLatch latch) {
-    try {
-      assertTrue(latch.await(60, SECONDS));
-    } catch (InterruptedException interrupted) {
-      throw new AssertionError(interrupted);
-    }
-  }
-
-  @Test
-  void an_error_thrown_by_one_stream_of_writes_ends_no_other_one() {
-    var rows = Flowable.range(0, 200).map(i -> Row.of("key" + i, "v"));
-    var thrown = new CountDownLatch(1);
-    var reported =
-        reported(
-            () -> {
-              var failing = table.put(rows).doOnNext(ack -> thrown.countDown());
-              var none = failing.map(ack -> fail(ack)).test();
-              var other = table.put(rows).test();
-              other.awaitDone(60, SECONDS).assertComplete().assertValueCount(200);
-              awaitLatch(thrown);
-              none.cancel();
-            });
-    assertTrue(reported.stream().anyMatch(StoreContract::isWanted), reported.toString());
-  }
-
-  private static boolean isWanted(Throwable thrown) {
-    return thrown.toString().contains("as the test wants it");
-  }
-
-  @Test
-  void an_error_thrown_by_a_reader_of_a_stream_ends_that_stream() {
-    fill("a", "b", "c");
-    reported(
-        () -> {
-          var watch = table.watch(Range.all()).map(change -> fail(change)).test();
-          fill("d");
-          watch.awaitDone(60, SECONDS).assertError(LinkageError.class);
-          var scan = table.scan().map(row -> fail(row)).test();
-          scan.awaitDone(60, SECONDS).assertError(LinkageError.class);
-          var mapped = table.scan(Scan.all(), (key, value) -> fail(key)).test();
-          mapped.awaitDone(60, SECONDS).assertError(LinkageError.class);
-          var split = Parallel.split(2);
-          mapped = table.scanParallel(Scan.all(), split, (key, value) -> fail(key)).test();
-          mapped.awaitDone(60, SECONDS).assertError(LinkageError.class);
-          var cursor = table.cursor((c, emit) -> fail(c)).test();
-          cursor.awaitDone(60, SECONDS).assertError(LinkageError.class);
-        });
-    assertEquals("a b c d", keys(table.scan()));
-  }
-
-  @Test
-  void an_error_thrown_while_a_store_is_closed_keeps_it_from_nothing() {
-    reported(
-        () -> {
-          var watch = table.watch(Range.all()).doOnError(StoreContract::fail).test();
-          var other = table.watch(Range.all()).test();
-          store.close();
-          other.awaitDone(60, SECONDS).assertError(StoreClosedException.class);
-          watch.cancel();
-        });
   }
 
   @Test

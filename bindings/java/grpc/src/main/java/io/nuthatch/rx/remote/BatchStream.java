@@ -45,6 +45,8 @@ final class BatchStream implements Calls.Running, AutoCloseable {
   private boolean isHeld;
   /** Why nothing is written any more. */
   private StoreException failed;
+  /** Whether the stream of acknowledgements has ended, and receives no more signals. */
+  private boolean isAbandoned;
 
   BatchStream(RemoteStore store) {
     this.store = store;
@@ -63,6 +65,9 @@ final class BatchStream implements Calls.Running, AutoCloseable {
   private void submit(One one) {
     StoreException why;
     synchronized (this) {
+      if (isAbandoned) {
+        return;
+      }
       why = calls.isClosed() ? Failure.closed() : failed;
       if (why == null) {
         calls.writes.begin();
@@ -153,7 +158,7 @@ final class BatchStream implements Calls.Running, AutoCloseable {
 
   @Override
   public void fail(StoreException thrown) {
-    end(thrown);
+    end(thrown, false);
     closed.onError(thrown);
   }
 
@@ -162,19 +167,23 @@ final class BatchStream implements Calls.Running, AutoCloseable {
     return closed;
   }
 
-  /** Ends the call: at once where something has no answer yet, which nobody waits for then. */
+  /**
+   * Ends the call, at once if batches are not acknowledged yet. The stream of acknowledgements has
+   * ended, so these batches are dropped without a signal: RxJava would report each as undeliverable.
+   */
   @Override
   public void close() {
-    end(StoreException.of("closed", "the stream of batches has ended"));
+    end(StoreException.of("closed", "the stream of batches has ended"), true);
   }
 
-  private void end(StoreException why) {
+  private void end(StoreException why, boolean isAbandoned) {
     List<One> left;
     synchronized (this) {
       if (failed != null) {
         return;
       }
       failed = why;
+      this.isAbandoned = isAbandoned;
       pause.dispose();
       left = new ArrayList<>(sent.values());
       left.addAll(waiting);
@@ -189,7 +198,9 @@ final class BatchStream implements Calls.Running, AutoCloseable {
     calls.remove(this);
     for (var one : left) {
       calls.writes.end();
-      Signals.error(one.emitter, why);
+      if (!isAbandoned) {
+        Signals.error(one.emitter, why);
+      }
     }
   }
 
@@ -254,7 +265,7 @@ final class BatchStream implements Calls.Running, AutoCloseable {
     public void onClose(Status status, Metadata trailers) {
       var failure = Failure.of(status.isOk() ? Status.UNAVAILABLE : status, trailers);
       if (!beginAgain(this, failure)) {
-        end(calls.told(failure));
+        end(calls.told(failure), false);
       }
     }
   }

@@ -16,6 +16,7 @@ import io.nuthatch.rx.Table;
 import io.nuthatch.rx.Watch;
 import io.nuthatch.rx.Written;
 import io.nuthatch.rx.flow.AckedWrites;
+import io.nuthatch.rx.flow.Signals;
 import io.nuthatch.store.v1.StoreGrpc;
 import io.nuthatch.store.v1.StoreProto.Commit;
 import io.nuthatch.store.v1.StoreProto.Committed;
@@ -130,14 +131,15 @@ final class RemoteStore implements Store {
   @Override
   public <T> Flowable<Ack<T>> writeEach(
       Publisher<T> items, Function<? super T, Batch> batchOf, BatchPolicy policy) {
-    return Flowable.using(
-        () -> new BatchStream(this),
-        stream ->
-            AckedWrites.of(items, batchOf, policy, stream::write)
-                .takeUntil(stream.closed().<Object>toFlowable()),
-        BatchStream::close,
-        // Whoever cancels hears nothing of what that ends.
-        false);
+    return Signals.guard(
+        Flowable.using(
+            () -> new BatchStream(this),
+            stream ->
+                AckedWrites.of(items, batchOf, policy, stream::write)
+                    .takeUntil(stream.closed().<Object>toFlowable()),
+            BatchStream::close,
+            // A subscriber that cancels receives no failure of the batches that this ends.
+            false));
   }
 
   @Override
@@ -145,7 +147,7 @@ final class RemoteStore implements Store {
       Function<? super Snapshot, ? extends Publisher<? extends T>> reads) {
     return Flowable.using(
         () -> new RemoteSnapshot(this),
-        one -> one.begin().flatMapPublisher(reads::apply),
+        one -> one.begin().flatMapPublisher(state -> Signals.caught(() -> reads.apply(state))),
         RemoteSnapshot::close);
   }
 

@@ -48,7 +48,7 @@ public final class AckedWrites {
     if (policy.groupItems() == 1) {
       return Flowable.fromPublisher(items)
           .concatMapEagerDelayError(
-              item -> one(item, batchOf.apply(item), writer).toFlowable(),
+              item -> Signals.caught(() -> one(item, batchOf.apply(item), writer).toFlowable()),
               false,
               policy.inFlight(),
               1);
@@ -56,7 +56,10 @@ public final class AckedWrites {
     int groups = Math.max(1, policy.inFlight() / policy.groupItems());
     return new Groups<>(items, policy)
         .concatMapEagerDelayError(
-            group -> many(group, batchOf, writer), false, groups, policy.groupItems());
+            group -> Signals.caught(() -> many(group, batchOf, writer)),
+            false,
+            groups,
+            policy.groupItems());
   }
 
   private static <T> Single<Ack<T>> one(

@@ -148,19 +148,22 @@ final class OpenStore implements LocalStore {
 
   @Override
   public Single<Written> write(Batch batch) {
-    return writer.write(batch);
+    return Signals.guard(writer.write(batch));
   }
 
   @Override
   public <T> Flowable<Ack<T>> writeEach(
       Publisher<T> items, Function<? super T, Batch> batchOf, BatchPolicy policy) {
-    return AckedWrites.of(items, batchOf, policy, writer::write);
+    return Signals.guard(AckedWrites.of(items, batchOf, policy, writer::write));
   }
 
   @Override
   public <T> Flowable<T> snapshot(
       Function<? super Snapshot, ? extends Publisher<? extends T>> reads) {
-    return Flowable.using(() -> new OpenSnapshot(this), reads::apply, OpenSnapshot::close);
+    return Flowable.using(
+        () -> new OpenSnapshot(this),
+        one -> Signals.caught(() -> reads.apply(one)),
+        OpenSnapshot::close);
   }
 
   @Override
