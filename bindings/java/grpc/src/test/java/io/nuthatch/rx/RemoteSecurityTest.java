@@ -2,7 +2,6 @@ package io.nuthatch.rx;
 
 import static io.nuthatch.rx.RangeTable.bytes;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -105,18 +104,57 @@ class RemoteSecurityTest {
     }
   }
 
+  private static void assertRefused(ConnectOptions options, Path file, String problem) {
+    var thrown = assertThrows(StoreException.class, () -> Store.connect("grpcs://db", options));
+    assertEquals("options", thrown.code());
+    var message = thrown.getMessage();
+    assertTrue(message.startsWith(file + ": " + problem), message);
+    assertEquals(1, message.lines().count(), message);
+  }
+
   @Test
   void certificates_that_are_none_are_told() throws Exception {
+    var own = Certificates.make(folder, "own");
+    var other = Certificates.make(folder, "other");
+    var cert = own.certificate();
     var none = Files.writeString(folder.resolve("none"), "no certificate");
-    for (var options :
-        new ConnectOptions[] {
-          OPTIONS.trusted(none), OPTIONS.trusted(folder.resolve("missing")),
-          OPTIONS.identity(none, none)
-        }) {
-      var thrown = assertThrows(StoreException.class, () -> Store.connect("grpcs://db", options));
-      assertEquals("options", thrown.code());
-      assertInstanceOf(Exception.class, thrown.getCause());
-    }
+    var missing = folder.resolve("missing");
+    var text = Files.readString(own.key());
+    var encrypted =
+        Files.writeString(
+            folder.resolve("encrypted"), text.replace("PRIVATE KEY", "ENCRYPTED PRIVATE KEY"));
+    var old =
+        Files.writeString(folder.resolve("old"), text.replace("PRIVATE KEY", "EC PRIVATE KEY"));
+    var cut = Files.writeString(folder.resolve("cut"), Files.readString(cert).replace("M", "?"));
+    var wanted = "expected certificates in PEM, ";
+    var key = "expected a private key in PEM, ";
+    assertRefused(OPTIONS.trusted(none), none, wanted + "found none; such a file has a line `---");
+    assertRefused(
+        OPTIONS.trusted(missing),
+        missing,
+        wanted + "found no such file; check the path given to ConnectOptions.trusted");
+    assertRefused(OPTIONS.trusted(folder), folder, wanted + "but the file cannot be read: ");
+    assertRefused(OPTIONS.trusted(own.key()), own.key(), wanted + "found a private key; were");
+    assertRefused(OPTIONS.trusted(cut), cut, wanted + "found one that is damaged: ");
+    assertRefused(OPTIONS.identity(none, own.key()), none, wanted + "found none; such a file has");
+    assertRefused(
+        OPTIONS.identity(cert, missing),
+        missing,
+        key + "found no such file; check the path given to ConnectOptions.identity");
+    assertRefused(OPTIONS.identity(cert, none), none, key + "found none; such a file has a line");
+    assertRefused(OPTIONS.identity(cert, cert), cert, key + "found certificates; were certif");
+    assertRefused(
+        OPTIONS.identity(cert, encrypted),
+        encrypted,
+        key + "found an encrypted key; `openssl pkey -in FILE -out PLAIN` decrypts it");
+    assertRefused(
+        OPTIONS.identity(cert, old),
+        old,
+        key + "found a key in another format than PKCS #8; `openssl pkey");
+    assertRefused(
+        OPTIONS.identity(cert, other.key()),
+        other.key(),
+        "expected the private key of " + cert + ", found that of another certificate; pass");
     var thrown =
         assertThrows(StoreException.class, () -> Store.connect("grpc://db", OPTIONS.trusted(none)));
     assertTrue(thrown.getMessage().contains("expected grpcs://"), thrown.getMessage());

@@ -9,8 +9,10 @@ import java.util.Optional;
  *
  * @param token what the server knows the client by; not sent without TLS to another machine
  * @param trusted a file of certificates (PEM) that the server's must be signed by, for {@code
- *     grpcs://}
- * @param identity the client's own certificate and key, for a server that asks for one
+ *     grpcs://}. If it is empty, the certificates that the Java runtime trusts are used: those in
+ *     {@code lib/security/cacerts} of its folder, or in the trust store that the system property
+ *     {@code javax.net.ssl.trustStore} names. Those of the operating system are not used
+ * @param identity the client's own certificate and key (PKCS #8), for a server that requires them
  * @param deadline how long a call that is no stream may take; empty for any time
  * @param tries how often a read, or what was never sent, is tried again; with 0, watches and
  *     streams of writes do not reconnect either
@@ -61,7 +63,10 @@ public record ConnectOptions(
         Optional.of(secret), trusted, identity, deadline, tries, reconnect, messageBytes);
   }
 
-  /** A file of certificates (PEM) that the server's must be signed by. */
+  /**
+   * A file of certificates (PEM) that the server's must be signed by, in place of those that the
+   * Java runtime trusts.
+   */
   public ConnectOptions trusted(Path certificates) {
     return new ConnectOptions(
         token, Optional.of(certificates), identity, deadline, tries, reconnect, messageBytes);

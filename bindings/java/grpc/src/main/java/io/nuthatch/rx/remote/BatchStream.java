@@ -169,7 +169,8 @@ final class BatchStream implements Calls.Running, AutoCloseable {
 
   /**
    * Ends the call, at once if batches are not acknowledged yet. The stream of acknowledgements has
-   * ended, so these batches are dropped without a signal: RxJava would report each as undeliverable.
+   * ended, so these batches are dropped without a signal. RxJava would report each of them as
+   * undeliverable.
    */
   @Override
   public void close() {

@@ -9,7 +9,12 @@ import io.grpc.netty.shaded.io.netty.channel.ChannelOption;
 import io.nuthatch.rx.ConnectOptions;
 import io.nuthatch.rx.StoreException;
 import java.io.IOException;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.security.cert.X509Certificate;
 import java.util.concurrent.TimeUnit;
+import javax.net.ssl.KeyManager;
+import javax.net.ssl.KeyManagerFactory;
 
 /** From an address to a channel of gRPC, which connects when there is something to call. */
 final class Channels {
@@ -27,8 +32,8 @@ final class Channels {
     if (options.token().isPresent()) {
       checkToken(address, options.token().get());
     }
+    var credentials = credentials(address, options);
     try {
-      var credentials = credentials(address, options);
       return NettyChannelBuilder.forAddress(address.host(), address.port(), credentials)
           .flowControlWindow(WINDOW)
           .maxInboundMessageSize(options.messageBytes())
@@ -36,8 +41,9 @@ final class Channels {
           .keepAliveTimeout(SIGN_OF_LIFE_S, TimeUnit.SECONDS)
           .withOption(ChannelOption.CONNECT_TIMEOUT_MILLIS, CONNECT_MS)
           .build();
-    } catch (IOException | IllegalArgumentException thrown) {
-      var problem = "expected certificates and keys in PEM: " + thrown;
+    } catch (IllegalArgumentException thrown) {
+      // The files were checked: this is what the TLS library does not support of them.
+      var problem = "TLS cannot be used with these options: " + thrown.getMessage();
       throw StoreException.of("options", address.text() + ": " + problem, thrown);
     }
   }
@@ -51,22 +57,34 @@ final class Channels {
     }
   }
 
-  private static ChannelCredentials credentials(Address address, ConnectOptions options)
-      throws IOException {
+  private static ChannelCredentials credentials(Address address, ConnectOptions options) {
     if (!address.isTls()) {
       if (options.trusted().isPresent() || options.identity().isPresent()) {
         throw address.wrong("expected grpcs:// where there are certificates");
       }
       return InsecureChannelCredentials.create();
     }
-    var tls = TlsChannelCredentials.newBuilder();
-    if (options.trusted().isPresent()) {
-      tls.trustManager(options.trusted().get().toFile());
-    }
-    if (options.identity().isPresent()) {
-      var identity = options.identity().get();
-      tls.keyManager(identity.certificate().toFile(), identity.key().toFile());
-    }
+    var tls = TlsChannelCredentials.newBuilder().trustManager(Trust.of(options.trusted()));
+    options.identity().ifPresent(identity -> tls.keyManager(keys(identity)));
     return tls.build();
+  }
+
+  /** Reads the certificate that is shown to the server, and its key. */
+  private static KeyManager[] keys(ConnectOptions.Identity identity) {
+    var option = "ConnectOptions.identity";
+    var chain = TlsFiles.certificates(identity.certificate(), option);
+    var key = TlsFiles.key(identity.key(), chain.getFirst(), identity.certificate(), option);
+    try {
+      var none = new char[0];
+      var store = KeyStore.getInstance("PKCS12");
+      store.load(null, null);
+      store.setKeyEntry("identity", key, none, chain.toArray(X509Certificate[]::new));
+      var factory = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+      factory.init(store, none);
+      return factory.getKeyManagers();
+    } catch (GeneralSecurityException | IOException thrown) {
+      var problem = identity.certificate() + ": not usable for TLS: " + thrown.getMessage();
+      throw StoreException.of("options", problem, thrown);
+    }
   }
 }

@@ -5,7 +5,6 @@ import io.grpc.Status;
 import io.nuthatch.rx.ConditionUnmetException;
 import io.nuthatch.rx.StoreException;
 import io.nuthatch.store.v1.StoreProto.Problem;
-import java.net.ConnectException;
 
 /**
  * Why a call failed.
@@ -67,11 +66,9 @@ record Failure(StoreException exception, boolean isPassing) {
     if (cause == null || cause.getMessage() == null) {
       return text;
     }
-    // What Netty says has lines of its own; the first is the reason.
-    var why = cause.getMessage().lines().findFirst().orElse("");
-    return cause instanceof ConnectException
-        ? "could not connect: " + why + "; is the server running?"
-        : text + ": " + why;
+    // The message of an exception of Netty has several lines; the first is the reason.
+    var first = cause.getMessage().lines().findFirst().orElse("");
+    return Reasons.of(cause).orElse(text + ": " + first);
   }
 
   private static int write(Metadata trailers) {

@@ -2,6 +2,7 @@ package io.nuthatch.rx.remote;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.grpc.Metadata;
 import io.grpc.Status;
@@ -54,6 +55,10 @@ class FailureTest {
     assertInstanceOf(StoreUnavailableException.class, lost.exception());
     assertEquals("unavailable", lost.exception().code());
     assertEquals("UNAVAILABLE: cut", lost.exception().getMessage());
+    var text = "recvAddress(..) failed with error(-104): Connection reset by peer";
+    var reset = new IOException(text);
+    var problem = Failure.of(Status.UNAVAILABLE.withCause(reset), null).exception().getMessage();
+    assertTrue(problem.startsWith("the connection was lost: Connection reset by peer;"), problem);
     assertEquals("deadline", Failure.of(Status.DEADLINE_EXCEEDED, null).exception().code());
     assertEquals("status", Failure.of(Status.UNIMPLEMENTED, null).exception().code());
   }
