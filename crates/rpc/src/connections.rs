@@ -14,14 +14,18 @@ use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::TlsAcceptor;
 use tonic::body::Body;
 use tonic::service::Routes;
 use tower_service::Service as _;
 use tracing::{debug, warn};
+
+/// How long the server waits for a client to close after a failed TLS handshake.
+const DISCARD_TIME: Duration = Duration::from_secs(1);
 
 /// What all connections of a server share.
 #[derive(Clone)]
@@ -80,7 +84,14 @@ impl Connections {
         let Some(tls) = &self.tls else {
             return Ok((Stream::begin(Transport::Plain(stream)).await?, None));
         };
-        let stream = TlsAcceptor::from(tls.config()).accept(stream).await?;
+        let accepted = TlsAcceptor::from(tls.config()).accept(stream).into_fallible().await;
+        let stream = match accepted {
+            Ok(stream) => stream,
+            Err((error, stream)) => {
+                discard_rest(stream).await;
+                return Err(error);
+            }
+        };
         let closing = match stream.get_ref().1.peer_certificates() {
             Some(certificates) => {
                 let refused = || io::Error::other("the client's certificate is not accepted");
@@ -115,6 +126,21 @@ impl Connections {
             () = activity.idle_for(Room::GRACE) => "it was idle".to_owned(),
         }
     }
+}
+
+/// Reads and discards what a client sent after a failed TLS handshake, until the client closes.
+///
+/// A socket that is closed with unread data resets the connection. The client then loses the alert
+/// that says why the handshake failed, and reports a lost connection instead.
+async fn discard_rest(mut stream: TcpStream) {
+    const MAX_DISCARDED_BYTES: u64 = 64 << 10;
+    let discarded = async {
+        stream.shutdown().await?;
+        let mut rest = stream.take(MAX_DISCARDED_BYTES);
+        tokio::io::copy(&mut rest, &mut tokio::io::sink()).await
+    };
+    // The connection has failed already: a further failure changes nothing.
+    let _ = timeout(DISCARD_TIME, discarded).await;
 }
 
 /// Waits until the connection must close.

@@ -7,6 +7,7 @@ use rustls::{RootCertStore, ServerConfig};
 use rustls_pki_types::pem::{self, PemObject};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +45,13 @@ impl ServerTls {
         let identity = identity.map_err(|error| match error {
             rustls::Error::InconsistentKeys(_) => {
                 let expected = format!("expected the private key of {}", cert.display());
-                refuse(key, format!("{expected}, found that of another certificate"))
+                refuse(
+                    key,
+                    format!(
+                        "{expected}, found that of another certificate; name the key that this \
+                         certificate was requested with"
+                    ),
+                )
             }
             error => refuse(cert, format!("not usable with {}: {error}", key.display())),
         })?;
@@ -166,8 +173,16 @@ const CERTIFICATES: &str = "certificates";
 const PRIVATE_KEY: &str = "a private key";
 
 fn read(path: &Path, expected: &str) -> Result<Vec<u8>, TlsError> {
-    let failed = |error| refuse(path, format!("expected {expected} in PEM, found: {error}"));
-    std::fs::read(path).map_err(failed)
+    std::fs::read(path).map_err(|error| {
+        let problem = match error.kind() {
+            ErrorKind::NotFound => "found no such file; check the path".to_owned(),
+            ErrorKind::PermissionDenied => {
+                "but the file may not be read; check its owner and mode".to_owned()
+            }
+            _ => format!("but the file cannot be read: {error}"),
+        };
+        refuse(path, format!("expected {expected} in PEM, {problem}"))
+    })
 }
 
 fn refuse(path: &Path, problem: String) -> TlsError {
@@ -190,7 +205,7 @@ fn unreadable(path: &Path, bytes: &[u8], error: &pem::Error, expected: &str) -> 
         pem::Error::NoItemsFound if bytes.first() == Some(&0x30) => {
             "DER; `openssl x509 -inform der` or `openssl pkey -inform der` converts it"
         }
-        pem::Error::NoItemsFound => "none",
+        pem::Error::NoItemsFound => "none; such a file has lines `-----BEGIN …-----`",
         error => &error.to_string(),
     };
     refuse(path, format!("expected {expected} in PEM, found {found}"))
@@ -212,7 +227,9 @@ fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
 fn roots(path: &Path) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     for certificate in chain(path)? {
-        roots.add(certificate).map_err(|error| refuse(path, error.to_string()))?;
+        roots.add(certificate).map_err(|error| {
+            refuse(path, format!("expected CA certificates, found one that is damaged: {error}"))
+        })?;
     }
     Ok(roots)
 }

@@ -51,6 +51,9 @@ pub(crate) fn reason(error: &(dyn StdError + 'static)) -> String {
     if let Some(tls) = tls_failure(error) {
         return tls_reason(tls);
     }
+    if let Some(alert) = causes(error).find_map(client_alert) {
+        return tls_reason(&TlsFailure::AlertReceived(alert));
+    }
     let kind = causes(error).find_map(io_kind);
     if kind == Some(ErrorKind::ConnectionRefused) {
         return "could not connect: connection refused; is the server running?".to_owned();
@@ -64,6 +67,27 @@ pub(crate) fn reason(error: &(dyn StdError + 'static)) -> String {
     let act = if is_unconnected(error) { "could not connect" } else { LOST };
     let cause = causes(error).last().map(ToString::to_string).unwrap_or_default();
     format!("{act}: {}", cause.replace(['\r', '\n'], " "))
+}
+
+/// Alerts with which a server refuses the certificate of a client, or the lack of one.
+const CLIENT_ALERTS: [AlertDescription; 6] = [
+    AlertDescription::CertificateRequired,
+    AlertDescription::UnknownCA,
+    AlertDescription::BadCertificate,
+    AlertDescription::CertificateUnknown,
+    AlertDescription::CertificateExpired,
+    AlertDescription::DecryptError,
+];
+
+/// Returns the alert with which a server ended a connection that was established.
+///
+/// With TLS 1.3 the server checks the client's certificate after the client has finished its part
+/// of the handshake. So the alert arrives within HTTP/2, which keeps the text of the error alone.
+fn client_alert(error: &(dyn StdError + 'static)) -> Option<AlertDescription> {
+    let text = error.to_string();
+    CLIENT_ALERTS
+        .into_iter()
+        .find(|alert| text.ends_with(&TlsFailure::AlertReceived(*alert).to_string()))
 }
 
 /// Returns whether this side could not read frames of the server.
@@ -101,10 +125,16 @@ fn tls_reason(error: &TlsFailure) -> String {
                 format!("{refused}: its issuer is not trusted")
             }
             Certificate::Expired | Certificate::ExpiredContext { .. } => {
-                format!("{refused}: it has expired; renew it at the server, or set the clock")
+                format!(
+                    "{refused}: it has expired; renew it at the server, or set the clock of \
+                     this machine"
+                )
             }
             Certificate::NotValidYet | Certificate::NotValidYetContext { .. } => {
-                format!("{refused}: it is not valid yet; is the clock right?")
+                format!(
+                    "{refused}: it is not valid yet; check the clocks of this machine and of its \
+                     issuer"
+                )
             }
             Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => {
                 format!("{refused}: it is for another name than that of the address")
@@ -112,7 +142,9 @@ fn tls_reason(error: &TlsFailure) -> String {
             problem => format!("{refused}: {}", certificate_reason(problem)),
         },
         TlsFailure::AlertReceived(AlertDescription::CertificateRequired) => {
-            "the server requires a certificate of the client, with its key".to_owned()
+            "the server requires a client certificate; name one and its key (--tls-cert and \
+             --tls-key, `cert` and `key`)"
+                .to_owned()
         }
         TlsFailure::AlertReceived(
             AlertDescription::UnknownCA
@@ -120,11 +152,9 @@ fn tls_reason(error: &TlsFailure) -> String {
             | AlertDescription::CertificateUnknown
             | AlertDescription::CertificateExpired
             | AlertDescription::DecryptError,
-        ) => {
-            "the server refused the client's certificate: it must be signed by an issuer that the \
-              server trusts, and be valid"
-                .to_owned()
-        }
+        ) => "the server refused the client's certificate: expected one that is valid now and \
+             signed by an issuer that the server trusts"
+            .to_owned(),
         TlsFailure::InvalidMessage(_) => {
             "the server does not speak TLS; expected grpc:// as the address".to_owned()
         }
@@ -174,6 +204,11 @@ mod tests {
             (ErrorKind::ConnectionReset.into(), "the connection was lost; was the server stopped?"),
             (io::Error::other("a\nb"), "the connection was lost: a b"),
             (within(ErrorKind::InvalidData, issuer), "its issuer is not trusted"),
+            (
+                io::Error::other("received fatal alert: CertificateRequired"),
+                "the server requires a client certificate; name one and its key",
+            ),
+            (io::Error::other("received fatal alert: UnknownCA"), "expected one that is valid now"),
         ] {
             let reason = reason(&error);
             assert!(reason.contains(expected) && !reason.contains('\n'), "{reason}");

@@ -17,6 +17,11 @@ use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
 use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
 use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 
+/// The years in which a certificate is valid, by default.
+const VALID: (i32, i32) = (1975, 4096);
+const EXPIRED: (i32, i32) = (1975, 2020);
+const FUTURE: (i32, i32) = (4095, 4096);
+
 pub(crate) type Issuer = CertifiedIssuer<'static, KeyPair>;
 
 pub(crate) fn issuer() -> Issuer {
@@ -41,8 +46,21 @@ impl Files {
 
     /// A certificate for this machine and its key.
     pub(crate) fn identity(&self, name: &str, issuer: &Issuer) -> (PathBuf, PathBuf) {
+        self.identity_for("localhost", VALID, name, issuer)
+    }
+
+    /// A certificate for a host that is valid from one year to another, and its key.
+    fn identity_for(
+        &self,
+        host: &str,
+        (from, to): (i32, i32),
+        name: &str,
+        issuer: &Issuer,
+    ) -> (PathBuf, PathBuf) {
         let key = KeyPair::generate().expect("a key");
-        let params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+        let mut params = CertificateParams::new(vec![host.to_owned()]).expect("a name");
+        params.not_before = rcgen::date_time_ymd(from, 1, 1);
+        params.not_after = rcgen::date_time_ymd(to, 1, 1);
         let cert = params.signed_by(&key, issuer).expect("a certificate");
         let key = self.write(&format!("{name}.key"), &key.serialize_pem());
         (self.write(&format!("{name}.pem"), &cert.pem()), key)
@@ -126,6 +144,77 @@ fn a_server_with_the_certificate_of_a_ca_is_told_what_to_use() {
 }
 
 #[test]
+fn certificates_of_servers_that_are_refused_are_told_with_the_remedy() {
+    let (files, issuer) = (Files::new(), issuer());
+    let ca = files.write("ca.pem", &issuer.pem());
+    let trusting = ClientOptions::new().tls(ClientTls::open(&ca).expect("a file"));
+    for (host, valid, reason, remedy) in [
+        (
+            "localhost",
+            EXPIRED,
+            "it has expired; renew it at the server, or set the clock of this machine",
+            "",
+        ),
+        (
+            "localhost",
+            FUTURE,
+            "it is not valid yet; check the clocks of this machine and of its issuer",
+            "",
+        ),
+        (
+            "db.example.org",
+            VALID,
+            "it is for another name than that of the address",
+            "use a name that the certificate has",
+        ),
+    ] {
+        let (cert, key) = files.identity_for(host, valid, "server", &issuer);
+        let secured = secured(&options().tls(ServerTls::open(&cert, &key).expect("files")));
+        let error = secured.connect("grpcs", &trusting).expect_err(reason);
+        let port = secured.server.addresses()[0].port();
+        let refused = "the server's certificate was refused";
+        let expected = format!("grpcs://localhost:{port}: {refused}: {reason}");
+        let message = error.message();
+        assert!(message.starts_with(&expected) && message.contains(remedy), "{error}");
+        assert!(message.lines().count() == 1 && error.code() == "transport", "{error}");
+    }
+    let (cert, key) = files.identity_for("db.example.org", VALID, "server", &issuer);
+    let secured = secured(&options().tls(ServerTls::open(&cert, &key).expect("files")));
+    let tls = ClientTls::open(&ca).expect("a file").name("db.example.org");
+    let client = secured.connect("grpcs", &ClientOptions::new().tls(tls)).expect("the name");
+    secured.put(&client).expect("written");
+}
+
+#[test]
+fn clients_without_a_certificate_that_is_accepted_are_told_what_to_use() {
+    let (files, issuer, stranger) = (Files::new(), issuer(), issuer());
+    let ca = files.write("ca.pem", &issuer.pem());
+    let (cert, key) = files.identity("server", &issuer);
+    let tls = ServerTls::open(&cert, &key).expect("files").client_ca(&ca).expect("a file");
+    let secured = secured(&options().tls(tls));
+    let without = ClientTls::open(&ca).expect("a file");
+    let with = |valid, issuer| {
+        let (cert, key) = files.identity_for("localhost", valid, "client", issuer);
+        without.clone().identity(&cert, &key).expect("files")
+    };
+    let (missing, refused) = (
+        "the server requires a client certificate; name one and its key (--tls-cert and --tls-key",
+        "the server refused the client's certificate: expected one that is valid now and signed by",
+    );
+    for (tls, reason) in [
+        (without.clone(), missing),
+        (with(VALID, &stranger), refused),
+        (with(EXPIRED, &issuer), refused),
+        (with(FUTURE, &issuer), refused),
+    ] {
+        let client = secured.connect("grpcs", &ClientOptions::new().tls(tls));
+        let error = client.and_then(|client| secured.put(&client)).expect_err(reason);
+        assert!(error.message().contains(reason), "{error}");
+        assert!(error.message().lines().count() == 1 && error.code() == "transport", "{error}");
+    }
+}
+
+#[test]
 fn clients_need_a_certificate_where_the_server_asks_for_one() {
     let (files, issuer, stranger) = (Files::new(), issuer(), issuer());
     let ca = files.write("ca.pem", &issuer.pem());
@@ -158,9 +247,9 @@ fn files_that_are_wrong_are_named() {
         "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
     let encrypted = files.write("encrypted.key", encrypted);
     for (cert, key, problem) in [
-        (&missing, &key, "missing.pem: expected certificates in PEM, found: No such file"),
-        (&cert, &missing, "missing.pem: expected a private key in PEM, found: No such file"),
-        (&empty, &key, "empty.pem: expected certificates in PEM, found none"),
+        (&missing, &key, "missing.pem: expected certificates in PEM, found no such file; check"),
+        (&cert, &missing, "missing.pem: expected a private key in PEM, found no such file; check"),
+        (&empty, &key, "empty.pem: expected certificates in PEM, found none; such a file"),
         (&cert, &empty, "empty.pem: expected a private key in PEM, found none"),
         (&key, &key, "server.key: expected certificates in PEM, found a private key; were"),
         (&cert, &cert, "server.pem: expected a private key in PEM, found certificates; were"),
@@ -170,6 +259,9 @@ fn files_that_are_wrong_are_named() {
         let error = ServerTls::open(cert, key).expect_err(problem).to_string();
         assert!(error.contains(problem), "{error}");
     }
+    let error = ServerTls::open(&cert, &other).expect_err("another key").to_string();
+    let pair = format!("the private key of {}, found that of another", cert.display());
+    assert!(error.contains(&pair) && error.contains("; name the key that"), "{error}");
     let mixed = ClientTls::open(&cert).expect("a file").identity(&cert, &other);
     assert!(mixed.expect_err("a key of another").to_string().contains("other.key: expected"));
 }
