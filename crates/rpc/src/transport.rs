@@ -61,7 +61,7 @@ pub(crate) fn reason(error: &(dyn StdError + 'static)) -> String {
     if causes(error).any(is_not_http2) {
         return format!("{LOST}: what the server sent is not HTTP/2");
     }
-    if kind.is_some_and(is_loss) {
+    if kind.is_some_and(is_loss) || causes(error).any(is_cut) {
         return format!("{LOST}; was the server stopped?");
     }
     let act = if is_unconnected(error) { "could not connect" } else { LOST };
@@ -95,6 +95,12 @@ fn is_not_http2(error: &(dyn StdError + 'static)) -> bool {
     let error: Option<&h2::Error> = error.downcast_ref();
     error
         .is_some_and(|error| !error.is_remote() && error.reason() == Some(Reason::FRAME_SIZE_ERROR))
+}
+
+/// Returns whether the connection ended in the middle of a frame. The reader of frames says so
+/// with a text alone, and no kind of I/O error.
+fn is_cut(error: &(dyn StdError + 'static)) -> bool {
+    error.to_string().ends_with("bytes remaining on stream")
 }
 
 /// Returns the kind of an I/O error, which one of HTTP/2 may have within.
@@ -202,6 +208,10 @@ mod tests {
         for (error, expected) in [
             (ErrorKind::ConnectionRefused.into(), "is the server running?"),
             (ErrorKind::ConnectionReset.into(), "the connection was lost; was the server stopped?"),
+            (
+                io::Error::other("bytes remaining on stream"),
+                "the connection was lost; was the server stopped?",
+            ),
             (io::Error::other("a\nb"), "the connection was lost: a b"),
             (within(ErrorKind::InvalidData, issuer), "its issuer is not trusted"),
             (

@@ -16,6 +16,7 @@ mod serve;
 mod server;
 mod servers;
 mod store;
+mod store_cut_off;
 mod store_remote;
 #[path = "../tls/mod.rs"]
 mod tls;

@@ -141,7 +141,8 @@ Examples:
 Exit status:
   0  all went well, or the reader of the output had enough
   2  the command line is wrong
-  3  anything else: the store or the table is missing";
+  3  anything else: the store or the table is missing, or the connection to the server was lost;
+     rows that were printed before are whole, but the last ones are missing";
 
 /// Print the rows of a range, one a line
 #[derive(Debug, Args)]
@@ -258,7 +259,8 @@ Examples:
 Exit status:
   0  all went well, or the reader of the output had enough
   2  the command line is wrong
-  3  anything else: the store or the table is missing";
+  3  anything else: the store or the table is missing, or the connection to the server was lost;
+     rows that were printed before are whole, but the last ones are missing";
 
 /// Print all rows of a table as text that "load" reads back
 #[derive(Debug, Args)]
