@@ -121,17 +121,42 @@ def test_a_watch_without_kept_changes_names_the_setting(tmp_path: Path) -> None:
         assert error.value.code == "no-changes-kept"
 
 
-def test_certificates_come_from_the_system_or_from_files_that_are_named(tmp_path: Path) -> None:
+# The certificate of a CA that signs nothing.
+AUTHORITY = """\
+-----BEGIN CERTIFICATE-----
+MIIBeTCCAR+gAwIBAgIURs0cUOC56qMMGWknlxPYp0nf7a4wCgYIKoZIzj0EAwIw
+ETEPMA0GA1UEAwwGYSB0ZXN0MCAXDTI2MTEyMzA2MDEyMloYDzIxMjYxMDMwMDYw
+MTIyWjARMQ8wDQYDVQQDDAZhIHRlc3QwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC
+AAQaPjExk+AhKXs5zKGMM6/iuOz3wcvzK3S3VLQN/HrsgAXPo4Pc39YEKOuAjjNq
+c9zAxhG9o1/OY308nGSDubYBo1MwUTAdBgNVHQ4EFgQUaCav0aNubGuoN5k4OF1r
+fLg1liswHwYDVR0jBBgwFoAUaCav0aNubGuoN5k4OF1rfLg1liswDwYDVR0TAQH/
+BAUwAwEB/zAKBggqhkjOPQQDAgNIADBFAiAVNgTZt6ELY7vqeHPFj+Z6kG+Ff0oZ
+lBrsz5/gNc7W9wIhAKUFlAlwdfksMWcw7LQnXK+7uBKFRlYBXhaMxUyJ2sdG
+-----END CERTIFICATE-----
+"""
+
+
+def test_certificates_come_from_the_system_or_from_files_that_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     missing = tmp_path / "missing.pem"
     with pytest.raises(nuthatch.ArgumentError, match=r"missing\.pem: expected certificates in PEM"):
         nuthatch.connect("grpcs://127.0.0.1:1", ca=missing)
     with pytest.raises(nuthatch.ArgumentError, match="expected cert and key together"):
         nuthatch.connect("grpcs://127.0.0.1:1", cert=missing)
-    with pytest.raises((nuthatch.UnavailableError, nuthatch.ArgumentError)) as error:
+    # These variables replace the certificates of the system.
+    monkeypatch.setenv("SSL_CERT_DIR", "")
+    monkeypatch.setenv("SSL_CERT_FILE", str(missing))
+    with pytest.raises(nuthatch.ArgumentError) as none:
         nuthatch.connect("grpcs://127.0.0.1:1", retries=0)
-    told = str(error.value)
-    # Machines without certificates are told so.
-    assert "could not connect" in told or "install `ca-certificates`" in told, told
+    expected = f"grpcs://127.0.0.1:1: {missing}: expected certificates, found none"
+    assert str(none.value).startswith(expected)
+    assert "install `ca-certificates`, or name a file with --tls-ca (`ca`)" in str(none.value)
+    roots = tmp_path / "roots.pem"
+    roots.write_text(AUTHORITY)
+    monkeypatch.setenv("SSL_CERT_FILE", str(roots))
+    with pytest.raises(nuthatch.UnavailableError, match="connection refused; is the server run"):
+        nuthatch.connect("grpcs://127.0.0.1:1", retries=0)
 
 
 def test_tables_that_are_missing_are_told(here: nuthatch.Store, server: Server) -> None:

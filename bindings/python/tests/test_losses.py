@@ -32,8 +32,9 @@ class Restartable:
         self.port = int(self.address.rsplit(":", 1)[1])
 
     def kill(self) -> None:
-        self.process.kill()
-        self.process.communicate()
+        if self.process.returncode is None:
+            self.process.kill()
+            self.process.communicate()
 
     def refuse(self, count: int) -> None:
         """Take the server's place, and close so many connections before they say anything."""
@@ -68,3 +69,36 @@ def test_a_watch_reconnects_for_a_time_and_not_a_few_times(restartable: Restarta
         with nuthatch.connect(restartable.address) as other:
             other.put(b"b", b"2")
         assert [change.key for change in later.result(60)] == [b"b"]
+
+
+def test_a_writer_reconnects_and_takes_later_batches(restartable: Restartable) -> None:
+    with (
+        nuthatch.connect(restartable.address, retries=1, reconnect=3600) as store,
+        ThreadPoolExecutor(1) as threads,
+    ):
+        writer = store.writer()
+        writer.put(b"a", b"1").result()
+        restartable.kill()
+        # The batch that meets the loss fails: whether it was written is not known.
+        with pytest.raises(nuthatch.UnavailableError):
+            while True:
+                writer.flush()
+        later = threads.submit(lambda: writer.put(b"b", b"2").result())
+        restartable.refuse(6)
+        restartable.start()
+        later.result(60)
+        assert store.get(b"b") == b"2"
+        writer.close()
+
+
+def test_a_client_that_gives_up_reconnecting_names_the_time(restartable: Restartable) -> None:
+    with nuthatch.connect(restartable.address) as store:
+        # The table that is watched.
+        store.put(b"before", b"0")
+    with (
+        nuthatch.connect(restartable.address, retries=1, reconnect=0.15) as store,
+        store.watch() as watch,
+    ):
+        restartable.kill()
+        with pytest.raises(nuthatch.UnavailableError, match="tried to reconnect for 150ms; `recon"):
+            next(watch)

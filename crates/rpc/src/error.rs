@@ -87,6 +87,12 @@ impl Error {
         Self(Box::new(Inner { status, code, message, write }))
     }
 
+    /// Adds to the message what else a person needs to know.
+    pub(crate) fn with(mut self, more: &str) -> Self {
+        self.0.message = format!("{}; {more}", self.0.message);
+        self
+    }
+
     /// A short name that stays the same between versions, for programs: one of
     /// `testdata/store/statuses.csv`, `transport` where no server answered, `status` where one did
     /// that did not say more than [`status`](Self::status).

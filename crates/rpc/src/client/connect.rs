@@ -119,7 +119,8 @@ impl ClientOptions {
     }
 
     /// Sets how long a watch, a scan across snapshots or a writer tries to reconnect after a lost
-    /// connection; 30 seconds by default. Each lost connection starts the time again.
+    /// connection; 30 seconds by default. Each lost connection starts the time again. The error of
+    /// the last attempt names the time.
     #[must_use]
     pub fn reconnect(mut self, limit: Duration) -> Self {
         self.reconnect = limit;
@@ -325,6 +326,15 @@ mod tests {
             let error = uri(wrong).expect_err(wrong);
             assert!(error.message().contains(problem) && error.code() == "argument", "{error}");
         }
+    }
+
+    #[test]
+    fn streams_reconnect_for_30_seconds_by_default_and_not_without_retries() {
+        let patience = |options: ClientOptions| format!("{:?}", options.patience());
+        assert_eq!(patience(ClientOptions::new()), "Time(30s)");
+        assert_eq!(patience(ClientOptions::default().retries(0)), "Retries(0)");
+        let short = ClientOptions::new().reconnect(Duration::from_millis(5));
+        assert_eq!(patience(short), "Time(5ms)");
     }
 
     #[test]

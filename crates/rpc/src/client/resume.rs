@@ -60,6 +60,17 @@ impl Failures {
             }
         }
     }
+
+    /// Returns the error for a caller after the last attempt. It names the time that was spent on
+    /// attempts to reconnect, and the option that sets it.
+    pub(super) fn given_up(&self, last: Error) -> Error {
+        match self.patience {
+            Patience::Time(limit) if limit > Duration::ZERO => last.with(&format!(
+                "tried to reconnect for {limit:?}; `reconnect` (--reconnect-ms) sets the time"
+            )),
+            _ => last,
+        }
+    }
 }
 
 /// Where a stream is.
@@ -120,10 +131,13 @@ impl<M> Resuming<M> {
                     }
                 },
             };
-            let again = resumes && failed.is_passing();
-            let Some(pause) = again.then(|| self.failures.next_pause()).flatten() else {
+            if !(resumes && failed.is_passing()) {
                 self.state = State::Done;
                 return Poll::Ready(Some(Err(failed)));
+            }
+            let Some(pause) = self.failures.next_pause() else {
+                self.state = State::Done;
+                return Poll::Ready(Some(Err(self.failures.given_up(failed))));
             };
             self.pause = pause;
             self.state = State::Closed;

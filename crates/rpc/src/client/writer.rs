@@ -178,7 +178,7 @@ impl Shared {
                 Err(other) => return Err(other),
             }
         }
-        Err(error)
+        Err(failures.given_up(error))
     }
 }
 

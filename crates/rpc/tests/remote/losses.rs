@@ -92,6 +92,35 @@ fn a_writer_reconnects_and_takes_later_batches() {
 }
 
 #[test]
+fn a_client_that_gives_up_reconnecting_names_the_time() {
+    let limit = ClientOptions::new().retries(1).reconnect(Duration::from_millis(150));
+    let served = served_to(&options().drain(Duration::ZERO), &limit);
+    served.store.keep_changes(10, 1 << 20).expect("kept");
+    let mut watch = served.watch(Start::Now).expect("a watch");
+    let writer = served.wait(served.client.batch_writer(&BatchWriterOptions::new()));
+    let writer = writer.expect("a writer");
+    let (_, served) = gone(served);
+    let Served { server, runtime, client: _client, .. } = served;
+    drop(server);
+    let given_up = "; tried to reconnect for 150ms; `reconnect` (--reconnect-ms) sets the time";
+    let error = runtime.block_on(watch.next()).expect("an error").expect_err("an error");
+    assert!(error.message().ends_with(given_up), "{error}");
+    assert!(error.message().contains("is the server running?"), "{error}");
+    assert!(runtime.block_on(watch.next()).is_none(), "the watch has ended");
+    let error = runtime.block_on(async {
+        loop {
+            // The batch that meets the loss fails at once: it may have been written.
+            match writer.submit(Batch::new().put(TABLE, b"a", b"1")).await {
+                Ok(ack) => drop(ack.await),
+                Err(error) => return error,
+            }
+        }
+    });
+    assert!(error.message().ends_with(given_up), "{error}");
+    assert_eq!(error.code(), "transport");
+}
+
+#[test]
 fn a_client_that_is_not_to_retry_reconnects_nothing() {
     let options = options().drain(Duration::ZERO);
     let served = served_to(&options, &ClientOptions::new().retries(0));

@@ -192,6 +192,33 @@ class RemoteFailuresTest {
   }
 
   @Test
+  void watches_and_streams_of_writes_that_give_up_reconnecting_name_the_time() {
+    assertEquals(Duration.ofSeconds(30), ConnectOptions.defaults().reconnect());
+    var options = ConnectOptions.defaults().tries(1).reconnect(Duration.ofMillis(200));
+    try (var other = Store.connect(served.address, options)) {
+      var rows = other.table("rows");
+      rows.put(bytes("a"), bytes("1")).blockingAwait();
+      var watch = rows.watch(Range.all()).test();
+      var items = PublishProcessor.<Row>create();
+      var acks = rows.put(items.onBackpressureBuffer()).test();
+      items.onNext(Row.of("a", "2"));
+      acks.awaitCount(1);
+      watch.awaitCount(1);
+      served.kill();
+      var givenUp = "; tried to reconnect for 0.2 s; ConnectOptions.reconnect sets the time";
+      watch
+          .awaitDone(60, SECONDS)
+          .assertError(StoreUnavailableException.class)
+          .assertError(thrown -> thrown.getMessage().endsWith(givenUp));
+      // The stream of writes has lost its server, too, and nothing that has no answer.
+      items.onNext(Row.of("b", "3"));
+      acks.awaitDone(60, SECONDS)
+          .assertError(StoreUnavailableException.class)
+          .assertError(thrown -> thrown.getMessage().endsWith(givenUp));
+    }
+  }
+
+  @Test
   void a_killed_server_is_told_in_one_line() {
     served.kill();
     try (var other = Store.connect(served.address, ConnectOptions.defaults().tries(0))) {

@@ -17,7 +17,8 @@ import java.util.Optional;
  * @param tries how often a read, or what was never sent, is tried again; with 0, watches and
  *     streams of writes do not reconnect either
  * @param reconnect how long a watch, or a stream of writes of which the server has seen nothing
- *     unanswered, tries to reach the server again after it was lost
+ *     unanswered, tries to reach the server again after it was lost. The exception after the last
+ *     attempt names the time
  * @param messageBytes the longest message that is taken
  */
 public record ConnectOptions(

@@ -151,7 +151,7 @@ final class BatchStream implements Calls.Running, AutoCloseable {
     }
     if (one != null) {
       calls.writes.end();
-      Signals.error(one.emitter, thrown);
+      Signals.error(one.emitter, thrown instanceof StoreException e ? described(e) : thrown);
     }
     pump();
   }
@@ -232,6 +232,10 @@ final class BatchStream implements Calls.Running, AutoCloseable {
     }
   }
 
+  private synchronized StoreException described(StoreException last) {
+    return losses.described(last);
+  }
+
   /** Takes the acknowledgements of one call. */
   private final class Answers extends ClientCall.Listener<BatchResponse> {
 
@@ -266,7 +270,7 @@ final class BatchStream implements Calls.Running, AutoCloseable {
     public void onClose(Status status, Metadata trailers) {
       var failure = Failure.of(status.isOk() ? Status.UNAVAILABLE : status, trailers);
       if (!beginAgain(this, failure)) {
-        end(calls.told(failure), false);
+        end(described(calls.told(failure)), false);
       }
     }
   }

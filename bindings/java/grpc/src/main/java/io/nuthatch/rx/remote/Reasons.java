@@ -41,7 +41,7 @@ final class Reasons {
     return Optional.ofNullable(
         switch (thrown) {
           case CertificateExpiredException expired ->
-              REFUSED + "it has expired; renew it at the server, or set the clock";
+              REFUSED + "it has expired; renew it at the server, or set the clock of this machine";
           case CertificateNotYetValidException early ->
               REFUSED + "it is not valid yet; check the clocks of this machine and of its issuer";
           case CertPathBuilderException unknown -> REFUSED + issuer();

@@ -143,9 +143,13 @@ final class StreamSubscription<M, T> extends DrainingSubscription<T>
         return;
       }
     }
-    end = new End(failure);
+    end = new End(failure == null ? null : described(failure));
     begun.countDown();
     drain();
+  }
+
+  private Failure described(Failure last) {
+    return new Failure(losses.described(last.exception()), last.isPassing());
   }
 
   @Override
