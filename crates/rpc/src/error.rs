@@ -64,11 +64,15 @@ impl Error {
     }
 
     pub(crate) fn deadline() -> Self {
-        Self::new(Code::DeadlineExceeded, "deadline", "the deadline of the call has passed")
+        Self::new(
+            Code::DeadlineExceeded,
+            "deadline",
+            "the deadline of the call has passed; a write may have been executed",
+        )
     }
 
     pub(crate) fn draining() -> Self {
-        Self::new(Code::Unavailable, "draining", "the server stops")
+        Self::new(Code::Unavailable, "draining", "the server is stopping and accepts no new calls")
     }
 
     /// A mistake of this crate, such as a thread that panicked.

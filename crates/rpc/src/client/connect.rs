@@ -250,7 +250,7 @@ fn endpoint(address: &str, options: &ClientOptions) -> Result<Endpoint> {
     let literal = host.trim_start_matches('[').trim_end_matches(']');
     let here = literal.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
     if options.token.is_some() && !(tls || here || host == "localhost" || options.insecure) {
-        return Err(wrong("a token could be read on its way; expected grpcs://"));
+        return Err(wrong("the token would be sent unencrypted; expected grpcs://"));
     }
     let scheme = if tls { "https" } else { "http" };
     let endpoint = Endpoint::from_shared(format!("{scheme}://{host}:{port}"));
@@ -270,7 +270,7 @@ fn endpoint(address: &str, options: &ClientOptions) -> Result<Endpoint> {
     match (&options.tls, tls) {
         (Some(tls), true) => with(tls),
         (None, true) => with(&ClientTls::system().map_err(|error| wrong(&error.to_string()))?),
-        (Some(_), false) => Err(wrong("expected grpcs:// where there are certificates")),
+        (Some(_), false) => Err(wrong("expected grpcs://, which certificates are for")),
         (None, false) => Ok(endpoint),
     }
 }

@@ -262,7 +262,7 @@ final class BatchStream implements Calls.Running, AutoCloseable {
       switch (answer.getOutcomeCase()) {
         case WRITTEN -> Signals.success(one.emitter, Convert.written(answer.getWritten()));
         case PROBLEM -> Signals.error(one.emitter, Failure.of(answer.getProblem()));
-        default -> Signals.error(one.emitter, Failure.noAnswer("what became of the batch"));
+        default -> Signals.error(one.emitter, Failure.noAnswer("the outcome of the batch"));
       }
     }
 

@@ -50,7 +50,7 @@ final class Channels {
 
   private static void checkToken(Address address, String token) {
     if (!address.isTls() && !address.isHere()) {
-      throw address.wrong("a token could be read on its way; expected grpcs://");
+      throw address.wrong("the token would be sent unencrypted; expected grpcs://");
     }
     if (token.isEmpty() || !token.chars().allMatch(c -> c > ' ' && c < 127)) {
       throw address.wrong("token: expected printable ASCII without spaces");
@@ -60,7 +60,7 @@ final class Channels {
   private static ChannelCredentials credentials(Address address, ConnectOptions options) {
     if (!address.isTls()) {
       if (options.trusted().isPresent() || options.identity().isPresent()) {
-        throw address.wrong("expected grpcs:// where there are certificates");
+        throw address.wrong("expected grpcs://, which certificates are for");
       }
       return InsecureChannelCredentials.create();
     }

@@ -113,7 +113,7 @@ final class Convert {
           case ACT_PUT -> Change.Act.PUT;
           case ACT_DELETE -> Change.Act.DELETE;
           case ACT_EXPIRE -> Change.Act.EXPIRE;
-          default -> throw Failure.noAnswer("an act that this version knows");
+          default -> throw Failure.noAnswer("a kind of change that this version knows");
         };
     var value =
         change.hasValue() ? Optional.of(change.getValue().toByteArray()) : Optional.<byte[]>empty();

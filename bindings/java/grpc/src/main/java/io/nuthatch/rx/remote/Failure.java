@@ -42,9 +42,10 @@ record Failure(StoreException exception, boolean isPassing) {
     return StoreException.of("closed", "the store is closed");
   }
 
-  /** An answer that is none. */
+  /** Returns the exception for an answer of the server that lacks a part. */
   static StoreException noAnswer(String expected) {
-    return StoreException.of("decode", "expected " + expected + " as the answer, found none");
+    var problem = "expected %s from the server, found none; do the versions of both match?";
+    return StoreException.of("decode", problem.formatted(expected));
   }
 
   /** Where the server said nothing: what happened on this side. */

@@ -124,7 +124,7 @@ final class RemoteStore implements Store {
         var text = "the condition of write " + write + " of the batch does not hold";
         throw new ConditionUnmetException(text, (int) write);
       }
-      default -> throw Failure.noAnswer("what became of the batch");
+      default -> throw Failure.noAnswer("the outcome of the batch");
     };
   }
 

@@ -76,7 +76,7 @@ final class Txn extends ClientCall.Listener<TxnResponse> implements Calls.Runnin
   public void onClose(Status status, Metadata trailers) {
     end(
         status.isOk()
-            ? Failure.noAnswer("more answers")
+            ? Failure.noAnswer("another answer of the transaction")
             : calls.told(Failure.of(status, trailers)));
   }
 
