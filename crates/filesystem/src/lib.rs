@@ -1,12 +1,15 @@
-//! Detects network filesystems, and advises about the limit of open files.
+//! Detects network filesystems, counts the links of open files, and advises about the limit of open
+//! files.
 //!
 //! Engines share folders between processes by file locks and shared memory maps. Both hold on a
 //! local filesystem. On a network filesystem two machines may see different bytes of one map, and
 //! locks may be held by one machine alone, so an engine refuses such a folder or warns about it.
 
 mod file_limit;
+mod links;
 
 pub use file_limit::file_limit_advice;
+pub use links::link_count;
 
 use rustix::fs::statfs;
 use std::io;

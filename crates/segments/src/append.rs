@@ -10,9 +10,9 @@ use crate::reason::{Reason, is_disk_full};
 use crate::record::Record;
 use crate::segments::Segments;
 use crate::sets::{Inserted, Place};
+use nuthatch_filesystem::link_count;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -81,7 +81,7 @@ impl Appender {
         self.family == index.family
             && self.process == std::process::id()
             && index.table().number(self.slot) == self.number
-            && self.file.metadata().is_ok_and(|metadata| metadata.nlink() > 0)
+            && link_count(&self.file).is_ok_and(|links| links > 0)
     }
 }
 

@@ -5,8 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::options::Durability;
-use rustix::fs::{AtFlags, StatxFlags, fstat, statx};
-use rustix::io::Errno;
+use nuthatch_filesystem::link_count;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -51,23 +50,10 @@ impl RemovalCheck {
 /// # Errors
 /// Returns `Io` with the path.
 pub(crate) fn check_linked(file: &File, path: &Path) -> Result<()> {
-    match links(file) {
+    match link_count(file) {
         Ok(0) => Err(removed(path)),
         Ok(_) => Ok(()),
-        Err(error) => Err(Error::io(path, "look at its links", error.into())),
-    }
-}
-
-/// Returns how many links a file has.
-///
-/// It does not ask for the times of the file. Since Linux 6.13, asking makes the next write store
-/// its exact time in the inode, and syncing that costs a durable write a fifth of its rate.
-fn links(file: &File) -> rustix::io::Result<u64> {
-    match statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::NLINK) {
-        Ok(found) => Ok(found.stx_nlink.into()),
-        // Older than Linux 4.11, or a sandbox that does not know the call.
-        Err(Errno::NOSYS | Errno::PERM) => fstat(file).map(|found| found.st_nlink as u64),
-        Err(error) => Err(error),
+        Err(error) => Err(Error::io(path, "look at its links", error)),
     }
 }
 
