@@ -36,7 +36,7 @@ fn relay(server: &str, way: Way) -> Relay {
     let server = server.strip_prefix("grpc://").expect("an address").to_owned();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = format!("grpc://{}", listener.local_addr().expect("an address"));
-    let ((reached, full), (hold, held)) = (channel(), channel::<()>());
+    let ((reached, full), (hold, released)) = (channel(), channel::<()>());
     thread::spawn(move || {
         let (client, _) = listener.accept().expect("a client");
         // Later attempts to connect are refused, as those to the killed server are.
@@ -51,7 +51,7 @@ fn relay(server: &str, way: Way) -> Relay {
         copy(clone(from), clone(to), PASSED);
         reached.send(()).expect("the test");
         // An error: nothing is sent, the sender is dropped.
-        let _ = held.recv();
+        let _ = released.recv();
         for end in [client, server] {
             // It may be closed already.
             let _ = end.shutdown(Shutdown::Both);
@@ -130,7 +130,8 @@ fn a_scan_that_is_cut_off_is_told_in_one_line_after_whole_rows() {
     let folder = filled();
     let printed = cut_off(&folder, "scan", &[], Way::ToClient);
     let value = "v".repeat(VALUE_LEN);
-    let whole: String = (0..ROWS).map(|n| format!("{n:06}\t{value}\n")).collect();
+    let lines: Vec<_> = (0..ROWS).map(|n| format!("{n:06}\t{value}\n")).collect();
+    let whole = lines.concat();
     assert!(whole.starts_with(&printed) && printed.len() < whole.len());
     assert!(printed.is_empty() || printed.ends_with('\n'), "the last row is cut");
 }
