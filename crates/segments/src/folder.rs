@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::layout::SEGMENT_ENDING;
+use nuthatch_filesystem::link_count;
 use rustix::fs::{Access, AtFlags, Dir, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
 use rustix::io::Errno;
 use std::fs::{DirBuilder, File};
@@ -119,9 +120,9 @@ impl Folder {
 
     /// Returns whether the folder was removed since it was opened.
     pub(crate) fn is_removed(&self) -> bool {
-        match rustix::fs::fstat(self.file.as_fd()) {
-            Ok(stat) => stat.st_nlink == 0,
-            Err(error) => error == Errno::STALE,
+        match link_count(&self.file) {
+            Ok(links) => links == 0,
+            Err(error) => Errno::from_io_error(&error) == Some(Errno::STALE),
         }
     }
 

@@ -33,7 +33,7 @@ pub(super) struct Content {
     left: u64,
     /// The request, which is under way until its body has gone.
     open: Option<Open<Shared>>,
-    /// The same for the connection.
+    /// Keeps the connection from being idle until the body has gone.
     call: Option<OpenCall>,
 }
 
@@ -100,7 +100,7 @@ impl Content {
         self
     }
 
-    /// Keeps the call in progress as long as it is not sent.
+    /// Keeps the call of a connection in progress until this body is sent.
     pub(super) fn of_call(mut self, call: OpenCall) -> Self {
         self.call = Some(call);
         self
