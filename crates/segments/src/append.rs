@@ -5,6 +5,7 @@ use crate::id::Id;
 use crate::index::Index;
 use crate::layout::index as at;
 use crate::layout::segment::HEADER_LEN;
+use crate::lock::{Byte, Mode, on_byte};
 use crate::pages::Pages;
 use crate::reason::{Reason, is_disk_full};
 use crate::record::Record;
@@ -13,6 +14,7 @@ use crate::sets::{Inserted, Place};
 use nuthatch_filesystem::link_count;
 use std::fs::File;
 use std::io;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -21,7 +23,7 @@ use std::sync::atomic::Ordering;
 pub(crate) struct Appender {
     pub(crate) slot: u32,
     pub(crate) number: u64,
-    pub(crate) file: Arc<File>,
+    pub(crate) file: Arc<WriterFile>,
     pub(crate) salt: u64,
     pub(crate) tail: u64,
     pub(crate) end: u64,
@@ -32,11 +34,43 @@ pub(crate) struct Appender {
     pub(crate) pages: Option<Pages>,
 }
 
+/// The file of a segment to which this process appends, with the lock of its writer. The end of the
+/// segment and every put into it share the file. So as long as somebody else finds the lock free,
+/// all records of the segment are in the index.
+pub(crate) struct WriterFile {
+    file: File,
+    process: u32,
+}
+
+impl WriterFile {
+    /// Takes over a file that has the lock.
+    pub(crate) fn new(file: File) -> Self {
+        Self { file, process: std::process::id() }
+    }
+}
+
+impl Deref for WriterFile {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.file
+    }
+}
+
+impl Drop for WriterFile {
+    fn drop(&mut self) {
+        // A child that was forked meanwhile has a copy of the descriptor; so closing is not enough.
+        if self.process == std::process::id() {
+            let _ = on_byte(&self.file, Byte::Writer, Mode::None);
+        }
+    }
+}
+
 /// Where a record goes.
 pub(crate) struct Space {
     pub(crate) slot: u32,
     pub(crate) number: u64,
-    pub(crate) file: Arc<File>,
+    pub(crate) file: Arc<WriterFile>,
     pub(crate) salt: u64,
     pub(crate) offset: u64,
     family: u64,
@@ -116,6 +150,7 @@ impl Segments {
                 Ok(()) => return Ok(self.enter(&space, record)),
                 Err(error) if is_disk_full(&error) => {
                     // What was reserved here stays unused; the segment may be the one to go.
+                    drop(space);
                     if !self.free_disk(record.len())? {
                         break;
                     }
@@ -256,3 +291,24 @@ fn slot_of(index: &Index, space: &Space) -> Option<u32> {
 
 /// The first offset that a record of a new segment may have.
 pub(crate) const FIRST_OFFSET: u64 = HEADER_LEN as u64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::is_free;
+
+    #[test]
+    fn a_copy_of_the_descriptor_does_not_keep_the_lock_of_the_writer() {
+        let place = tempfile::NamedTempFile::new().expect("a file");
+        let other = place.reopen().expect("the file again");
+        let file = place.reopen().expect("the file again");
+        // A fork makes such a copy.
+        let copy = file.try_clone().expect("a copy");
+        assert!(on_byte(&file, Byte::Writer, Mode::Alone).expect("a lock"));
+        let file = WriterFile::new(file);
+        assert!(!is_free(&other, Byte::Writer));
+        drop(file);
+        assert!(is_free(&other, Byte::Writer));
+        drop(copy);
+    }
+}

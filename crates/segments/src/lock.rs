@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// The bytes of a segment that locks are put on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Byte {
-    /// Whoever appends has it alone.
+    /// Whoever appends has it alone, until the last record that is being put is in the index.
     Writer = 0,
     /// Whoever lends bytes out shares it; whoever frees the bytes has it alone.
     Lent = 1,
@@ -34,6 +34,12 @@ pub(crate) enum Mode {
 /// has it. The lock belongs to the open file, not to the process.
 pub(crate) fn on_byte(file: &File, byte: Byte, mode: Mode) -> io::Result<bool> {
     on_bytes(file, byte as u64, 1, mode)
+}
+
+/// Returns whether nobody else has the lock on a byte of a file. It must not be a lock of `file`.
+pub(crate) fn is_free(file: &File, byte: Byte) -> bool {
+    on_byte(file, byte, Mode::Alone).unwrap_or(false)
+        && on_byte(file, byte, Mode::None).unwrap_or(false)
 }
 
 /// As [`on_byte`], for so many bytes from one on, whether the file has them or not.

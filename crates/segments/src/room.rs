@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::folder::segment_name;
 use crate::id::Id;
 use crate::layout::index as at;
-use crate::lock::{Byte, Mode, on_byte};
+use crate::lock::{Byte, Mode, is_free, on_byte};
 use crate::pins::{self, Pins};
 use crate::record::{Head, Record};
 use crate::segment::{Refusal, Segment};
@@ -123,7 +123,10 @@ impl Turn<'_> {
             let number = self.index.table().number(slot);
             let gone = match self.of.segment_of(self.index, slot, number) {
                 Ok(segment) => self.reclaim(slot, &row, &segment, search, nested)?,
-                Err(Refusal::Missing | Refusal::Damaged) => true,
+                Err(Refusal::Missing | Refusal::Damaged) => {
+                    self.index.sets().sweep(|place| place.slot == slot);
+                    true
+                }
                 // It may be whole.
                 Err(Refusal::System(_) | Refusal::Newer) => false,
             };
@@ -176,7 +179,11 @@ impl Turn<'_> {
         search: &Search,
         nested: bool,
     ) -> Result<bool> {
-        let Some(_work) = self.work_on(row) else { return Ok(false) };
+        let Some(work) = self.work_on(row) else { return Ok(false) };
+        // A record that is written and not entered yet would lead to the slot for ever.
+        if !is_free(&work, Byte::Writer) {
+            return Ok(false);
+        }
         self.release();
         let census = self.census(slot, segment, search);
         // In the midst of moving there is nowhere to move to: what is not pinned goes.
@@ -235,11 +242,15 @@ impl Turn<'_> {
     /// Takes what leads to a segment out of the index.
     fn take_out(&self, slot: u32, segment: &Segment) {
         let sets = self.index.sets();
-        segment.walk(|offset, head| {
+        let gaps = segment.walk(|offset, head| {
             for hash in hashes(&head) {
                 sets.remove(hash, Place { slot, offset });
             }
         });
+        // What was a record tells no more what led to it.
+        if gaps.any {
+            sets.sweep(|place| place.slot == slot);
+        }
     }
 
     /// Takes one from the uses of records that stay.
@@ -391,7 +402,10 @@ impl Turn<'_> {
         let rows: Vec<_> = self.index.table().rows().collect();
         for (slot, row) in rows.into_iter().filter(|(_, row)| row.state == State::Sealed) {
             let Some(segment) = self.of.segment(self.index, slot) else { continue };
-            let Some(_work) = self.work_on(&row).filter(|_| !row.unread) else { continue };
+            let Some(work) = self.work_on(&row).filter(|_| !row.unread) else { continue };
+            if !is_free(&work, Byte::Writer) {
+                continue;
+            }
             self.release();
             let mut live = false;
             let sets = self.index.sets();

@@ -2,13 +2,13 @@
 //! ends the turn of a process that dies; what it left half done is marked by a word, and put right
 //! by the next turn.
 
-use crate::append::{Appender, FIRST_OFFSET};
+use crate::append::{Appender, FIRST_OFFSET, WriterFile};
 use crate::error::{Error, Result};
 use crate::folder::segment_name;
 use crate::grow::free_pages;
 use crate::index::{Geometry, Index};
 use crate::layout::{INDEX_NAME, SETTINGS_NAME, index as at};
-use crate::lock::{Byte, FolderLock, Mode, on_byte};
+use crate::lock::{Byte, FolderLock, Mode, is_free, on_byte};
 use crate::options::segment_len;
 use crate::pages::Pages;
 use crate::reason::Reason;
@@ -414,7 +414,7 @@ impl Turn<'_> {
         end: u64,
     ) -> Appender {
         let (family, process) = (self.index.family, std::process::id());
-        let file = Arc::new(file);
+        let file = Arc::new(WriterFile::new(file));
         Appender { slot, number, file, salt, tail, end, family, process, pages: None }
     }
 
@@ -436,8 +436,7 @@ impl Turn<'_> {
         let Ok(file) = self.of.folder.open_file(&name, OFlags::RDWR) else { return Ok(None) };
         let reading = Segment::open(&self.of.folder, row.file, &self.of.opening);
         // Whoever reclaims it may be about to evict it.
-        let free = on_byte(&file, Byte::Work, Mode::Alone).unwrap_or(false)
-            && on_byte(&file, Byte::Work, Mode::None).unwrap_or(false)
+        let free = is_free(&file, Byte::Work)
             && on_byte(&file, Byte::Writer, Mode::Alone).unwrap_or(false);
         let Ok(reading) = reading else { return Ok(None) };
         let tail = reading.file_len().next_multiple_of(crate::layout::GRAIN);

@@ -5,6 +5,7 @@ use crate::index::Index;
 use crate::read::{Found, Unread};
 use crate::segments::Segments;
 use crate::survey::Step;
+use crate::table::State;
 
 /// What a look at every byte found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,7 +17,8 @@ pub struct Verified {
     pub good_bytes: u64,
     /// Parts that are not, or of which nobody can tell what they were; they are no longer there.
     pub damaged: u64,
-    /// Segments with bytes that are no record: damage, or a write that did not end.
+    /// Segments with bytes that are no record: damage, or a write that did not end. What lies
+    /// behind the last record of a segment that is appended to is not counted.
     pub torn: u64,
     /// Segments that the system would not open. Nothing is known of their parts, which stay.
     pub unread: u64,
@@ -101,7 +103,10 @@ impl Segments {
                 } else {
                     0
                 };
-                verified.torn += u64::from(gaps.written || lost > 0);
+                // Behind the end of one that is appended to lies what its file had before.
+                let row = index.table().row(slot);
+                let ended = row.is_none_or(|row| row.state != State::Writing);
+                verified.torn += u64::from(gaps.written && ended || lost > 0);
                 verified.lost(lost, segment.number, &mut tell);
             }
             Step::Unreadable(_, number, refusal) if refusal.is_unknown() => {

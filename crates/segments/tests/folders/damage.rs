@@ -36,6 +36,28 @@ fn flipped_bits_are_misses_and_the_next_put_heals_them() {
     }
 }
 
+/// The slot of a segment that goes is another segment's soon: what led to it would be taken for
+/// parts which that one has lost.
+#[test]
+fn a_damaged_segment_leaves_nothing_in_the_index_when_it_is_evicted() {
+    // In the header of the segment, and in the head of its first record.
+    for offset in [0, 8, 80] {
+        let case = Case::new();
+        let segments = case.small();
+        put(&segments, 0, 50_000);
+        flip(&case.files("seg")[0], offset);
+        drop(segments);
+        let segments = case.small();
+        for number in 1..400 {
+            assert_eq!(put(&segments, number, 50_000), Outcome::Kept);
+        }
+        assert!(segments.stat().evicted > 0);
+        let verified = segments.verify();
+        assert_eq!((verified.damaged, verified.torn), (0, 0), "a flip at {offset}: {verified:?}");
+        assert_eq!(segments.stat().parts, verified.good, "a flip at {offset}");
+    }
+}
+
 #[test]
 fn no_flip_in_a_segment_is_read_as_right() {
     let case = Case::new();

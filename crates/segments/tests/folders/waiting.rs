@@ -34,6 +34,36 @@ impl Disk for StoppingDisk {
     }
 }
 
+/// A segment that went while a record was put into it would leave a word that leads to its slot.
+#[test]
+fn a_segment_stays_while_a_record_is_put_into_it() {
+    let case = Case::new();
+    let disk = Arc::new(StoppingDisk { stop: Mutex::default(), marked: crate::bytes(0, 50_000) });
+    let options = Options::new().limit(4 << 20).segment_len(256 << 10).least_free(0);
+    let segments = case.open(&options.disk(disk.clone()));
+    let (began, has_begun) = channel();
+    let (go_on, may_go_on) = channel();
+    *disk.stop.lock().expect("no panic") = Some((began, may_go_on));
+    thread::scope(|scope| {
+        let go_on = go_on;
+        let putting = scope.spawn(|| put(&segments, 0, 50_000));
+        has_begun.recv().expect("a put");
+        for number in 1..300 {
+            assert_eq!(put(&segments, number, 50_000), Outcome::Kept);
+        }
+        assert!(segments.stat().evicted > 30, "the folder was filled several times");
+        go_on.send(()).expect("a thread that waits");
+        assert_eq!(putting.join().expect("no panic"), Outcome::Kept);
+    });
+    let is_there = || segments.find(&Id::new(name(0), 0), LABEL).is_some();
+    assert!(is_there());
+    for number in 300..600 {
+        assert_eq!(put(&segments, number, 50_000), Outcome::Kept);
+    }
+    assert!(!is_there(), "the segment goes when the put has ended");
+    assert_eq!(segments.verify().damaged, 0);
+}
+
 /// Calls a function while another thread stands still in the midst of reclaiming a segment: it
 /// moves the record of part 0, which is used.
 fn while_a_segment_is_reclaimed(patience: Duration, check: impl FnOnce(&Segments)) {
