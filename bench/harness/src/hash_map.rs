@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::rows::Rows;
-use crate::system::{Built, Reader, System, first_float};
+use crate::system::{Built, Reader, System, first_byte, first_float};
 use std::path::Path;
 
 /// hashbrown's map, with its default hasher, from boxed keys to boxed values.
@@ -35,7 +35,7 @@ impl System for HashMap {
 impl Reader for &HashMap {
     #[inline]
     fn text(&mut self, key: &[u8]) -> Result<Option<u8>> {
-        Ok(self.0.get(key).and_then(|value| value.first().copied()))
+        Ok(self.0.get(key).map(|value| first_byte(value)))
     }
 
     #[inline]

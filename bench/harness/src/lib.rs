@@ -30,7 +30,7 @@ pub use random::Random;
 pub use resident::{peak_bytes, resident_bytes};
 pub use rows::{Rows, Texts, Value};
 pub use run::{Entrants, Options, own_systems, run, run_with};
-pub use system::{BATCH, Built, Reader, System, Tally, first_float};
+pub use system::{BATCH, Built, Reader, System, Tally, first_byte, first_float};
 pub use work::Work;
 
 /// The result of this crate's operations: each system brings errors of its own.

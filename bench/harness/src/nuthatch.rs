@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::rows::{Rows, Value as RowValue};
-use crate::system::{BATCH, Built, Reader, System, Tally};
+use crate::system::{BATCH, Built, Reader, System, Tally, first_byte};
 use nuthatch_snapshot::{CowValue, OpenOptions, Residency, Snapshot, Value, WriterOptions};
 use std::path::Path;
 
@@ -48,11 +48,11 @@ pub struct SnapshotReader<'a> {
     values: [Option<CowValue<'a>>; BATCH],
 }
 
-/// The first byte of a text. Any other value is not what was built.
+/// Returns the first byte of a text. Any other value is not what was built.
 #[inline]
-fn first_byte(value: Option<Value<'_>>) -> Option<u8> {
-    match value {
-        Some(Value::String(text)) => text.as_bytes().first().copied(),
+fn first_byte_of(value: &CowValue<'_>) -> Option<u8> {
+    match value.as_value() {
+        Value::String(text) => Some(first_byte(text.as_bytes())),
         _ => None,
     }
 }
@@ -62,7 +62,7 @@ impl Reader for SnapshotReader<'_> {
 
     #[inline]
     fn text(&mut self, key: &[u8]) -> Result<Option<u8>> {
-        Ok(self.snapshot.get_string(key)?.and_then(|text| text.as_bytes().first().copied()))
+        Ok(self.snapshot.get_string(key)?.map(|text| first_byte(text.as_bytes())))
     }
 
     #[inline]
@@ -75,7 +75,7 @@ impl Reader for SnapshotReader<'_> {
         self.snapshot.get_many(keys, &mut self.values)?;
         let mut tally = Tally::default();
         for value in &self.values[..keys.len()] {
-            tally.add(first_byte(value.as_ref().map(CowValue::as_value)));
+            tally.add(value.as_ref().and_then(first_byte_of));
         }
         Ok(tally)
     }

@@ -52,7 +52,7 @@ pub trait Reader {
     /// Whether [`texts`](Self::texts) is more than a loop.
     const BATCHES: bool = false;
 
-    /// The first byte of the text under this key.
+    /// Returns the [first byte](first_byte) of the text under this key.
     fn text(&mut self, key: &[u8]) -> Result<Option<u8>>;
 
     /// The first float of the vector under this key.
@@ -86,6 +86,12 @@ impl Tally {
             self.sum += u64::from(first);
         }
     }
+}
+
+/// Returns the first byte of a text, or zero if it is empty.
+#[inline]
+pub fn first_byte(text: &[u8]) -> u8 {
+    text.first().copied().unwrap_or(0)
 }
 
 /// The first float of a vector that is stored as bytes.

@@ -1,7 +1,7 @@
 //! D. J. Bernstein's constant database, through the crate cdb2, which maps the file.
 
 use cdb2::{CDB, CDBMake};
-use nuthatch_bench::{Built, Reader, Result, Rows, System, first_float};
+use nuthatch_bench::{Built, Reader, Result, Rows, System, first_byte, first_float};
 use std::fs::File;
 use std::path::Path;
 
@@ -39,7 +39,7 @@ impl Reader for &Cdb {
     #[inline]
     fn text(&mut self, key: &[u8]) -> Result<Option<u8>> {
         let value = self.0.get(key).transpose()?;
-        Ok(value.and_then(|value| value.first().copied()))
+        Ok(value.map(|value| first_byte(&value)))
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 
 use fst::{Map, MapBuilder};
 use memmap2::Mmap;
-use nuthatch_bench::{Built, Reader, Result, Rows, System, first_float};
+use nuthatch_bench::{Built, Reader, Result, Rows, System, first_byte, first_float};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -70,7 +70,7 @@ impl Fst {
 impl Reader for &Fst {
     #[inline]
     fn text(&mut self, key: &[u8]) -> Result<Option<u8>> {
-        Ok(self.get(key).and_then(|value| value.first().copied()))
+        Ok(self.get(key).map(first_byte))
     }
 
     #[inline]

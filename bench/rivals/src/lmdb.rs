@@ -2,7 +2,7 @@
 
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, PutFlags, RoTxn, WithTls};
-use nuthatch_bench::{Built, Reader, Result, Rows, System, first_float};
+use nuthatch_bench::{Built, Reader, Result, Rows, System, first_byte, first_float};
 use std::path::Path;
 
 /// An environment with one database, the unnamed one.
@@ -73,7 +73,7 @@ impl Reader for LmdbReader<'_> {
     #[inline]
     fn text(&mut self, key: &[u8]) -> Result<Option<u8>> {
         let value = self.database.get(&self.transaction, key)?;
-        Ok(value.and_then(|value| value.first().copied()))
+        Ok(value.map(first_byte))
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! redb: one table in one file.
 
-use nuthatch_bench::{Built, Reader, Result, Rows, System, first_float};
+use nuthatch_bench::{Built, Reader, Result, Rows, System, first_byte, first_float};
 use redb::{Database, ReadOnlyDatabase, ReadOnlyTable, ReadableDatabase, TableDefinition};
 use std::path::Path;
 
@@ -49,7 +49,7 @@ pub(crate) struct RedbReader(ReadOnlyTable<&'static [u8], &'static [u8]>);
 impl Reader for RedbReader {
     #[inline]
     fn text(&mut self, key: &[u8]) -> Result<Option<u8>> {
-        Ok(self.0.get(key)?.and_then(|value| value.value().first().copied()))
+        Ok(self.0.get(key)?.map(|value| first_byte(value.value())))
     }
 
     #[inline]
