@@ -36,26 +36,17 @@ pub(crate) fn on_byte(file: &File, byte: Byte, mode: Mode) -> io::Result<bool> {
     on_bytes(file, byte as u64, 1, mode)
 }
 
-/// Returns whether nobody else has the lock on a byte of a file. It must not be a lock of `file`.
+/// Returns whether nobody has the lock on a byte of a file, but for `file` itself.
 pub(crate) fn is_free(file: &File, byte: Byte) -> bool {
-    on_byte(file, byte, Mode::Alone).unwrap_or(false)
-        && on_byte(file, byte, Mode::None).unwrap_or(false)
+    let Ok(mut lock) = flock_of(byte as u64, 1, Mode::Alone) else { return false };
+    // SAFETY: the descriptor is open as long as `file` is borrowed, and `lock` is valid.
+    let status = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) };
+    status == 0 && lock.l_type == libc::F_UNLCK as libc::c_short
 }
 
 /// As [`on_byte`], for so many bytes from one on, whether the file has them or not.
 pub(crate) fn on_bytes(file: &File, start: u64, len: u64, mode: Mode) -> io::Result<bool> {
-    let kind = match mode {
-        Mode::Shared => libc::F_RDLCK,
-        Mode::Alone => libc::F_WRLCK,
-        Mode::None => libc::F_UNLCK,
-    };
-    let lock = libc::flock {
-        l_type: kind as libc::c_short,
-        l_whence: libc::SEEK_SET as libc::c_short,
-        l_start: libc::off_t::try_from(start).map_err(io::Error::other)?,
-        l_len: libc::off_t::try_from(len).map_err(io::Error::other)?,
-        l_pid: 0,
-    };
+    let lock = flock_of(start, len, mode)?;
     // SAFETY: the descriptor is open as long as `file` is borrowed, and the call only reads `lock`.
     let status = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) };
     if status == 0 {
@@ -66,6 +57,22 @@ pub(crate) fn on_bytes(file: &File, start: u64, len: u64, mode: Mode) -> io::Res
         Some(libc::EAGAIN | libc::EACCES) => Ok(false),
         _ => Err(error),
     }
+}
+
+/// Returns what the system takes for a lock on a range of bytes.
+fn flock_of(start: u64, len: u64, mode: Mode) -> io::Result<libc::flock> {
+    let kind = match mode {
+        Mode::Shared => libc::F_RDLCK,
+        Mode::Alone => libc::F_WRLCK,
+        Mode::None => libc::F_UNLCK,
+    };
+    Ok(libc::flock {
+        l_type: kind as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: libc::off_t::try_from(start).map_err(io::Error::other)?,
+        l_len: libc::off_t::try_from(len).map_err(io::Error::other)?,
+        l_pid: 0,
+    })
 }
 
 /// A lock on a folder; dropping it gives it back.

@@ -69,7 +69,8 @@ impl Segments {
         let lock = taken.map_err(|e| Error::io("lock", self.path(), e))?;
         let Some(lock) = lock else { return Ok(None) };
         let found = self.reopen()?;
-        let settings = self.settings_now(found, &mut alone)?;
+        let due = alone.settled.is_none_or(|since| since >= SETTLE_EVERY);
+        let settings = self.settings_now(found, &mut alone, due)?;
         let index = match found {
             Some(index) => index,
             None => self.rebuild(&mut alone, settings)?,
@@ -79,7 +80,6 @@ impl Segments {
             index.retire(at::IN_USE);
         }
         let dirty = index.word(at::DIRTY).load(Ordering::Acquire) != 0;
-        let due = alone.settled.is_none_or(|since| since >= SETTLE_EVERY);
         let mut turn = Turn {
             of: self,
             index,
@@ -143,9 +143,18 @@ impl Segments {
     }
 
     /// Returns the settings of the folder, for a thread that has it to itself. What is damaged of
-    /// them, the file or the copy in the index, is written again.
-    fn settings_now(&self, index: Option<&Index>, alone: &mut Alone) -> Result<Settings> {
+    /// them, the file or the copy in the index, is written again. Whoever changes the file changes
+    /// the copy as well, so the file is read only if the copy is not as before, or if `due`.
+    fn settings_now(
+        &self,
+        index: Option<&Index>,
+        alone: &mut Alone,
+        due: bool,
+    ) -> Result<Settings> {
         let copy = index.and_then(Index::settings);
+        if let Some(settings) = copy.filter(|copy| !due && alone.settings == Some(*copy)) {
+            return Ok(settings);
+        }
         let known = copy.or(alone.settings);
         let found = match settings::load(&self.folder) {
             Ok(Stored::Good(settings)) => settings,
@@ -231,7 +240,7 @@ impl Turn<'_> {
         of.note_lock(lock.is_some());
         self.lock = Some(lock.ok_or_else(busy)?);
         self.index = of.reopen()?.ok_or_else(busy)?;
-        self.settings = of.settings_now(Some(self.index), &mut self.alone)?;
+        self.settings = of.settings_now(Some(self.index), &mut self.alone, false)?;
         if self.index.is_copied() {
             self.index.retire(at::IN_USE);
         }
