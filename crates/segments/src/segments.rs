@@ -19,7 +19,7 @@ use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -411,9 +411,12 @@ pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Stands for the time since the machine was started. Where it cannot be told, nothing that is
-/// there already counts as written since.
+/// Returns a number that is the same as long as the machine runs. If the system does not tell, it is
+/// a random one, and no segment of another process counts as written since the machine started.
 fn boot() -> u64 {
-    let id = std::fs::read("/proc/sys/kernel/random/boot_id");
-    id.map_or_else(|_| random(), |id| xxh3_64(&id))
+    static BOOT: OnceLock<u64> = OnceLock::new();
+    *BOOT.get_or_init(|| {
+        let id = std::fs::read("/proc/sys/kernel/random/boot_id");
+        id.map_or_else(|_| random(), |id| xxh3_64(&id))
+    })
 }
