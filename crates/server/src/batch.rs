@@ -251,19 +251,20 @@ impl Batch {
         memcache.flush_if_due(&turn);
         self.prefetch::<D>(queued, server, &turn);
         let mut answers_len = 0;
+        let mut any_starves = false;
         for Queued { work, end, request } in queued {
             let number = works[*work].connection;
             if *shared && D::is_exclusive(request) {
                 send_shown(&mut self.shown, connections, server, &turn);
                 turn.begin_exclusive();
             }
-            let starves = self.progress[*work].starves;
+            let starves = any_starves && self.progress[*work].starves;
             let connection = connections.get(number).filter(|it| it.is_open() && !starves);
             let Some(mut connection) = connection else {
                 turn.end_exclusive();
                 continue;
             };
-            let before = connection.answers_len();
+            let before = connection.unsent_len();
             let spans = &self.spans;
             let mut stage = Stage { turn: &turn, connection, server, memcache, spans };
             if D::execute(request, &mut stage).is_err() {
@@ -278,6 +279,7 @@ impl Batch {
                     if connection.may_wait_for_memory(server) {
                         let progress = &mut self.progress[*work];
                         (progress.waits, progress.starves) = (true, true);
+                        any_starves = true;
                         turn.end_exclusive();
                         continue;
                     }
@@ -288,7 +290,7 @@ impl Batch {
             connection.note_executed();
             turn.end_exclusive();
             self.progress[*work].executed = *end;
-            answers_len += connection.answers_len().saturating_sub(before);
+            answers_len += connection.unsent_len().saturating_sub(before);
             if connection.client.lent.is_shown() {
                 // One that waits for its client shows nothing, or what is shown would be sent, and
                 // nobody be told that it need not wait.

@@ -184,8 +184,19 @@ impl Connection {
         self.answers_len() + self.sending > most
     }
 
-    /// Whether the client must take some answers before there are more.
+    /// Notes whether the client must take some answers before there are more.
+    #[inline]
     pub(crate) fn note_output(&mut self, short_of_memory: bool) {
+        // Few bytes are below both limits, which is so after nearly every request.
+        if self.tls.is_none() && self.unsent_len() + self.sending <= OUTPUT_MOST_WHEN_SHORT {
+            self.blocked = false;
+        } else {
+            self.note_long_output(short_of_memory);
+        }
+    }
+
+    #[inline(never)]
+    fn note_long_output(&mut self, short_of_memory: bool) {
         let blocked = self.is_output_long(short_of_memory);
         if blocked && !self.blocked {
             self.client.note_output_limit();
@@ -193,11 +204,16 @@ impl Connection {
         self.blocked = blocked;
     }
 
-    /// Bytes of answers that were not handed to the kernel.
+    /// Returns the bytes of answers that were not handed to the kernel.
     #[inline]
     pub(crate) fn answers_len(&self) -> usize {
-        let plain = self.tls.as_ref().map_or(0, |tls| tls.plain_len());
-        self.out.len() + self.client.lent.len() + plain
+        self.unsent_len() + self.tls.as_ref().map_or(0, |tls| tls.plain_len())
+    }
+
+    /// Returns the bytes of answers that were handed neither to the kernel nor to TLS.
+    #[inline]
+    pub(crate) fn unsent_len(&self) -> usize {
+        self.out.len() + self.client.lent.len()
     }
 
     /// Requests of it are to be executed: whether values may be shown meanwhile.

@@ -239,11 +239,12 @@ fn a_write_is_not_refused_for_output_that_others_do_not_take() {
     }
 }
 
-/// Stores ten values of 4 MiB, which are too long for sockets, and removes them while the output of
-/// clients keeps them. Returns the clients, which read nothing.
+/// Stores eight values of 5 MiB and removes them while the output of clients keeps them: the
+/// buffers of a connection's two sockets hold little more than 4 MiB, `tcp_wmem` of Linux. Returns
+/// the clients, which read nothing.
 fn keep_removed_values(subject: &Subject, control: &mut TcpStream) -> Vec<TcpStream> {
-    const LEN: usize = 4 << 20;
-    let streams = (1..=10).map(|number| {
+    const LEN: usize = 5 << 20;
+    let streams = (1..=8).map(|number| {
         let (request, stored) = set(RESP, "kept", &vec![b'v'; LEN]);
         ask(control, &request, stored);
         let stream = ask_without_reading(subject, "kept", 1);
