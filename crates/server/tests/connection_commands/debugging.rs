@@ -29,6 +29,26 @@ fn debug_is_for_whom_it_is_allowed_to_and_cannot_be_allowed_later() {
     }
 }
 
+/// Help had the text of Redis, which promises a logarithm and seconds.
+#[test]
+fn object_help_describes_what_freq_and_idletime_return() {
+    let house = House::new();
+    let client = &mut house.client();
+    house.ask(client, "SET k hello");
+    for _ in 0..9 {
+        house.ask(client, "GET k");
+    }
+    assert_eq!(house.ask(client, "OBJECT FREQ k"), ":3\r\n");
+    assert_eq!(house.ask(client, "OBJECT IDLETIME k"), ":0\r\n");
+    let help = house.ask(client, "OBJECT HELP");
+    for line in [
+        "Return the number of recent reads of the <key>, from 0 to 3.",
+        "Return 0: the time of the last access is not recorded.",
+    ] {
+        assert!(help.contains(&format!("+    {line}\r\n")), "{help}");
+    }
+}
+
 #[test]
 fn debug_shows_values_and_types() {
     let mut house = House::new();

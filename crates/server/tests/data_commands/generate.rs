@@ -236,5 +236,5 @@ const FORMS: &[&str] = &[
     "EXPIRETIME KEY",
     "PEXPIRETIME KEY",
     "PERSIST KEY",
-    "OBJECT {HELP|bad+KEY|ENCODING|REFCOUNT+none}",
+    "OBJECT {bad+KEY|ENCODING|REFCOUNT+none}",
 ];
