@@ -2,6 +2,7 @@
 
 mod build;
 mod chunks;
+mod debugging;
 mod duplicates;
 mod folder;
 mod formats;
