@@ -1,9 +1,11 @@
 //! Logs on standard error, which keep nobody waiting.
 
 use crate::commands::Failure;
+use crate::streams::tell;
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -27,6 +29,24 @@ pub(crate) enum Format {
     Json,
 }
 
+/// Whether [`warn`] logs records.
+static WARNINGS_ARE_RECORDS: AtomicBool = AtomicBool::new(false);
+
+/// Reports a warning about settings or files. It is a record of the log if the log has JSON lines
+/// or the server runs already, and otherwise a plain line on standard error.
+pub(crate) fn warn(message: impl Display) {
+    if WARNINGS_ARE_RECORDS.load(Ordering::Relaxed) {
+        tracing::warn!(target: "nuthatch::server", "{message}");
+    } else {
+        tell(format_args!("warning: {message}"));
+    }
+}
+
+/// Notes that the server runs: from now on, each warning is a record.
+pub(crate) fn server_runs() {
+    WARNINGS_ARE_RECORDS.store(true, Ordering::Relaxed);
+}
+
 /// Logs what a filter lets through from here on, until what is answered is dropped.
 pub(crate) fn start(filter: &str, format: Format) -> Result<Logs, Failure> {
     let filter = parse(filter).map_err(Failure::Usage)?;
@@ -42,6 +62,7 @@ pub(crate) fn start(filter: &str, format: Format) -> Result<Logs, Failure> {
     let subscriber = Registry::default().with(layer.with_filter(filter));
     tracing::subscriber::set_global_default(subscriber)
         .map_err(|error| Failure::Error(error.to_string()))?;
+    WARNINGS_ARE_RECORDS.store(format == Format::Json, Ordering::Relaxed);
     Ok(logs)
 }
 

@@ -219,10 +219,13 @@ impl Options {
         }
         let asks_for_certificate = self.tls.as_ref().is_some_and(ServerTls::asks_for_certificate);
         let problem = match (&self.tls, &self.tokens) {
-            (None, _) => "what goes over the network could be read by anybody; expected TLS",
+            (None, _) => {
+                "this address is reachable by other machines, and connections to it are not \
+                 encrypted; expected TLS"
+            }
             (Some(_), None) if !asks_for_certificate => {
-                "anybody who reaches it could read and write all there is; expected tokens, or \
-                 certificates of clients"
+                "this address is reachable by other machines and needs no login; expected tokens, \
+                 or certificates of clients"
             }
             _ => return None,
         };

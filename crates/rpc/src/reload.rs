@@ -78,8 +78,14 @@ impl Reloader {
             (Some(live), Some(tls)) => live.replace(tls),
             _ => 0,
         };
+        let replaced = match (&self.tls, &tokens) {
+            (Some(_), Some(_)) => "certificate and tokens reloaded",
+            (Some(_), None) => "certificate reloaded",
+            (None, Some(_)) => "tokens reloaded",
+            (None, None) => "nothing to reload: the server has no certificate and no tokens",
+        };
         self.tokens.send_replace(tokens);
-        info!(target: "nuthatch::rpc", closed_connections, "certificate and tokens reloaded");
+        info!(target: "nuthatch::rpc", closed_connections, "{replaced}");
         Ok(Reloaded { closed_connections })
     }
 }

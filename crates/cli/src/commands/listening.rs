@@ -3,7 +3,7 @@
 use super::Failure;
 use super::serve::{metrics_at, open_to_all, read_text};
 use crate::logs::{self, Logs};
-use crate::streams::{Stdout, tell};
+use crate::streams::Stdout;
 use clap::Args;
 use nuthatch_rpc::Tokens;
 use nuthatch_server::Address;
@@ -16,10 +16,14 @@ use std::sync::Arc;
 /// The maximum length of a file of tokens, in bytes.
 const MAX_TOKENS_LEN: u64 = 16 << 20;
 
+/// The problem of an admin endpoint that other machines can reach.
+pub(crate) const EXPOSED_ADMIN: &str =
+    "this address is reachable by other machines, and the admin endpoint has no login";
+
 /// The minimum of limits of time, in milliseconds: less ends the requests of busy clients.
 pub(crate) const MIN_LIMIT_MS: u64 = 100;
 
-/// Where a server tells what it counts, and what it logs.
+/// Where a server exports its metrics, and what it logs.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Watched {
     /// Address of the admin endpoint (HTTP): host:port or unix:PATH; can be repeated
@@ -27,7 +31,8 @@ pub(crate) struct Watched {
     /// Prometheus metrics at /metrics, health at /healthz. No TLS and no password.
     #[arg(long, value_name = "ADDR", help_heading = "Access")]
     admin: Vec<Address>,
-    /// What is logged to standard error: error, warn, info, debug, trace or off
+    /// What is logged to standard error: a level (error, warn, info, debug, trace or off), or
+    /// levels by target, such as `warn,nuthatch::rpc=info`
     #[arg(long, value_name = "FILTER", default_value = "warn", help_heading = "Logs")]
     log: String,
     /// Log one JSON object per line
@@ -36,19 +41,25 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// Refuses addresses with a problem, and to tell everybody what is counted, unless that is
-    /// allowed. Logs from then on, until what it answers is dropped.
-    pub(crate) fn begin(&self, problem: Option<String>, insecure: bool) -> Result<Logs, Failure> {
+    /// Starts the log, which ends when the returned value is dropped.
+    pub(crate) fn start_logs(&self) -> Result<Logs, Failure> {
+        let format = if self.log_json { logs::Format::Json } else { logs::Format::Text };
+        logs::start(&self.log, format)
+    }
+
+    /// Refuses addresses with a problem, and admin endpoints that other machines can reach, unless
+    /// that is allowed.
+    pub(crate) fn check(&self, problem: Option<String>, insecure: bool) -> Result<(), Failure> {
         if let Some(problem) = problem {
             return Err(Failure::Usage(format!("--listen {problem}; --insecure allows it")));
         }
         let exposed = self.admin.iter().find(|address| !address.is_local());
-        if let Some(address) = exposed.filter(|_| !insecure) {
-            let problem = "anybody who reaches it could read what is counted; --insecure allows it";
-            return Err(Failure::Usage(format!("--admin {address}: {problem}")));
+        match exposed.filter(|_| !insecure) {
+            Some(address) => Err(Failure::Usage(format!(
+                "--admin {address}: {EXPOSED_ADMIN}; --insecure allows it"
+            ))),
+            None => Ok(()),
         }
-        let format = if self.log_json { logs::Format::Json } else { logs::Format::Text };
-        logs::start(&self.log, format)
     }
 
     /// Tells what is counted, until the port is dropped; answers where, too.
@@ -123,7 +134,7 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
 
 pub(crate) fn warn_if_open(secret: &Path) {
     if let Some(warning) = open_to_all(secret) {
-        tell(format_args!("warning: {warning}"));
+        logs::warn(warning);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Resource limits of this process: memory and open files.
 
 use crate::figures::bytes;
-use crate::streams::tell;
+use crate::logs::warn;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -107,7 +107,7 @@ pub(crate) fn default_memory(name: &str, usual: u64, limit: Option<&MemoryLimit>
     if lower < usual {
         let (lower, usual, all) = (bytes(lower), bytes(usual), bytes(limit.bytes));
         let why = format!("{all} are all there is ({})", limit.source);
-        tell(format_args!("warning: {name} is {lower} instead of {usual}: {why}"));
+        warn(format_args!("{name} is {lower} instead of {usual}: {why}"));
     }
     lower
 }
@@ -170,8 +170,8 @@ pub(crate) fn max_connections(file_limit: u64, others: impl Fn(u64) -> u64) -> R
 pub(crate) fn limit_connections(name: &str, wanted: u64, limit: u64) -> u64 {
     if wanted > limit {
         let raise = "raise the limit of open files (`ulimit -n`, LimitNOFILE= of systemd)";
-        tell(format_args!(
-            "warning: {name} is {limit} instead of {wanted}: the process may open too few files \
+        warn(format_args!(
+            "{name} is {limit} instead of {wanted}: the process may open too few files \
              for more; {raise}"
         ));
     }

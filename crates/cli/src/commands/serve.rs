@@ -1,6 +1,7 @@
 //! `nuthatch serve`: a cache server, and a store beside it if there is one.
 
 mod access;
+mod checks;
 mod configuration;
 mod data_dir;
 mod ending;
@@ -28,8 +29,8 @@ use super::process::ServerProcess;
 use super::resources::{self, MemoryLimit};
 use super::{Answer, Failure};
 use crate::figures::bytes;
-use crate::logs;
-use crate::streams::{Stdout, tell};
+use crate::logs::{self, Logs};
+use crate::streams::Stdout;
 use clap::Args;
 use configuration::Configuration;
 use data_dir::DataDir;
@@ -48,6 +49,7 @@ use nuthatch_server::{Address, ListenError, Listener, Options, Protocol, Reactor
 pub(crate) use reading::{open_to_all, read_text};
 use reload::Reloading;
 use std::fmt::Write;
+use std::mem;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -79,50 +81,61 @@ pub(crate) struct Serve {
 
 impl Serve {
     pub(crate) fn run(&self) -> Result<Answer, Failure> {
-        let environment = Environment::read(std::env::vars_os()).map_err(Failure::Usage)?;
-        for warning in &environment.warnings {
-            tell(format_args!("warning: {warning}"));
+        let mut environment = Environment::read(std::env::vars_os()).map_err(Failure::Usage)?;
+        let warnings = mem::take(&mut environment.warnings);
+        let loaded = Loaded::load(self.config.as_deref(), environment, &self.flags);
+        // Warnings are records of the log if it has JSON lines.
+        let logs = loaded.as_ref().ok().filter(|_| !self.show_config).map(start_logs);
+        let logs = logs.transpose()?;
+        for warning in warnings {
+            logs::warn(warning);
         }
-        let mut loaded = Loaded::load(self.config.as_deref(), environment, &self.flags)?;
-        if self.show_config {
+        let mut loaded = loaded?;
+        checks::check(&loaded)?;
+        let Some(logs) = logs else {
             let text = if self.json { show::json(&loaded) } else { show::toml(&loaded) };
             let mut stdout = Stdout::new();
             stdout.put(text.as_bytes())?;
             stdout.flush()?;
             return Ok(Answer::Whole);
-        }
+        };
         set_default_memory(&mut loaded);
-        self.serve(&loaded)
+        self.serve(&loaded, &logs)
     }
 
     /// Serves until a signal ends it.
-    fn serve(&self, loaded: &Loaded) -> Result<Answer, Failure> {
+    fn serve(&self, loaded: &Loaded, logs: &Logs) -> Result<Answer, Failure> {
         let load = {
             let (file, flags) = (self.config.clone(), self.flags.clone());
             move |environment| Loaded::load(file.as_deref(), environment, &flags)
         };
-        serve(loaded, load)
+        serve(loaded, logs, load)
     }
+}
+
+/// Starts the log with the format and the filter of the settings.
+fn start_logs(loaded: &Loaded) -> Result<Logs, Failure> {
+    let Configuration { log, log_format, .. } = &loaded.configuration;
+    let format = if *log_format == "json" { logs::Format::Json } else { logs::Format::Text };
+    logs::start(log, format)
 }
 
 /// Serves until a signal ends it. `load` reads the settings again.
 fn serve(
     loaded: &Loaded,
+    logs: &Logs,
     load: impl Fn(Environment) -> Result<Loaded, Failure> + Send + 'static,
 ) -> Result<Answer, Failure> {
     let configuration = &loaded.configuration;
     let users = access::users(loaded)?;
-    let stays_closed = access::check_exposure(loaded, &users)?;
+    let stays_closed = access::check_exposure(loaded, Some(users.must_log_in()))?;
     let listeners = listeners(loaded)?;
     let tls = access::tls(loaded)?;
     for warning in access::warnings(loaded) {
-        tell(format_args!("warning: {warning}"));
+        logs::warn(warning);
     }
     let _taken = take_data_dir(loaded)?;
     let threads = threads(configuration);
-    let log_format =
-        if configuration.log_format == "json" { logs::Format::Json } else { logs::Format::Text };
-    let logs = logs::start(&configuration.log, log_format)?;
     let mut server = Server::new(Arc::new(cache(loaded)?)).with_users(users);
     server.stays_closed = stays_closed;
     server.debug = Debugging::named(configuration.enable_debug_command).unwrap_or_default();
@@ -141,6 +154,7 @@ fn serve(
     let running = Running::serve(server, &options).map_err(|error| not_started(loaded, &error))?;
     tell_skipped(loaded, &running);
     greet(&running, stored.as_ref(), configuration.memory, threads)?;
+    logs::server_runs();
     let store_reloader = stored.as_ref().map(Stored::reloader);
     // One that ends takes the other along: half a server is none.
     let patience = Duration::from_millis(configuration.drain_ms);
@@ -190,20 +204,18 @@ fn cache(loaded: &Loaded) -> Result<Cache, Failure> {
     let Configuration { memory, eviction, .. } = loaded.configuration;
     let all = memory.saturating_add(store_memory(&loaded.configuration));
     let limit = MemoryLimit::of_this_process();
-    resources::check_memory(limit.as_ref(), all).map_err(|problem| {
-        Failure::Usage(format!("{}: {problem}", loaded.source("memory").named()))
-    })?;
+    resources::check_memory(limit.as_ref(), all)
+        .map_err(|problem| loaded.invalid("memory", problem))?;
     let eviction = if eviction == "none" { Eviction::None } else { Eviction::S3Fifo };
     let options = CacheOptions::new().memory(memory).eviction(eviction);
     Cache::new(options).map_err(|error| {
-        let named = loaded.source("memory").named();
-        Failure::Usage(match error {
+        let problem = match error {
             CacheError::Options { option: "memory", expected, .. } => {
-                let found = bytes(memory);
-                format!("{named}: expected {expected}, found {found}; give a size such as 4GiB")
+                format!("expected {expected}, found {}; give a size such as 4GiB", bytes(memory))
             }
-            error => format!("{named}: {error}"),
-        })
+            error => error.to_string(),
+        };
+        loaded.invalid("memory", problem)
     })
 }
 
@@ -312,9 +324,8 @@ fn tell_settings(loaded: &Loaded, server: &mut Server) -> Result<(), Failure> {
         let Some(text) = setting.kind.redis(&mut configuration) else { continue };
         match (setting.told, setting.kind) {
             (Told::AndChanged(name), _) => {
-                server.settings.change(name, &text).map_err(|problem| {
-                    Failure::Usage(format!("{}: {problem}", loaded.source(setting.name).named()))
-                })?;
+                let changed = server.settings.change(name, &text);
+                changed.map_err(|problem| loaded.invalid(setting.name, problem))?;
             }
             // The server knows the others itself.
             (Told::As(name), Kind::Path(_)) => server.facts.push((name, text)),
@@ -365,9 +376,9 @@ fn tell_skipped(loaded: &Loaded, running: &Running) {
         .map(|listener| (setting_of(listener.protocol), listener.address.to_string()))
         .chain(admin.map(|place| ("admin", place.to_string())));
     for (name, address) in skipped {
-        tell(format_args!(
-            "warning: {name} {address} is in use: the server goes on without it; --{name} ADDR \
-             chooses another, --{name} off ends this warning"
+        logs::warn(format_args!(
+            "{name} {address} is in use: the server goes on without it; --{name} ADDR chooses \
+             another, --{name} off ends this warning"
         ));
     }
 }

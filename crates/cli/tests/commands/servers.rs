@@ -1,7 +1,7 @@
 //! What holds of all servers: `serve`, `store serve` and `chunks serve`.
 
 use crate::folder::{Folder, Run};
-use crate::server::{Running, wait_until_closed};
+use crate::server::{Running, wait_until, wait_until_closed};
 use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -282,6 +282,29 @@ fn a_cache_of_objects_accepts_as_many_connections_as_its_control_group_allows() 
     let all = "and 64.0 MiB are all there is (the limit of its control group, ";
     assert!(rest.contains(all), "{messages}");
     assert_is_answered(http(&server));
+}
+
+/// Warnings about files were plain lines between the objects, and so was the end of a reload.
+#[test]
+fn with_json_lines_every_line_of_a_server_is_an_object() {
+    let folder = Folder::new();
+    let chunks = chunks(&folder);
+    folder.file("tokens", "token a read >b\n").mode("tokens", 0o644);
+    for arguments in [STORE, &as_texts(&chunks)] {
+        let more = ["--tokens", "tokens", "--log-json", "--log", "info"];
+        let server = folder.start(folder.command(&[arguments, &more].concat()));
+        server.signal(Signal::HUP);
+        wait_until("a reload", || server.messages().contains("reloaded"));
+        let (status, logged) = server.stop();
+        assert_eq!(status, Some(0), "{logged}");
+        let lines: Vec<serde_json::Value> =
+            logged.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+        let warnings = lines.iter().filter(|line| line["target"] == "nuthatch::server");
+        let messages = warnings.filter_map(|line| line["message"].as_str());
+        let expected = "tokens: everybody on this machine may read it";
+        // At the start, and at the reload.
+        assert_eq!(messages.filter(|message| message.starts_with(expected)).count(), 2, "{logged}");
+    }
 }
 
 #[test]

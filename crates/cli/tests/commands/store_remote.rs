@@ -52,12 +52,17 @@ impl Served {
         (run.status.expect("an exit status"), run.stdout, run.stderr)
     }
 
-    /// Has the server reload its files. Returns the line that it says then.
+    /// Has the server reload its files. Returns the line that it logs then.
     fn reload(&mut self) -> String {
         kill_process(Pid::from_child(&self.child), Signal::HUP).expect("a signal");
-        let mut line = String::new();
-        self.said.read_line(&mut line).expect("a line");
-        line
+        loop {
+            let mut line = String::new();
+            self.said.read_line(&mut line).expect("a line");
+            assert!(!line.is_empty(), "it ended");
+            if line.contains("reload") {
+                return line;
+            }
+        }
     }
 
     #[track_caller]
@@ -350,7 +355,7 @@ fn limits_with_which_no_client_can_work_are_refused() {
     let serve = ["serve", "--store", "db", "--store-create", "--store-memory", "1KiB"];
     let run = folder.run(&serve);
     assert_eq!(run.status, Some(2), "{run:?}");
-    let expected = "--store-memory: expected at least 1.0 MiB, found 1.0 KiB";
+    let expected = "--store-memory: expected at least 1MiB, found 1KiB";
     assert!(run.stderr.contains(expected), "{run:?}");
 }
 
@@ -449,18 +454,29 @@ fn tokens_are_reloaded_and_bad_ones_are_not_used() {
     let folder = Folder::new();
     folder.file("tokens", "token app write >robin\n").file("old", "robin").file("new", "wren");
     let path = |name: &str| folder.text(name);
-    let mut served = served(&["--tokens", &path("tokens")]);
+    let mut served = served(&["--tokens", &path("tokens"), "--log", "warn,nuthatch::rpc=info"]);
     let (old, new) = (path("old"), path("new"));
     served.prints("put", &["a", "1", "--token-file", &old], "");
     folder.file("tokens", "token app\n");
     let told = served.reload();
-    assert!(told.starts_with("nuthatch: the store: nothing was reloaded: "), "{told}");
+    let failed = " ERROR nuthatch::rpc: reload failed; the previous credentials stay in use";
+    assert!(told.contains(failed) && told.contains("line 1"), "{told}");
     served.prints("get", &["a", "--token-file", &old], "1\n");
     folder.file("tokens", "token app write >wren\n");
-    assert_eq!(served.reload(), "nuthatch: the store: reloaded the certificate and the tokens\n");
+    let told = served.reload();
+    assert!(told.contains(" INFO nuthatch::rpc: tokens reloaded "), "{told}");
     served.prints("get", &["a", "--token-file", &new], "1\n");
     let (status, _, stderr) = served.run("get", &["a", "--token-file", &old]);
     assert!(status == 3 && stderr.contains("expected a token that the server knows"), "{stderr}");
+}
+
+/// It said that it had reloaded a certificate and tokens that it did not have.
+#[test]
+fn a_reload_without_credentials_says_that_there_is_nothing_to_reload() {
+    let mut served = served(&["--log", "info"]);
+    let expected = "nothing to reload: the server has no certificate and no tokens ";
+    let told = served.reload();
+    assert!(told.contains(expected), "{told}");
 }
 
 /// A certificate authority with a certificate for this machine, in files of a folder.
@@ -474,7 +490,7 @@ fn certificates_are_reloaded_and_those_that_the_system_trusts_are_accepted() {
     let folder = Folder::new();
     certificates(&folder, "one");
     let (cert, key) = (folder.text("cert.pem"), folder.text("key.pem"));
-    let mut served = served(&["--tls-cert", &cert, "--tls-key", &key]);
+    let mut served = served(&["--tls-cert", &cert, "--tls-key", &key, "--log", "info"]);
     let port = served.address.rsplit(':').next().expect("a port");
     let address = format!("grpcs://localhost:{port}");
     let put = |system: &str, arguments: &[&str]| {
@@ -488,10 +504,11 @@ fn certificates_are_reloaded_and_those_that_the_system_trusts_are_accepted() {
     folder.file("cert.pem", "no certificate");
     let told = served.reload();
     let file = format!("{cert}: expected certificates in PEM, found none");
-    assert!(told.contains("nothing was reloaded") && told.contains(&file), "{told}");
+    assert!(told.contains("reload failed") && told.contains(&file), "{told}");
     assert_eq!(put("one.ca", &[]), (Some(0), String::new()));
     certificates(&folder, "two");
-    assert_eq!(served.reload(), "nuthatch: the store: reloaded the certificate and the tokens\n");
+    let told = served.reload();
+    assert!(told.contains(" INFO nuthatch::rpc: certificate reloaded "), "{told}");
     assert_eq!(put("two.ca", &[]), (Some(0), String::new()));
     let (status, told) = put("one.ca", &[]);
     let why = "its issuer is not trusted; the system's certificates were used";

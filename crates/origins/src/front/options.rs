@@ -145,10 +145,13 @@ impl Options {
             return None;
         }
         let problem = match (&self.tls, &self.guard) {
-            (None, _) => "what goes over the network could be read by anybody; expected TLS",
+            (None, _) => {
+                "this address is reachable by other machines, and connections to it are not \
+                 encrypted; expected TLS"
+            }
             (Some(_), None) if self.certificates.is_none() => {
-                "anybody who reaches it could read what the origin lets this machine read; \
-                 expected tokens, or certificates of clients"
+                "this address is reachable by other machines and needs no login; expected tokens, \
+                 or certificates of clients"
             }
             _ => return None,
         };

@@ -145,7 +145,11 @@ impl Figures {
             ),
             ("cache_bytes", "Bytes in use or reserved in the folder.", stat.used),
             ("cache_limit_bytes", "Bytes that the folder may have.", stat.limit),
-            ("cache_chunks", "Chunks in the folder, about.", stat.parts),
+            (
+                "cache_chunks",
+                "Approximate number of chunks in the folder, including those with metadata.",
+                stat.parts,
+            ),
             ("cache_evicted_total", "Segments evicted by any process.", stat.evicted),
             (
                 "cache_displaced_total",

@@ -168,15 +168,21 @@ fn a_killed_client_that_does_not_read_is_closed_at_once() {
 
 #[test]
 fn a_client_beyond_an_output_limit_is_closed() {
-    for (is_soft, limit) in [(false, "hard-limit 1mb"), (true, "soft-limit 1mb")] {
+    for (is_kept, seconds, limit) in [
+        (false, 1, "hard-limit 1mb"),
+        (true, 1, "soft-limit 1mb"),
+        // `off` in a settings file.
+        (false, 0, "soft-limit 1mb"),
+    ] {
         let subject = Subject::new();
         let mut control = subject.connect(RESP);
         let (request, stored) = set(RESP, "k", &vec![b'v'; LONG]);
         ask(&mut control, &request, stored);
-        let limit = format!("CONFIG SET client-output-soft-seconds 1 client-output-{limit}\r\n");
+        let seconds = format!("client-output-soft-seconds {seconds}");
+        let limit = format!("CONFIG SET {seconds} client-output-{limit}\r\n");
         ask(&mut control, limit.as_bytes(), b"+OK\r\n");
         let stream = ask_without_reading(&subject, "k", 1);
-        if is_soft {
+        if is_kept {
             wait_for_leases(&subject, true);
         }
         wait_for_leases(&subject, false);

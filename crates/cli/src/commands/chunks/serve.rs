@@ -12,7 +12,7 @@ use crate::commands::process::{Request, ServerProcess, end_at_once};
 use crate::commands::resources::{self, MemoryLimit};
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, parse_size};
-use crate::streams::tell;
+use crate::logs::{server_runs, warn};
 use clap::Args;
 use nuthatch_chunks::Options as FolderOptions;
 use nuthatch_origins::Settings;
@@ -21,7 +21,6 @@ use nuthatch_server::{Tls, TlsFiles};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tracing::warn;
 
 /// The variable that names the origin, for addresses with a password.
 const ORIGIN: &str = "NUTHATCH_ORIGIN";
@@ -31,8 +30,9 @@ The path of a request is appended to the origin's address. Paths with `.`, `..`,
 empty names are refused, so a client reaches nothing beside the origin. The server supports GET and
 HEAD with Range (up to 32 ranges; several are multipart/byteranges), If-Match, If-None-Match,
 If-Modified-Since, If-Unmodified-Since and If-Range. The header Cache-Status shows how much of the
-answer came from the cache: hit, fwd=miss, or fwd=partial with the share (of a long answer: the
-share of its beginning). A signature in the query is sent to the origin and never stored.
+response came from the cache: hit, fwd=miss, or fwd=partial with the percentage that came from the
+cache; for a response of more than 1,024 blocks, it is the percentage of the first 1,024. A
+signature in the query is sent to the origin and never stored.
 
 The server asks the origin for the version of an object at each request; --believe sets how long an
 answer is reused. It reads an answer from the origin only as fast as the client reads it.
@@ -44,7 +44,7 @@ then, and a negative ttl in Cache-Status. The server tries the origin again ever
 
 A cache folder that is removed while the server runs is made again, with the limit and the sharing
 that it had. While the folder cannot be opened, all bytes come from the origin. While it can only be
-read, it is used, but nothing is put into it (metric nuthatch_chunks_cache_read_only). While blocks
+read, it is used, but nothing is stored in it (metric nuthatch_chunks_cache_read_only). While blocks
 are not kept for another cause (the disk is full, another process has the lock of the folder, too
 many files are open), they are sent to clients and counted by cause (metric
 nuthatch_chunks_not_kept_total). Each is logged as one warning, and its end too; of each kind of
@@ -74,7 +74,7 @@ Exit status:
   0  SIGTERM or SIGINT (Ctrl-C) stopped the server
   2  the command line is wrong, --insecure is required, or --limit or --share-with-group cannot be
      applied to a folder that can only be read
-  3  any other error: a file is invalid, an address is in use
+  3  any other error, for example: a file is invalid, an address is in use
   101  a thread panicked, which is a bug: restart the server";
 
 /// Serve an HTTP cache in front of an origin
@@ -126,7 +126,7 @@ struct Access {
 struct Bounds {
     /// Maximum number of connections; further ones wait
     ///
-    /// At the maximum, a connection without a request for 500 ms is closed for one that waits.
+    /// At the maximum, a waiting connection replaces one that has had no request for 500 ms.
     ///
     /// The server raises its limit of open files to the hard limit. If that is too low, or if the
     /// memory for all connections exceeds the memory of the machine or of the process's control
@@ -151,8 +151,8 @@ struct Bounds {
     #[arg(long, value_name = "N", default_value_t = 60_000)]
     #[arg(value_parser = clap::value_parser!(u64).range(MIN_LIMIT_MS..))]
     idle_ms: u64,
-    /// Milliseconds the origin has to send the first block (1 MiB) of an answer, with retries; at
-    /// least 100
+    /// Milliseconds the origin has to send the first block (at most 1 MiB) of an answer, with
+    /// retries; at least 100
     #[arg(long, value_name = "N", default_value_t = 60_000)]
     #[arg(value_parser = clap::value_parser!(u64).range(MIN_LIMIT_MS..))]
     origin_ms: u64,
@@ -193,8 +193,8 @@ impl Room {
             Some(limit) if connections > limit.bytes / each => {
                 let (fewer, each) = (limit.bytes / each, bytes(each));
                 let (all, source) = (bytes(limit.bytes), &limit.source);
-                tell(format_args!(
-                    "warning: connections is {fewer} instead of {connections}: each may take \
+                warn(format_args!(
+                    "connections is {fewer} instead of {connections}: each may take \
                      {each} of memory, and {all} are all there is ({source}); a smaller \
                      --read-ahead allows more"
                 ));
@@ -209,8 +209,9 @@ impl Room {
 impl Serve {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
         let prefix = self.prefix()?;
+        let _logs = self.watched.start_logs()?;
         let options = self.options()?;
-        let _logs = self.watched.begin(options.problem(), self.access.insecure)?;
+        self.watched.check(options.problem(), self.access.insecure)?;
         let Bounds { read_ahead, unmeasured, retries, .. } = self.bounds;
         let settings = Settings::new()
             .believe(self.believe)
@@ -224,7 +225,7 @@ impl Serve {
         let cache = self.place.make(self.limit, &folder, settings, self.freshness.is_offline())?;
         // A folder that could not be opened is in the log already.
         for warning in cache.chunks().iter().flat_map(|chunks| chunks.warnings()) {
-            warn!(target: "nuthatch::chunks", "{warning}");
+            tracing::warn!(target: "nuthatch::chunks", "{warning}");
         }
         let process = ServerProcess::begin()?;
         let shown = prefix.to_string();
@@ -241,13 +242,14 @@ impl Serve {
         };
         let scheme = if self.access.tls.cert.is_some() { "https" } else { "http" };
         greet(scheme, server.addresses(), &admin, &cached)?;
+        server_runs();
         let (stopper, reloader, serve) = (server.stopper(), server.reloader(), self.clone());
         let reload = move || {
             let options = serve.options().map_err(Failure::into_message);
             let reload = |options| reloader.replace(&options).map_err(|error| error.to_string());
             if let Err(error) = options.and_then(reload) {
-                warn!(target: "nuthatch::chunks", %error,
-                    "credentials were not reloaded; those from before hold");
+                tracing::warn!(target: "nuthatch::chunks", %error,
+                    "reload failed; the previous credentials stay in use");
             }
         };
         process.on_request(move |request| match request {

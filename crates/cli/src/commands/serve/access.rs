@@ -5,6 +5,7 @@ use super::layers::Loaded;
 use super::place::Place;
 use super::reading::{open_to_all, read_text};
 use crate::commands::Failure;
+use crate::commands::listening::EXPOSED_ADMIN;
 use nuthatch_server::commands::Users;
 use nuthatch_server::{Tls, TlsFiles};
 use std::path::{Path, PathBuf};
@@ -18,17 +19,25 @@ const LONGEST: u64 = 16 << 20;
 /// Bytes that a password may have.
 const PASSWORD_LONGEST: u64 = 64 << 10;
 
-/// The users: those of a file, or the default one with its password, or without.
-pub(crate) fn users(loaded: &Loaded) -> Result<Users, Failure> {
-    let Configuration { password, password_file, users, .. } = &loaded.configuration;
+/// Refuses more than one of the settings that say who can log in.
+pub(crate) fn check_logins(loaded: &Loaded) -> Result<(), Failure> {
     let given = ["password", "password-file", "users"].into_iter();
     let given: Vec<_> = given.filter(|name| loaded.is_given(name)).collect();
-    if let [one, other, ..] = given.as_slice() {
-        let (one, other) = (loaded.source(one).named(), loaded.source(other).named());
-        let text =
-            format!("expected one of password, password-file and users, found {one} and {other}");
-        return Err(Failure::Usage(text));
-    }
+    let [one, other, ..] = given.as_slice() else { return Ok(()) };
+    let (one, other) = (loaded.source(one).named(), loaded.source(other).named());
+    let expected = "expected one of password, password-file and users";
+    Err(Failure::Usage(format!("{expected}, found {one} and {other}")))
+}
+
+/// Returns whether clients must log in; `None` if a file of users says so.
+pub(crate) fn must_log_in(loaded: &Loaded) -> Option<bool> {
+    let Configuration { password, password_file, users, .. } = &loaded.configuration;
+    users.is_none().then(|| password.is_some() || password_file.is_some())
+}
+
+/// Returns the users: those of a file, or the default user with its password, or without.
+pub(crate) fn users(loaded: &Loaded) -> Result<Users, Failure> {
+    let Configuration { password, password_file, users, .. } = &loaded.configuration;
     if let Some(path) = users {
         let name = path.display().to_string();
         let text = read_text(&name, LONGEST)?;
@@ -57,8 +66,12 @@ fn read_password(path: &Path) -> Result<String, Failure> {
     Err(Failure::Error(format!("{name}: expected one line with a password, found {found}")))
 }
 
-/// TLS with its files. None where no address asks for it.
-pub(crate) fn tls(loaded: &Loaded) -> Result<Option<Tls>, Failure> {
+/// Returns the files of TLS; `None` if no address uses TLS.
+///
+/// # Errors
+///
+/// Fails if an address uses TLS and the certificate or the key is not set.
+pub(crate) fn tls_files(loaded: &Loaded) -> Result<Option<TlsFiles>, Failure> {
     let Configuration { tls_cert, tls_key, tls_client_ca, .. } = &loaded.configuration;
     let Some((name, place)) = places(&loaded.configuration).find(|(_, place)| place.tls) else {
         return Ok(None);
@@ -68,8 +81,14 @@ pub(crate) fn tls(loaded: &Loaded) -> Result<Option<Tls>, Failure> {
         let at = loaded.source(name).named();
         return Err(Failure::Usage(format!("{at} {place}: expected {absent} too, found none")));
     };
-    let files = TlsFiles { cert: cert.clone(), key: key.clone(), client_ca: tls_client_ca.clone() };
-    Tls::open(&files).map(Some).map_err(|error| Failure::Error(error.to_string()))
+    let (cert, key) = (cert.clone(), key.clone());
+    Ok(Some(TlsFiles { cert, key, client_ca: tls_client_ca.clone() }))
+}
+
+/// Opens the files of TLS; `None` if no address uses TLS.
+pub(crate) fn tls(loaded: &Loaded) -> Result<Option<Tls>, Failure> {
+    let tls = tls_files(loaded)?.map(|files| Tls::open(&files)).transpose();
+    tls.map_err(|error| Failure::Error(error.to_string()))
 }
 
 /// All addresses, each with the name of its setting.
@@ -88,22 +107,25 @@ fn is_exposed(configuration: &Configuration, place: &Place) -> bool {
     !place.address.is_local() && !asks_for_certificate
 }
 
-/// Refuses addresses where anybody could do anything, and those that go past the password. Answers
-/// whether the default user must keep a password.
-pub(crate) fn check_exposure(loaded: &Loaded, users: &Users) -> Result<bool, Failure> {
+/// Refuses addresses that other machines can reach without a login, and those that bypass the
+/// login. `must_log_in` is `None` if it is not known yet: then nothing that depends on it is
+/// refused. Returns whether the default user must keep a password.
+pub(crate) fn check_exposure(loaded: &Loaded, must_log_in: Option<bool>) -> Result<bool, Failure> {
     let configuration = &loaded.configuration;
     for (name, place) in places(configuration) {
         let exposed = is_exposed(configuration, place) && !configuration.insecure;
         let (problem, advice) = match name {
             "admin" if place.tls => ("the admin port has no TLS", ""),
-            "admin" if exposed => ("anybody who reaches it could read what is counted", ALLOWS),
-            "mrcache" if users.must_log_in() => {
-                ("clients of mrcache cannot log in, so that all of them would be sent away", "")
-            }
+            "admin" if exposed => (EXPOSED_ADMIN, ALLOWS),
+            "mrcache" if must_log_in == Some(true) => (
+                "mrcache has no login, so every client would be refused while a password or users \
+                 are set; remove mrcache, or the password and users",
+                "",
+            ),
             "admin" => continue,
-            _ if exposed && !users.must_log_in() => (
-                "anybody who reaches it could read and write all there is; expected a \
-                 password-file or users whose default is off, found neither",
+            _ if exposed && must_log_in == Some(false) => (
+                "this address is reachable by other machines and needs no login; expected a \
+                 password, a users file with `user default off`, or `tls:` with tls-client-ca",
                 ALLOWS,
             ),
             _ => continue,

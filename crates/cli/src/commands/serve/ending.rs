@@ -22,7 +22,7 @@ impl Ending {
             Request::Reload => match reload() {
                 Ok(()) => info!(target: "nuthatch::server", "reloaded"),
                 Err(Failure::Usage(problem) | Failure::Error(problem)) => {
-                    let text = "reload failed: what was there before stays in use";
+                    let text = "reload failed; the previous settings stay in use";
                     error!(target: "nuthatch::server", %problem, "{text}");
                 }
                 Err(Failure::ClosedPipe) => {}

@@ -67,7 +67,7 @@ fn unknown(name: &str) -> String {
         Some(near) => format!("; did you mean {PREFIX}{near}?"),
         None => String::new(),
     };
-    format!("{name} is no setting and is not used{hint}")
+    format!("{name} is not a setting and is ignored{hint}")
 }
 
 /// Kubernetes tells pods of every service; for one named `nuthatch` that looks like settings.
@@ -108,8 +108,8 @@ mod tests {
         assert_eq!(
             environment.warnings,
             [
-                "NUTHATCH_MEMROY is no setting and is not used; did you mean NUTHATCH_MEMORY?",
-                "NUTHATCH_XYZ is no setting and is not used",
+                "NUTHATCH_MEMROY is not a setting and is ignored; did you mean NUTHATCH_MEMORY?",
+                "NUTHATCH_XYZ is not a setting and is ignored",
             ]
         );
     }

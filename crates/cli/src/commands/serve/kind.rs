@@ -19,10 +19,11 @@ pub(crate) type Words = &'static [(&'static str, &'static str)];
 pub(crate) enum Kind {
     /// Addresses to listen at; none where it says `off`.
     Places(Field<Vec<Place>>),
-    /// A number of bytes.
-    Size(Field<u64>),
-    /// A duration in whole units; none where it says `off`, for which Redis has a number.
-    Duration { field: Field<Option<Duration>>, unit: Duration, off: i64 },
+    /// A number of bytes within bounds.
+    Size { field: Field<u64>, min: u64, max: u64 },
+    /// A duration in whole units, at most so many; none where it says `off`, for which Redis has a
+    /// number.
+    Duration { field: Field<Option<Duration>>, unit: Duration, max: u64, off: i64 },
     /// A number within bounds.
     Count { field: Field<u64>, least: u64, most: u64 },
     /// The same, or none where it says `auto`.
@@ -64,14 +65,19 @@ impl Kind {
         let text = || given.text().filter(|text| !text.is_empty());
         match self {
             Self::Places(field) => *field(to) = places(given, from)?,
-            Self::Size(field) => {
+            Self::Size { field, min, max } => {
                 let size = match given {
                     Given::Integer(_) => given.number(),
                     _ => text().and_then(|text| parse_size(text).ok()),
                 };
-                *field(to) = size.ok_or_else(wrong)?;
+                let size = size.ok_or_else(wrong)?;
+                if !(min..=max).contains(&size) {
+                    let found = exact_size(size);
+                    return Err(format!("expected {}, found {found}", sizes_within(min, max)));
+                }
+                *field(to) = size;
             }
-            Self::Duration { field, unit, .. } => {
+            Self::Duration { field, unit, max, .. } => {
                 let duration = match given {
                     Given::Integer(0) => Some(Duration::ZERO),
                     _ => text().filter(|text| *text != "off").and_then(parse_duration),
@@ -79,6 +85,12 @@ impl Kind {
                 let whole = |one: &Duration| one.as_nanos().is_multiple_of(unit.as_nanos());
                 if text() != Some("off") && !duration.as_ref().is_some_and(whole) {
                     return Err(wrong());
+                }
+                let units = duration.map_or(0, |one| one.as_nanos() / unit.as_nanos());
+                if units > u128::from(max) {
+                    let found = given.found();
+                    let most = format!("{max} {}", named_unit(unit).0);
+                    return Err(format!("expected at most {most}, or off, found {found}"));
                 }
                 *field(to) = duration;
             }
@@ -118,13 +130,9 @@ impl Kind {
     fn expected(self) -> String {
         match self {
             Self::Places(_) => PLACES.to_owned(),
-            Self::Size(_) => "a size such as 512M, 2GiB or 64MB".to_owned(),
+            Self::Size { .. } => "a size such as 512M, 2GiB or 64MB".to_owned(),
             Self::Duration { unit, .. } => {
-                let (units, example) = if unit == Duration::from_secs(1) {
-                    ("seconds", "30s")
-                } else {
-                    ("microseconds", "10ms")
-                };
+                let (units, example) = named_unit(unit);
                 format!("whole {units} such as {example}, or off")
             }
             Self::Count { least, most, .. } => format!("a number from {least} to {most}"),
@@ -149,7 +157,7 @@ impl Kind {
                 [] => Shown::List(vec!["off".to_owned()]),
                 places => Shown::List(places.iter().map(Place::absolute).collect()),
             },
-            Self::Size(field) => Shown::Text(exact_size(*field(of))),
+            Self::Size { field, .. } => Shown::Text(exact_size(*field(of))),
             Self::Duration { field, .. } => {
                 Shown::Text(field(of).map_or_else(|| "off".to_owned(), exact_duration))
             }
@@ -178,7 +186,7 @@ impl Kind {
     pub(crate) fn given_by_redis(self, text: &str) -> Option<Given> {
         let number = text.parse::<i64>().ok();
         match self {
-            Self::Size(_) => Some(Given::Text(exact_size(text.parse().ok()?))),
+            Self::Size { .. } => Some(Given::Text(exact_size(text.parse().ok()?))),
             Self::Duration { off, .. } if number == Some(off) => {
                 Some(Given::Text("off".to_owned()))
             }
@@ -201,11 +209,11 @@ impl Kind {
     /// The value as `CONFIG` has it, of what it can have.
     pub(crate) fn redis(self, of: &mut Configuration) -> Option<String> {
         match self {
-            Self::Duration { field, unit, off } => {
+            Self::Duration { field, unit, off, .. } => {
                 let units = |duration: Duration| duration.as_nanos() / unit.as_nanos();
                 Some(field(of).map_or_else(|| off.to_string(), |one| units(one).to_string()))
             }
-            Self::Size(field) | Self::Count { field, .. } => Some(field(of).to_string()),
+            Self::Size { field, .. } | Self::Count { field, .. } => Some(field(of).to_string()),
             Self::Truth(field) => Some(if *field(of) { "yes" } else { "no" }.to_owned()),
             Self::Path(field) => Some(field(of).as_ref()?.to_string_lossy().into_owned()),
             Self::Places(_)
@@ -216,6 +224,23 @@ impl Kind {
         }
     }
 }
+
+/// Returns the name of a unit of durations, and an example.
+fn named_unit(unit: Duration) -> (&'static str, &'static str) {
+    if unit == Duration::from_secs(1) { ("seconds", "30s") } else { ("microseconds", "10ms") }
+}
+
+/// Returns which sizes are within bounds.
+fn sizes_within(min: u64, max: u64) -> String {
+    match (min, max) {
+        (0, max) => format!("at most {}", exact_size(max)),
+        (min, MAX_SIZE) => format!("at least {}", exact_size(min)),
+        (min, max) => format!("from {} to {}", exact_size(min), exact_size(max)),
+    }
+}
+
+/// The maximum size of a setting without a limit of its own: the server keeps sizes as `i64`.
+pub(crate) const MAX_SIZE: u64 = i64::MAX as u64;
 
 const PLACES: &str = "addresses such as [\"127.0.0.1:6379\", \"unix:/run/nuthatch.sock\"], or off";
 

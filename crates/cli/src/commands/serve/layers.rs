@@ -10,6 +10,7 @@ use super::origin::{Origin, Source};
 use super::reading::read_text;
 use super::table::{Setting, settings};
 use crate::commands::Failure;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 /// A configuration, with the origin of each value.
@@ -110,9 +111,23 @@ impl Loaded {
         Source(setting, &self.origins[at])
     }
 
+    /// Returns the failure of a setting whose value cannot be used: a file is invalid, or the
+    /// command line or the environment is wrong.
+    pub(crate) fn invalid(&self, name: &str, problem: impl Display) -> Failure {
+        let message = format!("{}: {problem}", self.source(name).named());
+        if self.is_from_file(name) { Failure::Error(message) } else { Failure::Usage(message) }
+    }
+
     /// Whether the value of a setting is from the file.
     pub(crate) fn is_from_file(&self, name: &str) -> bool {
         matches!(self.origins[find(name).0], Origin::File(..))
+    }
+
+    /// Returns whether the value of a setting is from the file, and is the default.
+    pub(crate) fn is_default_from_file(&self, name: &str) -> bool {
+        let shown = |mut of: Configuration| find(name).1.kind.shown(&mut of);
+        self.is_from_file(name)
+            && shown(self.configuration.clone()) == shown(Self::defaults().configuration)
     }
 
     /// Whether the value of a setting is not the default's.

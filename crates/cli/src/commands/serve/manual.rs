@@ -6,8 +6,9 @@ Settings:
   variable: --max-clients 5, max-clients = 5, NUTHATCH_MAX_CLIENTS=5. The command line overrides
   the environment, the environment overrides the file, and the file overrides the defaults. In the
   environment, commas separate the items of a list. NUTHATCH_PASSWORD, or `password` in the file, is
-  the password that clients need. --show-config prints all settings with the source of each value;
-  its output is a valid file. No file is read unless it is named, not even nuthatch.toml in the
+  the password that clients need. --show-config checks the settings and prints all of them with the
+  source of each value, as a valid settings file; it prints no password and opens none of the files
+  that the settings name. No settings file is read unless it is named, not even nuthatch.toml in the
   working directory. Redis clients read and change some settings with CONFIG GET and CONFIG SET.
 
 Examples:
@@ -24,13 +25,15 @@ Examples:
 SIGTERM or SIGINT (Ctrl-C) stops the server: it accepts no more connections, /healthz returns 503,
 and requests in progress have --drain-ms to finish. A second signal stops it at once. SIGHUP reloads
 certificates, users, passwords, tokens of the store, the log filter and the settings that CONFIG SET
-can change. If one file is invalid, nothing changes, and the log says why. A reload closes only
-connections of users that were removed or have lost rights.
+can change. If one file is invalid, nothing changes, and the log says why. A reload closes a
+connection if its user was removed or switched off, has lost rights, or now needs a password, or if
+--tls-client-ca no longer verifies its certificate.
 
 The cache is in memory and is lost when the server stops; a store keeps its data in its folder.
 
 Exit status:
   0  a signal stopped the server
   2  the command line or the environment is wrong, or settings contradict each other
-  3  any other error: a file is invalid, or an address is in use
+  3  any other error, for example: a file is invalid, or a setting in the settings file is; an
+     address is in use
   101  a thread panicked, which is a bug: restart the server";

@@ -96,7 +96,7 @@ fn no_two_settings_share_a_field_or_a_name() {
         assert!(names.insert(setting.name), "{}", setting.name);
         let place = match setting.kind {
             Kind::Places(field) => std::ptr::from_mut(field(&mut all)).addr(),
-            Kind::Size(field) | Kind::Count { field, .. } => {
+            Kind::Size { field, .. } | Kind::Count { field, .. } => {
                 std::ptr::from_mut(field(&mut all)).addr()
             }
             Kind::Duration { field, .. } => std::ptr::from_mut(field(&mut all)).addr(),

@@ -1,14 +1,13 @@
 //! SIGHUP: files and settings are read again while the server runs.
 
-use super::access;
 use super::configuration::Configuration;
 use super::environment::Environment;
 use super::layers::Loaded;
 use super::table::{Setting, settings};
+use super::{access, checks};
 use super::{changeable_settings, max_clients, stored};
 use crate::commands::Failure;
-use crate::logs::LogFilter;
-use crate::streams::tell;
+use crate::logs::{LogFilter, warn};
 use nuthatch_rpc::{ReloadError, Reloader as StoreReloader, ServerTls, Tokens};
 use nuthatch_server::{Reload, Reloader};
 
@@ -64,8 +63,9 @@ impl Reloading {
             loaded = load(environment)?;
             keep_fixed_settings(&self.loaded, &mut loaded);
         }
+        checks::check(&loaded)?;
         let users = access::users(&loaded)?;
-        access::check_exposure(&loaded, &users)?;
+        access::check_exposure(&loaded, Some(users.must_log_in()))?;
         let tls = access::tls(&loaded)?;
         let clients = max_clients(&loaded, self.clients_limit);
         loaded.configuration.max_clients = clients;
@@ -116,7 +116,7 @@ fn keep_fixed_settings(old: &Loaded, new: &mut Loaded) {
         let is_lowered = setting.name == "memory" && is_default_memory;
         if !is_lowered && setting.kind.shown(&mut before) != setting.kind.shown(&mut after) {
             let name = setting.name;
-            tell(format_args!("warning: {name} was changed: it needs a restart to take effect"));
+            warn(format_args!("{name} was changed: it needs a restart to take effect"));
         }
     }
     let fixed = old.clone();

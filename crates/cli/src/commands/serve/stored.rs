@@ -6,7 +6,6 @@ use super::place::Place;
 use crate::commands::Failure;
 use crate::commands::resources::limit_connections;
 use crate::commands::store::{Secrets, keep_changes};
-use crate::figures::bytes;
 use nuthatch_rpc::{Options, Reloader, Server, Stopper};
 use nuthatch_server::commands::Exposition;
 use nuthatch_server::{Address, Stopper as CacheStopper};
@@ -32,9 +31,7 @@ impl Stored {
     /// Opens the store and serves it to clients with so many connections at most. Returns none if
     /// no folder is given.
     pub(crate) fn start(loaded: &Loaded, connections: usize) -> Result<Option<Self>, Failure> {
-        let Some(path) = &loaded.configuration.store else {
-            return refuse_without_store(loaded).map(|()| None);
-        };
+        let Some(path) = &loaded.configuration.store else { return Ok(None) };
         let options = options(loaded)?.connections(connections);
         let usual = Options::CONNECTIONS as u64;
         limit_connections("the number of connections to the store", usual, connections as u64);
@@ -96,7 +93,8 @@ impl Joined {
     }
 }
 
-/// Settings of a store that is not there are a mistake.
+/// Refuses settings of the store if there is no store. A settings file may have their defaults, as
+/// the one that `--show-config` prints does.
 fn refuse_without_store(loaded: &Loaded) -> Result<(), Failure> {
     let names = [
         "grpc",
@@ -107,7 +105,8 @@ fn refuse_without_store(loaded: &Loaded) -> Result<(), Failure> {
         "store-memory",
         "store-tokens",
     ];
-    match names.into_iter().find(|name| loaded.is_given(name)) {
+    let is_meant = |name: &&str| loaded.is_given(name) && !loaded.is_default_from_file(name);
+    match names.into_iter().find(is_meant) {
         Some(name) => {
             let at = loaded.source(name).named();
             Err(Failure::Usage(format!("{at}: expected a store too, found none")))
@@ -140,27 +139,39 @@ fn durability(configuration: &Configuration) -> Durability {
     }
 }
 
-fn options(loaded: &Loaded) -> Result<Options, Failure> {
-    let Configuration { grpc, insecure, store_memory, .. } = &loaded.configuration;
+/// Checks the settings of the store: that there is a store, and that its addresses can be used.
+pub(crate) fn check(loaded: &Loaded) -> Result<(), Failure> {
+    if loaded.configuration.store.is_none() {
+        return refuse_without_store(loaded);
+    }
+    addresses(loaded).map(drop)
+}
+
+/// Returns the addresses to listen on.
+///
+/// # Errors
+///
+/// Fails if there is none, if one is not in the network, or if the settings of TLS do not fit them.
+fn addresses(loaded: &Loaded) -> Result<Vec<SocketAddr>, Failure> {
+    let grpc = &loaded.configuration.grpc;
     if grpc.is_empty() {
         let at = loaded.source("grpc").named();
         let text = format!("{at}: expected an address to listen at, found none");
         return Err(Failure::Usage(text));
     }
-    if *store_memory < Options::MIN_MEMORY {
-        let at = loaded.source("store-memory").named();
-        let (least, found) = (bytes(Options::MIN_MEMORY), bytes(*store_memory));
-        return Err(Failure::Usage(format!("{at}: expected at least {least}, found {found}")));
+    if grpc.iter().any(|place| place.tls) {
+        check_tls(loaded, grpc)?;
     }
-    let addresses = grpc.iter().map(|place| address(loaded, place)).collect::<Result<_, _>>()?;
-    let mut options = Options::new(addresses)
+    grpc.iter().map(|place| address(loaded, place)).collect()
+}
+
+fn options(loaded: &Loaded) -> Result<Options, Failure> {
+    let Configuration { insecure, store_memory, .. } = &loaded.configuration;
+    let mut options = Options::new(addresses(loaded)?)
         .insecure(*insecure)
         .memory(*store_memory)
         .drain(Duration::from_millis(loaded.configuration.drain_ms))
         .durability(durability(&loaded.configuration));
-    if grpc.iter().any(|place| place.tls) {
-        check_tls(loaded, grpc)?;
-    }
     let (tls, tokens) = secrets(&loaded.configuration).read()?;
     if let Some(tls) = tls {
         options = options.tls(tls);

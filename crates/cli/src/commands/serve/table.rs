@@ -4,7 +4,9 @@
 //! A new setting is a field of [`Configuration`](super::configuration::Configuration), a row here,
 //! and a row on that page; a test says so where one is missing.
 
-use super::kind::Kind;
+use super::kind::{Kind, MAX_SIZE};
+use nuthatch_cache::Options as CacheOptions;
+use nuthatch_rpc::Options as StoreOptions;
 use std::time::Duration;
 
 /// What `CONFIG` of Redis's protocol has of a setting.
@@ -168,7 +170,11 @@ const MEMORY: &[Setting] = &[
                refused. Where either has less than 1.33 GiB, the default is three quarters of it. \
                The budget is fixed while the server runs: index and segments are laid out at \
                startup.",
-        kind: Kind::Size(|all| &mut all.memory),
+        kind: Kind::Size {
+            field: |all| &mut all.memory,
+            min: CacheOptions::MIN_MEMORY,
+            max: CacheOptions::MAX_MEMORY,
+        },
         told: Told::As("maxmemory"),
     },
     Setting {
@@ -255,7 +261,11 @@ const STORE: &[Setting] = &[
             field: |all| &mut all.store_durability,
             words: &[
                 ("sync", "the disk: no acknowledged write is lost"),
-                ("group", "the disk, except for the last commit"),
+                (
+                    "group",
+                    "the disk; a power failure may lose the last commit even if it was \
+                     acknowledged",
+                ),
                 ("none", "nothing: a crash of the machine may lose or damage what was written"),
             ],
         },
@@ -282,7 +292,11 @@ const STORE: &[Setting] = &[
         help: "Memory limit for requests to the store and their answers, in addition to --memory; \
                at least 1MiB",
         more: "",
-        kind: Kind::Size(|all| &mut all.store_memory),
+        kind: Kind::Size {
+            field: |all| &mut all.store_memory,
+            min: StoreOptions::MIN_MEMORY,
+            max: MAX_SIZE,
+        },
         told: Told::Not,
     },
     Setting {
@@ -316,6 +330,7 @@ const CLIENTS: &[Setting] = &[
         kind: Kind::Duration {
             field: |all| &mut all.timeout,
             unit: Duration::from_secs(1),
+            max: i32::MAX as u64,
             off: 0,
         },
         told: Told::AndChanged("timeout"),
@@ -330,6 +345,7 @@ const CLIENTS: &[Setting] = &[
         kind: Kind::Duration {
             field: |all| &mut all.tcp_keepalive,
             unit: Duration::from_secs(1),
+            max: 32_767,
             off: 0,
         },
         told: Told::AndChanged("tcp-keepalive"),
@@ -341,7 +357,7 @@ const CLIENTS: &[Setting] = &[
         help: "Close a client whose unsent replies exceed this size; 0: no limit",
         more: "A single reply can be as long as a value. Clients that do not read their replies \
                are also closed, whatever this limit is, when a write needs the memory.",
-        kind: Kind::Size(|all| &mut all.client_output_hard_limit),
+        kind: Kind::Size { field: |all| &mut all.client_output_hard_limit, min: 0, max: MAX_SIZE },
         told: Told::AndChanged("client-output-hard-limit"),
     },
     Setting {
@@ -351,7 +367,7 @@ const CLIENTS: &[Setting] = &[
         help: "Close a client whose unsent replies exceed this for client-output-soft-time; 0: no \
                limit",
         more: "",
-        kind: Kind::Size(|all| &mut all.client_output_soft_limit),
+        kind: Kind::Size { field: |all| &mut all.client_output_soft_limit, min: 0, max: MAX_SIZE },
         told: Told::AndChanged("client-output-soft-limit"),
     },
     Setting {
@@ -359,10 +375,11 @@ const CLIENTS: &[Setting] = &[
         value_name: "TIME",
         default: "1min",
         help: "How long a client may exceed client-output-soft-limit before it is closed",
-        more: "",
+        more: "off is the same as 0s: it is closed at once.",
         kind: Kind::Duration {
             field: |all| &mut all.client_output_soft_time,
             unit: Duration::from_secs(1),
+            max: i32::MAX as u64,
             off: 0,
         },
         told: Told::AndChanged("client-output-soft-seconds"),
@@ -382,7 +399,7 @@ const CLIENTS: &[Setting] = &[
         default: "512MiB",
         help: "Maximum length of a value that a client may send; at least 1MiB",
         more: "The memory may allow less: a value can have at most 5/8 of it.",
-        kind: Kind::Size(|all| &mut all.max_value),
+        kind: Kind::Size { field: |all| &mut all.max_value, min: 1 << 20, max: MAX_SIZE },
         told: Told::AndChanged("proto-max-bulk-len"),
     },
 ];
@@ -414,7 +431,7 @@ const ACCESS: &[Setting] = &[
         default: "",
         help: "A file of users, their passwords, commands and keys, as `user` lines of Redis's ACL",
         more: "A client that has not logged in is the user `default`; `user default off` makes \
-               clients log in. Replaces the password.",
+               clients log in. Cannot be combined with `password` or --password-file.",
         kind: Kind::Path(|all| &mut all.users),
         told: Told::As("aclfile"),
     },
@@ -484,6 +501,7 @@ const WATCHING: &[Setting] = &[
         kind: Kind::Duration {
             field: |all| &mut all.slow_log_threshold,
             unit: Duration::from_micros(1),
+            max: u64::MAX,
             off: -1,
         },
         told: Told::AndChanged("slowlog-log-slower-than"),

@@ -8,13 +8,14 @@ use crate::commands::process::{Request, ServerProcess, end_at_once};
 use crate::commands::resources::{self, MemoryLimit};
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, parse_size};
-use crate::streams::tell;
+use crate::logs::server_runs;
 use clap::{Args, ValueEnum};
 use nuthatch_rpc::{Counts, Options, Reloader, Server, ServerTls, Tokens};
 use nuthatch_store::{Durability, Options as StoreOptions, Store};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tracing::error;
 
 /// The default of `--memory`, in bytes.
 const DEFAULT_MEMORY: u64 = 256 << 20;
@@ -35,7 +36,7 @@ SIGTERM stops accepting connections and calls; calls in progress have --drain-ms
 SIGTERM or SIGINT ends the server at once; acknowledged writes are stored.
 
 SIGHUP reloads the files of --tls-cert, --tls-key, --tls-client-ca and --tokens. If one is invalid,
-nothing changes and the server reports it. Connections stay open, except those with a client
+nothing changes and the log says why. Connections stay open, except those with a client
 certificate that is no longer accepted. Streams and transactions end if their token was removed or
 allows less than before. The flags keep their values, --log included: a change needs a restart.
 
@@ -48,7 +49,7 @@ Examples:
 Exit status:
   0  SIGTERM or SIGINT (Ctrl-C) stopped the server
   2  the command line is wrong, or --insecure is required
-  3  any other error: the store is missing, a file is invalid, an address is in use
+  3  any other error, for example: the store is missing, a file is invalid, an address is in use
   101  a thread panicked, which is a bug: restart the server";
 
 /// Serve a store over gRPC
@@ -86,7 +87,7 @@ pub(super) struct Serve {
 enum Level {
     /// The disk: no acknowledged write is lost
     Sync,
-    /// The disk, except for the last commit
+    /// The disk; a power failure may lose the last commit even if it was acknowledged
     Group,
     /// Nothing: a crash of the machine may lose or damage what was written
     None,
@@ -139,8 +140,8 @@ struct Limits {
     /// I/O threads; by default one for each core, up to 8
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Milliseconds a transaction stays open while its client neither reads nor sends, and a
-    /// connection without a call at the maximum number of connections; at least 100
+    /// Idle time in milliseconds, at least 100, after which a transaction is ended; and after
+    /// which, at the maximum number of connections, an idle connection may be closed
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     #[arg(value_parser = clap::value_parser!(u64).range(MIN_LIMIT_MS..))]
     idle_ms: u64,
@@ -176,10 +177,11 @@ fn parse_message(text: &str) -> Result<u64, String> {
 
 impl Serve {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let _logs = self.watched.start_logs()?;
         let memory = self.limits.memory()?;
         let options = self.options()?.memory(memory).connections(self.limits.connections()?);
         let options = options.message_bytes(self.limits.message(memory)?);
-        let _logs = self.watched.begin(options.problem(), self.access.insecure)?;
+        self.watched.check(options.problem(), self.access.insecure)?;
         let store = StoreOptions::new().create(self.create).read_only(self.read_only);
         let store = self.network.apply(store.durability(self.durability.into()));
         let store = Store::open(&self.path, &store)?;
@@ -194,10 +196,11 @@ impl Serve {
         let line = format!("{}: {} of memory", self.path.display(), bytes(memory));
         let scheme = if self.access.tls.cert.is_some() { "grpcs" } else { "grpc" };
         greet(scheme, server.addresses(), &admin, &line)?;
+        server_runs();
         let (stopper, reloader) = (server.stopper(), server.reloader());
         let secrets = self.access.secrets();
         process.on_request(move |request| match request {
-            Request::Reload => secrets.reload_or_tell(&reloader),
+            Request::Reload => secrets.reload_or_log(&reloader),
             Request::Stop => stopper.stop(),
             Request::StopAtOnce => end_at_once(),
         });
@@ -298,14 +301,11 @@ impl Secrets {
         outcome.map(drop).map_err(|error| Failure::Error(error.to_string()))
     }
 
-    /// Reloads the files and prints the result. On an error the server keeps its credentials.
-    fn reload_or_tell(&self, reloader: &Reloader) {
-        match self.reload(reloader) {
-            Ok(()) => tell("the store: reloaded the certificate and the tokens"),
-            Err(Failure::Error(message) | Failure::Usage(message)) => {
-                tell(format_args!("the store: nothing was reloaded: {message}"));
-            }
-            Err(Failure::ClosedPipe) => {}
+    /// Reloads the files. On an error the server keeps its credentials, and the error is logged.
+    fn reload_or_log(&self, reloader: &Reloader) {
+        if let Err(problem) = self.reload(reloader).map_err(Failure::into_message) {
+            let text = "reload failed; the previous credentials stay in use";
+            error!(target: "nuthatch::rpc", %problem, "{text}");
         }
     }
 }

@@ -260,12 +260,12 @@ fn addresses_that_others_reach_are_refused() {
         run.stderr
     };
     let open = ["--origin", "http://127.0.0.1:1/", "--listen", "0.0.0.0:0"];
-    let told = "what goes over the network could be read by anybody; expected TLS, found none; \
-                --insecure allows it";
+    let told = "this address is reachable by other machines, and connections to it are not \
+                encrypted; expected TLS, found none; --insecure allows it";
     assert_eq!(serve(&open), format!("nuthatch: --listen 0.0.0.0:0: {told}\n"));
     assert!(serve(&[&open[..], &["--tokens", "tokens"]].concat()).contains(told));
     let told = serve(&["--origin", "http://127.0.0.1:1/", "--admin", "0.0.0.0:0"]);
-    assert!(told.contains("anybody who reaches it could read what is counted"), "{told}");
+    assert!(told.contains("and the admin endpoint has no login; --insecure allows it"), "{told}");
     let told = serve(&[]);
     assert_eq!(told, "nuthatch: expected --origin or NUTHATCH_ORIGIN, found neither\n");
     let told = serve(&["--origin", "http://host/?a=b"]);
@@ -368,8 +368,8 @@ fn a_hangup_reloads_certificate_and_tokens_without_dropping_others() {
     // A file that is wrong changes nothing.
     served.folder.file("tokens", "nonsense\n");
     served.send(Signal::HUP);
-    let logged = served.log_until(&mut log, "credentials were not reloaded");
-    assert!(logged.contains("those from before hold"), "{logged}");
+    let logged = served.log_until(&mut log, "reload failed");
+    assert!(logged.contains("the previous credentials stay in use"), "{logged}");
     assert!(ask("newer").stdout_bytes == body);
 }
 

@@ -2,10 +2,11 @@
 
 use crate::folder::Folder;
 
-const OPEN: &str = "anybody who reaches it could read and write all there is; expected a \
-                    password-file or users whose default is off, found neither; --insecure \
-                    allows it";
-const PAST: &str = "clients of mrcache cannot log in, so that all of them would be sent away";
+const OPEN: &str = "this address is reachable by other machines and needs no login; expected a \
+                    password, a users file with `user default off`, or `tls:` with \
+                    tls-client-ca; --insecure allows it";
+const PAST: &str = "mrcache has no login, so every client would be refused while a password or \
+                    users are set; remove mrcache, or the password and users";
 
 #[test]
 fn addresses_that_others_reach_need_a_password() {
@@ -119,8 +120,8 @@ fn wrong_files_of_passwords_and_users_are_refused() {
 #[test]
 fn what_is_counted_is_not_told_beyond_this_machine() {
     let folder = Folder::new();
-    let message = "--admin 0.0.0.0:0: anybody who reaches it could read what is counted; \
-                   --insecure allows it";
+    let message = "--admin 0.0.0.0:0: this address is reachable by other machines, and the admin \
+                   endpoint has no login; --insecure allows it";
     folder.fails(&["--admin=0.0.0.0:0"], 2, message);
     // A password of the cache's clients is none of the admin port.
     let password = [("NUTHATCH_PASSWORD", "sesame")];

@@ -59,7 +59,7 @@ fn what_is_shown_is_a_file_that_says_the_same() {
     let file = "users = \"u \\\" é.acl\"\nresp = ['unix:a.sock']\n[max]\nclients = 7";
     folder.file("etc/a.toml", file);
     let arguments = ["--config", "etc/a.toml", "--timeout", "90s", "--tls-cert", "cert.pem"];
-    let variables = [("NUTHATCH_MAX_VALUE", "1000000"), ("NUTHATCH_THREADS", "3")];
+    let variables = [("NUTHATCH_MAX_VALUE", "10000000"), ("NUTHATCH_THREADS", "3")];
     let show = |arguments: &[&str], variables: &[(&str, &str)]| {
         let run = folder.run_serve(&[arguments, &["--show-config"]].concat(), variables);
         assert_eq!((run.status, &run.stderr[..]), (Some(0), ""));
@@ -79,6 +79,23 @@ fn what_is_shown_is_a_file_that_says_the_same() {
     assert!(first.contains("\ntimeout = \"90s\"  # --timeout\n"), "{first}");
     let cert = format!("tls-cert = \"{}\"", folder.text("cert.pem"));
     assert!(values(&first).contains(&cert), "{first}");
+}
+
+/// The file has the defaults of the settings of a store, and was refused since there is no store.
+#[test]
+fn a_server_starts_with_the_file_that_show_config_prints() {
+    let folder = Folder::new();
+    let quiet = ["--memory=16MiB", "--resp=127.0.0.1:0", "--memcache=off", "--admin=off"];
+    let shown = folder.run_serve(&[&quiet[..], &["--show-config"]].concat(), &[]);
+    assert_eq!((shown.status, &shown.stderr[..]), (Some(0), ""));
+    folder.file("a.toml", &shown.stdout);
+    let server = folder.start(folder.serve_command(&["--config=a.toml"], &[]));
+    assert_eq!(server.ask("PING"), "+PONG\r\n");
+    let changed = shown.stdout.replace("127.0.0.1:7380", "127.0.0.1:7000");
+    folder.file("a.toml", &changed);
+    let run = folder.run_serve(&["--config=a.toml"], &[]);
+    let expected = ": grpc: expected a store too, found none\n";
+    assert!(run.status == Some(2) && run.stderr.ends_with(expected), "{run:?}");
 }
 
 #[test]
@@ -136,9 +153,73 @@ fn wrong_variables_and_flags_are_refused_by_name() {
     let message = "NUTHATCH_PASSWORD: expected a text in quotes, found nothing";
     folder.fails_with(&[], &[("NUTHATCH_PASSWORD", "")], 2, message);
     let run = folder.run_serve(&["--show-config"], &[("NUTHATCH_MEMROY", "1GiB")]);
-    let warning = "nuthatch: warning: NUTHATCH_MEMROY is no setting and is not used; did you mean \
-                   NUTHATCH_MEMORY?\n";
+    let warning = "nuthatch: warning: NUTHATCH_MEMROY is not a setting and is ignored; did you \
+                   mean NUTHATCH_MEMORY?\n";
     assert_eq!((run.status, &run.stderr[..]), (Some(0), warning));
+}
+
+/// A value below its limit in a file ended the server with status 2, without the column.
+#[test]
+fn an_invalid_value_in_a_file_ends_with_status_3_and_its_place() {
+    let folder = Folder::new();
+    for (line, problem) in [
+        ("max-value = '64KiB'", "13: max-value: expected at least 1MiB, found 64KiB"),
+        ("memory = '1MiB'", "10: memory: expected from 16MiB to 1TiB, found 1MiB"),
+        ("store-memory = 1024", "16: store-memory: expected at least 1MiB, found 1KiB"),
+        (
+            "tcp-keepalive = '1d'",
+            "17: tcp-keepalive: expected at most 32767 seconds, or off, found the string `1d`",
+        ),
+        (
+            "timeout = 'soon'",
+            "11: timeout: expected whole seconds such as 30s, or off, found the \
+                              string `soon`",
+        ),
+    ] {
+        folder.file("a.toml", format!("# ours\n{line}\n"));
+        let message = format!("a.toml:2:{problem}");
+        folder.fails(&["--config=a.toml"], 3, &message);
+        folder.fails(&["--config=a.toml", "--show-config"], 3, &message);
+    }
+    folder.fails(&["--max-value=64KiB"], 2, "--max-value: expected at least 1MiB, found 64KiB");
+    folder.file("a.toml", "memory = '999999GiB'");
+    let run = folder.run_serve(&["--config=a.toml"], &[]);
+    let expected = "nuthatch: a.toml:1:10: memory: expected from 16MiB to 1TiB, found ";
+    assert!(run.status == Some(3) && run.stderr.starts_with(expected), "{run:?}");
+    folder.file("a.toml", "memory = '1TiB'");
+    let run = folder.run_serve(&["--config=a.toml"], &[]);
+    let expected = "nuthatch: a.toml:1: memory: expected at most ";
+    assert!(run.status == Some(3) && run.stderr.starts_with(expected), "{run:?}");
+}
+
+/// It printed settings that the server refuses.
+#[test]
+fn settings_that_do_not_fit_together_are_not_shown() {
+    let folder = Folder::new();
+    for arguments in [
+        &["--users=u", "--password-file=p"][..],
+        &["--max-value=64"],
+        &["--memory=1MiB"],
+        &["--resp=off", "--memcache=off"],
+        &["--resp=0.0.0.0:0"],
+        &["--mrcache=127.0.0.1:0", "--password-file=p"],
+        &["--admin=0.0.0.0:0"],
+        &["--resp=tls:127.0.0.1:0"],
+        &["--grpc=127.0.0.1:0"],
+        &["--store=db", "--grpc=off"],
+        &["--store=db", "--grpc=unix:a.sock"],
+        &["--store=db", "--grpc=tls:127.0.0.1:0"],
+        &["--store=db", "--store-memory=1KiB"],
+    ] {
+        let refused = folder.run_serve(arguments, &[]);
+        assert_eq!((refused.status, &refused.stdout[..]), (Some(2), ""), "{arguments:?}");
+        let shown = folder.run_serve(&[arguments, &["--show-config"]].concat(), &[]);
+        assert_eq!((shown.status, &shown.stdout[..]), (Some(2), ""), "{arguments:?}");
+        assert_eq!(shown.stderr, refused.stderr, "{arguments:?}");
+    }
+    // Files are not opened: the server may run on another machine.
+    let files = ["--users=absent", "--resp=0.0.0.0:0", "--show-config"];
+    assert_eq!(folder.run_serve(&files, &[]).status, Some(0));
 }
 
 #[test]

@@ -68,9 +68,9 @@ fn a_taken_port_is_an_error_that_names_the_flag() {
 fn wrong_addresses_and_filters_are_named() {
     let folder = Folder::new();
     for (arguments, expected) in [
-        (&["--admin", "0.0.0.0:0"][..], "--admin 0.0.0.0:0: anybody who reaches it could read"),
+        (&["--admin", "0.0.0.0:0"][..], "--admin 0.0.0.0:0: this address is reachable by other"),
         (&["--admin", "9464"], "--admin: expected host:port or unix:PATH, found `9464`"),
-        (&["--resp", "0.0.0.0:0"], "--resp 0.0.0.0:0: anybody who reaches it could read and write"),
+        (&["--resp", "0.0.0.0:0"], "--resp 0.0.0.0:0: this address is reachable by other"),
         (&["--resp", "off", "--memcache", "off"], "expected an address to listen at, found none"),
         (&["--log", "chatty"], "--log: expected a level: off, error, warn"),
     ] {
@@ -84,12 +84,12 @@ fn wrong_addresses_and_filters_are_named() {
 #[test]
 fn too_little_memory_is_an_error_that_names_the_range() {
     let folder = Folder::new();
-    let problem = "expected from 16 MiB to 1 TiB, found 1.0 MiB; give a size such as 4GiB";
+    let problem = "expected from 16MiB to 1TiB, found 1MiB";
     folder.fails(&["--memory=1MiB"], 2, &format!("--memory: {problem}"));
     let variables = [("NUTHATCH_MEMORY", "1MiB")];
     folder.fails_with(&[], &variables, 2, &format!("NUTHATCH_MEMORY: {problem}"));
     folder.file("a.toml", "memory = '1MiB'");
-    folder.fails(&["--config=a.toml"], 2, &format!("a.toml:1: memory: {problem}"));
+    folder.fails(&["--config=a.toml"], 3, &format!("a.toml:1:10: memory: {problem}"));
 }
 
 /// The messages were those of the system, such as "f: File exists".

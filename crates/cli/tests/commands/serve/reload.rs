@@ -48,7 +48,7 @@ fn sighup_reads_settings_users_and_the_log_filter_again() {
     ask(&mut ann, "CONFIG GET maxmemory\r\n", memory);
     ask(&mut server.connect(), "AUTH ann new\r\n", "+OK\r\n");
     let messages = server.messages();
-    let warning = "warning: memory was changed: it needs a restart to take effect";
+    let warning = " WARN nuthatch::server: memory was changed: it needs a restart to take effect\n";
     assert!(messages.contains(warning), "{messages}");
 }
 
@@ -60,7 +60,6 @@ fn a_bad_file_is_logged_and_changes_nothing() {
     let server = folder.serve(&["--config=a.toml", "--log=info"], &[]);
     let mut client = server.connect();
     ask(&mut client, "AUTH a\r\n", "+OK\r\n");
-    let failed = "reload failed: what was there before stays in use";
     for (file, text, problem) in [
         ("a.toml", "timeout = 'soon'", "a.toml:1:11: timeout"),
         (
@@ -71,7 +70,7 @@ fn a_bad_file_is_logged_and_changes_nothing() {
         ("users", "user default on +fly", "users: line 1, word 4"),
     ] {
         folder.file("a.toml", "users = 'users'\ntimeout = '20s'").file(file, text);
-        reload(&server, failed);
+        reload(&server, FAILED);
         assert!(server.messages().contains(problem), "{}", server.messages());
         ask(&mut client, "CONFIG GET timeout\r\n", "*2\r\n$7\r\ntimeout\r\n$2\r\n10\r\n");
         ask(&mut server.connect(), "AUTH a\r\n", "+OK\r\n");
@@ -89,7 +88,7 @@ fn a_reload_that_would_let_everybody_in_is_refused() {
     let server = folder.serve(&["--resp=0.0.0.0:0", "--users=users"], &[]);
     folder.file("users", "user default on nopass ~* +@all");
     reload(&server, "reload failed");
-    assert!(server.messages().contains("anybody who reaches it could"), "{}", server.messages());
+    assert!(server.messages().contains("needs no login"), "{}", server.messages());
 }
 
 #[test]
@@ -100,6 +99,40 @@ fn the_log_filter_is_reloaded() {
     server.signal(Signal::HUP);
     folder.file("a.toml", "log = 'info'");
     reload(&server, "INFO nuthatch::server: reloaded");
+}
+
+/// Warnings were plain lines between the objects.
+#[test]
+fn with_json_lines_every_warning_of_a_setting_is_an_object() {
+    let folder = Folder::new();
+    folder.file("cert.pem", "").file("key.pem", "").file("password", "a").mode("password", 0o644);
+    let text = "log-format = 'json'\nlog = 'info'\ntls-cert = 'cert.pem'\ntls-key = 'key.pem'\n\
+                password-file = 'password'\n";
+    folder.file("a.toml", format!("{text}drain-ms = 1\n"));
+    let variables = [("NUTHATCH_FOO", "1")];
+    let server = folder.serve(&["--config=a.toml", "--max-clients=4294967295"], &variables);
+    folder.file("a.toml", format!("{text}drain-ms = 2\n"));
+    reload(&server, "\"reloaded\"");
+    let (status, logged) = server.stop();
+    assert_eq!(status, Some(0));
+    let lines: Vec<serde_json::Value> =
+        logged.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    let warnings = lines.iter().filter(|line| line["level"] == "WARN");
+    let warnings: Vec<_> = warnings
+        .map(|line| (line["target"].as_str(), line["message"].as_str().expect("a message")))
+        .collect();
+    for expected in [
+        "NUTHATCH_FOO is not a setting and is ignored",
+        "password: everybody on this machine may read it",
+        "a.toml:3: tls-cert is not used: no address begins with `tls:`",
+        "max-clients is ",
+        "drain-ms was changed: it needs a restart to take effect",
+    ] {
+        let is_there = |(target, message): &(Option<&str>, &str)| {
+            *target == Some("nuthatch::server") && message.contains(expected)
+        };
+        assert!(warnings.iter().any(is_there), "{expected}: {logged}");
+    }
 }
 
 /// The listeners of the cache itself went on with the old certificate if a reload left them out.
@@ -127,7 +160,7 @@ fn listeners_of_the_cache_use_a_reloaded_certificate() {
 }
 
 const STORE: [&str; 4] = ["--config=a.toml", "--store=db", "--store-create", "--log=info"];
-const FAILED: &str = "reload failed: what was there before stays in use";
+const FAILED: &str = "reload failed; the previous settings stay in use";
 const RELOADED: &str = "nuthatch::server: reloaded";
 
 /// The address of the store that a server has beside its cache.

@@ -91,7 +91,7 @@ fn the_default_of_the_memory_is_three_quarters_of_a_low_limit_of_the_control_gro
 #[test]
 fn more_memory_than_there_is_is_refused() {
     let folder = Folder::new();
-    let run = folder.run_serve(&["--memory=999999GiB", "--resp=127.0.0.1:0"], &[]);
+    let run = folder.run_serve(&["--memory=1TiB", "--resp=127.0.0.1:0"], &[]);
     assert_eq!(run.status, Some(2), "{run:?}");
     assert!(run.stderr.starts_with("nuthatch: --memory: expected at most "), "{run:?}");
     let variable = [("NUTHATCH_STORE_MEMORY", "999999GiB")];

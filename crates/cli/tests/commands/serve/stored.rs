@@ -106,8 +106,8 @@ fn what_does_not_fit_together_is_refused() {
     fails(
         &["--store=db", "--grpc=0.0.0.0:0"],
         2,
-        "--grpc 0.0.0.0:0: what goes over the network could be read by anybody; expected TLS, \
-         found none; --insecure allows it",
+        "--grpc 0.0.0.0:0: this address is reachable by other machines, and connections to it are \
+         not encrypted; expected TLS, found none; --insecure allows it",
     );
     fails(&["--store=db", "--grpc=off"], 2, "--grpc: expected an address to listen at, found none");
     let run = folder.run_serve(&["--store=none", "--resp=127.0.0.1:0", "--memory=16MiB"], &[]);
