@@ -33,17 +33,31 @@ impl Stdout {
     }
 }
 
-/// Prints what a command has done. If it cannot be printed, the error says that it is done.
+/// Prints the summary of a change that was made. If it cannot be printed, the error contains it.
 pub(crate) fn report(text: &str) -> Result<(), Failure> {
-    let mut stdout = Stdout::new();
-    let printed = stdout.put(text.as_bytes()).and_then(|()| stdout.flush());
-    printed.map_err(|failure| match failure {
+    report_as("the change was made", text)
+}
+
+/// Prints the result of a check. If it cannot be printed, the error contains it.
+pub(crate) fn report_result(text: &str) -> Result<(), Failure> {
+    report_as("the result is", text)
+}
+
+fn report_as(what: &str, text: &str) -> Result<(), Failure> {
+    print(text).map_err(|failure| match failure {
         Failure::Error(error) => {
-            let done = text.trim_end().replace('\n', "; ");
-            Failure::Error(format!("{error}; this is done all the same: {done}"))
+            let summary = text.trim_end().replace('\n', "; ");
+            Failure::Error(format!("{error}; {what}: {summary}"))
         }
         failure => failure,
     })
+}
+
+/// Prints the whole output of a command.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = Stdout::new();
+    stdout.put(text.as_bytes())?;
+    stdout.flush()
 }
 
 /// Writes a message to standard error. Where nobody reads it, nothing is lost.

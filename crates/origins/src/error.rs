@@ -182,7 +182,7 @@ impl fmt::Display for Error {
                 write!(f, "{address}: no answer to be had: {reason}{}", Times(*attempts))
             }
             Self::Offline { address, missing } => {
-                write!(f, "{address}: offline: {missing} not in the cache; ")?;
+                write!(f, "{address}: offline: {missing}; ")?;
                 f.write_str("without the offline setting it is fetched from the origin")
             }
             Self::Answer { address, expected, found } => {

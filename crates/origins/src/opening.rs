@@ -80,14 +80,19 @@ async fn open_offline(
     let Some(folder) = &tasks else {
         let reason =
             engine.folder.problem().map_or_else(String::new, |error| format!(" ({error})"));
-        return Err(refused(format!("the folder of the cache cannot be opened{reason}, so it is")));
+        return Err(refused(format!("the folder of the cache cannot be opened{reason}")));
     };
     let known = engine.recorded.recall(&address, folder).await;
-    let known = known.ok_or_else(|| refused("what the object is, is".to_owned()))?;
+    let known =
+        known.ok_or_else(|| refused("the cache has no metadata of this object".to_owned()))?;
     if let Some(max) = freshness.max_stale.filter(|max| known.age() > *max) {
         let secs = known.age().as_secs();
-        let found = format!("a version that was checked at most {} s ago is", max.as_secs());
-        return Err(refused(format!("the version there was checked {secs} s ago; {found}")));
+        let max = max.as_secs();
+        let missing = format!(
+            "expected a version that the origin confirmed at most {max} s ago, found one that it \
+             confirmed {secs} s ago"
+        );
+        return Err(refused(missing));
     }
     let asked = Asked { address: text.to_owned(), shown: Vec::new() };
     let (engine, origin) = (engine.clone(), Origin::Offline);

@@ -57,8 +57,8 @@ impl Store {
         let Ok(there) = fs::metadata(target) else { return Ok(()) };
         let own = fs::metadata(self.0.data().1).ok();
         let is_own = own.is_some_and(|own| (own.dev(), own.ino()) == (there.dev(), there.ino()));
-        let found = if is_own { "the store itself" } else { "one with another store" };
-        let message = format!("expected a folder without a store for the copy, found {found}");
+        let found = if is_own { "that of the store itself" } else { "one" };
+        let message = format!("expected a folder without {DATA} for the copy, found {found}");
         let exists = io::Error::new(io::ErrorKind::AlreadyExists, message);
         Err(Error::io(folder, "back up", exists))
     }
@@ -239,9 +239,9 @@ mod tests {
         let [own, other] = ["own", "other"].map(|name| folder.path().join(name));
         let store = Store::open(&own, &Options::new()).expect("a store");
         drop(Store::open(&other, &Options::new()).expect("another store"));
-        for (place, found) in [(&own, "the store itself"), (&other, "one with another store")] {
+        for (place, found) in [(&own, "that of the store itself"), (&other, "one")] {
             let text = store.backup(place, false).expect_err("a store").to_string();
-            let expected = "back up: expected a folder without a store for the copy, found";
+            let expected = "back up: expected a folder without data.mdb for the copy, found";
             assert_eq!(text, format!("{}: {expected} {found}", place.display()));
         }
     }

@@ -25,8 +25,8 @@ Examples:
 Exit status:
   0  success, or the reader of the output closed it
   2  invalid command line
-  3  any other error: the file is missing, not a snapshot, damaged, or was truncated while it was
-     read, or its values have several types and the format is TSV";
+  3  any other error, for example: the file is missing, not a snapshot, damaged, or was truncated
+     while it was read, or its values have several types and the format is TSV";
 
 /// Print all entries as text that "nuthatch build" reads back
 #[derive(Debug, Args)]

@@ -32,8 +32,8 @@ Exit status:
   0  all keys exist
   1  a key is missing; the values of the other keys are printed
   2  invalid command line
-  3  any other error: the file is missing, not a snapshot, damaged, or was truncated while it was
-     read";
+  3  any other error, for example: the file is missing, not a snapshot, damaged, or was truncated
+     while it was read";
 
 /// Look up keys and print their values
 #[derive(Debug, Args)]

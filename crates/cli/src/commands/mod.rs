@@ -44,7 +44,7 @@ impl Failure {
     pub(crate) fn into_message(self) -> String {
         match self {
             Self::Usage(message) | Self::Error(message) => message,
-            Self::ClosedPipe => "the reader of the output went away".to_owned(),
+            Self::ClosedPipe => "the reader of the output closed it".to_owned(),
         }
     }
 }
@@ -86,30 +86,31 @@ impl From<input::Error> for Failure {
 
 const ABOUT: &str = "\
 Nuthatch makes and reads snapshots: immutable files of typed keys and values, mapped into memory \
-by any number of processes and read in place. It serves a cache to clients of Redis, works on \
-ordered stores, and keeps parts of remote objects on local disk.";
+by any number of processes and read in place. It serves a cache to clients of Redis and memcached, \
+works on ordered stores, and keeps parts of remote objects on local disk.";
 
 const NOTES: &str = "\
 Examples:
   nuthatch build users.jsonl -o users.nut     make a snapshot
   nuthatch get users.nut user:1.name          look a key up
   nuthatch dump users.nut | head              see what is in it
-  nuthatch serve --memory 4GiB                a cache server for clients of Redis
+  nuthatch serve --memory 4GiB                a cache server for Redis and memcached
   nuthatch top                                live metrics of the server
   nuthatch store scan db --prefix user:       rows of an ordered store
   nuthatch chunks get https://host/file       a remote object, from local disk the second time
   nuthatch build --help                       the manual page of a command
 
 Exit status:
-  0  all went well
+  0  success
   1  a key or an object does not exist, a condition does not hold, or chunks of a cache were damaged
      (they are fetched again)
   2  the command line is wrong
-  3  any other error: a file is missing, damaged or invalid, or the output cannot be written; what
-     was done before that stays, and the message says so
-  101  a bug: a thread of \"nuthatch serve\" panicked
+  3  any other error, for example: a file is missing, damaged or invalid, or the output cannot be
+     written; what was done before that stays, and the error message says so
+  101  a bug: a thread of a server (serve, store serve, chunks serve) panicked
 
-Errors go to stderr as \"nuthatch: file:line:column: expected ..., found ...\".";
+Errors are printed on standard error. They begin with \"nuthatch:\" and, for input files, the file,
+line and column; errors of the command line begin with \"error:\".";
 
 /// The command line.
 #[derive(Debug, Parser)]

@@ -34,7 +34,7 @@ the server started. Percentiles are accurate to a factor of two.
 Exit status:
   0  all went well
   2  the command line is wrong
-  3  any other error, for example no server answers";
+  3  any other error, for example: no server answers";
 
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(5);

@@ -3,7 +3,7 @@
 use super::{Answer, Failure};
 use crate::figures::{bytes, grouped, seconds};
 use crate::progress::Display;
-use crate::streams::Stdout;
+use crate::streams::report_result;
 use clap::Args;
 use nuthatch_snapshot::Snapshot;
 use std::path::PathBuf;
@@ -19,7 +19,8 @@ Exit status:
   0  the file is valid
   2  invalid command line
   3  the file is missing, not a snapshot, damaged (the error reports the offset), or was truncated
-     or unreadable while it was read";
+     or unreadable while it was read; or the result cannot be printed (the error message contains
+     it)";
 
 /// Check every byte of a snapshot
 ///
@@ -52,9 +53,7 @@ impl Verify {
             let (file, stats) = (self.file.display(), snapshot.stats());
             let (entries, len) = (grouped(stats.entries), bytes(stats.file_len));
             let time = seconds(start.elapsed());
-            let mut stdout = Stdout::new();
-            stdout.put(format!("{file}: whole: {entries} entries, {len}, {time}\n").as_bytes())?;
-            stdout.flush()?;
+            report_result(&format!("{file}: valid: {entries} entries, {len}, {time}\n"))?;
         }
         Ok(Answer::Whole)
     }

@@ -111,8 +111,9 @@ fn traffic(view: &View) -> [Line; 3] {
     let clients = format!("clients   {open} of {most}; accepted {accepted}, refused {refused}");
     let (received, sent) = (bytes(view.received), bytes(view.sent));
     let stuck = rate(view.output_limits);
-    let network =
-        format!("network   in {received}/s, out {sent}/s; answers that had to wait {stuck}");
+    let network = format!(
+        "network   in {received}/s, out {sent}/s; clients paused at the output limit {stuck}"
+    );
     let lag = PARTS.map(|(name, part)| format!("{name} {}", time(view.turns.quantile(part))));
     let busy = view.busy.iter().map(|(_, part)| percent(*part)).collect::<Vec<_>>().join(", ");
     let (cpu, resident) = (percent(view.cpu), bytes(now.resident));
@@ -163,7 +164,7 @@ items     0; stored 0/s, removed 0/s, expired 0/s, evicted 0/s
 memory    [############iiiiii...............................] 1.5 MiB of 4.0 MiB, 37.5 %
           # items 1.0 MiB  i index 512.0 KiB
 clients   3 of 0; accepted 0/s, refused 0/s
-network   in 2.0 KiB/s, out 0 B/s; answers that had to wait 0/s
+network   in 2.0 KiB/s, out 0 B/s; clients paused at the output limit 0/s
 threads   busy 100.0 %; lag p50 500 µs, p99 990 µs, p99.9 999 µs; process 0.0 % cpu, 0 B
 
 command                  calls/s    errors/s           calls       p50       p99     p99.9

@@ -70,6 +70,15 @@ impl Folder {
         Run::of(self.command(arguments), stdin)
     }
 
+    /// Runs the command on a full disk: its standard output cannot be written. Returns its exit
+    /// status and its messages.
+    pub(crate) fn run_with_full_output(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("a full disk");
+        let mut command = self.command(arguments);
+        let ended = command.stdout(full).stderr(Stdio::piped()).output().expect("the command");
+        (ended.status.code(), String::from_utf8(ended.stderr).expect("text"))
+    }
+
     /// Builds a snapshot, which must work.
     #[track_caller]
     pub(crate) fn build(&self, arguments: &[&str]) -> &Self {

@@ -71,6 +71,95 @@ fn manual_pages_have_examples_and_exit_statuses() {
     assert!(folder.run(&["--help"]).stdout.contains("Exit status:"));
 }
 
+/// Returns the options and arguments of a page below a heading.
+fn below<'a>(page: &'a str, heading: &str) -> Vec<&'a str> {
+    let (_, rest) = page.split_once(&format!("\n{heading}:\n")).expect(heading);
+    let lines = rest.lines().take_while(|line| line.is_empty() || line.starts_with(' '));
+    let starts = lines.filter_map(|line| {
+        let first = line.split_whitespace().find(|word| *word != "-h," && *word != "-q,")?;
+        let indent = line.len() - line.trim_start().len();
+        (indent < 8 && first.starts_with(['-', '<', '['])).then_some(first)
+    });
+    starts.collect()
+}
+
+/// The heading of the options for servers stood before most options of a command, so that they
+/// looked as if they worked with servers alone.
+#[test]
+fn only_options_for_servers_stand_below_their_heading_which_is_the_last() {
+    const HEADING: &str = "Stores at grpc://HOST:PORT";
+    let connection = ["--token-file", "--tls-ca", "--tls-cert", "--tls-key"];
+    let connection = [&connection[..], &["--connect-timeout-ms", "--timeout-ms"]].concat();
+    let folder = Folder::new();
+    for command in ["put", "get", "del", "scan", "count", "load", "dump", "stat", "backup", "watch"]
+    {
+        let page = folder.run(&["store", command, "--help"]).stdout;
+        let mut expected = connection.clone();
+        if ["load", "watch"].contains(&command) {
+            expected.push("--reconnect-ms");
+        }
+        assert_eq!(below(&page, HEADING), expected, "{command}");
+        assert_eq!(below(&page, "Arguments")[0], "<PATH>", "{command}");
+        let at = |heading: &str| page.find(&format!("\n{heading}:\n"));
+        for heading in ["Arguments", "Options", "Keys", "Input"] {
+            assert!(at(heading) < at(HEADING), "{command}: {heading}");
+        }
+    }
+}
+
+#[test]
+fn no_page_calls_its_examples_of_errors_all_there_are() {
+    let folder = Folder::new();
+    for command in COMMANDS {
+        let page = folder.run(&[command, &["--help"]].concat()).stdout;
+        let lines = page.lines().skip_while(|line| *line != "Exit status:");
+        for line in lines.filter(|line| line.starts_with("  3  any")) {
+            let is_open = ["  3  any other error, for example: ", "  3  any other error. "];
+            let is_open = is_open.iter().any(|start| line.starts_with(start));
+            assert!(is_open, "{command:?}: {line}");
+        }
+        assert!(!page.contains("anything else"), "{command:?}");
+    }
+}
+
+/// The example was broken into two lines, and its object was not valid on either.
+#[test]
+fn the_change_in_the_help_of_watch_has_the_fields_of_a_real_one() {
+    let folder = Folder::new();
+    let page = folder.run(&["store", "watch", "--help"]).stdout;
+    let example = page.lines().find(|line| line.trim_start().starts_with('{')).expect("a change");
+    let kept = folder.run(&["store", "watch", "db", "--keep", "9", "--limit", "0"]);
+    assert_eq!(kept.status, Some(0), "{kept:?}");
+    assert_eq!(folder.run(&["store", "put", "db", "a", "b"]).status, Some(0));
+    let change = folder.run(&["store", "watch", "db", "--oldest", "--limit", "1"]).stdout;
+    let names = |text: &str| -> Vec<String> {
+        let value: serde_json::Value = serde_json::from_str(text).expect("a JSON object");
+        value.as_object().expect("an object").keys().cloned().collect()
+    };
+    assert_eq!(names(example), names(&change));
+}
+
+#[test]
+fn options_of_build_that_load_does_not_have_are_named_and_refused() {
+    let folder = Folder::new();
+    folder.file("a.csv", "key,value\na,1\n");
+    let page = folder.run(&["store", "load", "--help"]).stdout;
+    let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = "Its options --column, --f32 and --on-duplicate are not available here.";
+    assert!(words.contains(expected) && words.contains("[default: string]"), "{page}");
+    for (option, value) in [("--column", "value:i64"), ("--f32", "a*"), ("--on-duplicate", "last")]
+    {
+        let run = folder.run(&["store", "load", "db", "a.csv", option, value]);
+        assert_eq!(run.status, Some(2), "{run:?}");
+        assert!(run.stderr.contains("unexpected argument"), "{run:?}");
+        let build = ["build", "a.csv", "-o", "a.nut", "--key", "key", option, value];
+        assert_eq!(folder.run(&build).status, Some(0), "{option}");
+    }
+    let load = ["store", "load", "db", "a.csv", "--key", "key", "--value", "value", "--quiet"];
+    assert_eq!(folder.run(&load).status, Some(0));
+    assert_eq!(folder.run(&["store", "scan", "db"]).stdout, "a\t1\n");
+}
+
 #[test]
 fn wrong_commands_exit_with_2() {
     let folder = Folder::new();

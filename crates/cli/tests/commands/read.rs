@@ -116,7 +116,7 @@ fn verify_finds_damage() {
     let folder = typed();
     let run = folder.run(&["verify", "a.nut"]);
     assert_eq!((run.status, &run.stderr[..]), (Some(0), ""));
-    assert!(run.stdout.starts_with("a.nut: whole: 12 entries, "), "{}", run.stdout);
+    assert!(run.stdout.starts_with("a.nut: valid: 12 entries, "), "{}", run.stdout);
     let run = folder.run(&["verify", "a.nut", "--quiet"]);
     assert_eq!((run.status, &run.stdout[..], &run.stderr[..]), (Some(0), "", ""));
     let mut bytes = folder.bytes("a.nut");

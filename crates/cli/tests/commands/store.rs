@@ -66,7 +66,17 @@ fn conditions_decide_whether_a_value_is_put() {
     let folder = users();
     let (status, _, stderr) = run(&folder, &["put", "db", "user:1", "x", "--if-absent"]);
     assert_eq!(status, 1);
-    assert_eq!(stderr, "nuthatch: db: the condition does not hold of key \"user:1\"\n");
+    assert_eq!(
+        stderr,
+        "nuthatch: db: the condition does not hold for key \"user:1\": the key exists\n"
+    );
+    for (arguments, why) in [
+        (&["user:9", "x", "--if-present"][..], "the key does not exist"),
+        (&["user:1", "x", "--if-equals", "y"], "the key does not exist or has another value"),
+    ] {
+        let (status, _, stderr) = run(&folder, &[&["put", "db"], arguments].concat());
+        assert!(status == 1 && stderr.ends_with(&format!(": {why}\n")), "{stderr}");
+    }
     prints(&folder, &["put", "db", "user:3", "Alan", "--if-absent"], "");
     prints(&folder, &["put", "db", "user:3", "Kurt", "--if-equals", "Alan"], "");
     assert_eq!(run(&folder, &["put", "db", "user:9", "x", "--if-present"]).0, 1);
@@ -116,13 +126,16 @@ fn stores_are_described_verified_copied_and_compacted() {
     let folder = users();
     let (_, text, _) = run(&folder, &["stat", "db"]);
     assert!(text.contains("table default: 3 entries"), "{text}");
+    assert!(text.contains("\nreader slots  1 of 1022\n"), "{text}");
     let (_, text, _) = run(&folder, &["stat", "db", "--json"]);
     let stat: serde_json::Value = serde_json::from_str(&text).expect("a JSON object");
     assert_eq!(stat["tables"][1]["name"], "default");
     assert_eq!(stat["tables"][1]["entries"], 3);
+    // The command has a slot of its own.
+    assert_eq!((&stat["readers"], &stat["max_readers"]), (&1.into(), &1022.into()));
     let (status, stdout, _) = run(&folder, &["verify", "db"]);
     assert_eq!(status, 0);
-    assert!(stdout.starts_with("db: whole: 3 entries in 2 tables"), "{stdout}");
+    assert!(stdout.starts_with("db: valid: 3 entries in 2 tables"), "{stdout}");
     prints(&folder, &["backup", "db", "copy", "--compact", "--quiet"], "");
     prints(&folder, &["get", "copy", "user:1"], "Ada\n");
     assert_eq!(run(&folder, &["backup", "db", "copy"]).0, 3, "it is not overwritten");
@@ -242,31 +255,26 @@ fn what_is_not_there_is_told() {
     assert!(stderr.contains("key: expected 1 to 511 bytes, found 0"), "{stderr}");
 }
 
-/// What a command that cannot print says, and its exit status.
-fn with_full_output(folder: &Folder, arguments: &[&str]) -> (Option<i32>, String) {
-    let full = std::fs::File::options().write(true).open("/dev/full").expect("a full disk");
-    let mut command = folder.command(arguments);
-    let ended = command.stdout(full).stderr(Stdio::piped()).output().expect("the command to run");
-    (ended.status.code(), String::from_utf8(ended.stderr).expect("text"))
-}
-
 /// The help said that nothing was done then.
 #[test]
 fn a_command_that_cannot_print_its_summary_says_what_it_has_done() {
     let folder = users();
     folder.file("rows.tsv", "a\t1\nb\t2\n").file("rows.jsonl", row("a", "1") + "\n");
     for (arguments, done) in [
-        (&["store", "load", "db", "rows.tsv"][..], "db: 2 rows, "),
-        (&["store", "del", "db", "--prefix", "user:"], "2 keys"),
-        (&["store", "backup", "db", "copy"], "copy: copied, "),
-        (&["store", "compact", "db"], "db: "),
-        (&["store", "verify", "db"], "db: whole: 3 entries"),
-        (&["build", "rows.jsonl", "-o", "a.nut"], "file      a.nut; entries   1; "),
+        (&["store", "load", "db", "rows.tsv"][..], "the change was made: db: 2 rows, "),
+        (&["store", "del", "db", "--prefix", "user:"], "the change was made: 2 keys"),
+        (&["store", "backup", "db", "copy"], "the change was made: copy: copied, "),
+        (&["store", "compact", "db"], "the change was made: db: "),
+        (&["store", "verify", "db"], "the result is: db: valid: 3 entries"),
+        (
+            &["build", "rows.jsonl", "-o", "a.nut"],
+            "the change was made: file      a.nut; entries   1; ",
+        ),
+        (&["verify", "a.nut"], "the result is: a.nut: valid: 1 entries"),
     ] {
-        let (status, message) = with_full_output(&folder, arguments);
+        let (status, message) = folder.run_with_full_output(arguments);
         assert_eq!(status, Some(3), "{arguments:?}: {message}");
-        let start = "nuthatch: <stdout>: write: No space left on device (os error 28); this is \
-                     done all the same: ";
+        let start = "nuthatch: <stdout>: write: No space left on device (os error 28); ";
         let summary = message.lines().last().and_then(|last| last.strip_prefix(start));
         assert!(summary.is_some_and(|summary| summary.starts_with(done)), "{message}");
     }
@@ -280,11 +288,14 @@ fn a_command_that_cannot_print_its_summary_says_what_it_has_done() {
         &["dump", "db"],
         &["stat", "db"],
     ] {
-        let (status, message) = with_full_output(&folder, &[&["store"], arguments].concat());
+        let (status, message) = folder.run_with_full_output(&[&["store"], arguments].concat());
         assert_eq!(status, Some(3), "{arguments:?}");
-        assert!(message.contains("<stdout>: write: ") && !message.contains("done"), "{message}");
+        assert!(
+            message.contains("<stdout>: write: ") && !message.contains("was made"),
+            "{message}"
+        );
     }
-    let put = with_full_output(&folder, &["store", "put", "db", "c", "3"]);
+    let put = folder.run_with_full_output(&["store", "put", "db", "c", "3"]);
     assert_eq!(put, (Some(0), String::new()), "it prints nothing");
 }
 
@@ -319,10 +330,24 @@ fn a_file_in_the_place_of_a_store_is_told_as_such() {
 }
 
 #[test]
+fn the_folder_of_a_copy_is_created_but_not_its_parent() {
+    let folder = users();
+    let page = folder.run(&["store", "backup", "--help"]).stdout;
+    assert!(page.contains("created if missing, but its parent must exist"), "{page}");
+    let (status, _, message) = run(&folder, &["backup", "db", "missing/copy"]);
+    let expected = "missing/copy: create the folder: No such file or directory";
+    assert!(status == 3 && message.contains(expected), "{message}");
+    assert!(!folder.path("missing").exists());
+    prints(&folder, &["backup", "db", "copy", "--quiet"], "");
+    prints(&folder, &["count", "copy"], "3\n");
+}
+
+#[test]
 fn a_copy_into_the_store_itself_is_refused() {
     let folder = users();
     let (status, _, message) = run(&folder, &["backup", "db", "db"]);
-    let expected = "db: back up: expected a folder without a store for the copy, found the store";
+    let expected =
+        "db: back up: expected a folder without data.mdb for the copy, found that of the store";
     assert_eq!(status, 3);
     assert!(message.contains(expected), "{message}");
 }

@@ -168,7 +168,7 @@ fn rows_are_loaded_and_copies_fetched_over_the_network() {
     let whole = served.folder.run(&["store", "verify", "copy", "--quiet"]);
     assert_eq!(whole.status, Some(0), "{}", whole.stderr);
     let (status, _, stderr) = served.run("backup", &["copy"]);
-    let expected = "copy: expected a folder without a store for the copy, found one with a store";
+    let expected = "copy: expected a folder without data.mdb for the copy, found one";
     assert!(status == 3 && stderr.contains(expected), "{stderr}");
     let (status, stat, _) = served.run("stat", &["--json"]);
     assert!(status == 0 && stat.contains("\"name\":\"default\",\"entries\":30000"), "{stat}");

@@ -204,7 +204,7 @@ impl Origin {
             Self::Store(origin) => origin.get(range, opened).await,
             Self::File(origin) => origin.get(range, opened).await,
             Self::Offline => {
-                let missing = format!("bytes {}-{} are", range.start, range.end);
+                let missing = format!("bytes {}-{} are not in the cache", range.start, range.end);
                 Err(Error::Offline { address: opened.address.clone(), missing }.into())
             }
         }

@@ -98,7 +98,7 @@ async fn a_stale_version_is_refused_unless_it_is_allowed_and_recent() {
     }
     place = place.again(quick().offline(true).max_stale(Duration::ZERO));
     let error = place.cache.object(&server.url("/a")).await.expect_err("too old");
-    assert!(error.to_string().contains("checked at most 0 s ago is not in the cache"), "{error}");
+    assert!(error.to_string().contains("confirmed at most 0 s ago, found one"), "{error}");
 }
 
 #[tokio::test]

@@ -2,10 +2,10 @@
 
 use super::json::Json;
 use super::place::Place;
-use super::told::say;
 use crate::commands::serve::parse_duration;
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, parse_size};
+use crate::streams::report;
 use clap::Args;
 use nuthatch_chunks::{Chunks, Clock, SystemClock};
 use std::time::Duration;
@@ -22,9 +22,10 @@ Examples:
   nuthatch chunks prune --older-than 30d
 
 Exit status:
-  0  all went well
+  0  success
   2  the command line is wrong
-  3  anything else: there is no cache in the folder, another process has it to itself";
+  3  any other error, for example: there is no cache in the folder, another process has its lock,
+     the summary cannot be printed (the error message contains it: the chunks are evicted)";
 
 /// Evict old or little used chunks
 #[derive(Debug, Args)]
@@ -50,9 +51,10 @@ Examples:
   nuthatch chunks clear --cache /var/cache/data
 
 Exit status:
-  0  all went well
+  0  success
   2  the command line is wrong
-  3  anything else: there is no cache in the folder, another process has it to itself";
+  3  any other error, for example: there is no cache in the folder, another process has its lock,
+     the summary cannot be printed (the error message contains it: the chunks are evicted)";
 
 /// Evict all chunks that are not pinned
 #[derive(Debug, Args)]
@@ -106,7 +108,7 @@ impl Print {
             format!("{folder}: {} in use before, {} now\n", bytes(before), bytes(after))
         };
         if !self.quiet {
-            say(&line)?;
+            report(&line)?;
         }
         Ok(Answer::Whole)
     }

@@ -12,7 +12,7 @@ use crate::commands::resources::raise_file_limit;
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, grouped, seconds};
 use crate::progress::Display;
-use crate::streams::tell;
+use crate::streams::{report, tell};
 use clap::Args;
 use nuthatch_chunks::{Clock, SystemClock};
 use nuthatch_origins::{
@@ -36,10 +36,11 @@ profiles, the identity of the machine. For http and https they come from URL, --
 are never printed and never written to the cache.
 
 Each get asks the origin for the current version of the object. Bytes of that version that are in
-the cache are not fetched. The rest is fetched in blocks of 1 MiB and put into the cache, so a range
-may fetch more bytes than it has; the summary shows both numbers. If the origin names no version
-(no strong ETag, and no Last-Modified at least 2 s old), nothing is put into the cache. The summary
-counts blocks that were not put into the cache, by cause: with --json, not_kept_by_cause has
+the cache are not fetched. The rest is fetched in blocks of 1 MiB, or of an eighth of the limit of
+the folder if that is less, and stored in the cache. A range may thus fetch more bytes than it has;
+the summary shows both numbers. If the origin names no version (no strong ETag, and no Last-Modified
+at least 2 s old), nothing is stored in the cache. The summary counts blocks that were not stored,
+by cause: with --json, not_kept_by_cause has
 no-version, no-length (the origin reports none), address (too long), conflict (the cache has other
 bytes of this version), no-room, disk (full, or it refuses to write), busy (another process has the
 lock of the folder), files (too many open files), folder (it cannot be used) and read-only.
@@ -50,7 +51,7 @@ never asks the origin. Bytes that are not in the cache are an error then.
 
 Warnings are lines on standard error and do not change the exit status. A cache folder that cannot
 be opened is not used: all bytes come from the origin. A folder that can only be read is used, but
-nothing is put into it, and --limit must be the limit that it has. Other warnings: other users may
+nothing is stored in it, and --limit must be the limit that it has. Other warnings: other users may
 use the folder (it is made with mode 0700, or 2770 with --share-with-group), or it lies on a network
 filesystem.
 
@@ -73,8 +74,8 @@ Exit status:
   0  all bytes were written
   1  the object does not exist
   2  the command line is wrong, or --limit or --share-with-group cannot be applied to the folder
-  3  any other error: the origin cannot be reached or refuses, the object changed, an interrupt,
-     bytes are not in the cache (--offline)";
+  3  any other error, for example: the origin cannot be reached or refuses, the object changed, an
+     interrupt, bytes are not in the cache (--offline)";
 
 /// Read a remote object, or a part of it, through the cache
 #[derive(Debug, Args)]
@@ -203,7 +204,7 @@ impl Get {
                 // Where nobody reads it, nothing is lost.
                 let _ = stderr().lock().write_all(line.as_bytes());
             } else {
-                super::told::say(&line)?;
+                report(&line)?;
             }
         } else if !self.quiet {
             tell(in_words(object, &counts, time));

@@ -2,9 +2,10 @@
 
 use super::json::Json;
 use super::place::{Place, check_readable};
-use super::told::{ago, escaped, name_of, say, shown_name};
+use super::told::{ago, escaped, name_of, shown_name};
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, grouped};
+use crate::streams::print;
 use clap::{Args, ValueEnum};
 use nuthatch_chunks::{Clock, Described, Object, SystemClock};
 use std::cmp::Reverse;
@@ -23,10 +24,10 @@ Examples:
   nuthatch chunks list --json | jq -r 'select(.pinned) | .name'
 
 Exit status:
-  0  all went well
+  0  success
   2  the command line is wrong
-  3  anything else: there is no cache in the folder, one of its files cannot be read (what can be
-     read is listed)";
+  3  any other error, for example: there is no cache in the folder, one of its files cannot be read
+     (what can be read is listed)";
 
 /// List the objects in a cache
 #[derive(Debug, Args)]
@@ -65,7 +66,7 @@ impl List {
             Order::Uses => objects.sort_by_cached_key(|one| (Reverse(one.uses), name(one))),
             Order::Name => objects.sort_by_cached_key(name),
         }
-        say(&if self.json { objects.iter().map(json).collect() } else { text(&objects) })?;
+        print(&if self.json { objects.iter().map(json).collect() } else { text(&objects) })?;
         check_readable(&chunks, &unreadable, "chunks in them are not listed")?;
         Ok(Answer::Whole)
     }

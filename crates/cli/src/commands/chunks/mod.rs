@@ -42,10 +42,14 @@ Examples:
   nuthatch chunks verify --cache /var/cache/data
 
 Exit status:
-  0  all went well
-  1  get, pin, unpin, remove: an object is not there; verify: chunks were damaged
+  0  success
+  1  get: the object does not exist; pin, unpin, remove: an object is not in the cache; verify:
+     chunks were damaged
   2  the command line is wrong
-  3  anything else: the origin cannot be reached, there is no cache in the folder";
+  3  any other error, for example: the origin cannot be reached, there is no cache in the folder
+
+A command that has changed the cache and cannot print its summary ends with 3, too: the change is
+not undone, and the error message contains the summary.";
 
 /// Read remote objects through a cache, and manage the cache.
 #[derive(Debug, Args)]

@@ -2,10 +2,10 @@
 
 use super::json::Json;
 use super::place::{Place, check_readable};
-use super::told::{escaped, name_of, say};
+use super::told::{escaped, name_of};
 use crate::commands::{Answer, Failure};
 use crate::figures::grouped;
-use crate::streams::tell;
+use crate::streams::{report, tell};
 use clap::Args;
 use nuthatch_chunks::{Chunks, Object};
 use nuthatch_origins::plain_address;
@@ -23,10 +23,11 @@ Examples:
 
 Exit status:
   0  all objects are pinned
-  1  an object is not there, the others are pinned
+  1  an object is not in the cache; the others are pinned
   2  the command line is wrong
-  3  anything else: there is no cache in the folder, another process has it to itself, one of its
-     files cannot be read";
+  3  any other error, for example: there is no cache in the folder, another process has its lock,
+     one of its files cannot be read, the summary cannot be printed (the error message contains it:
+     the change is made)";
 
 /// Protect objects from eviction
 #[derive(Debug, Args)]
@@ -42,11 +43,12 @@ Examples:
   nuthatch chunks unpin --prefix ''              all
 
 Exit status:
-  0  none of the objects is pinned
-  1  an object is not there, the others are not pinned
+  0  all objects are unpinned
+  1  an object is not in the cache; the others are unpinned
   2  the command line is wrong
-  3  anything else: there is no cache in the folder, another process has it to itself, one of its
-     files cannot be read";
+  3  any other error, for example: there is no cache in the folder, another process has its lock,
+     one of its files cannot be read, the summary cannot be printed (the error message contains it:
+     the change is made)";
 
 /// End the pins of objects
 #[derive(Debug, Args)]
@@ -65,10 +67,11 @@ Examples:
   nuthatch chunks remove --prefix https://host/2025/ && nuthatch chunks prune
 
 Exit status:
-  0  none of the objects is there
-  1  an object was not there, the others were
+  0  all objects were removed
+  1  an object was not in the cache; the others were removed
   2  the command line is wrong
-  3  anything else: there is no cache in the folder, one of its files cannot be read";
+  3  any other error, for example: there is no cache in the folder, one of its files cannot be
+     read, the summary cannot be printed (the error message contains it: the objects are removed)";
 
 /// Remove objects
 #[derive(Debug, Args)]
@@ -163,7 +166,7 @@ impl Chosen {
                 }
             }
         }
-        say(&if self.json {
+        report(&if self.json {
             Json::new().plain("objects", objects).plain("chunks", chunks).line()
         } else {
             let (objects, chunks) = (grouped(objects), grouped(chunks));

@@ -2,9 +2,9 @@
 
 use super::json::Json;
 use super::place::{Place, check_readable, tell_warnings};
-use super::told::say;
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, grouped};
+use crate::streams::print;
 use clap::Args;
 use nuthatch_chunks::Stat as ChunksStat;
 use std::path::Path;
@@ -14,22 +14,25 @@ Examples:
   nuthatch chunks stat
   nuthatch chunks stat --json | jq .used_bytes
 
-In use: bytes of all files in the folder, and bytes that processes have reserved for further puts.
+In use: bytes of all files in the folder, and bytes that processes have reserved for further chunks.
 The limit is the last one that any process set, for example with get --limit.
 
-Chunks: about how many are in the cache, and how many the index has room for. The index grows when
-it is full. Displaced: chunks that were lost because the index was full and could not grow; it
-should be 0. A higher limit lets the index grow further.
+Chunks: approximate number in the cache, including one or two with metadata for each object, and how
+many the index has room for. The index grows when it is full. Displaced: chunks that the index
+dropped because it was full and could not grow; they are fetched again. It should be 0; a higher
+limit lets the index grow further. A segment that is not sealed is being written, or its writer has
+ended. Evicted: segments that eviction removed since the index was created, and bytes of chunks that
+are read often, which it moved to another segment.
 
-Warnings on standard error: this user can only read the folder, so nothing is put; other users may
-use it (it is made with mode 0700, or 2770 with --share-with-group); it lies on a network
+Warnings on standard error: this user can only read the folder, so nothing is stored; other users
+may use it (it is made with mode 0700, or 2770 with --share-with-group); it lies on a network
 filesystem, where two machines must not use it at the same time.
 
 Exit status:
-  0  all went well
+  0  success
   2  the command line is wrong
-  3  anything else: there is no cache in the folder, one of its files cannot be read (the figures
-     are printed all the same)";
+  3  any other error, for example: there is no cache in the folder, one of its files cannot be read
+     (the statistics are printed)";
 
 /// Show how full a cache is
 #[derive(Debug, Args)]
@@ -48,7 +51,7 @@ impl Stat {
         let (stat, unreadable) = (chunks.stat(), chunks.unreadable());
         tell_warnings(&chunks);
         let count = unreadable.len();
-        say(&if self.json {
+        print(&if self.json {
             json(chunks.path(), &stat, count)
         } else {
             text(chunks.path(), &stat, count)
@@ -65,7 +68,7 @@ fn text(folder: &Path, stat: &ChunksStat, unreadable: usize) -> String {
     };
     let free = match stat.least_free {
         0 => String::new(),
-        least => format!("; {} of the disk stay free", bytes(least)),
+        least => format!("; {} of the disk are kept free", bytes(least)),
     };
     format!(
         "folder    {}\n\
@@ -73,8 +76,8 @@ fn text(folder: &Path, stat: &ChunksStat, unreadable: usize) -> String {
          in use    {}, {:.1} %\n\
          chunks    {} of at most {}\n\
          displaced {}\n\
-         segments  {}, of which {} are being written{unreadable}\n\
-         evicted   {} segments; {} were saved, since they are used\n",
+         segments  {}, of which {} not sealed{unreadable}\n\
+         evicted   {} segments; {} of used chunks were moved instead of evicted\n",
         folder.display(),
         bytes(stat.limit),
         bytes(stat.used),
@@ -93,11 +96,11 @@ fn json(folder: &Path, stat: &ChunksStat, unreadable: usize) -> String {
     Json::new()
         .text("folder", &folder.display().to_string())
         .plain("limit_bytes", stat.limit)
-        .plain("least_free_bytes", stat.least_free)
+        .plain("min_free_bytes", stat.least_free)
         .plain("used_bytes", stat.used)
         .plain("segment_bytes", stat.segment_bytes)
         .plain("chunks", stat.parts)
-        .plain("chunks_most", stat.parts_most)
+        .plain("max_chunks", stat.parts_most)
         .plain("chunks_displaced", stat.displaced)
         .plain("read_only", stat.read_only)
         .plain("segments", stat.segments)

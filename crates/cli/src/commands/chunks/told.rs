@@ -1,7 +1,5 @@
 //! How objects are called in what is printed.
 
-use crate::commands::Failure;
-use crate::streams::Stdout;
 use nuthatch_chunks::{Described, Key};
 use nuthatch_cli::output::tsv_escape;
 use std::time::Duration;
@@ -34,13 +32,6 @@ pub(super) fn escaped(text: &str) -> String {
 fn hexadecimal(bytes: &[u8]) -> String {
     let digits: Vec<_> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     digits.concat()
-}
-
-/// Prints all that a command has to say.
-pub(super) fn say(text: &str) -> Result<(), Failure> {
-    let mut stdout = Stdout::new();
-    stdout.put(text.as_bytes())?;
-    stdout.flush()
 }
 
 /// `45 s`, `12 min`, `3 h`, `20 d`.

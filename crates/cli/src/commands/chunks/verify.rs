@@ -2,11 +2,11 @@
 
 use super::json::Json;
 use super::place::Place;
-use super::told::{name_of, say, shown_name};
+use super::told::{name_of, shown_name};
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, grouped, seconds};
 use crate::progress::Display;
-use crate::streams::tell;
+use crate::streams::{report_result, tell};
 use clap::Args;
 use nuthatch_chunks::{Looked, Verified};
 use std::path::Path;
@@ -25,7 +25,8 @@ Exit status:
   0  no chunk is damaged
   1  chunks were damaged; errors name them, and they were removed
   2  the command line is wrong
-  3  anything else: there is no cache in the folder, one of its files cannot be opened";
+  3  any other error, for example: there is no cache in the folder, one of its files cannot be
+     opened, the result cannot be printed (the error message contains it)";
 
 /// Check every byte of a cache
 #[derive(Debug, Args)]
@@ -57,10 +58,10 @@ impl Verify {
         });
         display.finish();
         if self.json {
-            say(&summary(&verified, &listed.join(",")))?;
+            report_result(&summary(&verified, &listed.join(",")))?;
         } else if !self.quiet {
             let time = seconds(start.elapsed());
-            say(&format!("{}: {}, {time}\n", folder.display(), in_words(&verified)))?;
+            report_result(&format!("{}: {}, {time}\n", folder.display(), in_words(&verified)))?;
         }
         match (verified.unread, verified.damaged) {
             (0, 0) => Ok(Answer::Whole),
@@ -110,10 +111,10 @@ fn summary(verified: &Verified, damaged: &str) -> String {
 }
 
 fn in_words(verified: &Verified) -> String {
-    let whole = format!("{} chunks, {}", grouped(verified.good), bytes(verified.good_bytes));
+    let valid = format!("{} chunks, {}", grouped(verified.good), bytes(verified.good_bytes));
     match (verified.damaged, verified.torn) {
-        (0, 0) => format!("whole: {whole}"),
-        (0, torn) => format!("whole: {whole}; {torn} segments with writes that did not end"),
-        (damaged, _) => format!("{} damaged chunks are gone; whole: {whole}", grouped(damaged)),
+        (0, 0) => format!("valid: {valid}"),
+        (0, torn) => format!("valid: {valid}; {torn} segments with incomplete writes"),
+        (damaged, _) => format!("{} damaged chunks removed; valid: {valid}", grouped(damaged)),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::place::{Place, Tabled};
 use super::range::Ranged;
-use super::remote::Remote;
+use super::remote::{Reach, Remote};
 use crate::commands::{Answer, Failure, shown};
 use crate::figures::grouped;
 use crate::streams::{report, tell};
@@ -25,7 +25,7 @@ Exit status:
   0  the value is written
   1  the condition does not hold, and nothing is written
   2  the command line is wrong
-  3  anything else: the disk is full, or the table is of another kind";
+  3  any other error, for example: the disk is full, or the table is of another kind";
 
 /// Write a value under a key
 #[derive(Debug, Args)]
@@ -41,10 +41,10 @@ pub(super) struct Put {
     value: OsString,
     #[command(flatten)]
     table: Tabled,
-    /// Write it only if the key is not there
+    /// Write it only if the key does not exist
     #[arg(long, conflicts_with_all = ["if_present", "if_equals", "if_version"])]
     if_absent: bool,
-    /// Write it only if the key is there
+    /// Write it only if the key exists
     #[arg(long, conflicts_with_all = ["if_equals", "if_version"])]
     if_present: bool,
     /// Write it only if the key has this value
@@ -59,6 +59,8 @@ pub(super) struct Put {
     /// Create the table as a stamped table: rows have versions and can expire
     #[arg(long, conflicts_with = "main")]
     stamped: bool,
+    #[command(flatten)]
+    reach: Reach,
 }
 
 impl Put {
@@ -67,7 +69,7 @@ impl Put {
         let stamped = self.stamped || self.expires_in_ms.is_some();
         let kind = stamped.then_some(Kind::Stamped);
         let key = self.key.as_encoded_bytes();
-        if let Some(remote) = self.place.remote()? {
+        if let Some(remote) = self.place.remote(&self.reach)? {
             self.table.make_at(&remote, kind)?;
             return self.put_at(&remote, key, &value);
         }
@@ -115,7 +117,8 @@ impl Put {
             return Answer::Whole;
         }
         let key = shown(self.key.as_encoded_bytes());
-        tell(format_args!("{place}: the condition does not hold of key {key}"));
+        let why = self.unmet();
+        tell(format_args!("{place}: the condition does not hold for key {key}: {why}"));
         Answer::KeysMissing
     }
 
@@ -126,6 +129,16 @@ impl Put {
             (_, _, Some(value), _) => Some(Condition::Equals(value.as_encoded_bytes())),
             (_, _, _, Some(version)) => Some(Condition::Version(version)),
             _ => None,
+        }
+    }
+
+    /// Returns why the condition does not hold.
+    fn unmet(&self) -> &'static str {
+        match self.condition() {
+            Some(Condition::Absent) => "the key exists",
+            Some(Condition::Equals(_)) => "the key does not exist or has another value",
+            Some(Condition::Version(_)) => "the key does not exist or has another version",
+            _ => "the key does not exist",
         }
     }
 
@@ -141,18 +154,18 @@ impl Put {
 }
 
 const DEL_NOTES: &str = "\
-Keys, or a range of them. All go in one transaction.
+Deletes all keys, or all keys of the range, in one transaction.
 
 Examples:
   nuthatch store del db user:1 user:2
   nuthatch store del db --prefix session:
 
 Exit status:
-  0  all keys are gone
-  1  a key was missing, the others are gone
+  0  all keys were deleted
+  1  a key was missing; the others were deleted
   2  the command line is wrong
-  3  anything else: the store or the table is missing, the number of keys of a range cannot be
-     printed (its message says that they are gone)";
+  3  any other error, for example: the store or the table is missing, the number of deleted keys of
+     a range cannot be printed (the error message contains it: the keys are deleted)";
 
 /// Delete keys, or a range of them
 #[derive(Debug, Args)]
@@ -167,6 +180,8 @@ pub(super) struct Del {
     table: Tabled,
     #[command(flatten)]
     range: Ranged,
+    #[command(flatten)]
+    reach: Reach,
 }
 
 impl Del {
@@ -175,7 +190,7 @@ impl Del {
             let message = "expected either keys or a range of them, such as --prefix";
             return Err(Failure::Usage(message.to_owned()));
         }
-        if let Some(remote) = self.place.remote()? {
+        if let Some(remote) = self.place.remote(&self.reach)? {
             return self.delete_at(&remote);
         }
         let store = self.place.change()?;

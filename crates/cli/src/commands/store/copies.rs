@@ -1,7 +1,7 @@
 //! `nuthatch store backup` and `compact`.
 
 use super::place::{Folder, Place};
-use super::remote::Remote;
+use super::remote::{Reach, Remote};
 use crate::commands::whole_file::WholeFile;
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, seconds};
@@ -26,8 +26,8 @@ Examples:
 Exit status:
   0  the copy is complete and durable
   2  the command line is wrong
-  3  anything else: the store is damaged, the disk is full, the folder has a store already, the
-     summary cannot be printed (its message says that the copy is complete)";
+  3  any other error, for example: the store is damaged, the disk is full, the folder contains
+     data.mdb, the summary cannot be printed (the error message contains it: the copy is complete)";
 
 /// Copy a store while others use it
 #[derive(Debug, Args)]
@@ -35,7 +35,7 @@ Exit status:
 pub(super) struct Backup {
     #[command(flatten)]
     place: Place,
-    /// The folder of the copy; created if missing
+    /// The folder of the copy; created if missing, but its parent must exist
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
     /// Leave free pages out; takes longer
@@ -44,12 +44,14 @@ pub(super) struct Backup {
     /// Print nothing
     #[arg(short, long)]
     quiet: bool,
+    #[command(flatten)]
+    reach: Reach,
 }
 
 impl Backup {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
         let start = Instant::now();
-        match self.place.remote()? {
+        match self.place.remote(&self.reach)? {
             Some(remote) => self.fetch(&remote)?,
             None => self.place.read()?.backup(&self.folder, self.compact)?,
         }
@@ -70,7 +72,7 @@ impl Backup {
         };
         let target = self.folder.join("data.mdb");
         if target.exists() {
-            let found = "expected a folder without a store for the copy, found one with a store";
+            let found = "expected a folder without data.mdb for the copy, found one";
             return Err(wrong(&self.folder)(io::Error::other(found)));
         }
         let is_new = !self.folder.is_dir();
@@ -100,11 +102,14 @@ impl Backup {
 }
 
 const COMPACT_NOTES: &str = "\
-The file is written anew without free pages, and replaces the old one when it is whole. That needs
-as much disk again, and no process may have the store open. All pages are verified before they are
-copied: a damaged store stays as it is. So does one with lost pages, as \"verify\" counts them: load
-its rows into a new store to regain their room. A folder on a network filesystem is refused. The
-file keeps its owner and its mode; if this user may not give it to its owner, nothing is changed.
+Writes a copy without free pages, and replaces the old file when the copy is complete. The copy
+needs additional disk space of up to the size of the store. No process may have the store open.
+
+A damaged store is not changed: all pages are verified before they are copied. A store with lost
+pages (see \"verify\") is not changed either; to free their space, dump it and load the rows into a
+new store. A folder on a network filesystem is refused unless --allow-network-filesystem is given,
+because locks of other machines may not hold there. The file keeps its owner and its mode; if this
+user may not give it to its owner, nothing is changed.
 
 Examples:
   nuthatch store compact db
@@ -112,9 +117,10 @@ Examples:
 Exit status:
   0  the store has no free pages
   2  the command line is wrong
-  3  anything else: a process has the store open, it is damaged or has lost pages, the folder is on
-     a network filesystem, the disk is full; the store is as it was. Or the summary cannot be
-     printed (its message says that the store is compacted)";
+  3  any other error, for example: a process has the store open, it is damaged or has lost pages,
+     the folder is on a network filesystem (without --allow-network-filesystem), the disk is full;
+     the store is not changed. Or the summary cannot be printed (the error message contains it: the
+     store is compacted)";
 
 /// Rewrite a store without free pages
 #[derive(Debug, Args)]

@@ -1,7 +1,7 @@
 //! `nuthatch store load`: rows from files.
 
 use super::place::{Place, Tabled};
-use super::remote::Remote;
+use super::remote::{Reach, Reconnect, Remote};
 use crate::commands::{Answer, Failure};
 use crate::figures::{grouped, seconds};
 use crate::progress::Display;
@@ -13,7 +13,7 @@ use nuthatch_rpc::{Batch, BatchWriter, BatchWriterOptions};
 use nuthatch_snapshot::Value;
 use nuthatch_store::{Store, Table};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Bytes of rows that share a transaction.
 const AT_ONCE: usize = 32 << 20;
@@ -22,10 +22,11 @@ const SENT_AT_ONCE: usize = 1 << 20;
 const ROWS_AT_ONCE: usize = 10_000;
 
 const NOTES: &str = "\
-Inputs are those of \"nuthatch build\": JSON lines, TSV, CSV, Parquet and AxonCache text. Strings
-and bytes are stored as they are, other values as JSON text. A row replaces the value of a key that
-exists. Rows are written in transactions of about 32 MiB; if the command fails, rows before the one
-that the error names may have been written. A server receives batches of 1 MiB.
+Input formats are those of \"nuthatch build\": JSON lines, TSV, CSV, Parquet and AxonCache text. Its
+options --column, --f32 and --on-duplicate are not available here. Strings and bytes are stored as
+they are, other values as JSON text. A row replaces the value of a key that exists. Rows are written
+in transactions of about 32 MiB; if the command fails, rows before the one that the error names may
+have been written. A server receives batches of 1 MiB.
 
 --append loads fastest. It requires keys that are sorted and greater than all keys of the table.
 
@@ -37,8 +38,8 @@ Examples:
 Exit status:
   0  all rows are in the store and durable
   2  the command line is wrong
-  3  anything else: an input is wrong, the disk is full, the summary cannot be printed (its message
-     says that the rows are loaded)";
+  3  any other error, for example: an input is wrong, the disk is full, the summary cannot be
+     printed (the error message contains it: the rows are loaded)";
 
 /// Load rows from JSON lines, TSV, CSV, Parquet or AxonCache text
 #[derive(Debug, Args)]
@@ -46,21 +47,21 @@ Exit status:
 pub(super) struct Load {
     #[command(flatten)]
     place: Place,
-    /// The inputs, one after another; - is standard input
+    /// The inputs, in order; - is standard input
     #[arg(value_name = "INPUT", required = true)]
     inputs: Vec<PathBuf>,
     #[command(flatten)]
     table: Tabled,
-    /// The format of all inputs; without it each file's name tells
+    /// Format of all inputs [default: from the extension of each file]
     #[arg(long, value_enum, help_heading = "Input")]
     format: Option<Format>,
-    /// The type of values in TSV, CSV and AxonCache text
+    /// Type of values in TSV, CSV and AxonCache text [default: string]
     #[arg(long = "type", value_enum, value_name = "TYPE", help_heading = "Input")]
     value_type: Option<Type>,
-    /// The column with the keys, in CSV and Parquet
+    /// Column with the keys, in CSV and Parquet
     #[arg(long, value_name = "COLUMN", help_heading = "Input")]
     key: Option<String>,
-    /// The column with the values, in CSV and Parquet
+    /// Column with the values, in CSV and Parquet
     #[arg(long, value_name = "COLUMN", help_heading = "Input")]
     value: Option<String>,
     /// Append rows; keys must be sorted and greater than all keys of the table
@@ -69,6 +70,10 @@ pub(super) struct Load {
     /// Print neither progress nor a summary
     #[arg(short, long)]
     quiet: bool,
+    #[command(flatten)]
+    reach: Reach,
+    #[command(flatten)]
+    reconnect: Reconnect,
 }
 
 impl Load {
@@ -106,7 +111,8 @@ impl Load {
 
     /// Where rows go: the table is made if it is not there.
     fn target(&self) -> Result<Target, Failure> {
-        if let Some(remote) = self.place.remote()? {
+        let adjust = |options| self.reconnect.apply(options);
+        if let Some(remote) = self.place.remote_with(&self.reach, adjust)? {
             if self.append {
                 let message = "--append needs the folder of the store, found an address";
                 return Err(Failure::Usage(format!("{}: {message}", remote.address)));
@@ -136,7 +142,8 @@ impl Load {
                 written.map_err(|error| self.place.failure(&error))?;
             }
             Target::Remote(remote, writer) => {
-                send_whole(remote, writer, self.table.name(), rows)?;
+                let limit = self.reconnect.limit();
+                send_whole(remote, writer, self.table.name(), rows, limit)?;
             }
         }
         let count = rows.ends.len() as u64;
@@ -163,17 +170,18 @@ impl Target {
 }
 
 /// Sends rows until all are durable. After a lost connection it sends all rows again, for at most
-/// the reconnect time: writing a row twice is idempotent.
+/// `reconnect`: writing a row twice is idempotent.
 fn send_whole(
     remote: &Remote,
     writer: &BatchWriter,
     table: &str,
     rows: &Pending,
+    reconnect: Duration,
 ) -> Result<(), Failure> {
     let mut lost = None;
     while let Err(error) = remote.wait(send(writer, table, rows)) {
         let since = lost.get_or_insert_with(Instant::now);
-        if !error.is_passing() || since.elapsed() >= remote.reconnect {
+        if !error.is_passing() || since.elapsed() >= reconnect {
             return Err(remote.failure(&error));
         }
     }

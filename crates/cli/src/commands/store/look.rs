@@ -2,7 +2,7 @@
 
 use super::place::{Place, Tabled};
 use super::range::Ranged;
-use super::remote::Remote;
+use super::remote::{Reach, Remote};
 use super::rows::{Form, Lines};
 use crate::commands::{Answer, Failure, shown};
 use crate::progress::Display;
@@ -30,10 +30,10 @@ Examples:
   nuthatch store get db page:/ --raw > index.html
 
 Exit status:
-  0  all keys are there
-  1  a key is missing, the others are printed
+  0  all keys exist
+  1  a key is missing; the values of the other keys are printed
   2  the command line is wrong
-  3  anything else: the store or the table is missing";
+  3  any other error, for example: the store or the table is missing";
 
 /// Print the values of keys
 #[derive(Debug, Args)]
@@ -52,11 +52,13 @@ pub(super) struct Get {
     /// Print the bytes of the values and nothing else
     #[arg(long, conflicts_with = "json")]
     raw: bool,
+    #[command(flatten)]
+    reach: Reach,
 }
 
 impl Get {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
-        if let Some(remote) = self.place.remote()? {
+        if let Some(remote) = self.place.remote(&self.reach)? {
             let keys: Vec<_> = self.keys.iter().map(|key| key.as_encoded_bytes()).collect();
             let found = remote.ask(remote.client.entries(self.table.name(), &keys))?;
             let found = found.iter().map(|found| {
@@ -136,13 +138,13 @@ Examples:
   nuthatch store scan db --from a --before b --keys-only
   nuthatch store scan db --reverse --limit 10 --json
   nuthatch store scan grpc://db:7380 --limit 10
-  nuthatch store scan db --main                  what another program of LMDB wrote
+  nuthatch store scan db --main                  rows that another LMDB program wrote
 
 Exit status:
-  0  all went well, or the reader of the output had enough
+  0  success, or the reader of the output closed it
   2  the command line is wrong
-  3  anything else: the store or the table is missing, or the connection to the server was lost;
-     rows that were printed before are whole, but the last ones are missing";
+  3  any other error, for example: the store or the table is missing, or the connection to the
+     server was lost; rows that were printed before are complete, but the last ones are missing";
 
 /// Print the rows of a range, one a line
 #[derive(Debug, Args)]
@@ -154,10 +156,10 @@ pub(super) struct Scan {
     table: Tabled,
     #[command(flatten)]
     keys: Ranged,
-    /// From the greatest key on
+    /// In descending order of the keys
     #[arg(long)]
     reverse: bool,
-    /// Print so many rows at most
+    /// Maximum number of rows
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
     /// Print keys without values
@@ -166,6 +168,8 @@ pub(super) struct Scan {
     /// Print a JSON object for each row
     #[arg(long, conflicts_with = "keys_only")]
     json: bool,
+    #[command(flatten)]
+    reach: Reach,
 }
 
 impl Scan {
@@ -176,7 +180,7 @@ impl Scan {
             _ => Form::Tsv,
         };
         let mut lines = Lines::new(form);
-        if let Some(remote) = self.place.remote()? {
+        if let Some(remote) = self.place.remote(&self.reach)? {
             remote.rows(self.table.name(), &self.wanted_of(), |row, _| lines.put(row))?;
         } else {
             let store = self.place.read()?;
@@ -215,9 +219,9 @@ Examples:
   nuthatch store count db --prefix user:
 
 Exit status:
-  0  all went well
+  0  success
   2  the command line is wrong
-  3  anything else: the store or the table is missing";
+  3  any other error, for example: the store or the table is missing";
 
 /// Count the keys of a range
 #[derive(Debug, Args)]
@@ -229,12 +233,14 @@ pub(super) struct Count {
     table: Tabled,
     #[command(flatten)]
     keys: Ranged,
+    #[command(flatten)]
+    reach: Reach,
 }
 
 impl Count {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
         let range = self.keys.range();
-        let count = if let Some(remote) = self.place.remote()? {
+        let count = if let Some(remote) = self.place.remote(&self.reach)? {
             remote.ask(remote.client.count(self.table.name(), &range))?
         } else {
             let store = self.place.read()?;
@@ -257,10 +263,10 @@ Examples:
   nuthatch store dump db --table users | jq -r .key
 
 Exit status:
-  0  all went well, or the reader of the output had enough
+  0  success, or the reader of the output closed it
   2  the command line is wrong
-  3  anything else: the store or the table is missing, or the connection to the server was lost;
-     rows that were printed before are whole, but the last ones are missing";
+  3  any other error, for example: the store or the table is missing, or the connection to the
+     server was lost; rows that were printed before are complete, but the last ones are missing";
 
 /// Print all rows of a table as text that "load" reads back
 #[derive(Debug, Args)]
@@ -273,11 +279,13 @@ pub(super) struct Dump {
     /// Print no progress
     #[arg(short, long)]
     quiet: bool,
+    #[command(flatten)]
+    reach: Reach,
 }
 
 impl Dump {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
-        if let Some(remote) = self.place.remote()? {
+        if let Some(remote) = self.place.remote(&self.reach)? {
             return self.dump_from(&remote);
         }
         let store = self.place.read()?;

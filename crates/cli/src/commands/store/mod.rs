@@ -36,15 +36,15 @@ Examples:
   nuthatch store serve db                        over gRPC; then grpc://HOST:PORT works as PATH
 
 Exit status:
-  0  all went well
+  0  success
   1  get, del: a key is missing; put: its condition does not hold
   2  the command line is wrong
-  3  anything else: the store is missing, damaged or full, the table is missing, the output cannot
-     be written
+  3  any other error, for example: the store is missing, damaged or full, the table is missing, the
+     output cannot be written
 
 A command that has changed something and cannot print its summary ends with 3, too: the change is
-not undone, and the message says what is done. If the reader of the output goes away, as \"head\"
-does, the status is 0.";
+not undone, and the error message contains the summary. If the reader of the output closes it, as
+\"head\" does, the status is 0.";
 
 /// Read, write and manage an ordered store.
 #[derive(Debug, Args)]

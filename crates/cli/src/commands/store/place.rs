@@ -3,6 +3,7 @@
 use super::remote::{Reach, Remote};
 use crate::commands::Failure;
 use clap::Args;
+use nuthatch_rpc::ClientOptions;
 use nuthatch_store::{Kind, Options, Store, Table};
 use std::path::{Path, PathBuf};
 
@@ -12,13 +13,12 @@ const DEFAULT: &str = "default";
 /// Which store: in a folder, or behind a server.
 #[derive(Debug, Args)]
 pub(super) struct Place {
-    /// The folder of the store, or grpc://HOST:PORT of a server
+    /// The folder of the store, or the address of a server: grpc://HOST:PORT, or grpcs://HOST:PORT
+    /// with TLS
     #[arg(value_name = "PATH")]
     path: PathBuf,
     #[command(flatten)]
     network: Network,
-    #[command(flatten)]
-    reach: Reach,
 }
 
 /// Which store, for what needs its files.
@@ -86,10 +86,19 @@ impl Folder {
 }
 
 impl Place {
-    /// Connects to the store, if it is behind a server: commands begin with this, and go on in the
-    /// folder where there is none.
-    pub(super) fn remote(&self) -> Result<Option<Remote>, Failure> {
-        address(&self.path).map(|address| Remote::connect(address, &self.reach)).transpose()
+    /// Connects to the server of the store. Returns `None` if the store is in a folder.
+    pub(super) fn remote(&self, reach: &Reach) -> Result<Option<Remote>, Failure> {
+        self.remote_with(reach, |options| options)
+    }
+
+    /// As [`remote`](Self::remote), with options that `adjust` returns.
+    pub(super) fn remote_with(
+        &self,
+        reach: &Reach,
+        adjust: impl FnOnce(ClientOptions) -> ClientOptions,
+    ) -> Result<Option<Remote>, Failure> {
+        let Some(address) = address(&self.path) else { return Ok(None) };
+        Remote::connect(address, &adjust(reach.options()?)).map(Some)
     }
 
     /// Opens a store that must be there, to read.

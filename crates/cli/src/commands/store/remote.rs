@@ -13,25 +13,29 @@ use tokio::runtime::{Builder, Runtime};
 /// Bytes that a file with a token may have.
 const TOKEN_LONGEST: u64 = 64 << 10;
 
-/// What it takes to reach a store at `grpc://` or `grpcs://`.
+/// The heading of the options for servers. Each option names it, since a heading of the whole
+/// struct would also apply to the arguments that follow the struct.
+const HEADING: &str = "Stores at grpc://HOST:PORT";
+
+/// Options of connections to a store at `grpc://` or `grpcs://`. Commands flatten them last, so
+/// that help shows them below their own options.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Stores at grpc://HOST:PORT")]
 pub(super) struct Reach {
     /// File with the token to present: one line of printable ASCII without spaces
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = HEADING)]
     token_file: Option<String>,
     /// CA certificates in PEM for the server at grpcs://HOST:PORT; by default those that the system
     /// trusts
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = HEADING)]
     tls_ca: Option<PathBuf>,
     /// Client certificate to present, in PEM
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = HEADING)]
     tls_cert: Option<PathBuf>,
     /// Private key of the client certificate, in PEM
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = HEADING)]
     tls_key: Option<PathBuf>,
     /// Milliseconds to wait for a connection, including retries
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", default_value_t = 10_000, help_heading = HEADING)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     connect_timeout_ms: u64,
     /// Milliseconds to wait for the answer to a call, or for the beginning of a stream
@@ -39,31 +43,45 @@ pub(super) struct Reach {
     /// A write without an answer in time may have been executed. A stream in progress (scan, dump,
     /// load, watch, backup) ends when the server does not answer a ping within 20 seconds, so a
     /// watch waits for as long as the server is alive.
-    #[arg(long, value_name = "N", default_value_t = 30_000)]
+    #[arg(long, value_name = "N", default_value_t = 30_000, help_heading = HEADING)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     timeout_ms: u64,
-    /// Milliseconds for which watch and load try to reconnect after a lost connection
-    #[arg(long, value_name = "N", default_value_t = 30_000)]
+}
+
+/// The option of the commands that reconnect, `watch` and `load`.
+#[derive(Debug, Args)]
+pub(super) struct Reconnect {
+    /// Milliseconds to try to reconnect after a lost connection
+    #[arg(long, value_name = "N", default_value_t = 30_000, help_heading = HEADING)]
     reconnect_ms: u64,
+}
+
+impl Reconnect {
+    /// Returns the options with the time to reconnect.
+    pub(super) fn apply(&self, options: ClientOptions) -> ClientOptions {
+        options.reconnect(self.limit())
+    }
+
+    /// Returns how long to try to reconnect.
+    pub(super) fn limit(&self) -> Duration {
+        Duration::from_millis(self.reconnect_ms)
+    }
 }
 
 /// A connection, and what runs it.
 pub(super) struct Remote {
     pub(super) address: String,
     pub(super) client: Client,
-    /// How long to try to reconnect after a lost connection.
-    pub(super) reconnect: Duration,
     runtime: Runtime,
 }
 
 impl Remote {
-    pub(super) fn connect(address: &str, reach: &Reach) -> Result<Self, Failure> {
-        let options = reach.options()?;
+    pub(super) fn connect(address: &str, options: &ClientOptions) -> Result<Self, Failure> {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| Failure::Error(error.to_string()))?;
-        let client = runtime.block_on(Client::connect_with(address, &options));
+        let client = runtime.block_on(Client::connect_with(address, options));
         let (address, client) = (address.to_owned(), client.map_err(Failure::from)?);
-        Ok(Self { address, client, reconnect: reach.reconnect(), runtime })
+        Ok(Self { address, client, runtime })
     }
 
     /// Waits for an answer.
@@ -106,16 +124,12 @@ impl Remote {
 }
 
 impl Reach {
-    fn reconnect(&self) -> Duration {
-        Duration::from_millis(self.reconnect_ms)
-    }
-
-    fn options(&self) -> Result<ClientOptions, Failure> {
+    /// Returns the options, with the files read that they name.
+    pub(super) fn options(&self) -> Result<ClientOptions, Failure> {
         let failed = |error: nuthatch_rpc::TlsError| Failure::Error(error.to_string());
         let mut options = ClientOptions::new()
             .connect_timeout(Duration::from_millis(self.connect_timeout_ms))
-            .timeout(Duration::from_millis(self.timeout_ms))
-            .reconnect(self.reconnect());
+            .timeout(Duration::from_millis(self.timeout_ms));
         if let Some(file) = &self.token_file {
             options = options.token(token(file)?);
         }

@@ -1,11 +1,11 @@
 //! `nuthatch store stat` and `verify`.
 
 use super::place::{Folder, Place};
-use super::remote::Remote;
+use super::remote::{Reach, Remote};
 use crate::commands::{Answer, Failure};
 use crate::figures::{bytes, grouped, seconds};
 use crate::progress::Display;
-use crate::streams::{Stdout, report};
+use crate::streams::{Stdout, report_result};
 use clap::Args;
 use nuthatch_cli::output::json_string;
 use nuthatch_store::{Stat as StoreStat, Store, TableStat, verify_closed};
@@ -13,14 +13,17 @@ use std::fmt::Write;
 use std::time::Instant;
 
 const STAT_NOTES: &str = "\
+Reader slots: how many are in use or were used before, including the one of this command, and how
+many there can be.
+
 Examples:
   nuthatch store stat db
   nuthatch store stat db --json | jq .used_bytes
 
 Exit status:
-  0  all went well
+  0  success
   2  the command line is wrong
-  3  anything else: the store is missing or damaged";
+  3  any other error, for example: the store is missing or damaged";
 
 /// Show the tables and sizes of a store
 #[derive(Debug, Args)]
@@ -31,11 +34,13 @@ pub(super) struct Stat {
     /// Print a JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    reach: Reach,
 }
 
 impl Stat {
     pub(super) fn run(&self) -> Result<Answer, Failure> {
-        let told = match self.place.remote()? {
+        let told = match self.place.remote(&self.reach)? {
             Some(remote) => Told::by(&remote)?,
             None => Told::of(&self.place.read()?, self.place.shown())?,
         };
@@ -88,7 +93,7 @@ impl Told {
              in use        {}, of which {} can be used again\n\
              map           {}\n\
              transaction   {}\n\
-             readers       {} of {}\n\
+             reader slots  {} of {}\n\
              last change   {}\n\
              changes kept  {kept}",
             place,
@@ -128,7 +133,7 @@ impl Told {
         let tables = entries.collect::<Vec<_>>().join(",");
         format!(
             "{{\"file_bytes\":{},\"used_bytes\":{},\"free_bytes\":{},\"map_bytes\":{},\
-         \"page_bytes\":{},\"transaction\":{},\"readers\":{},\"readers_most\":{},\
+         \"page_bytes\":{},\"transaction\":{},\"readers\":{},\"max_readers\":{},\
          \"sequence\":{},\"oldest_change\":{oldest},\"tables\":[{tables}]}}\n",
             stat.file_bytes,
             stat.used_bytes,
@@ -151,13 +156,13 @@ Other processes may use the store meanwhile.
 
 Examples:
   nuthatch store verify db
-  nuthatch store verify /backups/today --quiet && echo whole
+  nuthatch store verify /backups/today --quiet && echo valid
 
 Exit status:
-  0  the store is whole
+  0  the store is valid
   2  the command line is wrong
-  3  the store is missing or damaged; the error names the place. Or the result cannot be printed
-     (the message has it)";
+  3  the store is missing or damaged (the error names the place), or the result cannot be printed on
+     standard output (the error message contains it)";
 
 /// Check every page of a store
 #[derive(Debug, Args)]
@@ -188,8 +193,8 @@ impl Verify {
             let (entries, pages) = (grouped(verified.entries), grouped(verified.pages));
             let (free, tables) = (grouped(verified.free_pages), verified.tables);
             let time = seconds(start.elapsed());
-            report(&format!(
-                "{path}: whole: {entries} entries in {tables} tables, {pages} pages of which \
+            report_result(&format!(
+                "{path}: valid: {entries} entries in {tables} tables, {pages} pages of which \
                  {free} are free, {time}\n"
             ))?;
         }

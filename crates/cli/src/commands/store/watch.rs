@@ -2,7 +2,7 @@
 
 use super::place::{Place, Tabled};
 use super::range::Ranged;
-use super::remote::Remote;
+use super::remote::{Reach, Reconnect, Remote};
 use super::rows::typed;
 use super::serve::keep_changes;
 use crate::commands::{Answer, Failure};
@@ -16,11 +16,11 @@ use std::time::Duration;
 const WAIT: Duration = Duration::from_hours(1);
 
 const NOTES: &str = "\
-Prints a JSON object for each change, in the order of the commits, until it is interrupted:
-  {\"sequence\":7,\"transaction\":3,\"act\":\"put\",\"table\":\"users\",\"key\":\"a\",
-   \"value\":\"b\"}
-The act is put, delete or expire; the last two have no value. Each change
-is on one line. --after-sequence continues where an earlier watch ended.
+Prints a line with a JSON object for each change, in the order of the commits, until it is
+interrupted:
+  {\"sequence\":7,\"transaction\":3,\"act\":\"put\",\"table\":\"t\",\"key\":\"a\",\"value\":\"b\"}
+The act is put, delete or expire; the last two have no value. --after-sequence continues where an
+earlier watch ended.
 
 A store keeps changes once --keep is given; it then writes each change twice. It keeps at most N
 changes, which take at most 4 KiB times N bytes together, and drops the oldest beyond either limit.
@@ -32,9 +32,9 @@ Examples:
   nuthatch store watch db --oldest --limit 10
 
 Exit status:
-  0  so many changes as --limit says were printed, or the reader of the output had enough
+  0  --limit changes were printed, or the reader of the output closed it
   2  the command line is wrong
-  3  anything else: the store keeps no changes, or has dropped the requested ones";
+  3  any other error, for example: the store keeps no changes, or has dropped the requested ones";
 
 /// Print changes as they are committed
 #[derive(Debug, Args)]
@@ -61,6 +61,10 @@ pub(super) struct Watch {
     /// Exit after this many changes
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
+    #[command(flatten)]
+    reach: Reach,
+    #[command(flatten)]
+    reconnect: Reconnect,
 }
 
 impl Watch {
@@ -70,7 +74,8 @@ impl Watch {
             (None, true) => Start::Oldest,
             (None, false) => Start::Now,
         };
-        match self.place.remote()? {
+        let adjust = |options| self.reconnect.apply(options);
+        match self.place.remote_with(&self.reach, adjust)? {
             Some(remote) => self.watch_at(&remote, start),
             None => self.watch(start),
         }

@@ -45,7 +45,10 @@ fn what_the_cache_has_is_read_while_the_origin_is_away() {
     assert!(run.stderr.contains(" ago: --offline or --max-stale TIME reads "), "{run:?}");
     let run = get(&folder, &server.url("/b"), &["--offline"]);
     assert_eq!(run.status, Some(3));
-    assert!(run.stderr.contains("/b: offline: what the object is, is not in the cache"), "{run:?}");
+    assert!(
+        run.stderr.contains("/b: offline: the cache has no metadata of this object; "),
+        "{run:?}"
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::origin::{Server, noise};
 use crate::folder::{Folder, Run};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::io::Read;
 use std::path::Path;
@@ -130,6 +130,28 @@ fn a_change_in_the_midst_is_an_error() {
     server.behave(|manners| manners.changes_after = Some(newer));
     let told = fails(&folder, &server.url("/a"), &[], 3);
     assert!(told.contains("changed since it was opened: it was \"one\""), "{told}");
+}
+
+/// Help said 1 MiB whatever the limit was, and did not say that metadata counts as chunks.
+#[test]
+fn a_small_folder_has_blocks_of_an_eighth_of_its_limit() {
+    let (folder, body) = (Folder::new(), noise(LEN, 1));
+    let server = Server::new(body.clone());
+    let url = server.url("/a");
+    let range = ["--cache", "cache", "--limit", "4MiB", "--range", "0-1KiB", "--json", "-o", "out"];
+    let run = folder.run(&[&["chunks", "get", &url], &range[..]].concat());
+    assert_eq!(run.status, Some(0), "{run:?}");
+    let summary: Value = serde_json::from_str(&run.stdout).expect("a JSON object");
+    assert_eq!((&summary["bytes"], &summary["fetched_bytes"]), (&1024.into(), &(512 << 10).into()));
+    assert_eq!((&summary["hit_share"], &summary["not_kept_by_cause"]), (&0.0.into(), &json!({})));
+    let json = |act| -> Value {
+        let run = folder.run(&["chunks", act, "--cache", "cache", "--json"]);
+        serde_json::from_str(&run.stdout).expect("a JSON object")
+    };
+    let (stat, listed) = (json("stat"), json("list"));
+    let metadata = stat["chunks"].as_u64().zip(listed["chunks"].as_u64()).map(|(all, of)| all - of);
+    assert!(matches!(metadata, Some(1..=2)), "{stat} {listed}");
+    assert!(stat["max_chunks"].as_u64() > Some(100), "{stat}");
 }
 
 #[test]

@@ -22,6 +22,9 @@ fn stat_warns_of_a_folder_that_other_users_may_use() {
     assert_eq!(run.status, Some(0));
     assert!(run.stderr.starts_with("nuthatch: warning: ") && run.stderr.contains("0755"));
     assert!(run.stdout.contains("displaced 0\n"), "{}", run.stdout);
+    assert!(run.stdout.contains("\nsegments  0, of which 0 not sealed\n"), "{}", run.stdout);
+    let evicted = "\nevicted   0 segments; 0 B of used chunks were moved instead of evicted\n";
+    assert!(run.stdout.contains(evicted), "{}", run.stdout);
 }
 
 #[test]

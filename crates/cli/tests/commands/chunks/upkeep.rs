@@ -71,7 +71,7 @@ fn a_cache_is_described() {
 fn what_is_damaged_is_named_and_told_by_the_exit_status() {
     let folder = filled();
     let text = prints(&folder, &["verify"]);
-    assert!(text.starts_with("cache: whole: 6 chunks, 4.4 KiB, "), "{text}");
+    assert!(text.starts_with("cache: valid: 6 chunks, 4.4 KiB, "), "{text}");
     assert_eq!(prints(&folder, &["verify", "--quiet"]), "");
     let path = "cache/0000000000000001.seg";
     let mut bytes = folder.bytes(path);
@@ -93,7 +93,7 @@ fn what_is_damaged_is_named_and_told_by_the_exit_status() {
     let damaged = run(&folder, &["verify"]);
     assert_eq!(damaged.status, Some(1));
     assert_eq!(damaged.stderr, format!("nuthatch: {path}: damaged, with 5 chunks\n"));
-    assert!(damaged.stdout.starts_with("cache: 5 damaged chunks are gone; "), "{damaged:?}");
+    assert!(damaged.stdout.starts_with("cache: 5 damaged chunks removed; "), "{damaged:?}");
 }
 
 #[test]
@@ -113,6 +113,35 @@ fn objects_are_pinned_and_removed_by_name() {
     assert_eq!((&removed[0]["objects"], &removed[0]["chunks"]), (&1.into(), &2.into()));
     assert_eq!(prints(&folder, &["list"]), "nothing\n");
     assert_eq!(run(&folder, &["remove"]).status, Some(2), "all is not removed by mistake");
+}
+
+/// They changed the cache and said only that the disk is full.
+#[test]
+fn commands_that_cannot_print_their_summary_say_what_they_have_done() {
+    let folder = filled();
+    for (arguments, done) in [
+        (&["pin", "https://host/half"][..], "the change was made: pinned: objects 1, chunks 2"),
+        (&["unpin", "https://host/half"], "the change was made: not pinned: objects 1, chunks 2"),
+        (&["verify"], "the result is: cache: valid: 6 chunks, 4.4 KiB, "),
+        (&["verify", "--json"], "the result is: {\"whole_chunks\":6,"),
+        (&["remove", "https://host/half"], "the change was made: removed: objects 1, chunks 2"),
+        (&["prune", "--to", "1KiB"], "the change was made: cache: "),
+        (&["clear", "--json"], "the change was made: {\"before_bytes\":"),
+    ] {
+        let arguments = [&["chunks"], arguments, &["--cache", "cache"]].concat();
+        let (status, message) = folder.run_with_full_output(&arguments);
+        assert_eq!(status, Some(3), "{arguments:?}: {message}");
+        let error = "nuthatch: <stdout>: write: No space left on device (os error 28); ";
+        assert!(message.starts_with(&format!("{error}{done}")), "{arguments:?}: {message}");
+    }
+    assert_eq!(names(&folder), [""; 0]);
+    for arguments in
+        [["chunks", "stat", "--cache", "cache"], ["chunks", "list", "--cache", "cache"]]
+    {
+        let (status, message) = folder.run_with_full_output(&arguments);
+        assert_eq!(status, Some(3), "{arguments:?}: {message}");
+        assert!(message.ends_with("No space left on device (os error 28)\n"), "{message}");
+    }
 }
 
 #[test]
