@@ -130,7 +130,7 @@ impl CacheFolder {
         let Some(unlogged) = limit.admit(kind, Instant::now()) else { return };
         match (refusal, before) {
             (Some(NotKept::ReadOnly), _) => warn!(target: "nuthatch::chunks", unlogged,
-                "the folder of the cache can only be read now; nothing is put"),
+                "the folder of the cache can only be read now; nothing is stored"),
             (Some(cause), _) => warn!(target: "nuthatch::chunks", cause = cause.code(),
                 reason = %cause, unlogged, "blocks are not kept in the cache"),
             (None, Some(NotKept::ReadOnly)) => info!(target: "nuthatch::chunks", unlogged,

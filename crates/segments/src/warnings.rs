@@ -39,7 +39,7 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ReadOnly { path, reason } => {
-                write!(f, "{}: read-only here, nothing is put: {reason}", path.display())
+                write!(f, "{}: read-only here, nothing is stored: {reason}", path.display())
             }
             Self::Mode { path, found, expected } => write!(
                 f,

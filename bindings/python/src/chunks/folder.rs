@@ -57,7 +57,7 @@ impl Folder {
                 let path = self.path.display();
                 let message = format!(
                     "{path}: the folder of the cache was removed and cannot be made again, so \
-                     nothing is put: {error}"
+                     nothing is stored: {error}"
                 );
                 if !self.is_warned.swap(true, Ordering::Relaxed) {
                     warn(py, &message)?;

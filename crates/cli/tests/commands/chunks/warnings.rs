@@ -15,8 +15,8 @@ use std::process::Command;
 
 const LEN: usize = 2_500_000;
 const NOBODY: u32 = 65_534;
-const READ_ONLY: &str =
-    "nuthatch: warning: cache: read-only here, nothing is put: Permission denied (os error 13)\n";
+const READ_ONLY: &str = "nuthatch: warning: cache: read-only here, nothing is stored: Permission \
+                         denied (os error 13)\n";
 const PASSED: &str = "nuthatch: warning: cannot open the folder ";
 const ADVICE: &str = "Permission denied (os error 13); run as the owner of the folder, have it \
                       shared with your group, or use another folder";
@@ -253,7 +253,7 @@ fn a_folder_that_becomes_read_only_under_a_server_is_served_with_one_warning_unt
         assert!(served.curl(&format!("/b{object}"), &[]).stdout_bytes == body);
     }
     let refused = "WARN nuthatch::chunks: the folder of the cache can only be read now; nothing \
-                   is put";
+                   is stored";
     served.log_until(&mut log, refused);
     assert_eq!(read_only(&served), "nuthatch_chunks_cache_read_only 1");
     origin.forget();
