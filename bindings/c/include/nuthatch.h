@@ -1,30 +1,32 @@
 /*
- * Nuthatch for C. What belongs to the ordered store begins with nuthatch_store.
+ * Nuthatch for C. The names of the ordered store begin with nuthatch_store.
  *
- * Made from the sources of bindings/c by its tests: change those.
+ * Generated from the sources in bindings/c by a test: change those.
  *
- * Errors. Functions that can fail answer 0, or a code, of which nuthatch_code_name has the name,
- * and take `error`, which may be null: a struct of the caller that is filled when the call fails,
- * and only then. Nothing is answered through other pointers then. No function ends the process, and
- * none lets a panic through.
+ * Errors. A function that can fail returns 0 or an error code; nuthatch_code_name returns the name
+ * of a code. The parameter `error` may be null. It points to a struct of the caller, which is
+ * written only if the call fails. On failure, other output parameters are not written, and the
+ * contents of output arrays are unspecified. No function ends the process, and no panic leaves the
+ * library.
  *
- * Handles. What is opened is a number, never 0 and never used twice, so a handle that was closed is
- * the error `closed` and nothing worse. What was opened is to be closed. A handle can be used by
- * all threads; one scan, snapshot or watch by one at a time where rows of it are being read.
+ * Handles. A handle is a number, never 0 and never reused. Using a closed handle returns the error
+ * `closed`; using any other invalid handle returns `handle`. The caller closes every handle. Any
+ * thread may use a handle, several of them at once. While rows or changes of a scan, snapshot or
+ * watch are being read, no other thread may advance or close it.
  *
- * Memory. Nothing that the caller hands over is kept: bytes are copied before a call returns. What
- * the library lends, it lends until the moment that the function names, and then takes it back by
- * itself; it is never written to and never freed by the caller.
+ * Memory. The library copies all input before a call returns, and keeps no pointer of the caller. A
+ * pointer that the library returns is valid until the call that the comment of the function names.
+ * The caller neither writes to such memory nor frees it.
  *
- * Lengths count bytes, or the elements of a list. Where one is 0 the pointer beside it may be
- * anything. Other pointers must not be null unless the function says so. Texts are UTF-8; paths are
- * the bytes of the system. Neither has a zero byte at its end.
+ * Lengths are in bytes, or in elements for arrays. If a length is 0, its pointer is ignored. All
+ * other pointers must not be null, unless the function says so. Strings are UTF-8, paths are bytes
+ * as the system has them. Neither is terminated by a zero byte, except where a comment says so.
  *
- * Threads. All functions can be called by any thread, and none has a state for a thread. Those that
- * wait say so; those that read the disk may wait for it.
+ * Threads. Any thread may call any function. The library has no thread-local state. Functions that
+ * wait say so; functions that read the store may wait for the disk.
  *
- * Processes. In a child made by fork, what its parent opened fails with `closed`; the child opens
- * the store itself. No other thread may be in a call of the library while the process forks.
+ * Processes. In a child made by fork, all handles of the parent fail with `closed`; the child opens
+ * the store itself. No other thread may be inside a call of the library while the process forks.
  */
 
 
@@ -34,358 +36,365 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Commits wait for the disk: nothing that was committed is lost.
+// A commit waits for the disk. No committed write is lost.
 #define NUTHATCH_STORE_SYNC 0
 
-// A machine that loses power may lose the last commit, none before it.
+// If the machine loses power, the last commit may be lost, even if it was acknowledged. Earlier
+// commits are not lost.
 #define NUTHATCH_STORE_GROUP 1
 
-// A machine that loses power may lose commits, and may damage the store.
+// If the machine loses power, commits may be lost, and the store may be damaged.
 #define NUTHATCH_STORE_NO_SYNC 2
 
-// Tables that keep values as they are.
+// A table whose rows are a key and a value.
 #define NUTHATCH_STORE_PLAIN 0
 
-// Tables that keep a version with each value, and the time it expires.
+// A table whose rows also have a version and a time of expiry.
 #define NUTHATCH_STORE_STAMPED 1
 
-// A table of any kind: plain if it has to be made.
+// A table of any kind. It is created as a plain table if it is missing.
 #define NUTHATCH_STORE_ANY_KIND 2
 
-// No bound: the range goes on to the end.
+// No bound.
 #define NUTHATCH_STORE_UNBOUNDED 0
 
-// The key itself belongs to the range.
+// The range includes the key of the bound.
 #define NUTHATCH_STORE_INCLUDED 1
 
-// The key itself does not belong to the range.
+// The range excludes the key of the bound.
 #define NUTHATCH_STORE_EXCLUDED 2
 
-// As a start: keys that begin with it. An end holds besides.
+// For `start_bound` only: the range has the keys that begin with `start`. The upper bound applies,
+// too.
 #define NUTHATCH_STORE_PREFIX 3
 
-// A scan from the greatest key on.
+// Scan flag: in descending order of keys.
 #define NUTHATCH_STORE_REVERSE 1
 
-// A scan of keys with empty values.
+// Scan flag: keys only; values are empty.
 #define NUTHATCH_STORE_KEYS_ONLY 2
 
-// Writes `value` under `key`; `number` is when it expires, in milliseconds since the beginning of
-// 1970, and 0 for never.
+// Writes `value` to `key`. `number` is the time of expiry in milliseconds since 1970; 0: never.
 #define NUTHATCH_STORE_PUT 1
 
-// Deletes `key`, if it is there.
+// Deletes `key` if it exists.
 #define NUTHATCH_STORE_DELETE 2
 
 // Deletes all keys of `range`, which must not be null.
 #define NUTHATCH_STORE_DELETE_RANGE 3
 
-// Has nothing of the batch happen unless `condition` holds of `key`. Writes before it count.
+// Cancels the whole batch unless `condition` holds for `key`, evaluated after the preceding writes
+// of the batch.
 #define NUTHATCH_STORE_CHECK 4
 
-// The key is not there.
+// Condition: the key does not exist.
 #define NUTHATCH_STORE_ABSENT 1
 
-// The key is there.
+// Condition: the key exists.
 #define NUTHATCH_STORE_PRESENT 2
 
-// The key is there with this `value`.
+// Condition: the key has this `value`.
 #define NUTHATCH_STORE_EQUALS 3
 
-// The key of a stamped table is there in the version `number`.
+// Condition: the key of a stamped table has the version `number`.
 #define NUTHATCH_STORE_VERSION 4
 
-// A watch of the next change that is committed.
+// A watch that begins with the next committed change.
 #define NUTHATCH_STORE_FROM_NOW 0
 
-// A watch of the changes after the one of a number.
+// A watch that begins after the change with the number `sequence`.
 #define NUTHATCH_STORE_AFTER 1
 
-// A watch of all changes that are kept.
+// A watch that begins with the oldest kept change.
 #define NUTHATCH_STORE_FROM_OLDEST 2
 
-// The key has a new value.
+// Kind of a change: the key has a new value.
 #define NUTHATCH_STORE_CHANGED_PUT 1
 
-// The key was deleted.
+// Kind of a change: the key was deleted.
 #define NUTHATCH_STORE_CHANGED_DELETE 2
 
-// The key expired, and was taken out of the table.
+// Kind of a change: the key expired and was removed from the table.
 #define NUTHATCH_STORE_CHANGED_EXPIRE 3
 
-// How a store is opened. All zero, with `create` 1, is what most want.
+// Options for opening a store. The usual options are `create` 1 and all other fields zero.
 typedef struct {
-    // Whether a store is made where there is none. The folder above must be there.
+    // 1: create the store if it is missing. The parent of the folder must exist.
     uint32_t create;
-    // Whether it is opened for reading only.
+    // 1: open the store read-only.
     uint32_t read_only;
-    // What commits wait for: `NUTHATCH_STORE_SYNC`, `_GROUP` or `_NO_SYNC`.
+    // Durability of commits: `NUTHATCH_STORE_SYNC`, `_GROUP` or `_NO_SYNC`.
     uint32_t durability;
-    // How many tables can be open; 0 for 256.
+    // Maximum number of open tables; 0: 256.
     uint32_t tables;
-    // How many read transactions can be open in all processes; 0 for 1022.
+    // Maximum number of open read transactions in all processes; 0: 1022.
     uint32_t readers;
-    // How long a map that must move waits for transactions to end, in milliseconds; 0 for 5000.
+    // How long a write that needs a larger map waits for open transactions to end, in
+    // milliseconds; 0: 5000.
     uint32_t growth_patience_ms;
-    // Bytes of addresses for the map; 0 for 1 TiB. They cost nothing until there is data.
+    // Address space for the memory map in bytes; 0: 1 TiB. Unused address space takes no memory.
     uint64_t reserve_bytes;
-    // The most that the file may grow to, in bytes; 0 for no limit.
+    // Maximum size of the file in bytes; 0: no limit.
     uint64_t limit_bytes;
     // 1 opens a folder on a network filesystem, such as NFS or SMB; 0 refuses it with `options`.
     // Machines do not share the memory maps of a store, so only processes of one machine may use
     // such a folder.
     uint32_t allow_network_filesystem;
-    // Nothing.
+    // Must be 0.
     uint32_t reserved;
 } nuthatch_store_options;
 
-// An open store.
+// A handle of an open store.
 typedef uint64_t nuthatch_store;
 
-// Why a call failed. Filled when it did, and left alone otherwise.
+// Why a call failed. Written only if the call fails.
 typedef struct {
-    // What the call answered: one of `NUTHATCH_`..., or 0.
+    // The error code that the call returned.
     int32_t code;
-    // The number of the operating system's error, or 0.
+    // The error number of the operating system (`errno`), or 0.
     int32_t system;
-    // For `condition-unmet`: which write of the batch it was, counted from zero.
+    // For `condition-unmet`: the index of the write in the batch, from 0.
     uint64_t write;
-    // A text for people in UTF-8, with a zero byte at its end. Long ones are cut.
+    // A readable message in UTF-8, terminated by a zero byte. A longer message is truncated.
     uint8_t message[488];
 } nuthatch_error;
 
-// A table of an open store.
+// A handle of a table of an open store.
 typedef uint64_t nuthatch_store_table;
 
-// What there is of a key.
+// The result of a lookup.
 typedef struct {
-    // The value; null where the key is missing, or did not fit.
+    // The value; null if the key is missing or the value does not fit.
     const uint8_t *value;
-    // Bytes of the value, also where it did not fit.
+    // Length of the value in bytes, even if it does not fit.
     uint64_t value_len;
-    // The number of the change that wrote it; 0 in a plain table.
+    // The number of the change that wrote the value; 0 in a plain table.
     uint64_t version;
-    // When it expires, in milliseconds since the beginning of 1970; 0 for never.
+    // Time of expiry in milliseconds since 1970; 0: never.
     uint64_t expires_at_ms;
-    // Whether the key is there.
+    // 1 if the key exists, otherwise 0.
     uint32_t found;
-    // Whether the table is stamped, and so `version` one.
+    // 1 if the table is stamped, so that `version` is valid; otherwise 0.
     uint32_t is_stamped;
 } nuthatch_store_entry;
 
-// Which keys. All zero is all keys.
+// A range of keys. All fields zero: all keys.
 typedef struct {
-    // The lower bound; not read when there is none.
+    // The lower bound. Ignored if unbounded.
     const uint8_t *start;
-    // Its length in bytes.
+    // Length of `start` in bytes.
     size_t start_len;
-    // The upper bound; not read when there is none.
+    // The upper bound. Ignored if unbounded.
     const uint8_t *end;
-    // Its length in bytes.
+    // Length of `end` in bytes.
     size_t end_len;
-    // What `start` is: `NUTHATCH_STORE_UNBOUNDED`, `_INCLUDED`, `_EXCLUDED` or `_PREFIX`.
+    // Kind of the lower bound: `NUTHATCH_STORE_UNBOUNDED`, `_INCLUDED`, `_EXCLUDED` or `_PREFIX`.
     uint32_t start_bound;
-    // What `end` is: `NUTHATCH_STORE_UNBOUNDED`, `_INCLUDED` or `_EXCLUDED`.
+    // Kind of the upper bound: `NUTHATCH_STORE_UNBOUNDED`, `_INCLUDED` or `_EXCLUDED`.
     uint32_t end_bound;
 } nuthatch_store_range;
 
-// One state of a store.
+// A handle of a read transaction: one state of a store.
 typedef uint64_t nuthatch_store_snapshot;
 
-// A key to be looked up.
+// A key to look up.
 typedef struct {
-    // Its bytes.
+    // The key.
     const uint8_t *key;
-    // How many.
+    // Length of the key in bytes.
     size_t key_len;
 } nuthatch_store_key;
 
-// What a scan reads. All zero is all rows, forward.
+// Options of a scan. All fields zero: all rows, in ascending order of keys.
 typedef struct {
-    // The keys.
+    // The range of keys.
     nuthatch_store_range range;
-    // So many rows at most, where `has_limit` is not 0.
+    // Maximum number of rows, if `has_limit` is not 0.
     uint64_t limit;
-    // After how many bytes of keys and values a batch ends; 0 for 4 MiB.
+    // A batch ends when its keys and values have this many bytes; 0: 4 MiB. It has at least one
+    // row.
     uint64_t batch_bytes;
-    // How many rows a batch has, at most; 0 for 4096.
+    // Maximum number of rows in a batch; 0: 4096.
     uint32_t batch_rows;
-    // `NUTHATCH_STORE_REVERSE` and `NUTHATCH_STORE_KEYS_ONLY`, added up.
+    // The sum of `NUTHATCH_STORE_REVERSE` and `NUTHATCH_STORE_KEYS_ONLY`, or one of them, or 0.
     uint32_t flags;
-    // Whether there is a limit.
+    // 1 if `limit` applies, otherwise 0.
     uint32_t has_limit;
     // Must be 0.
     uint32_t reserved;
 } nuthatch_store_scan_options;
 
-// A row, where it lies.
+// A row. Its pointers refer to memory of the store, or of the caller in `nuthatch_store_append`.
 typedef struct {
     // The key.
     const uint8_t *key;
-    // The value; anything where it has no bytes.
+    // The value. Ignore the pointer if `value_len` is 0.
     const uint8_t *value;
-    // Bytes of the key.
+    // Length of the key in bytes.
     uint32_t key_len;
-    // Bytes of the value.
+    // Length of the value in bytes.
     uint32_t value_len;
 } nuthatch_store_row;
 
-// A scan that is read batch by batch.
+// A handle of a scan, which is read in batches of rows.
 typedef uint64_t nuthatch_store_scan;
 
-// How a writer groups batches. All zero is what most want.
+// Options of a writer. The usual options are all zero.
 typedef struct {
-    // How many batches share a transaction, at most; 0 for 4096.
+    // Maximum number of batches in a transaction; 0: 4096.
     uint32_t group_batches;
-    // What commits wait for: `NUTHATCH_STORE_SYNC`, `_GROUP` or `_NO_SYNC`.
+    // Durability of commits: `NUTHATCH_STORE_SYNC`, `_GROUP` or `_NO_SYNC`.
     uint32_t durability;
-    // How many bytes share a transaction, at most; 0 for 16 MiB.
+    // Maximum number of bytes in a transaction; 0: 16 MiB. A longer batch has its own
+    // transaction.
     uint64_t group_bytes;
-    // How many bytes can wait; 0 for 64 MiB.
+    // Maximum number of bytes in the queue; 0: 64 MiB. While it is full, submitting waits.
     uint64_t queue_bytes;
-    // How long a group waits to become larger, in milliseconds: 0 for not at all.
+    // How long a group waits for more batches, in milliseconds; 0: not at all.
     uint32_t linger_ms;
-    // Whether all batches of a group fail where one of them does.
+    // 1: if a batch of a group fails, all batches of the group fail. 0: the others are committed.
     uint32_t fail_together;
 } nuthatch_store_writer_options;
 
-// A queue of writes, and the thread that writes them.
+// A handle of a batch writer: a queue of batches and the thread that commits them.
 typedef uint64_t nuthatch_store_writer;
 
-// One act of a batch. What an act does not need is not read.
+// One operation of a batch. Fields that the operation does not need are ignored.
 typedef struct {
     // The table.
     nuthatch_store_table table;
-    // `NUTHATCH_STORE_PUT`, `_DELETE`, `_DELETE_RANGE` or `_CHECK`.
+    // The operation: `NUTHATCH_STORE_PUT`, `_DELETE`, `_DELETE_RANGE` or `_CHECK`.
     uint32_t act;
-    // Of a check: `NUTHATCH_STORE_ABSENT`, `_PRESENT`, `_EQUALS` or `_VERSION`.
+    // The condition of a check: `NUTHATCH_STORE_ABSENT`, `_PRESENT`, `_EQUALS` or `_VERSION`.
     uint32_t condition;
     // The key.
     const uint8_t *key;
-    // Bytes of the key.
+    // Length of the key in bytes.
     size_t key_len;
     // The value.
     const uint8_t *value;
-    // Bytes of the value.
+    // Length of the value in bytes.
     size_t value_len;
-    // When a value expires, or the version of a check.
+    // Time of expiry of a put, or version of a check.
     uint64_t number;
-    // The keys to be deleted.
+    // The keys that are deleted by `NUTHATCH_STORE_DELETE_RANGE`.
     const nuthatch_store_range *range;
 } nuthatch_store_write;
 
-// What became of writes that were committed.
+// The result of a committed batch.
 typedef struct {
-    // The transaction they were committed with.
+    // The number of the transaction that committed the batch.
     uint64_t transaction;
-    // The number of the last of these changes; a watch can go on after it.
+    // The number of the last change of the batch. A watch can continue after it.
     uint64_t sequence;
-    // How many keys they deleted.
+    // Number of keys that the batch deleted.
     uint64_t deleted;
 } nuthatch_store_written;
 
 // The acknowledgement of a batch.
 typedef struct {
-    // What the batch was submitted with.
+    // The `tag` with which the batch was submitted.
     uint64_t tag;
-    // Where it was written, if it was.
+    // Where the batch was committed. Written only if `error.code` is 0.
     nuthatch_store_written written;
-    // Why it was not. Its `code` is 0 where it was, and only `code` is written then.
+    // Why the batch was not committed. If it was committed, `code` is 0 and the other fields are
+    // not written.
     nuthatch_error error;
 } nuthatch_store_ack;
 
-// A watch of changes.
+// A handle of a watch of changes.
 typedef uint64_t nuthatch_store_watch;
 
 // A committed change.
 typedef struct {
-    // Its number: greater than those of all changes before it.
+    // The number of the change, greater than the numbers of all earlier changes.
     uint64_t sequence;
-    // The transaction it belongs to.
+    // The number of the transaction that committed the change.
     uint64_t transaction;
-    // When the value expires, in milliseconds since the beginning of 1970; 0 for never.
+    // Time of expiry of the value in milliseconds since 1970; 0: never.
     uint64_t expires_at_ms;
-    // The name of the table, in UTF-8 without a zero byte; of no bytes for the main table.
+    // The name of the table in UTF-8, without a zero byte. Empty for the main table.
     const uint8_t *table;
     // The key.
     const uint8_t *key;
-    // The new value.
+    // The new value. Empty unless the change is a put.
     const uint8_t *value;
-    // Bytes of the name.
+    // Length of the table name in bytes.
     uint32_t table_len;
-    // Bytes of the key.
+    // Length of the key in bytes.
     uint32_t key_len;
-    // Bytes of the value.
+    // Length of the value in bytes.
     uint64_t value_len;
-    // `NUTHATCH_STORE_CHANGED_PUT`, `_DELETE` or `_EXPIRE`.
+    // The kind of the change: `NUTHATCH_STORE_CHANGED_PUT`, `_DELETE` or `_EXPIRE`.
     uint32_t act;
-    // 0.
+    // Always 0.
     uint32_t reserved;
 } nuthatch_store_change;
 
-// What a store tells of itself.
+// Statistics of a store.
 typedef struct {
-    // Bytes of a page.
+    // Length of a page in bytes.
     uint64_t page_bytes;
-    // Bytes of the addresses that the map has.
+    // Address space of the memory map in bytes: the file can grow up to this without moving the
+    // map.
     uint64_t map_bytes;
-    // Bytes up to the last page that is in use.
+    // Bytes up to the last page in use, including free pages before it.
     uint64_t used_bytes;
-    // Bytes of the file.
+    // Length of the file in bytes.
     uint64_t file_bytes;
-    // Bytes of pages that can be used again.
+    // Bytes of free pages, including those that become reusable when older readers end.
     uint64_t free_bytes;
-    // The last transaction that was committed.
+    // The number of the last committed transaction.
     uint64_t transaction;
-    // Transactions that are open in this process.
+    // Number of open transactions in this process.
     uint64_t open_transactions;
     // The number of the last change.
     uint64_t sequence;
-    // The number of the oldest change that is kept, where `keeps_changes` is not 0.
+    // The number of the oldest kept change, if `keeps_changes` is 1.
     uint64_t oldest_change;
-    // Slots of readers in use, or used before, in all processes.
+    // Number of reader slots that are in use or were used, in all processes.
     uint32_t readers;
-    // Slots of readers that there are.
+    // Maximum number of reader slots.
     uint32_t readers_most;
-    // Whether changes are kept.
+    // 1 if the store keeps changes, otherwise 0.
     uint32_t keeps_changes;
-    // 0.
+    // Always 0.
     uint32_t reserved;
 } nuthatch_store_stat;
 
-// What a table tells of itself.
+// Statistics of a table.
 typedef struct {
-    // Rows, those among them that have expired and were not swept yet.
+    // Number of rows, including expired rows that were not swept yet.
     uint64_t entries;
-    // Pages that lead to others.
+    // Number of branch pages.
     uint64_t branch_pages;
-    // Pages with rows.
+    // Number of leaf pages, which have the rows.
     uint64_t leaf_pages;
-    // Pages with long values.
+    // Number of pages with long values.
     uint64_t overflow_pages;
-    // Levels of the tree.
+    // Number of levels of the tree.
     uint32_t depth;
-    // 0.
+    // Always 0.
     uint32_t reserved;
 } nuthatch_store_table_stat;
 
-// How far long work is: done, and all that is to be done.
+// Progress callback: steps done and total steps. `user` is the pointer that the caller passed.
 typedef void (*nuthatch_progress)(void *user, uint64_t done, uint64_t all);
 
-// What a store has all pages of which were checked.
+// The result of a successful verification.
 typedef struct {
-    // The transaction whose state was verified.
+    // The number of the transaction whose state was verified.
     uint64_t transaction;
-    // Pages of the file.
+    // Number of pages.
     uint64_t pages;
-    // Pages that can be used again.
+    // Number of free pages.
     uint64_t free_pages;
-    // Pages that are neither in use nor free: lost room, and no damage. LMDB refuses to compact
-    // such a file.
+    // Number of pages that are neither in use nor free. They waste space and are no damage, but
+    // LMDB refuses to compact such a file.
     uint64_t lost_pages;
-    // Tables, the main one among them.
+    // Number of tables, including the main table.
     uint64_t tables;
-    // Rows of all tables.
+    // Number of rows of all tables.
     uint64_t entries;
 } nuthatch_store_verified;
 
@@ -393,31 +402,33 @@ typedef struct {
 extern "C" {
 #endif // __cplusplus
 
-// The name of a code, such as `full`: those of `testdata/store/errors.csv`, and `argument`,
-// `handle` and `panic`. `unknown` for other numbers, `ok` for 0. Lives as long as the process.
+// Returns the name of an error code, such as `full`: a name in `testdata/store/errors.csv`, or
+// `argument`, `handle` or `panic`. Returns `ok` for 0 and `unknown` for any other number. The
+// string is static and terminated by a zero byte.
 const char *nuthatch_code_name(int32_t code);
 
-// The version of this library, such as `0.1.0`. Lives as long as the process.
+// Returns the version of this library, such as `0.1.0`. The string is static and terminated by a
+// zero byte.
 const char *nuthatch_version(void);
 
-// Opens the store in a folder. `options` may be null: a store is made where there is none then.
-// Answers its handle through `store`. A process opens a folder once, by whichever path.
+// Opens the store in a folder. `options` may be null; then the store is created if missing.
+// Returns the handle in `store`. A process can open a folder only once, whatever path it uses.
 int32_t nuthatch_store_open(const uint8_t *path,
                             size_t path_len,
                             const nuthatch_store_options *options,
                             nuthatch_store *store,
                             nuthatch_error *error);
 
-// Closes a store, and the handles of its tables. Scans, snapshots and watches of it that are still
-// open fail from now on, with `closed`, and are to be closed as well: the file is let go of when
-// the last of them is. Rows that were handed out stay where they are until then. Writers are to be
-// finished before: what waits in them fails otherwise. Where nothing is open any more, the store
-// can be opened again when this returns.
+// Closes a store and the handles of its tables. Scans, snapshots and watches of the store that are
+// still open fail with `closed` from now on. Close them, too: the file stays open until the last
+// of them is closed, and rows that they returned stay valid until then. Finish writers before this
+// call; otherwise batches in their queues fail. If nothing else of the store is open, the store
+// can be opened again when this call returns.
 int32_t nuthatch_store_close(nuthatch_store store, nuthatch_error *error);
 
-// Opens a table by its name, and makes it if it is not there. `kind` is `NUTHATCH_STORE_PLAIN`,
-// `_STAMPED` or `_ANY_KIND`; a table of the other kind is refused with `table`. An empty name is
-// the main table. Answers its handle through `table`, which is closed with the store.
+// Opens a table by its name, and creates it if it is missing. `kind` is `NUTHATCH_STORE_PLAIN`,
+// `_STAMPED` or `_ANY_KIND`; a table of the other kind fails with `table`. An empty name is the
+// main table. Returns the handle in `table`. Closing the store closes this handle.
 int32_t nuthatch_store_open_table(nuthatch_store store,
                                   const uint8_t *name,
                                   size_t name_len,
@@ -425,26 +436,25 @@ int32_t nuthatch_store_open_table(nuthatch_store store,
                                   nuthatch_store_table *table,
                                   nuthatch_error *error);
 
-// Closes the handle of a table before its store is closed. Scans of it go on.
+// Closes the handle of a table. Scans of the table continue.
 int32_t nuthatch_store_close_table(nuthatch_store_table table, nuthatch_error *error);
 
-// What a table keeps with each value: `NUTHATCH_STORE_PLAIN` or `_STAMPED`, through `kind`.
+// Returns the kind of a table in `kind`: `NUTHATCH_STORE_PLAIN` or `_STAMPED`.
 int32_t nuthatch_store_table_kind(nuthatch_store_table table,
                                   uint32_t *kind,
                                   nuthatch_error *error);
 
-// The names of all tables in order, without the main one, each with a zero byte behind it. Their
-// bytes altogether are answered through `len`; they are written where `capacity` has room for all
-// of them.
+// Returns the names of all tables except the main table, in order, each followed by a zero byte.
+// Returns the total number of bytes in `len`. Writes `names` only if `capacity` is at least `len`.
 int32_t nuthatch_store_table_names(nuthatch_store store,
                                    uint8_t *names,
                                    size_t capacity,
                                    size_t *len,
                                    nuthatch_error *error);
 
-// Looks a key up. What there is of it is answered through `entry`; a missing key is no error. The
-// value is copied to `value` where `capacity` has room for it; where it has not, `entry.value` is
-// null and `entry.value_len` tells what is needed.
+// Looks up a key and returns the result in `entry`. A missing key is not an error. The value is
+// copied to `value` if `capacity` bytes are enough. Otherwise `entry.value` is null, and
+// `entry.value_len` is the required capacity.
 int32_t nuthatch_store_get(nuthatch_store_table table,
                            const uint8_t *key,
                            size_t key_len,
@@ -453,27 +463,29 @@ int32_t nuthatch_store_get(nuthatch_store_table table,
                            nuthatch_store_entry *entry,
                            nuthatch_error *error);
 
-// How many keys of a range are there, through `count`. `range` may be null, for all keys.
+// Counts the keys of a range and returns the number in `count`. `range` may be null: all keys.
 int32_t nuthatch_store_count(nuthatch_store_table table,
                              const nuthatch_store_range *range,
                              uint64_t *count,
                              nuthatch_error *error);
 
-// Begins to read one state of a store, which stays the same whatever is written. It keeps pages
-// from being used again: close it soon. Any thread may use it, one at a time or several. Answers
-// its handle through `snapshot`, and, unless they are null, the number of the last transaction
-// that it sees and that of the last change.
+// Opens a snapshot: a read transaction, whose state of the store does not change. The file grows
+// while others write, because pages of this state cannot be reused: close the snapshot soon.
+// Several threads may use it at once. Returns the handle in `snapshot`. `transaction` and
+// `sequence` may be null; they return the numbers of the last transaction and of the last change
+// in this state.
 int32_t nuthatch_store_open_snapshot(nuthatch_store store,
                                      nuthatch_store_snapshot *snapshot,
                                      uint64_t *transaction,
                                      uint64_t *sequence,
                                      nuthatch_error *error);
 
-// Ends a snapshot. Nothing that it lent may be read from now on.
+// Closes a snapshot. All pointers that it returned become invalid.
 int32_t nuthatch_store_close_snapshot(nuthatch_store_snapshot snapshot, nuthatch_error *error);
 
-// Looks many keys up in a snapshot: what there is of the first is answered in `entries[0]`, and so
-// on. The values lie where they are in the store, and can be read until the snapshot is closed.
+// Looks up several keys in a snapshot. `entries` has `count` elements and returns the results in
+// the order of `keys`. Values are not copied: their pointers refer to the store, and are valid
+// until the snapshot is closed.
 int32_t nuthatch_store_snapshot_get(nuthatch_store_snapshot snapshot,
                                     nuthatch_store_table table,
                                     const nuthatch_store_key *keys,
@@ -481,10 +493,11 @@ int32_t nuthatch_store_snapshot_get(nuthatch_store_snapshot snapshot,
                                     size_t count,
                                     nuthatch_error *error);
 
-// The first rows of a scan in a snapshot, `capacity` of them at most, and how many there are
-// through `count`: fewer only where there are no more, or where `batch_bytes` of the options is
-// reached. The rest is asked for with the last key as an excluded bound. Rows lie where they are
-// in the store, and can be read until the snapshot is closed.
+// Returns the first rows of a scan in a snapshot, at most `capacity`, and their number in `count`.
+// There are fewer than `capacity` only if the scan has no more rows, or if the limit or
+// `batch_bytes` of the options is reached. To continue, call this again with the last key as an
+// excluded bound. Rows are not copied: their pointers refer to the store, and are valid until the
+// snapshot is closed.
 int32_t nuthatch_store_snapshot_rows(nuthatch_store_snapshot snapshot,
                                      nuthatch_store_table table,
                                      const nuthatch_store_scan_options *options,
@@ -493,31 +506,31 @@ int32_t nuthatch_store_snapshot_rows(nuthatch_store_snapshot snapshot,
                                      size_t *count,
                                      nuthatch_error *error);
 
-// Opens a scan, which begins with the first batch that is asked for, in a transaction of its own.
-// `options` may be null, for all rows. Answers its handle through `scan`.
+// Opens a scan. Its read transaction begins with the first call of `nuthatch_store_scan_next`.
+// `options` may be null: all rows. Returns the handle in `scan`.
 int32_t nuthatch_store_open_scan(nuthatch_store_table table,
                                  const nuthatch_store_scan_options *options,
                                  nuthatch_store_scan *scan,
                                  nuthatch_error *error);
 
-// The next rows of a scan: where the first lies through `rows`, and how many follow one another
-// there through `count`, which is 0 after the last. They lie in the store itself, and can be read
-// until the next call for this scan, or until it is closed. Closing the store alone takes nothing
-// away.
+// Returns the next rows of a scan: a pointer to an array in `rows`, and its length in `count`,
+// which is 0 after the last row. Rows are not copied: the pointers refer to the store, and are
+// valid until the next call for this scan, or until the scan is closed. They stay valid if only
+// the store is closed.
 int32_t nuthatch_store_scan_next(nuthatch_store_scan scan,
                                  const nuthatch_store_row **rows,
                                  size_t *count,
                                  nuthatch_error *error);
 
-// Ends a scan and its transaction, at once. Nothing that it lent may be read from now on.
+// Closes a scan and ends its read transaction. All pointers that it returned become invalid.
 int32_t nuthatch_store_close_scan(nuthatch_store_scan scan, nuthatch_error *error);
 
-// Opens the parts of a scan for `threads` threads, from 1 to 256, all of which see the same state
-// of the store. The parts are `ranges`, where there are some, and cut by the store otherwise. Each
-// is a scan, which one thread reads at a time and which is closed like any other. How many there
-// are is answered through `count`, and their handles, in the order of the whole, in `scans`; where
-// `capacity` has no room for all of them none is opened. There are at most 16 for each thread, or
-// one for each range. A limit is refused.
+// Splits a scan into parts for `threads` threads, from 1 to 256. All parts see the same state of
+// the store. If `range_count` is not 0, there is one part for each of `ranges`; otherwise the
+// store chooses at most 16 parts for each thread. Each part is a scan: one thread at a time reads
+// it, and the caller closes it. Returns the number of parts in `count`, and their handles in
+// `scans`, in the order of the whole scan. If `capacity` is less than `count`, no part is opened.
+// A limit in `options` is an error.
 int32_t nuthatch_store_open_parts(nuthatch_store_table table,
                                   const nuthatch_store_scan_options *options,
                                   uint32_t threads,
@@ -528,8 +541,8 @@ int32_t nuthatch_store_open_parts(nuthatch_store_table table,
                                   size_t *count,
                                   nuthatch_error *error);
 
-// Writes a value under a key, in a transaction of its own, which is committed when this returns.
-// Waits for whoever writes, in any process.
+// Writes a value to a key, in its own transaction, which is committed when the call returns. Waits
+// for the write lock.
 int32_t nuthatch_store_put(nuthatch_store_table table,
                            const uint8_t *key,
                            size_t key_len,
@@ -537,40 +550,43 @@ int32_t nuthatch_store_put(nuthatch_store_table table,
                            size_t value_len,
                            nuthatch_error *error);
 
-// Deletes a key, in a transaction of its own, which is committed when this returns. Whether it was
-// there is answered through `found`, unless that is null.
+// Deletes a key, in its own transaction, which is committed when the call returns. Waits for the
+// write lock. `found` may be null; it returns 1 if the key existed, otherwise 0.
 int32_t nuthatch_store_delete(nuthatch_store_table table,
                               const uint8_t *key,
                               size_t key_len,
                               uint32_t *found,
                               nuthatch_error *error);
 
-// Writes rows whose keys are above all keys of the table and in order, in one transaction, which
-// is committed when this returns. This is faster than putting them: pages are filled to the brim.
-// Fails with `unordered` for any other key, and nothing is written.
+// Appends rows, in one transaction, which is committed when the call returns. The keys must be in
+// ascending order and greater than all keys of the table; otherwise the call fails with
+// `unordered` and writes nothing. Waits for the write lock. Appending is faster than single puts
+// and fills pages completely.
 int32_t nuthatch_store_append(nuthatch_store_table table,
                               const nuthatch_store_row *rows,
                               size_t count,
                               nuthatch_error *error);
 
-// Starts a writer: a thread that writes batches of many threads in groups. `options` may be null.
-// Answers its handle through `writer`.
+// Starts a writer: a thread that commits the batches of many threads in groups. `options` may be
+// null. Returns the handle in `writer`.
 int32_t nuthatch_store_open_writer(nuthatch_store store,
                                    const nuthatch_store_writer_options *options,
                                    nuthatch_store_writer *writer,
                                    nuthatch_error *error);
 
-// Submits writes that happen together or not at all, in order. Copies them, and waits while the
-// queue has no room. When the call answers 0, `tag` will come back with an acknowledgement.
+// Submits a batch: writes that are executed in order and committed together or not at all. Copies
+// them, and waits while the queue is full. If the call returns 0, an acknowledgement with `tag`
+// follows.
 int32_t nuthatch_store_submit(nuthatch_store_writer writer,
                               const nuthatch_store_write *batch,
                               size_t count,
                               uint64_t tag,
                               nuthatch_error *error);
 
-// Waits for acknowledgements, so long at most, and takes those that came: into `acks`, `capacity`
-// of them at most, in the order of the commits. How many is answered through `count`. Fails with
-// `closed` when the writer was finished and all have been taken.
+// Waits up to `timeout_ms` for acknowledgements and returns those that have arrived, at most
+// `capacity`, in `acks`, in the order of the commits. Returns their number in `count`, which is 0
+// after a timeout. Fails with `closed` if the writer was finished and all acknowledgements were
+// taken.
 int32_t nuthatch_store_take_acks(nuthatch_store_writer writer,
                                  uint64_t timeout_ms,
                                  nuthatch_store_ack *acks,
@@ -578,17 +594,18 @@ int32_t nuthatch_store_take_acks(nuthatch_store_writer writer,
                                  size_t *count,
                                  nuthatch_error *error);
 
-// Finishes a writer: takes no more batches, and returns when all that were submitted have their
-// acknowledgements, which can be taken still.
+// Finishes a writer: it accepts no more batches. Returns when all submitted batches are
+// acknowledged. The acknowledgements can still be taken.
 int32_t nuthatch_store_finish_writer(nuthatch_store_writer writer, nuthatch_error *error);
 
-// Lets go of a writer. What was submitted is written, and nobody hears of it.
+// Closes a writer without waiting. Submitted batches are written, and their acknowledgements are
+// discarded.
 int32_t nuthatch_store_close_writer(nuthatch_store_writer writer, nuthatch_error *error);
 
-// Opens a watch of the changes of keys of a range, of one table, or of all where `table` is 0.
-// `range` may be null, for all keys. `start` is `NUTHATCH_STORE_FROM_NOW`, `_AFTER`, with the
-// number `sequence`, or `_FROM_OLDEST`. The store must keep changes. Answers its handle through
-// `watch`.
+// Opens a watch of changes to the keys of a range, in one table, or in all tables if `table` is 0.
+// `range` may be null: all keys. `start` is `NUTHATCH_STORE_FROM_NOW`, `_AFTER` or `_FROM_OLDEST`;
+// `sequence` is used with `_AFTER` only. The store must keep changes
+// (`nuthatch_store_keep_changes`). Returns the handle in `watch`.
 int32_t nuthatch_store_open_watch(nuthatch_store store,
                                   nuthatch_store_table table,
                                   const nuthatch_store_range *range,
@@ -597,69 +614,70 @@ int32_t nuthatch_store_open_watch(nuthatch_store store,
                                   nuthatch_store_watch *watch,
                                   nuthatch_error *error);
 
-// Waits for changes, so long at most. Where the first lies is answered through `changes`, and how
-// many follow one another there through `count`, which is 0 when none came. They can be read until
-// the next call for this watch, or until it is closed. Fails with `closed` when it was stopped, or
-// its store closed.
+// Waits up to `timeout_ms` for changes. Returns a pointer to an array in `changes`, and its length
+// in `count`, which is 0 after a timeout. The pointers are valid until the next call for this
+// watch, or until the watch is closed. Fails with `closed` if the watch was stopped or its store
+// was closed.
 int32_t nuthatch_store_watch_next(nuthatch_store_watch watch,
                                   uint64_t timeout_ms,
                                   const nuthatch_store_change **changes,
                                   size_t *count,
                                   nuthatch_error *error);
 
-// Stops a watch: whoever waits for changes returns with `closed`. For threads other than the one
-// that reads its changes, which closes it.
+// Stops a watch: a thread that waits for changes returns with `closed`. Any thread may call this;
+// the thread that reads the changes then closes the watch.
 int32_t nuthatch_store_stop_watch(nuthatch_store_watch watch, nuthatch_error *error);
 
-// Closes a watch. Nothing that it lent may be read from now on.
+// Closes a watch. All pointers that it returned become invalid.
 int32_t nuthatch_store_close_watch(nuthatch_store_watch watch, nuthatch_error *error);
 
-// What a store tells of itself, through `stat`.
+// Returns statistics of a store in `stat`.
 int32_t nuthatch_store_stat_of(nuthatch_store store,
                                nuthatch_store_stat *stat,
                                nuthatch_error *error);
 
-// What a table tells of itself, through `stat`.
+// Returns statistics of a table in `stat`.
 int32_t nuthatch_store_table_stat_of(nuthatch_store_table table,
                                      nuthatch_store_table_stat *stat,
                                      nuthatch_error *error);
 
-// Keeps the last changes of all tables for watches from now on: so many at most, of so many bytes
-// altogether. That holds for all processes, until it is changed. 0 keeps none, and lets go of
-// those that are kept.
+// Keeps the newest changes of all tables for watches: at most `most` changes with at most
+// `most_bytes` bytes in total. The newest change is kept even if it is longer. The limits apply to
+// all processes until they are changed. If `most` is 0, no changes are kept, and kept changes are
+// removed.
 int32_t nuthatch_store_keep_changes(nuthatch_store store,
                                     uint64_t most,
                                     uint64_t most_bytes,
                                     nuthatch_error *error);
 
-// Makes everything that was committed safe from crashes, however it was committed.
+// Syncs the file: all committed writes survive a crash, whatever their durability was.
 int32_t nuthatch_store_sync(nuthatch_store store, nuthatch_error *error);
 
-// Takes rows out that have expired. How many times of expiry it went through is answered through
-// `count`, unless that is null.
+// Removes expired rows. `count` may be null; it returns the number of processed expiry entries,
+// including entries of rows that were written again since.
 int32_t nuthatch_store_sweep(nuthatch_store store, uint64_t *count, nuthatch_error *error);
 
-// Copies a store, in the state of one moment and while others write, into a folder that has none
-// yet and is made if it is not there. The copy appears when it is whole. With `compact` not 0,
-// free pages are left out, which takes longer.
+// Copies one state of a store to a folder without a store. The folder is created if missing; its
+// parent must exist. Others may write meanwhile. The file of the copy gets its name when it is
+// complete. If `compact` is not 0, free pages are omitted, which takes longer.
 int32_t nuthatch_store_backup(nuthatch_store store,
                               const uint8_t *folder,
                               size_t folder_len,
                               uint32_t compact,
                               nuthatch_error *error);
 
-// Makes the store in a folder as small as it can be, in its place. No process may have it open.
-// Bytes of the file before and after are answered through `before` and `after`, unless they are
-// null.
+// Compacts the store in a folder: replaces its file by a copy without free pages. No process may
+// have the store open. `before` and `after` may be null; they return the length of the file in
+// bytes before and after.
 int32_t nuthatch_store_compact(const uint8_t *folder,
                                size_t folder_len,
                                uint64_t *before,
                                uint64_t *after,
                                nuthatch_error *error);
 
-// Checks all pages of a store, as one transaction sees them. `progress`, unless it is null, is
-// called on this thread with `user`, the pages that are done and all there are. What was found is
-// answered through `verified`, unless that is null. Damage is the error `corrupt`.
+// Verifies all pages of one state of a store. `progress` may be null; it is called on this thread
+// with `user`, the number of verified pages and the number of all pages. `verified` may be null;
+// it returns the result. Damage is the error `corrupt`.
 int32_t nuthatch_store_verify(nuthatch_store store,
                               nuthatch_progress progress,
                               void *user,

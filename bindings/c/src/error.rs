@@ -1,4 +1,4 @@
-//! Errors as C sees them: a number, and a message in memory of the caller.
+//! Errors in C: a code, and a message in memory of the caller.
 
 use crate::memory::Out;
 use std::ffi::{CStr, c_char};
@@ -7,21 +7,21 @@ use store_engine::Error;
 /// Bytes of a message, the zero at its end among them.
 const MESSAGE_LEN: usize = size_of::<nuthatch_error>() - 16;
 
-/// Why a call failed. Filled when it did, and left alone otherwise.
+/// Why a call failed. Written only if the call fails.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct nuthatch_error {
-    /// What the call answered: one of `NUTHATCH_`..., or 0.
+    /// The error code that the call returned.
     pub code: i32,
-    /// The number of the operating system's error, or 0.
+    /// The error number of the operating system (`errno`), or 0.
     pub system: i32,
-    /// For `condition-unmet`: which write of the batch it was, counted from zero.
+    /// For `condition-unmet`: the index of the write in the batch, from 0.
     pub write: u64,
-    /// A text for people in UTF-8, with a zero byte at its end. Long ones are cut.
+    /// A readable message in UTF-8, terminated by a zero byte. A longer message is truncated.
     pub message: [u8; 488],
 }
 
-/// What went wrong, on its way to the caller.
+/// A failure that is reported to the caller.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Store(Error),
@@ -39,7 +39,7 @@ impl From<Error> for Failure {
 
 /// The codes of this crate, beyond those of the store: bad pointers and numbers.
 pub(crate) const ARGUMENT: i32 = 100;
-/// A handle that was never handed out, or is of another kind.
+/// A number that is no handle, or a handle of another kind.
 pub(crate) const HANDLE: i32 = 101;
 /// A panic, which is a bug.
 pub(crate) const PANIC: i32 = 102;
@@ -80,7 +80,7 @@ impl Failure {
         Self::Own(ARGUMENT, format!("{name}: expected {expected}, found {found}"))
     }
 
-    /// The handle of something that was closed.
+    /// Returns the failure of a closed handle.
     pub(crate) fn closed() -> Self {
         Self::Store(Error::Closed)
     }
@@ -92,7 +92,7 @@ impl Failure {
         }
     }
 
-    /// The error as C sees it, written to where the caller wants it.
+    /// Writes the error to the struct of the caller.
     pub(crate) fn tell(&self, out: &mut Out<'_, nuthatch_error>) {
         match self {
             Self::Own(code, text) => put(out, *code, 0, 0, text),
@@ -101,7 +101,7 @@ impl Failure {
     }
 }
 
-/// An error of the store as C sees it, written to where the caller wants it.
+/// Writes an error of the store to the struct of the caller.
 pub(crate) fn tell(error: &Error, out: &mut Out<'_, nuthatch_error>) {
     let (system, write) = match error {
         Error::Io(io) => (io.source.raw_os_error().unwrap_or(0), 0),
@@ -128,8 +128,9 @@ fn number_of(name: &str) -> i32 {
     found.map_or(24, |(number, _)| *number)
 }
 
-/// The name of a code, such as `full`: those of `testdata/store/errors.csv`, and `argument`,
-/// `handle` and `panic`. `unknown` for other numbers, `ok` for 0. Lives as long as the process.
+/// Returns the name of an error code, such as `full`: a name in `testdata/store/errors.csv`, or
+/// `argument`, `handle` or `panic`. Returns `ok` for 0 and `unknown` for any other number. The
+/// string is static and terminated by a zero byte.
 #[unsafe(no_mangle)]
 pub extern "C" fn nuthatch_code_name(code: i32) -> *const c_char {
     let found = NAMES.iter().find(|(number, _)| *number == code).map(|(_, name)| *name);
@@ -137,7 +138,8 @@ pub extern "C" fn nuthatch_code_name(code: i32) -> *const c_char {
     found.unwrap_or(other).as_ptr()
 }
 
-/// The version of this library, such as `0.1.0`. Lives as long as the process.
+/// Returns the version of this library, such as `0.1.0`. The string is static and terminated by a
+/// zero byte.
 #[unsafe(no_mangle)]
 pub extern "C" fn nuthatch_version() -> *const c_char {
     const VERSION: &CStr =

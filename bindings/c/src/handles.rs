@@ -1,5 +1,5 @@
-//! Handles: numbers that C holds, and what is behind them here. A number is never given out twice,
-//! so one that was closed is known as such for ever.
+//! Handles: maps the numbers that C uses to open objects. A number is never reused, so a closed
+//! handle is always recognized.
 
 use crate::error::{Failure, HANDLE, Result};
 use crate::store::{OpenScan, OpenSnapshot, OpenStore, OpenTable, OpenWatch, OpenWriter};
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
-/// What is behind a handle.
+/// The object of a handle.
 #[derive(Clone)]
 pub(crate) enum Object {
     Store(Arc<OpenStore>),
@@ -21,7 +21,7 @@ pub(crate) enum Object {
 static NEXT: AtomicU64 = AtomicU64::new(1);
 static OBJECTS: LazyLock<RwLock<HashMap<u64, Object>>> = LazyLock::new(RwLock::default);
 
-/// What can be behind a handle.
+/// An object that can have a handle.
 pub(crate) trait Held: Sized {
     const WHAT: &'static str;
     fn of(object: &Object) -> Option<&Arc<Self>>;
@@ -54,7 +54,7 @@ held!(
     OpenWatch Watch "a watch"
 );
 
-/// Hands out a handle.
+/// Returns a new handle of an object.
 pub(crate) fn hold<T: Held>(held: T) -> u64 {
     let handle = NEXT.fetch_add(1, Ordering::Relaxed);
     let mut objects = OBJECTS.write().unwrap_or_else(PoisonError::into_inner);
@@ -62,7 +62,8 @@ pub(crate) fn hold<T: Held>(held: T) -> u64 {
     handle
 }
 
-/// What is behind a handle. It stays while this is used, whoever closes the handle meanwhile.
+/// Returns the object of a handle. The object lives while this reference is used, even if another
+/// thread closes the handle meanwhile.
 pub(crate) fn find<T: Held>(handle: u64) -> Result<Arc<T>> {
     let objects = OBJECTS.read().unwrap_or_else(PoisonError::into_inner);
     match objects.get(&handle) {
@@ -71,7 +72,7 @@ pub(crate) fn find<T: Held>(handle: u64) -> Result<Arc<T>> {
     }
 }
 
-/// Takes a handle back. Answers what was behind it.
+/// Closes a handle and returns its object.
 pub(crate) fn close<T: Held>(handle: u64) -> Result<Arc<T>> {
     let mut objects = OBJECTS.write().unwrap_or_else(PoisonError::into_inner);
     match objects.remove(&handle) {
@@ -80,7 +81,7 @@ pub(crate) fn close<T: Held>(handle: u64) -> Result<Arc<T>> {
             if found.is_none() {
                 objects.insert(handle, object);
             }
-            // What is behind it ends outside of the lock.
+            // The object is dropped without the lock.
             drop(objects);
             found.ok_or_else(|| wrong::<T>(handle))
         }
@@ -88,7 +89,7 @@ pub(crate) fn close<T: Held>(handle: u64) -> Result<Arc<T>> {
     }
 }
 
-/// Takes the handles of a store's tables back.
+/// Closes the handles of a store's tables.
 pub(crate) fn close_tables(store: u64) {
     let mut objects = OBJECTS.write().unwrap_or_else(PoisonError::into_inner);
     let of_store = |object: &Object| OpenTable::of(object).is_some_and(|t| t.store_handle == store);

@@ -1,11 +1,14 @@
-//! Nuthatch for C: what `include/nuthatch.h` declares. The header is made from this crate by a
-//test, ! and begins with what holds of all functions: see `cbindgen.toml`. ! ! Each function has
-//one unsafe block: it takes the caller's word that its pointers are what the ! header says
-//([`memory::call`]). Handles are numbers that are looked up ([`handles`]), so a handle ! that was
-//closed is an error, and never a crash.
+//! Nuthatch for C: the functions that `include/nuthatch.h` declares.
+//!
+//! A test generates the header from this crate. The header begins with rules for all functions: see
+//! `cbindgen.toml`.
+//!
+//! Each function has one unsafe block, which relies on the caller to pass pointers as the header
+//! requires ([`memory::call`]). Handles are numbers that are looked up ([`handles`]), so a closed
+//! handle is an error and never a crash.
 
-#![expect(non_camel_case_types, reason = "types have the names that C knows them by")]
-#![expect(clippy::missing_safety_doc, reason = "the header says once what holds of all pointers")]
+#![expect(non_camel_case_types, reason = "types have their names in C")]
+#![expect(clippy::missing_safety_doc, reason = "the header states the rules for all pointers once")]
 
 mod error;
 mod handles;

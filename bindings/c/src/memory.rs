@@ -1,28 +1,29 @@
-//! Memory of the caller: where pointers become slices and answers are written. This file holds
-//! unsafe code. It believes what the header asks of callers: a pointer is null, or leads to as
-//! many elements as its length says, which nobody else writes during the call.
+//! Memory of the caller: turns pointers into slices, and writes output parameters.
+//!
+//! This file contains unsafe code. It relies on what the header requires of callers: a pointer is
+//! null or points to as many elements as its length says, and no other thread writes to them during
+//! the call.
 
 use crate::error::{Failure, PANIC, Result, nuthatch_error};
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The word of a caller that its pointers are what the header says. Only [`call`] makes one.
+/// Proof that the caller's pointers are as the header requires. Only [`call`] creates one.
 pub(crate) struct Caller<'c>(PhantomData<&'c ()>);
 
-/// A place where an answer goes, if the caller wants it.
+/// An output parameter, or none if the caller passed null.
 pub(crate) struct Out<'c, T>(Option<&'c mut T>);
 
-/// How far long work is: done, and all that is to be done.
+/// Progress callback: steps done and total steps. `user` is the pointer that the caller passed.
 pub type nuthatch_progress = Option<unsafe extern "C" fn(user: *mut c_void, done: u64, all: u64)>;
 
-/// Does the work of a function of the header. Answers 0, or the code of what went wrong, which is
-/// told through `error`; panics end here.
+/// Runs the body of a function of the header. Returns 0 or an error code, and on failure writes
+/// `error`. Catches panics.
 ///
 /// # Safety
 ///
-/// All pointers that `act` makes something of by its [`Caller`], and `error`, are what the header
-/// says.
+/// `error`, and all pointers that `act` passes to its [`Caller`], are as the header requires.
 pub(crate) unsafe fn call(
     error: *mut nuthatch_error,
     act: impl FnOnce(&Caller<'_>) -> Result<()>,
@@ -42,65 +43,66 @@ pub(crate) unsafe fn call(
     }
 }
 
-#[expect(clippy::unused_self, reason = "its being there is what the unsafe blocks rest on")]
+#[expect(clippy::unused_self, reason = "the unsafe blocks rely on its existence")]
 impl<'c> Caller<'c> {
-    /// Bytes of the caller.
+    /// Returns bytes of the caller.
     pub(crate) fn bytes(&self, name: &str, at: *const u8, len: usize) -> Result<&'c [u8]> {
         self.list(name, at, len)
     }
 
-    /// A text of the caller.
+    /// Returns a string of the caller.
     pub(crate) fn text(&self, name: &str, at: *const u8, len: usize) -> Result<&'c str> {
         let bytes = self.bytes(name, at, len)?;
         std::str::from_utf8(bytes).map_err(|_| Failure::argument(name, "UTF-8", "other bytes"))
     }
 
-    /// Things of the caller.
+    /// Returns an array of the caller.
     pub(crate) fn list<T>(&self, name: &str, at: *const T, len: usize) -> Result<&'c [T]> {
         if len == 0 {
             return Ok(&[]);
         }
         check(name, at, len)?;
-        // SAFETY: the caller's word is behind `self`; null, unaligned and too long was refused.
+        // SAFETY: `self` proves that `at` points to `len` elements; null, unaligned and overlong
+        // arrays were refused.
         Ok(unsafe { std::slice::from_raw_parts(at, len) })
     }
 
-    /// Room of the caller, which has some value already.
+    /// Returns an initialized output array of the caller.
     pub(crate) fn room<T: Copy>(&self, name: &str, at: *mut T, len: usize) -> Result<&'c mut [T]> {
         if len == 0 {
             return Ok(&mut []);
         }
         check(name, at, len)?;
-        // SAFETY: as above, and nobody else uses it during the call.
+        // SAFETY: as above, and no other thread uses the array during the call.
         Ok(unsafe { std::slice::from_raw_parts_mut(at, len) })
     }
 
-    /// Something of the caller.
+    /// Returns a struct of the caller.
     pub(crate) fn one<T>(&self, name: &str, at: *const T) -> Result<&'c T> {
         self.list(name, at, 1)?.first().ok_or_else(|| null(name))
     }
 
-    /// Something of the caller, or null.
+    /// Returns a struct of the caller, or `None` for null.
     pub(crate) fn maybe<T>(&self, name: &str, at: *const T) -> Result<Option<&'c T>> {
         if at.is_null() { Ok(None) } else { self.one(name, at).map(Some) }
     }
 
-    /// Where an answer goes. Null is refused.
+    /// Returns an output parameter. Null is an error.
     pub(crate) fn out<T>(&self, name: &str, at: *mut T) -> Result<Out<'c, T>> {
         check(name, at, 1)?;
         Ok(self.maybe_out(at))
     }
 
-    /// Where an answer goes, unless it is null.
+    /// Returns an output parameter that may be null.
     pub(crate) fn maybe_out<T>(&self, at: *mut T) -> Out<'c, T> {
         if !at.is_aligned() {
             return Out(None);
         }
-        // SAFETY: the caller's word is behind `self`: it is null, or leads to room for one.
+        // SAFETY: `self` proves that `at` is null or points to room for one value.
         Out(unsafe { at.as_mut() })
     }
 
-    /// The caller's function that is told how far work is.
+    /// Returns a closure that calls the progress callback of the caller.
     pub(crate) fn progress(
         &self,
         function: nuthatch_progress,
@@ -108,7 +110,7 @@ impl<'c> Caller<'c> {
     ) -> impl FnMut(u64, u64) {
         move |done, all| {
             if let Some(function) = function {
-                // SAFETY: the caller's word is behind `self`: the function takes what it is given.
+                // SAFETY: `self` proves that the callback accepts these arguments.
                 unsafe { function(user, done, all) }
             }
         }
@@ -116,7 +118,7 @@ impl<'c> Caller<'c> {
 }
 
 impl<'c, T> Out<'c, T> {
-    /// A place that is known.
+    /// Returns an output parameter at a known place.
     pub(crate) fn of(place: &'c mut T) -> Self {
         Self(Some(place))
     }
@@ -146,9 +148,9 @@ fn null(name: &str) -> Failure {
     Failure::argument(name, "an address", "null")
 }
 
-/// Addresses of rows and changes that lie in something beside them.
+/// Rows or changes with pointers into memory that is kept beside them.
 pub(crate) struct Lent<T>(pub(crate) Vec<T>);
 
-// SAFETY: the addresses are handed to C and never used here; what they lead to is kept beside them
-// and can be let go of by any thread.
+// SAFETY: the pointers are passed to C and never used here; the memory that they point to is kept
+// beside them and can be freed by any thread.
 unsafe impl<T> Send for Lent<T> {}

@@ -1,4 +1,4 @@
-//! The ordered store for C: one file for each part of the header's section.
+//! The ordered store for C: one file for each part of the header.
 
 mod open;
 mod read;

@@ -10,17 +10,17 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use store_engine::{Kind, Options, Store, Table};
 
-/// How long closing waits for what is about to end by itself.
+/// How long closing waits for threads and calls that are about to end.
 const LAST_CALLS: Duration = Duration::from_secs(5);
 
-/// What is behind the handle of a store.
+/// The object of a store's handle.
 pub(crate) struct OpenStore {
     pub(crate) store: Store,
-    /// Held by all that is open and keeps the file open, tables aside.
+    /// Held by all open objects that keep the file open. Tables do not.
     pub(crate) guests: Arc<()>,
 }
 
-/// What is behind the handle of a table.
+/// The object of a table's handle.
 pub(crate) struct OpenTable {
     pub(crate) store: Store,
     pub(crate) table: Table,
@@ -30,30 +30,31 @@ pub(crate) struct OpenTable {
     pub(crate) guests: Weak<()>,
 }
 
-/// How a store is opened. All zero, with `create` 1, is what most want.
+/// Options for opening a store. The usual options are `create` 1 and all other fields zero.
 #[repr(C)]
 pub struct nuthatch_store_options {
-    /// Whether a store is made where there is none. The folder above must be there.
+    /// 1: create the store if it is missing. The parent of the folder must exist.
     pub create: u32,
-    /// Whether it is opened for reading only.
+    /// 1: open the store read-only.
     pub read_only: u32,
-    /// What commits wait for: `NUTHATCH_STORE_SYNC`, `_GROUP` or `_NO_SYNC`.
+    /// Durability of commits: `NUTHATCH_STORE_SYNC`, `_GROUP` or `_NO_SYNC`.
     pub durability: u32,
-    /// How many tables can be open; 0 for 256.
+    /// Maximum number of open tables; 0: 256.
     pub tables: u32,
-    /// How many read transactions can be open in all processes; 0 for 1022.
+    /// Maximum number of open read transactions in all processes; 0: 1022.
     pub readers: u32,
-    /// How long a map that must move waits for transactions to end, in milliseconds; 0 for 5000.
+    /// How long a write that needs a larger map waits for open transactions to end, in
+    /// milliseconds; 0: 5000.
     pub growth_patience_ms: u32,
-    /// Bytes of addresses for the map; 0 for 1 TiB. They cost nothing until there is data.
+    /// Address space for the memory map in bytes; 0: 1 TiB. Unused address space takes no memory.
     pub reserve_bytes: u64,
-    /// The most that the file may grow to, in bytes; 0 for no limit.
+    /// Maximum size of the file in bytes; 0: no limit.
     pub limit_bytes: u64,
     /// 1 opens a folder on a network filesystem, such as NFS or SMB; 0 refuses it with `options`.
     /// Machines do not share the memory maps of a store, so only processes of one machine may use
     /// such a folder.
     pub allow_network_filesystem: u32,
-    /// Nothing.
+    /// Must be 0.
     pub reserved: u32,
 }
 
@@ -81,8 +82,8 @@ fn options_of(options: &nuthatch_store_options) -> Result<Options> {
     Ok(made)
 }
 
-/// Opens the store in a folder. `options` may be null: a store is made where there is none then.
-/// Answers its handle through `store`. A process opens a folder once, by whichever path.
+/// Opens the store in a folder. `options` may be null; then the store is created if missing.
+/// Returns the handle in `store`. A process can open a folder only once, whatever path it uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_open(
     path: *const u8,
@@ -105,11 +106,11 @@ pub unsafe extern "C" fn nuthatch_store_open(
     unsafe { call(error, act) }
 }
 
-/// Closes a store, and the handles of its tables. Scans, snapshots and watches of it that are still
-/// open fail from now on, with `closed`, and are to be closed as well: the file is let go of when
-/// the last of them is. Rows that were handed out stay where they are until then. Writers are to be
-/// finished before: what waits in them fails otherwise. Where nothing is open any more, the store
-/// can be opened again when this returns.
+/// Closes a store and the handles of its tables. Scans, snapshots and watches of the store that are
+/// still open fail with `closed` from now on. Close them, too: the file stays open until the last
+/// of them is closed, and rows that they returned stay valid until then. Finish writers before this
+/// call; otherwise batches in their queues fail. If nothing else of the store is open, the store
+/// can be opened again when this call returns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_close(
     store: nuthatch_store,
@@ -132,9 +133,9 @@ pub unsafe extern "C" fn nuthatch_store_close(
     unsafe { call(error, act) }
 }
 
-/// Opens a table by its name, and makes it if it is not there. `kind` is `NUTHATCH_STORE_PLAIN`,
-/// `_STAMPED` or `_ANY_KIND`; a table of the other kind is refused with `table`. An empty name is
-/// the main table. Answers its handle through `table`, which is closed with the store.
+/// Opens a table by its name, and creates it if it is missing. `kind` is `NUTHATCH_STORE_PLAIN`,
+/// `_STAMPED` or `_ANY_KIND`; a table of the other kind fails with `table`. An empty name is the
+/// main table. Returns the handle in `table`. Closing the store closes this handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_open_table(
     store: nuthatch_store,
@@ -163,7 +164,7 @@ pub unsafe extern "C" fn nuthatch_store_open_table(
     unsafe { call(error, act) }
 }
 
-/// Closes the handle of a table before its store is closed. Scans of it go on.
+/// Closes the handle of a table. Scans of the table continue.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_close_table(
     table: nuthatch_store_table,
@@ -173,7 +174,7 @@ pub unsafe extern "C" fn nuthatch_store_close_table(
     unsafe { call(error, |_| handles::close::<OpenTable>(table).map(drop)) }
 }
 
-/// What a table keeps with each value: `NUTHATCH_STORE_PLAIN` or `_STAMPED`, through `kind`.
+/// Returns the kind of a table in `kind`: `NUTHATCH_STORE_PLAIN` or `_STAMPED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_table_kind(
     table: nuthatch_store_table,
@@ -189,9 +190,8 @@ pub unsafe extern "C" fn nuthatch_store_table_kind(
     unsafe { call(error, act) }
 }
 
-/// The names of all tables in order, without the main one, each with a zero byte behind it. Their
-/// bytes altogether are answered through `len`; they are written where `capacity` has room for all
-/// of them.
+/// Returns the names of all tables except the main table, in order, each followed by a zero byte.
+/// Returns the total number of bytes in `len`. Writes `names` only if `capacity` is at least `len`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_table_names(
     store: nuthatch_store,
@@ -231,7 +231,7 @@ impl OpenTable {
         handles::find(handle)
     }
 
-    /// A table of this store.
+    /// Returns the table if it belongs to this store.
     pub(crate) fn within(&self, store: u64) -> Result<&Table> {
         if self.store_handle == store {
             return Ok(&self.table);

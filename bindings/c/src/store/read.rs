@@ -1,4 +1,4 @@
-//! Lookups, and snapshots: one state of a store.
+//! Lookups, and snapshots: read transactions of one state of a store.
 
 use super::open::{OpenStore, OpenTable};
 use super::types::{
@@ -12,7 +12,7 @@ use crate::memory::{Caller, call};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use store_engine::{Entry, Read, ReadTxn};
 
-/// What is behind the handle of a snapshot.
+/// The object of a snapshot's handle.
 pub(crate) struct OpenSnapshot {
     txn: Mutex<ReadTxn<'static>>,
     _guest: Arc<()>,
@@ -20,17 +20,17 @@ pub(crate) struct OpenSnapshot {
 
 impl OpenSnapshot {
     fn lock(&self) -> MutexGuard<'_, ReadTxn<'static>> {
-        // A transaction that reads is whole, whatever panics.
+        // A panic leaves a read transaction in a valid state.
         self.txn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is behind a handle.
+    /// Returns the snapshot of a handle.
     fn find(handle: u64) -> Result<Arc<Self>> {
         handles::find(handle)
     }
 }
 
-/// The entry of a key, as C sees it.
+/// Returns the result of a lookup for C.
 fn entry_of(entry: Option<Entry<'_>>) -> nuthatch_store_entry {
     let missing = nuthatch_store_entry {
         value: std::ptr::null(),
@@ -50,9 +50,9 @@ fn entry_of(entry: Option<Entry<'_>>) -> nuthatch_store_entry {
     })
 }
 
-/// Looks a key up. What there is of it is answered through `entry`; a missing key is no error. The
-/// value is copied to `value` where `capacity` has room for it; where it has not, `entry.value` is
-/// null and `entry.value_len` tells what is needed.
+/// Looks up a key and returns the result in `entry`. A missing key is not an error. The value is
+/// copied to `value` if `capacity` bytes are enough. Otherwise `entry.value` is null, and
+/// `entry.value_len` is the required capacity.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_get(
     table: nuthatch_store_table,
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn nuthatch_store_get(
     unsafe { call(error, act) }
 }
 
-/// How many keys of a range are there, through `count`. `range` may be null, for all keys.
+/// Counts the keys of a range and returns the number in `count`. `range` may be null: all keys.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_count(
     table: nuthatch_store_table,
@@ -104,10 +104,11 @@ pub unsafe extern "C" fn nuthatch_store_count(
     unsafe { call(error, act) }
 }
 
-/// Begins to read one state of a store, which stays the same whatever is written. It keeps pages
-/// from being used again: close it soon. Any thread may use it, one at a time or several. Answers
-/// its handle through `snapshot`, and, unless they are null, the number of the last transaction
-/// that it sees and that of the last change.
+/// Opens a snapshot: a read transaction, whose state of the store does not change. The file grows
+/// while others write, because pages of this state cannot be reused: close the snapshot soon.
+/// Several threads may use it at once. Returns the handle in `snapshot`. `transaction` and
+/// `sequence` may be null; they return the numbers of the last transaction and of the last change
+/// in this state.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_open_snapshot(
     store: nuthatch_store,
@@ -120,8 +121,9 @@ pub unsafe extern "C" fn nuthatch_store_open_snapshot(
         let mut out = caller.out("snapshot", snapshot)?;
         let open = OpenStore::find(store)?;
         let txn = open.store.snapshot()?;
+        let last_change = txn.sequence()?;
         caller.maybe_out(transaction).put(txn.id());
-        caller.maybe_out(sequence).put(txn.sequence()?);
+        caller.maybe_out(sequence).put(last_change);
         let (txn, guest) = (Mutex::new(txn), Arc::clone(&open.guests));
         out.put(handles::hold(OpenSnapshot { txn, _guest: guest }));
         Ok(())
@@ -130,7 +132,7 @@ pub unsafe extern "C" fn nuthatch_store_open_snapshot(
     unsafe { call(error, act) }
 }
 
-/// Ends a snapshot. Nothing that it lent may be read from now on.
+/// Closes a snapshot. All pointers that it returned become invalid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_close_snapshot(
     snapshot: nuthatch_store_snapshot,
@@ -140,8 +142,9 @@ pub unsafe extern "C" fn nuthatch_store_close_snapshot(
     unsafe { call(error, |_| handles::close::<OpenSnapshot>(snapshot).map(drop)) }
 }
 
-/// Looks many keys up in a snapshot: what there is of the first is answered in `entries[0]`, and so
-/// on. The values lie where they are in the store, and can be read until the snapshot is closed.
+/// Looks up several keys in a snapshot. `entries` has `count` elements and returns the results in
+/// the order of `keys`. Values are not copied: their pointers refer to the store, and are valid
+/// until the snapshot is closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_snapshot_get(
     snapshot: nuthatch_store_snapshot,
@@ -166,10 +169,11 @@ pub unsafe extern "C" fn nuthatch_store_snapshot_get(
     unsafe { call(error, act) }
 }
 
-/// The first rows of a scan in a snapshot, `capacity` of them at most, and how many there are
-/// through `count`: fewer only where there are no more, or where `batch_bytes` of the options is
-/// reached. The rest is asked for with the last key as an excluded bound. Rows lie where they are
-/// in the store, and can be read until the snapshot is closed.
+/// Returns the first rows of a scan in a snapshot, at most `capacity`, and their number in `count`.
+/// There are fewer than `capacity` only if the scan has no more rows, or if the limit or
+/// `batch_bytes` of the options is reached. To continue, call this again with the last key as an
+/// excluded bound. Rows are not copied: their pointers refer to the store, and are valid until the
+/// snapshot is closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_snapshot_rows(
     snapshot: nuthatch_store_snapshot,

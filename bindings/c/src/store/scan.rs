@@ -1,4 +1,4 @@
-//! Scans by the batch.
+//! Scans, which are read in batches of rows.
 
 use super::open::OpenTable;
 use super::types::{
@@ -11,7 +11,7 @@ use crate::memory::{Caller, call};
 use std::sync::{Arc, Mutex, PoisonError};
 use store_engine::{Batches, Parallel, RowBatch};
 
-/// What is behind the handle of a scan.
+/// The object of a scan's handle.
 pub(crate) struct OpenScan {
     reading: Mutex<Reading>,
     _guest: Option<Arc<()>>,
@@ -19,7 +19,7 @@ pub(crate) struct OpenScan {
 
 struct Reading {
     batches: Batches,
-    /// The rows that C has.
+    /// The rows to which C has pointers.
     batch: Option<RowBatch>,
 }
 
@@ -30,8 +30,8 @@ impl OpenScan {
     }
 }
 
-/// Opens a scan, which begins with the first batch that is asked for, in a transaction of its own.
-/// `options` may be null, for all rows. Answers its handle through `scan`.
+/// Opens a scan. Its read transaction begins with the first call of `nuthatch_store_scan_next`.
+/// `options` may be null: all rows. Returns the handle in `scan`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_open_scan(
     table: nuthatch_store_table,
@@ -51,10 +51,10 @@ pub unsafe extern "C" fn nuthatch_store_open_scan(
     unsafe { call(error, act) }
 }
 
-/// The next rows of a scan: where the first lies through `rows`, and how many follow one another
-/// there through `count`, which is 0 after the last. They lie in the store itself, and can be read
-/// until the next call for this scan, or until it is closed. Closing the store alone takes nothing
-/// away.
+/// Returns the next rows of a scan: a pointer to an array in `rows`, and its length in `count`,
+/// which is 0 after the last row. Rows are not copied: the pointers refer to the store, and are
+/// valid until the next call for this scan, or until the scan is closed. They stay valid if only
+/// the store is closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_scan_next(
     scan: nuthatch_store_scan,
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn nuthatch_store_scan_next(
         let (mut rows, mut count) = (caller.out("rows", rows)?, caller.out("count", count)?);
         let scan = handles::find::<OpenScan>(scan)?;
         let mut reading = scan.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        // The batch before goes first: the last one ends the transaction.
+        // The previous batch must be dropped first: the last batch ends the transaction.
         reading.batch = None;
         reading.batch = reading.batches.next_batch()?;
         let raw = reading.batch.as_ref().map_or(&[][..], RowBatch::raw);
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn nuthatch_store_scan_next(
     unsafe { call(error, act) }
 }
 
-/// Ends a scan and its transaction, at once. Nothing that it lent may be read from now on.
+/// Closes a scan and ends its read transaction. All pointers that it returned become invalid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_close_scan(
     scan: nuthatch_store_scan,
@@ -88,12 +88,12 @@ pub unsafe extern "C" fn nuthatch_store_close_scan(
     unsafe { call(error, |_| handles::close::<OpenScan>(scan).map(drop)) }
 }
 
-/// Opens the parts of a scan for `threads` threads, from 1 to 256, all of which see the same state
-/// of the store. The parts are `ranges`, where there are some, and cut by the store otherwise. Each
-/// is a scan, which one thread reads at a time and which is closed like any other. How many there
-/// are is answered through `count`, and their handles, in the order of the whole, in `scans`; where
-/// `capacity` has no room for all of them none is opened. There are at most 16 for each thread, or
-/// one for each range. A limit is refused.
+/// Splits a scan into parts for `threads` threads, from 1 to 256. All parts see the same state of
+/// the store. If `range_count` is not 0, there is one part for each of `ranges`; otherwise the
+/// store chooses at most 16 parts for each thread. Each part is a scan: one thread at a time reads
+/// it, and the caller closes it. Returns the number of parts in `count`, and their handles in
+/// `scans`, in the order of the whole scan. If `capacity` is less than `count`, no part is opened.
+/// A limit in `options` is an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_open_parts(
     table: nuthatch_store_table,

@@ -1,102 +1,105 @@
-//! What functions of the store take and answer.
+//! Types of the parameters of the store's functions.
 
 use crate::error::{Failure, Result};
 use crate::memory::Caller;
 use std::ops::Bound;
 use store_engine::{Durability, Kind, RawRow, Scan};
 
-/// An open store.
+/// A handle of an open store.
 pub type nuthatch_store = u64;
-/// A table of an open store.
+/// A handle of a table of an open store.
 pub type nuthatch_store_table = u64;
-/// One state of a store.
+/// A handle of a read transaction: one state of a store.
 pub type nuthatch_store_snapshot = u64;
-/// A scan that is read batch by batch.
+/// A handle of a scan, which is read in batches of rows.
 pub type nuthatch_store_scan = u64;
-/// A queue of writes, and the thread that writes them.
+/// A handle of a batch writer: a queue of batches and the thread that commits them.
 pub type nuthatch_store_writer = u64;
-/// A watch of changes.
+/// A handle of a watch of changes.
 pub type nuthatch_store_watch = u64;
 
-/// Commits wait for the disk: nothing that was committed is lost.
+/// A commit waits for the disk. No committed write is lost.
 pub const NUTHATCH_STORE_SYNC: u32 = 0;
-/// A machine that loses power may lose the last commit, none before it.
+/// If the machine loses power, the last commit may be lost, even if it was acknowledged. Earlier
+/// commits are not lost.
 pub const NUTHATCH_STORE_GROUP: u32 = 1;
-/// A machine that loses power may lose commits, and may damage the store.
+/// If the machine loses power, commits may be lost, and the store may be damaged.
 pub const NUTHATCH_STORE_NO_SYNC: u32 = 2;
 
-/// Tables that keep values as they are.
+/// A table whose rows are a key and a value.
 pub const NUTHATCH_STORE_PLAIN: u32 = 0;
-/// Tables that keep a version with each value, and the time it expires.
+/// A table whose rows also have a version and a time of expiry.
 pub const NUTHATCH_STORE_STAMPED: u32 = 1;
-/// A table of any kind: plain if it has to be made.
+/// A table of any kind. It is created as a plain table if it is missing.
 pub const NUTHATCH_STORE_ANY_KIND: u32 = 2;
 
-/// No bound: the range goes on to the end.
+/// No bound.
 pub const NUTHATCH_STORE_UNBOUNDED: u32 = 0;
-/// The key itself belongs to the range.
+/// The range includes the key of the bound.
 pub const NUTHATCH_STORE_INCLUDED: u32 = 1;
-/// The key itself does not belong to the range.
+/// The range excludes the key of the bound.
 pub const NUTHATCH_STORE_EXCLUDED: u32 = 2;
-/// As a start: keys that begin with it. An end holds besides.
+/// For `start_bound` only: the range has the keys that begin with `start`. The upper bound applies,
+/// too.
 pub const NUTHATCH_STORE_PREFIX: u32 = 3;
 
-/// A scan from the greatest key on.
+/// Scan flag: in descending order of keys.
 pub const NUTHATCH_STORE_REVERSE: u32 = 1;
-/// A scan of keys with empty values.
+/// Scan flag: keys only; values are empty.
 pub const NUTHATCH_STORE_KEYS_ONLY: u32 = 2;
 
-/// Which keys. All zero is all keys.
+/// A range of keys. All fields zero: all keys.
 #[repr(C)]
 pub struct nuthatch_store_range {
-    /// The lower bound; not read when there is none.
+    /// The lower bound. Ignored if unbounded.
     pub start: *const u8,
-    /// Its length in bytes.
+    /// Length of `start` in bytes.
     pub start_len: usize,
-    /// The upper bound; not read when there is none.
+    /// The upper bound. Ignored if unbounded.
     pub end: *const u8,
-    /// Its length in bytes.
+    /// Length of `end` in bytes.
     pub end_len: usize,
-    /// What `start` is: `NUTHATCH_STORE_UNBOUNDED`, `_INCLUDED`, `_EXCLUDED` or `_PREFIX`.
+    /// Kind of the lower bound: `NUTHATCH_STORE_UNBOUNDED`, `_INCLUDED`, `_EXCLUDED` or `_PREFIX`.
     pub start_bound: u32,
-    /// What `end` is: `NUTHATCH_STORE_UNBOUNDED`, `_INCLUDED` or `_EXCLUDED`.
+    /// Kind of the upper bound: `NUTHATCH_STORE_UNBOUNDED`, `_INCLUDED` or `_EXCLUDED`.
     pub end_bound: u32,
 }
 
-/// What a scan reads. All zero is all rows, forward.
+/// Options of a scan. All fields zero: all rows, in ascending order of keys.
 #[repr(C)]
 pub struct nuthatch_store_scan_options {
-    /// The keys.
+    /// The range of keys.
     pub range: nuthatch_store_range,
-    /// So many rows at most, where `has_limit` is not 0.
+    /// Maximum number of rows, if `has_limit` is not 0.
     pub limit: u64,
-    /// After how many bytes of keys and values a batch ends; 0 for 4 MiB.
+    /// A batch ends when its keys and values have this many bytes; 0: 4 MiB. It has at least one
+    /// row.
     pub batch_bytes: u64,
-    /// How many rows a batch has, at most; 0 for 4096.
+    /// Maximum number of rows in a batch; 0: 4096.
     pub batch_rows: u32,
-    /// `NUTHATCH_STORE_REVERSE` and `NUTHATCH_STORE_KEYS_ONLY`, added up.
+    /// The sum of `NUTHATCH_STORE_REVERSE` and `NUTHATCH_STORE_KEYS_ONLY`, or one of them, or 0.
     pub flags: u32,
-    /// Whether there is a limit.
+    /// 1 if `limit` applies, otherwise 0.
     pub has_limit: u32,
     /// Must be 0.
     pub reserved: u32,
 }
 
-/// A row, where it lies.
+/// A row. Its pointers refer to memory of the store, or of the caller in `nuthatch_store_append`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct nuthatch_store_row {
     /// The key.
     pub key: *const u8,
-    /// The value; anything where it has no bytes.
+    /// The value. Ignore the pointer if `value_len` is 0.
     pub value: *const u8,
-    /// Bytes of the key.
+    /// Length of the key in bytes.
     pub key_len: u32,
-    /// Bytes of the value.
+    /// Length of the value in bytes.
     pub value_len: u32,
 }
 
-// A batch of rows is handed out as it lies in the store's own memory.
+// The store's rows are passed to C without a conversion.
 const _: () = {
     assert!(size_of::<nuthatch_store_row>() == size_of::<RawRow>());
     assert!(align_of::<nuthatch_store_row>() == align_of::<RawRow>());
@@ -111,34 +114,34 @@ const _: () = {
     );
 };
 
-/// What there is of a key.
+/// The result of a lookup.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct nuthatch_store_entry {
-    /// The value; null where the key is missing, or did not fit.
+    /// The value; null if the key is missing or the value does not fit.
     pub value: *const u8,
-    /// Bytes of the value, also where it did not fit.
+    /// Length of the value in bytes, even if it does not fit.
     pub value_len: u64,
-    /// The number of the change that wrote it; 0 in a plain table.
+    /// The number of the change that wrote the value; 0 in a plain table.
     pub version: u64,
-    /// When it expires, in milliseconds since the beginning of 1970; 0 for never.
+    /// Time of expiry in milliseconds since 1970; 0: never.
     pub expires_at_ms: u64,
-    /// Whether the key is there.
+    /// 1 if the key exists, otherwise 0.
     pub found: u32,
-    /// Whether the table is stamped, and so `version` one.
+    /// 1 if the table is stamped, so that `version` is valid; otherwise 0.
     pub is_stamped: u32,
 }
 
-/// A key to be looked up.
+/// A key to look up.
 #[repr(C)]
 pub struct nuthatch_store_key {
-    /// Its bytes.
+    /// The key.
     pub key: *const u8,
-    /// How many.
+    /// Length of the key in bytes.
     pub key_len: usize,
 }
 
-/// The scan that C asks for.
+/// Returns the scan of these options.
 pub(crate) fn scan_of(
     caller: &Caller<'_>,
     options: *const nuthatch_store_scan_options,
@@ -166,7 +169,7 @@ pub(crate) fn scan_of(
     Ok(scan)
 }
 
-/// The range that C asks for.
+/// Returns the range of this struct.
 pub(crate) fn range_of(
     caller: &Caller<'_>,
     range: *const nuthatch_store_range,
@@ -200,7 +203,7 @@ pub(crate) fn durability_of(number: u32) -> Result<Durability> {
     }
 }
 
-/// The kind that C asks for; `None` for any.
+/// Returns the kind of table with this number; `None` for any kind.
 pub(crate) fn kind_of(number: u32) -> Result<Option<Kind>> {
     match number {
         NUTHATCH_STORE_PLAIN => Ok(Some(Kind::Plain)),

@@ -1,4 +1,4 @@
-//! What a store tells of itself, and what is done to all of it.
+//! Statistics and maintenance of a store.
 
 use super::open::{OpenStore, OpenTable};
 use super::types::{nuthatch_store, nuthatch_store_table};
@@ -8,73 +8,74 @@ use std::ffi::{OsStr, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// What a store tells of itself.
+/// Statistics of a store.
 #[repr(C)]
 pub struct nuthatch_store_stat {
-    /// Bytes of a page.
+    /// Length of a page in bytes.
     pub page_bytes: u64,
-    /// Bytes of the addresses that the map has.
+    /// Address space of the memory map in bytes: the file can grow up to this without moving the
+    /// map.
     pub map_bytes: u64,
-    /// Bytes up to the last page that is in use.
+    /// Bytes up to the last page in use, including free pages before it.
     pub used_bytes: u64,
-    /// Bytes of the file.
+    /// Length of the file in bytes.
     pub file_bytes: u64,
-    /// Bytes of pages that can be used again.
+    /// Bytes of free pages, including those that become reusable when older readers end.
     pub free_bytes: u64,
-    /// The last transaction that was committed.
+    /// The number of the last committed transaction.
     pub transaction: u64,
-    /// Transactions that are open in this process.
+    /// Number of open transactions in this process.
     pub open_transactions: u64,
     /// The number of the last change.
     pub sequence: u64,
-    /// The number of the oldest change that is kept, where `keeps_changes` is not 0.
+    /// The number of the oldest kept change, if `keeps_changes` is 1.
     pub oldest_change: u64,
-    /// Slots of readers in use, or used before, in all processes.
+    /// Number of reader slots that are in use or were used, in all processes.
     pub readers: u32,
-    /// Slots of readers that there are.
+    /// Maximum number of reader slots.
     pub readers_most: u32,
-    /// Whether changes are kept.
+    /// 1 if the store keeps changes, otherwise 0.
     pub keeps_changes: u32,
-    /// 0.
+    /// Always 0.
     pub reserved: u32,
 }
 
-/// What a table tells of itself.
+/// Statistics of a table.
 #[repr(C)]
 pub struct nuthatch_store_table_stat {
-    /// Rows, those among them that have expired and were not swept yet.
+    /// Number of rows, including expired rows that were not swept yet.
     pub entries: u64,
-    /// Pages that lead to others.
+    /// Number of branch pages.
     pub branch_pages: u64,
-    /// Pages with rows.
+    /// Number of leaf pages, which have the rows.
     pub leaf_pages: u64,
-    /// Pages with long values.
+    /// Number of pages with long values.
     pub overflow_pages: u64,
-    /// Levels of the tree.
+    /// Number of levels of the tree.
     pub depth: u32,
-    /// 0.
+    /// Always 0.
     pub reserved: u32,
 }
 
-/// What a store has all pages of which were checked.
+/// The result of a successful verification.
 #[repr(C)]
 pub struct nuthatch_store_verified {
-    /// The transaction whose state was verified.
+    /// The number of the transaction whose state was verified.
     pub transaction: u64,
-    /// Pages of the file.
+    /// Number of pages.
     pub pages: u64,
-    /// Pages that can be used again.
+    /// Number of free pages.
     pub free_pages: u64,
-    /// Pages that are neither in use nor free: lost room, and no damage. LMDB refuses to compact
-    /// such a file.
+    /// Number of pages that are neither in use nor free. They waste space and are no damage, but
+    /// LMDB refuses to compact such a file.
     pub lost_pages: u64,
-    /// Tables, the main one among them.
+    /// Number of tables, including the main table.
     pub tables: u64,
-    /// Rows of all tables.
+    /// Number of rows of all tables.
     pub entries: u64,
 }
 
-/// What a store tells of itself, through `stat`.
+/// Returns statistics of a store in `stat`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_stat_of(
     store: nuthatch_store,
@@ -106,7 +107,7 @@ pub unsafe extern "C" fn nuthatch_store_stat_of(
     unsafe { call(error, act) }
 }
 
-/// What a table tells of itself, through `stat`.
+/// Returns statistics of a table in `stat`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_table_stat_of(
     table: nuthatch_store_table,
@@ -131,9 +132,10 @@ pub unsafe extern "C" fn nuthatch_store_table_stat_of(
     unsafe { call(error, act) }
 }
 
-/// Keeps the last changes of all tables for watches from now on: so many at most, of so many bytes
-/// altogether. That holds for all processes, until it is changed. 0 keeps none, and lets go of
-/// those that are kept.
+/// Keeps the newest changes of all tables for watches: at most `most` changes with at most
+/// `most_bytes` bytes in total. The newest change is kept even if it is longer. The limits apply to
+/// all processes until they are changed. If `most` is 0, no changes are kept, and kept changes are
+/// removed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_keep_changes(
     store: nuthatch_store,
@@ -152,7 +154,7 @@ pub unsafe extern "C" fn nuthatch_store_keep_changes(
     unsafe { call(error, act) }
 }
 
-/// Makes everything that was committed safe from crashes, however it was committed.
+/// Syncs the file: all committed writes survive a crash, whatever their durability was.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_sync(
     store: nuthatch_store,
@@ -162,8 +164,8 @@ pub unsafe extern "C" fn nuthatch_store_sync(
     unsafe { call(error, |_| Ok(OpenStore::find(store)?.store.sync()?)) }
 }
 
-/// Takes rows out that have expired. How many times of expiry it went through is answered through
-/// `count`, unless that is null.
+/// Removes expired rows. `count` may be null; it returns the number of processed expiry entries,
+/// including entries of rows that were written again since.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_sweep(
     store: nuthatch_store,
@@ -179,9 +181,9 @@ pub unsafe extern "C" fn nuthatch_store_sweep(
     unsafe { call(error, act) }
 }
 
-/// Copies a store, in the state of one moment and while others write, into a folder that has none
-/// yet and is made if it is not there. The copy appears when it is whole. With `compact` not 0,
-/// free pages are left out, which takes longer.
+/// Copies one state of a store to a folder without a store. The folder is created if missing; its
+/// parent must exist. Others may write meanwhile. The file of the copy gets its name when it is
+/// complete. If `compact` is not 0, free pages are omitted, which takes longer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_backup(
     store: nuthatch_store,
@@ -198,9 +200,9 @@ pub unsafe extern "C" fn nuthatch_store_backup(
     unsafe { call(error, act) }
 }
 
-/// Makes the store in a folder as small as it can be, in its place. No process may have it open.
-/// Bytes of the file before and after are answered through `before` and `after`, unless they are
-/// null.
+/// Compacts the store in a folder: replaces its file by a copy without free pages. No process may
+/// have the store open. `before` and `after` may be null; they return the length of the file in
+/// bytes before and after.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_compact(
     folder: *const u8,
@@ -219,9 +221,9 @@ pub unsafe extern "C" fn nuthatch_store_compact(
     unsafe { call(error, act) }
 }
 
-/// Checks all pages of a store, as one transaction sees them. `progress`, unless it is null, is
-/// called on this thread with `user`, the pages that are done and all there are. What was found is
-/// answered through `verified`, unless that is null. Damage is the error `corrupt`.
+/// Verifies all pages of one state of a store. `progress` may be null; it is called on this thread
+/// with `user`, the number of verified pages and the number of all pages. `verified` may be null;
+/// it returns the result. Damage is the error `corrupt`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_verify(
     store: nuthatch_store,

@@ -1,4 +1,4 @@
-//! Watches: committed changes, which one thread waits for.
+//! Watches: streams of committed changes.
 
 use super::open::{OpenStore, OpenTable};
 use super::types::{
@@ -14,48 +14,48 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 use store_engine::{Act, BatchStream, Change, Start};
 
-/// A watch of the next change that is committed.
+/// A watch that begins with the next committed change.
 pub const NUTHATCH_STORE_FROM_NOW: u32 = 0;
-/// A watch of the changes after the one of a number.
+/// A watch that begins after the change with the number `sequence`.
 pub const NUTHATCH_STORE_AFTER: u32 = 1;
-/// A watch of all changes that are kept.
+/// A watch that begins with the oldest kept change.
 pub const NUTHATCH_STORE_FROM_OLDEST: u32 = 2;
 
-/// The key has a new value.
+/// Kind of a change: the key has a new value.
 pub const NUTHATCH_STORE_CHANGED_PUT: u32 = 1;
-/// The key was deleted.
+/// Kind of a change: the key was deleted.
 pub const NUTHATCH_STORE_CHANGED_DELETE: u32 = 2;
-/// The key expired, and was taken out of the table.
+/// Kind of a change: the key expired and was removed from the table.
 pub const NUTHATCH_STORE_CHANGED_EXPIRE: u32 = 3;
 
 /// A committed change.
 #[repr(C)]
 pub struct nuthatch_store_change {
-    /// Its number: greater than those of all changes before it.
+    /// The number of the change, greater than the numbers of all earlier changes.
     pub sequence: u64,
-    /// The transaction it belongs to.
+    /// The number of the transaction that committed the change.
     pub transaction: u64,
-    /// When the value expires, in milliseconds since the beginning of 1970; 0 for never.
+    /// Time of expiry of the value in milliseconds since 1970; 0: never.
     pub expires_at_ms: u64,
-    /// The name of the table, in UTF-8 without a zero byte; of no bytes for the main table.
+    /// The name of the table in UTF-8, without a zero byte. Empty for the main table.
     pub table: *const u8,
     /// The key.
     pub key: *const u8,
-    /// The new value.
+    /// The new value. Empty unless the change is a put.
     pub value: *const u8,
-    /// Bytes of the name.
+    /// Length of the table name in bytes.
     pub table_len: u32,
-    /// Bytes of the key.
+    /// Length of the key in bytes.
     pub key_len: u32,
-    /// Bytes of the value.
+    /// Length of the value in bytes.
     pub value_len: u64,
-    /// `NUTHATCH_STORE_CHANGED_PUT`, `_DELETE` or `_EXPIRE`.
+    /// The kind of the change: `NUTHATCH_STORE_CHANGED_PUT`, `_DELETE` or `_EXPIRE`.
     pub act: u32,
-    /// 0.
+    /// Always 0.
     pub reserved: u32,
 }
 
-/// What is behind the handle of a watch.
+/// The object of a watch's handle.
 pub(crate) struct OpenWatch {
     watching: Mutex<Watching>,
     bell: Arc<Bell>,
@@ -64,12 +64,12 @@ pub(crate) struct OpenWatch {
 
 struct Watching {
     stream: BatchStream<Vec<Change>>,
-    /// What C has, and where it lies.
+    /// The changes to which C has pointers.
     changes: Vec<Change>,
     raw: Lent<nuthatch_store_change>,
 }
 
-/// Rings when there may be changes, or nobody wants any.
+/// Signals a waiting thread that there may be changes, or that the watch was stopped.
 #[derive(Default)]
 struct Bell {
     state: Mutex<Rung>,
@@ -91,7 +91,7 @@ impl Bell {
         self.rang.notify_all();
     }
 
-    /// Waits until it has rung since the last time. Whether it has by then.
+    /// Waits until the bell has rung since the last call. Returns false after the deadline.
     fn wait(&self, deadline: Option<Instant>) -> Result<bool> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -143,10 +143,10 @@ impl Watching {
     }
 }
 
-/// Opens a watch of the changes of keys of a range, of one table, or of all where `table` is 0.
-/// `range` may be null, for all keys. `start` is `NUTHATCH_STORE_FROM_NOW`, `_AFTER`, with the
-/// number `sequence`, or `_FROM_OLDEST`. The store must keep changes. Answers its handle through
-/// `watch`.
+/// Opens a watch of changes to the keys of a range, in one table, or in all tables if `table` is 0.
+/// `range` may be null: all keys. `start` is `NUTHATCH_STORE_FROM_NOW`, `_AFTER` or `_FROM_OLDEST`;
+/// `sequence` is used with `_AFTER` only. The store must keep changes
+/// (`nuthatch_store_keep_changes`). Returns the handle in `watch`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_open_watch(
     store: nuthatch_store,
@@ -180,10 +180,10 @@ pub unsafe extern "C" fn nuthatch_store_open_watch(
     unsafe { call(error, act) }
 }
 
-/// Waits for changes, so long at most. Where the first lies is answered through `changes`, and how
-/// many follow one another there through `count`, which is 0 when none came. They can be read until
-/// the next call for this watch, or until it is closed. Fails with `closed` when it was stopped, or
-/// its store closed.
+/// Waits up to `timeout_ms` for changes. Returns a pointer to an array in `changes`, and its length
+/// in `count`, which is 0 after a timeout. The pointers are valid until the next call for this
+/// watch, or until the watch is closed. Fails with `closed` if the watch was stopped or its store
+/// was closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_watch_next(
     watch: nuthatch_store_watch,
@@ -216,8 +216,8 @@ pub unsafe extern "C" fn nuthatch_store_watch_next(
     unsafe { call(error, act) }
 }
 
-/// Stops a watch: whoever waits for changes returns with `closed`. For threads other than the one
-/// that reads its changes, which closes it.
+/// Stops a watch: a thread that waits for changes returns with `closed`. Any thread may call this;
+/// the thread that reads the changes then closes the watch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_stop_watch(
     watch: nuthatch_store_watch,
@@ -231,7 +231,7 @@ pub unsafe extern "C" fn nuthatch_store_stop_watch(
     unsafe { call(error, act) }
 }
 
-/// Closes a watch. Nothing that it lent may be read from now on.
+/// Closes a watch. All pointers that it returned become invalid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_close_watch(
     watch: nuthatch_store_watch,

@@ -1,4 +1,4 @@
-//! Writes: what C says of them, and those that are committed before the call returns.
+//! Writes: the batches of C, and writes that are committed before the call returns.
 
 use super::open::OpenTable;
 use super::types::{nuthatch_store_range, nuthatch_store_row, nuthatch_store_table, range_of};
@@ -6,57 +6,57 @@ use crate::error::{Failure, Result, nuthatch_error};
 use crate::memory::{Caller, call};
 use store_engine::{Batch, Condition, WriteTxn};
 
-/// Writes `value` under `key`; `number` is when it expires, in milliseconds since the beginning of
-/// 1970, and 0 for never.
+/// Writes `value` to `key`. `number` is the time of expiry in milliseconds since 1970; 0: never.
 pub const NUTHATCH_STORE_PUT: u32 = 1;
-/// Deletes `key`, if it is there.
+/// Deletes `key` if it exists.
 pub const NUTHATCH_STORE_DELETE: u32 = 2;
 /// Deletes all keys of `range`, which must not be null.
 pub const NUTHATCH_STORE_DELETE_RANGE: u32 = 3;
-/// Has nothing of the batch happen unless `condition` holds of `key`. Writes before it count.
+/// Cancels the whole batch unless `condition` holds for `key`, evaluated after the preceding writes
+/// of the batch.
 pub const NUTHATCH_STORE_CHECK: u32 = 4;
 
-/// The key is not there.
+/// Condition: the key does not exist.
 pub const NUTHATCH_STORE_ABSENT: u32 = 1;
-/// The key is there.
+/// Condition: the key exists.
 pub const NUTHATCH_STORE_PRESENT: u32 = 2;
-/// The key is there with this `value`.
+/// Condition: the key has this `value`.
 pub const NUTHATCH_STORE_EQUALS: u32 = 3;
-/// The key of a stamped table is there in the version `number`.
+/// Condition: the key of a stamped table has the version `number`.
 pub const NUTHATCH_STORE_VERSION: u32 = 4;
 
-/// One act of a batch. What an act does not need is not read.
+/// One operation of a batch. Fields that the operation does not need are ignored.
 #[repr(C)]
 pub struct nuthatch_store_write {
     /// The table.
     pub table: nuthatch_store_table,
-    /// `NUTHATCH_STORE_PUT`, `_DELETE`, `_DELETE_RANGE` or `_CHECK`.
+    /// The operation: `NUTHATCH_STORE_PUT`, `_DELETE`, `_DELETE_RANGE` or `_CHECK`.
     pub act: u32,
-    /// Of a check: `NUTHATCH_STORE_ABSENT`, `_PRESENT`, `_EQUALS` or `_VERSION`.
+    /// The condition of a check: `NUTHATCH_STORE_ABSENT`, `_PRESENT`, `_EQUALS` or `_VERSION`.
     pub condition: u32,
     /// The key.
     pub key: *const u8,
-    /// Bytes of the key.
+    /// Length of the key in bytes.
     pub key_len: usize,
     /// The value.
     pub value: *const u8,
-    /// Bytes of the value.
+    /// Length of the value in bytes.
     pub value_len: usize,
-    /// When a value expires, or the version of a check.
+    /// Time of expiry of a put, or version of a check.
     pub number: u64,
-    /// The keys to be deleted.
+    /// The keys that are deleted by `NUTHATCH_STORE_DELETE_RANGE`.
     pub range: *const nuthatch_store_range,
 }
 
-/// What became of writes that were committed.
+/// The result of a committed batch.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct nuthatch_store_written {
-    /// The transaction they were committed with.
+    /// The number of the transaction that committed the batch.
     pub transaction: u64,
-    /// The number of the last of these changes; a watch can go on after it.
+    /// The number of the last change of the batch. A watch can continue after it.
     pub sequence: u64,
-    /// How many keys they deleted.
+    /// Number of keys that the batch deleted.
     pub deleted: u64,
 }
 
@@ -67,7 +67,7 @@ impl nuthatch_store_written {
     }
 }
 
-/// The batch that C describes.
+/// Returns the batch of these writes.
 pub(crate) fn batch_of(
     caller: &Caller<'_>,
     writes: *const nuthatch_store_write,
@@ -117,8 +117,8 @@ fn add(
     })
 }
 
-/// Writes a value under a key, in a transaction of its own, which is committed when this returns.
-/// Waits for whoever writes, in any process.
+/// Writes a value to a key, in its own transaction, which is committed when the call returns. Waits
+/// for the write lock.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_put(
     table: nuthatch_store_table,
@@ -138,8 +138,8 @@ pub unsafe extern "C" fn nuthatch_store_put(
     unsafe { call(error, act) }
 }
 
-/// Deletes a key, in a transaction of its own, which is committed when this returns. Whether it was
-/// there is answered through `found`, unless that is null.
+/// Deletes a key, in its own transaction, which is committed when the call returns. Waits for the
+/// write lock. `found` may be null; it returns 1 if the key existed, otherwise 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_delete(
     table: nuthatch_store_table,
@@ -159,9 +159,10 @@ pub unsafe extern "C" fn nuthatch_store_delete(
     unsafe { call(error, act) }
 }
 
-/// Writes rows whose keys are above all keys of the table and in order, in one transaction, which
-/// is committed when this returns. This is faster than putting them: pages are filled to the brim.
-/// Fails with `unordered` for any other key, and nothing is written.
+/// Appends rows, in one transaction, which is committed when the call returns. The keys must be in
+/// ascending order and greater than all keys of the table; otherwise the call fails with
+/// `unordered` and writes nothing. Waits for the write lock. Appending is faster than single puts
+/// and fills pages completely.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_append(
     table: nuthatch_store_table,

@@ -1,5 +1,6 @@
-//! Writers: batches of many threads, written in groups, each acknowledged by itself. Who submits
-//! does not wait for the disk; one thread waits for the acknowledgements of all.
+//! Writers: commit batches of many threads in groups. Each batch has its own acknowledgement.
+//!
+//! Submitting does not wait for the disk. One thread takes the acknowledgements of all batches.
 
 use super::open::OpenStore;
 use super::types::{durability_of, nuthatch_store, nuthatch_store_writer};
@@ -15,20 +16,21 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 use store_engine::{Ack, BatchOptions, BatchWriter, Error, Failure as OnFailure, Written};
 
-/// How a writer groups batches. All zero is what most want.
+/// Options of a writer. The usual options are all zero.
 #[repr(C)]
 pub struct nuthatch_store_writer_options {
-    /// How many batches share a transaction, at most; 0 for 4096.
+    /// Maximum number of batches in a transaction; 0: 4096.
     pub group_batches: u32,
-    /// What commits wait for: `NUTHATCH_STORE_SYNC`, `_GROUP` or `_NO_SYNC`.
+    /// Durability of commits: `NUTHATCH_STORE_SYNC`, `_GROUP` or `_NO_SYNC`.
     pub durability: u32,
-    /// How many bytes share a transaction, at most; 0 for 16 MiB.
+    /// Maximum number of bytes in a transaction; 0: 16 MiB. A longer batch has its own
+    /// transaction.
     pub group_bytes: u64,
-    /// How many bytes can wait; 0 for 64 MiB.
+    /// Maximum number of bytes in the queue; 0: 64 MiB. While it is full, submitting waits.
     pub queue_bytes: u64,
-    /// How long a group waits to become larger, in milliseconds: 0 for not at all.
+    /// How long a group waits for more batches, in milliseconds; 0: not at all.
     pub linger_ms: u32,
-    /// Whether all batches of a group fail where one of them does.
+    /// 1: if a batch of a group fails, all batches of the group fail. 0: the others are committed.
     pub fail_together: u32,
 }
 
@@ -36,24 +38,25 @@ pub struct nuthatch_store_writer_options {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct nuthatch_store_ack {
-    /// What the batch was submitted with.
+    /// The `tag` with which the batch was submitted.
     pub tag: u64,
-    /// Where it was written, if it was.
+    /// Where the batch was committed. Written only if `error.code` is 0.
     pub written: nuthatch_store_written,
-    /// Why it was not. Its `code` is 0 where it was, and only `code` is written then.
+    /// Why the batch was not committed. If it was committed, `code` is 0 and the other fields are
+    /// not written.
     pub error: nuthatch_error,
 }
 
-/// What is behind the handle of a writer.
+/// The object of a writer's handle.
 pub(crate) struct OpenWriter {
-    /// Gone when the writer was finished.
+    /// `None` after the writer was finished.
     writer: Mutex<Option<BatchWriter>>,
-    /// Whether batches hear of the group that they failed with, and not only of its cause.
+    /// Whether the error of a batch names the group with which it failed, and not only the cause.
     fails_together: bool,
     answers: Arc<Answers>,
 }
 
-/// Acknowledgements that nobody has taken yet.
+/// Acknowledgements that were not taken yet.
 #[derive(Default)]
 struct Answers {
     state: Mutex<Waiting>,
@@ -66,7 +69,7 @@ struct Waiting {
     finished: bool,
 }
 
-/// A batch whose acknowledgement has not come.
+/// A batch that is not acknowledged yet.
 struct Pending {
     tag: u64,
     ack: Mutex<Option<Ack>>,
@@ -74,7 +77,8 @@ struct Pending {
 }
 
 impl Answers {
-    /// Waits for answers, so long at most, and takes so many at most. Fails when none will come.
+    /// Waits at most `ms` milliseconds for acknowledgements and takes at most `most` of them. Fails
+    /// if the writer was finished and all were taken.
     fn take(&self, ms: u64, most: usize) -> Result<Vec<(u64, store_engine::Result<Written>)>> {
         let deadline = Instant::now().checked_add(Duration::from_millis(ms));
         let mut state = self.lock();
@@ -96,13 +100,13 @@ impl Answers {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // What is behind the lock is whole after each statement.
+        // A panic leaves the state valid: each statement does.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Pending {
-    /// Takes the answer if it is there, and has itself woken otherwise.
+    /// Takes the acknowledgement if it is ready; otherwise registers itself as the waker.
     fn look(self: &Arc<Self>) {
         let mut ack = self.ack.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(waiting) = ack.as_mut() else { return };
@@ -128,8 +132,8 @@ impl OpenWriter {
         handles::find(handle)
     }
 
-    /// Fails if the parent of a process made by `fork` started the writer. Its answers never come
-    /// in the child, and may stay locked there.
+    /// Fails in a child made by `fork` if the parent started the writer. Its acknowledgements never
+    /// arrive in the child, and may stay locked there.
     fn check_process(&self) -> Result<()> {
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(writer.as_ref().map_or(Ok(()), BatchWriter::check_process)?)
@@ -161,8 +165,8 @@ fn options_of(options: &nuthatch_store_writer_options) -> Result<BatchOptions> {
     Ok(made)
 }
 
-/// Starts a writer: a thread that writes batches of many threads in groups. `options` may be null.
-/// Answers its handle through `writer`.
+/// Starts a writer: a thread that commits the batches of many threads in groups. `options` may be
+/// null. Returns the handle in `writer`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_open_writer(
     store: nuthatch_store,
@@ -185,8 +189,9 @@ pub unsafe extern "C" fn nuthatch_store_open_writer(
     unsafe { call(error, act) }
 }
 
-/// Submits writes that happen together or not at all, in order. Copies them, and waits while the
-/// queue has no room. When the call answers 0, `tag` will come back with an acknowledgement.
+/// Submits a batch: writes that are executed in order and committed together or not at all. Copies
+/// them, and waits while the queue is full. If the call returns 0, an acknowledgement with `tag`
+/// follows.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_submit(
     writer: nuthatch_store_writer,
@@ -206,9 +211,10 @@ pub unsafe extern "C" fn nuthatch_store_submit(
     unsafe { call(error, act) }
 }
 
-/// Waits for acknowledgements, so long at most, and takes those that came: into `acks`, `capacity`
-/// of them at most, in the order of the commits. How many is answered through `count`. Fails with
-/// `closed` when the writer was finished and all have been taken.
+/// Waits up to `timeout_ms` for acknowledgements and returns those that have arrived, at most
+/// `capacity`, in `acks`, in the order of the commits. Returns their number in `count`, which is 0
+/// after a timeout. Fails with `closed` if the writer was finished and all acknowledgements were
+/// taken.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_take_acks(
     writer: nuthatch_store_writer,
@@ -245,8 +251,8 @@ pub unsafe extern "C" fn nuthatch_store_take_acks(
     unsafe { call(error, act) }
 }
 
-/// Finishes a writer: takes no more batches, and returns when all that were submitted have their
-/// acknowledgements, which can be taken still.
+/// Finishes a writer: it accepts no more batches. Returns when all submitted batches are
+/// acknowledged. The acknowledgements can still be taken.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_finish_writer(
     writer: nuthatch_store_writer,
@@ -256,10 +262,9 @@ pub unsafe extern "C" fn nuthatch_store_finish_writer(
         let open = OpenWriter::find(writer)?;
         open.check_process()?;
         let taken = open.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // Whoever submits at this moment has a writer of its own, and is waited for by its end.
+        // A thread that submits at this moment has its own clone of the writer.
         if let Some(writer) = taken {
-            // Where this fails, so did the batches before it, which have their answers all the
-            // same.
+            // If this fails, so did earlier batches, and these are acknowledged with their errors.
             let _ = writer.flush();
         }
         open.answers.lock().finished = true;
@@ -270,7 +275,8 @@ pub unsafe extern "C" fn nuthatch_store_finish_writer(
     unsafe { call(error, act) }
 }
 
-/// Lets go of a writer. What was submitted is written, and nobody hears of it.
+/// Closes a writer without waiting. Submitted batches are written, and their acknowledgements are
+/// discarded.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nuthatch_store_close_writer(
     writer: nuthatch_store_writer,
