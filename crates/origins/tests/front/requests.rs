@@ -243,7 +243,7 @@ fn chunks_that_the_index_displaced_are_counted() {
 #[test]
 fn the_page_of_operations_lists_all_that_is_counted() {
     let page = include_str!("../../../../docs/operations.md");
-    let head = "| metric of the cache of remote objects | type | labels | meaning |\n";
+    let head = "| metric of the chunk cache | type | labels | meaning |\n";
     let (_, table) = page.split_once(head).expect("a table");
     let rows = table.lines().skip(1).take_while(|line| line.starts_with('|'));
     let cells = |row: &str| -> Vec<String> {

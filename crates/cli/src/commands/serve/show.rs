@@ -8,10 +8,10 @@ use std::fmt::Write;
 use toml_edit::Value;
 
 const HEAD: &str = "\
-The settings of nuthatch serve. Each key but `password` is also a flag, --memory, and each an \
-environment variable, NUTHATCH_MEMORY. The command line wins over the environment, that over this \
-file, and this file over the defaults. What has no value stands behind a #. A path that does not \
-begin with / is from the folder of this file on.";
+The settings of nuthatch serve. Each key is also an environment variable (NUTHATCH_MEMORY) and, \
+except `password`, a flag (--memory). Flags override the environment, which overrides this file, \
+which overrides the defaults. Keys without a value are commented out. Relative paths are relative \
+to the folder of this file.";
 
 const WIDTH: usize = 98;
 

@@ -303,7 +303,7 @@ const STORE: &[Setting] = &[
         name: "store-tokens",
         value_name: "FILE",
         default: "",
-        help: "A file with the tokens that clients of the store must show",
+        help: "A file with the tokens that clients of the store must present",
         more: "Its lines are \"token NAME read|write SECRET\"; see `nuthatch store serve --help`.",
         kind: Kind::Path(|all| &mut all.store_tokens),
         told: Told::Not,
