@@ -411,8 +411,8 @@ pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Returns a number that is the same as long as the machine runs. If the system does not tell, it is
-/// a random one, and no segment of another process counts as written since the machine started.
+/// Returns a number that stays the same until the machine restarts. If the system does not report
+/// one, the number is random, and no segment of another process counts as written since the start.
 fn boot() -> u64 {
     static BOOT: OnceLock<u64> = OnceLock::new();
     *BOOT.get_or_init(|| {
