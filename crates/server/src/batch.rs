@@ -292,14 +292,7 @@ impl Batch {
             self.progress[*work].executed = *end;
             answers_len += connection.unsent_len().saturating_sub(before);
             if connection.client.lent.is_shown() {
-                // One that waits for its client shows nothing, or what is shown would be sent, and
-                // nobody be told that it need not wait.
-                let long = connection.is_output_long(*short_of_memory);
-                if long || connection.client.lent.is_shown_enough() {
-                    connection.send_shown(&turn);
-                } else if self.shown.last() != Some(&number) {
-                    self.shown.push(number);
-                }
+                send_or_list(&mut self.shown, number, connection, *short_of_memory, &turn);
             }
             connection.note_output(*short_of_memory);
             if connection.blocked || connection.takes_more() {
@@ -310,6 +303,24 @@ impl Batch {
         }
         self.answer_len = answers_len / queued.len();
         send_shown(&mut self.shown, connections, server, &turn);
+    }
+}
+
+/// Sends the values that a connection shows if they are long, and otherwise lists the connection.
+#[inline(always)]
+fn send_or_list(
+    shown: &mut Vec<Number>,
+    number: Number,
+    connection: &mut Connection,
+    short_of_memory: bool,
+    turn: &Guard<'_>,
+) {
+    // A connection that waits for its client shows nothing: values shown would be sent, and
+    // nobody be told that it need not wait.
+    if connection.is_output_long(short_of_memory) || connection.client.lent.is_shown_enough() {
+        connection.send_shown(turn);
+    } else if shown.last() != Some(&number) {
+        shown.push(number);
     }
 }
 
