@@ -1,6 +1,6 @@
 //! Checks all pages of a store, read as bytes and not through LMDB: every page is where its parent
-//! says and belongs to one tree, keys are in order and within what their parents say, counts are
-//! right, and each page is either used or free.
+//! says and belongs to one tree, entries fill it, keys are in order and within what their parents
+//! say, counts are right, and each page is either used or free.
 
 use crate::error::{Error, Result};
 use crate::file::layout::{META_PAGES, NO_PAGE, page as page_layout};
@@ -314,6 +314,7 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
     ) -> Result<()> {
         self.take(number, 1, parent)?;
         let page = Page::read(self.file, self.path, number, self.meta.page_size)?;
+        page.check_filled()?;
         match (page.kind, way.depth) {
             (Kind::Branch, 2..) => self.branch(&page, number, way, limits, counted, each),
             (Kind::Leaf, 1) => self.leaf(&page, way, limits, counted, each),

@@ -175,6 +175,44 @@ impl<'p> Page<'p> {
         Ok(Leaf { key, value })
     }
 
+    /// Checks that the entries of a branch or leaf fill it: that they take as many bytes as lie
+    /// between the end of its free space and the end of the page. LMDB moves entries together
+    /// whenever it deletes one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] if an entry is damaged, or if there are more or fewer bytes.
+    pub(crate) fn check_filled(&self) -> Result<()> {
+        let mut filled = 0;
+        for index in 0..self.len() {
+            let len = match self.kind {
+                Kind::Branch => node::HEADER_LEN + self.branch(index)?.key.len(),
+                Kind::Leaf => self.leaf_len(index)?,
+                Kind::Leaf2 | Kind::Overflow => return Ok(()),
+            };
+            filled += len.next_multiple_of(2);
+        }
+        let upper = usize::from(u16_at(&self.bytes, at::UPPER));
+        let expected = self.bytes.len() - upper;
+        if filled == expected {
+            return Ok(());
+        }
+        let expected = format!("{expected} bytes of entries, from byte {upper} of the page on");
+        let found = format!("{filled} bytes of entries");
+        Err(corrupt(self.path, self.offset + at::UPPER as u64, expected, found))
+    }
+
+    /// Returns the bytes that an entry of a leaf takes within the page.
+    fn leaf_len(&self, index: usize) -> Result<usize> {
+        let leaf = self.leaf(index)?;
+        let value_len = match leaf.value {
+            LeafValue::Here(bytes) | LeafValue::Duplicates(bytes) => bytes.len(),
+            LeafValue::Overflow { .. } => size_of::<u64>(),
+            LeafValue::Tree(..) => tree::LEN,
+        };
+        Ok(node::HEADER_LEN + leaf.key.len() + value_len)
+    }
+
     /// What is wrong with an entry.
     #[cold]
     pub(crate) fn wrong(

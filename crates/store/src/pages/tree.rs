@@ -6,7 +6,7 @@ use super::map::{CheckedPage, Gap, Map, Page, are_ordered, compare, is_from};
 use crate::error::{Error, Result};
 use crate::file::corrupt;
 use crate::file::layout::NO_PAGE;
-use crate::file::page::{Kind, Page as FilePage};
+use crate::file::page::Page as FilePage;
 use crate::file::tree::RawTree;
 use crate::store::Shared;
 use std::fmt;
@@ -383,16 +383,8 @@ impl<'t> Tree<'t> {
         if number.checked_mul(u64::from(size)).is_none() {
             return generic();
         }
-        let page = match FilePage::read(file, path, number, size) {
-            Ok(page) => page,
-            Err(error) => return error,
-        };
-        let entries = (0..page.len()).find_map(|index| match page.kind {
-            Kind::Branch => page.branch(index).err(),
-            Kind::Leaf => page.leaf(index).err(),
-            Kind::Leaf2 | Kind::Overflow => None,
-        });
-        entries.unwrap_or_else(generic)
+        let checked = FilePage::read(file, path, number, size).and_then(|page| page.check_filled());
+        checked.err().unwrap_or_else(generic)
     }
 }
 

@@ -274,6 +274,39 @@ fn a_damaged_store_is_neither_copied_nor_compacted() {
 }
 
 #[test]
+fn verify_and_backup_refuse_each_page_that_a_scan_refuses() {
+    let case = Case::new();
+    let table = case.table();
+    let copy = case.place.beside("copy");
+    let mut refused = 0;
+    // The branch and two leaves: the header, where entries are, and the header of one.
+    let pages = case.pages();
+    let branch = pages.iter().find(|(_, is_branch)| *is_branch).expect("a branch");
+    let leaves = pages.iter().filter(|(_, is_branch)| !is_branch);
+    for &(at, _) in leaves.take(2).chain([branch]) {
+        let entry = at + case.short(case.middle_slot(at));
+        for (place, bit) in (at..at + 24).chain(entry..entry + 8).flat_map(each_bit) {
+            case.with(place, &[case.byte(place) ^ bit], || {
+                let scan = case.store().read().expect("a transaction");
+                let Err(error) = scan.scan(&table, &Scan::all()).and_then(collect) else { return };
+                let what = format!("bit {bit:#04x} of byte {} of page {}", place - at, at / PAGE);
+                is_corrupt(&what, &error);
+                let verified = case.store().verify(|_, _| ());
+                is_corrupt(&what, &verified.expect_err(&what));
+                is_corrupt(&what, &case.store().backup(&copy, true).expect_err(&what));
+                refused += 1;
+            });
+        }
+    }
+    assert!(refused > 200, "a scan refused {refused} damages");
+}
+
+/// Returns a byte with each of its bits.
+fn each_bit(place: u64) -> impl Iterator<Item = (u64, u8)> {
+    (0..8).map(move |bit| (place, 1 << bit))
+}
+
+#[test]
 fn an_empty_file_is_damage_and_never_a_new_store() {
     let place = Place::new();
     let folder = place.beside("damaged");
