@@ -132,9 +132,17 @@ impl Folder {
         Ok(rustix::fs::openat(self.file.as_fd(), ".", flags, Mode::empty())?.into())
     }
 
-    /// An error of one of its files.
+    /// Returns the error of one of its files.
     pub(crate) fn error(&self, action: &'static str, name: &str, errno: Errno) -> Error {
-        Error::io(action, self.path.join(name), errno.into())
+        let source = std::io::Error::from(errno);
+        let source = match errno {
+            Errno::ISDIR => {
+                let what = "expected a file, found a directory; remove it";
+                std::io::Error::new(source.kind(), what)
+            }
+            _ => source,
+        };
+        Error::io(action, self.path.join(name), source)
     }
 
     /// Opens a file. One that is made gets the permissions of the folder's files, whatever the

@@ -156,8 +156,10 @@ impl Build {
     pub(crate) fn run(&self) -> Result<Answer, Failure> {
         let start = Instant::now();
         let inputs = Inputs::new(&self.inputs, self.options())?;
-        if let Some(input) = inputs.same_file(&self.output).filter(|_| !self.to_stdout()) {
-            let output = self.output.display();
+        // A shell may have opened an input as standard output.
+        let path = if self.to_stdout() { Path::new("/dev/stdout") } else { &self.output };
+        if let Some(input) = inputs.same_file(path) {
+            let output = path.display();
             let message = format!("{output}: expected another file than the input {input}");
             return Err(Failure::Usage(message));
         }

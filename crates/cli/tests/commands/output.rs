@@ -33,6 +33,20 @@ fn a_snapshot_is_not_built_over_its_input_under_any_name() {
 }
 
 #[test]
+fn a_snapshot_is_not_appended_to_its_input() {
+    let folder = folder();
+    let input = folder.bytes("a.jsonl");
+    let append = File::options().append(true).open(folder.path("a.jsonl")).expect("the input");
+    let mut command = folder.command(&["build", "a.jsonl", "-o", "-"]);
+    let output = command.stdout(append).output().expect("the command to end");
+    let error = String::from_utf8_lossy(&output.stderr);
+    let expected = "/dev/stdout: expected another file than the input a.jsonl";
+    assert!(error.contains(expected), "{error}");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(folder.bytes("a.jsonl") == input);
+}
+
+#[test]
 fn devices_pipes_and_folders_are_not_replaced() {
     let folder = folder();
     let made = Command::new("mkfifo").arg(folder.path("pipe")).status().expect("mkfifo");

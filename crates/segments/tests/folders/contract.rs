@@ -110,6 +110,15 @@ fn newer_settings_and_segments_are_left_as_they_are() {
 }
 
 #[test]
+fn a_directory_in_place_of_the_index_is_an_error_that_says_what_to_do() {
+    let case = Case::new();
+    fs::create_dir_all(case.path().join("index")).expect("a folder");
+    let error = Segments::open(case.path(), &small()).expect_err("a directory").to_string();
+    let expected = "index: expected a file, found a directory; remove it";
+    assert!(error.contains(expected), "{error}");
+}
+
+#[test]
 fn the_limits_of_an_index_of_version_1_hold_when_it_is_made_again() {
     let case = Case::new();
     fs::create_dir(case.path()).expect("a folder");

@@ -131,7 +131,9 @@ impl Get {
 const SCAN_NOTES: &str = "\
 Keys come in the order of their bytes. Each row is a line \"key<TAB>value\" as TSV, in which
 \\t \\n \\r \\\\ and \\xNN stand for a tab, a line feed, a carriage return, a backslash and the byte
-with that hexadecimal number. All rows are of one state of the store.
+with that hexadecimal number. All rows are of one state of the store. If a page is damaged, rows of
+that page may be printed before the error; \"nuthatch store verify\" checks all pages and prints
+no rows.
 
 Examples:
   nuthatch store scan db --prefix user:
@@ -256,7 +258,8 @@ impl Count {
 
 const DUMP_NOTES: &str = "\
 Each row is a JSON object on a line, {\"key\":...,\"value\":...}; what is not text is in base64:
-{\"$bytes\":\"AAE=\"}. \"nuthatch store load\" reads it back. Times of expiry are left out.
+{\"$bytes\":\"AAE=\"}. \"nuthatch store load\" reads it back. Times of expiry are left out. If a page is damaged,
+rows of that page may be printed before the error; \"nuthatch store verify\" checks all pages.
 
 Examples:
   nuthatch store dump db > rows.jsonl
