@@ -5,6 +5,7 @@
 //! overlap, instead of coming one after the other.
 
 use crate::commands::Server;
+use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::drivers::{Driver, Stage, Step};
 use crate::memcache::Shared;
