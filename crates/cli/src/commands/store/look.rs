@@ -258,8 +258,9 @@ impl Count {
 
 const DUMP_NOTES: &str = "\
 Each row is a JSON object on a line, {\"key\":...,\"value\":...}; what is not text is in base64:
-{\"$bytes\":\"AAE=\"}. \"nuthatch store load\" reads it back. Times of expiry are left out. If a page is damaged,
-rows of that page may be printed before the error; \"nuthatch store verify\" checks all pages.
+{\"$bytes\":\"AAE=\"}. \"nuthatch store load\" reads it back. Times of expiry are left out. If a
+page is damaged, rows of that page may be printed before the error; \"nuthatch store verify\"
+checks all pages.
 
 Examples:
   nuthatch store dump db > rows.jsonl

@@ -10,7 +10,8 @@ import io.nuthatch.store.v1.StoreProto.Problem;
  * Why a call failed.
  *
  * @param exception what its caller gets
- * @param isPassing whether the same call may well succeed soon
+ * @param isPassing whether the same call may well succeed soon: the server is away, or all its
+ *     slots of readers are in use
  */
 record Failure(StoreException exception, boolean isPassing) {
 
@@ -23,7 +24,8 @@ record Failure(StoreException exception, boolean isPassing) {
   static Failure of(Status status, Metadata trailers) {
     var told = trailers == null ? null : trailers.get(CODE);
     var code = told != null ? told : codeOf(status);
-    boolean isPassing = status.getCode() == Status.Code.UNAVAILABLE;
+    boolean isPassing =
+        status.getCode() == Status.Code.UNAVAILABLE || code.equals("readers-full");
     if (code.equals("condition-unmet")) {
       return new Failure(new ConditionUnmetException(message(status), write(trailers)), isPassing);
     }
