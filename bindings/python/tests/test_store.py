@@ -2,13 +2,14 @@
 
 import csv
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import nuthatch
-from conftest import ROOT
+from conftest import ROOT, Server
 from faces import Store, changes, entered, keys, rows, settle
 from nuthatch.options import Bounds
 
@@ -321,6 +322,43 @@ async def test_figures_and_copies(store: Store, tmp_path: Path) -> None:
         await settle(store.backup(tmp_path / "copy"))
     assert error.value.code == "io"
     assert str(tmp_path / "copy") in str(error.value)
+
+
+async def test_a_damaged_page_is_an_error_of_every_read(
+    store: Store, server: Server, tmp_path: Path
+) -> None:
+    names = [b"damaged-%03d" % number for number in range(200)]
+    await fill(store, names)
+    is_remote = store.place.startswith("grpc://")
+    data = (server.folder if is_remote else Path(store.place)) / "data.mdb"
+    whole = data.read_bytes()
+    pages = [whole[at : at + 4096] for at in range(0, len(whole), 4096)]
+    leaves = [n for n, page in enumerate(pages) if page[10] == 2 and b"damaged-" in page]
+    with data.open("r+b") as file:
+        for leaf in leaves:
+            # Where its free space begins and ends.
+            file.seek(leaf * 4096 + 12)
+            file.write(b"\xf0" * 4)
+    reads: dict[str, Callable[[], Awaitable[object]]] = {
+        "scan": lambda: rows(store.scan()),
+        "reverse scan": lambda: rows(store.scan(reverse=True)),
+        "scan of a range": lambda: rows(store.scan(prefix=b"damaged-1")),
+        "get": lambda: settle(store.get(names[150])),
+        "get_many": lambda: settle(store.get_many(names)),
+        "backup": lambda: settle(store.backup(tmp_path / "copy")),
+    }
+    try:
+        for name, read in reads.items():
+            with pytest.raises(nuthatch.Error) as error:
+                await read()
+            assert error.value.code == "corrupt", name
+            assert "data.mdb: at byte " in str(error.value), name
+    finally:
+        with data.open("r+b") as file:
+            for leaf in leaves:
+                file.seek(leaf * 4096 + 12)
+                file.write(pages[leaf][12:16])
+    assert await keys(store.scan()) == names
 
 
 async def test_what_needs_the_folder_says_so(store: Store) -> None:
