@@ -128,9 +128,9 @@ impl Environment {
     pub(crate) fn open(path: &Path, options: &Options) -> Result<Self> {
         options.validate()?;
         fork::watch().map_err(|e| Error::io(path, "open", e))?;
+        network::check(path, options)?;
         make_folder(path, options)?;
         let path = resolve_folder(path)?;
-        network::check(&path, options)?;
         // Once without the lock: where there is no store, none of its files is created.
         check_file(&path, options)?;
         let (registration, lock) = StoreLock::share(&path, options.read_only)?;

@@ -5,7 +5,8 @@ use crate::options::Options;
 use nuthatch_filesystem::network_filesystem;
 use std::path::Path;
 
-/// Checks that a folder is on a local filesystem, unless the options allow others.
+/// Checks that a folder is on a local filesystem, unless the options allow others. One that is not
+/// there yet is created on the filesystem of its parent.
 ///
 /// # Errors
 ///
@@ -14,7 +15,9 @@ pub(crate) fn check(folder: &Path, options: &Options) -> Result<()> {
     if options.allow_network_filesystem {
         return Ok(());
     }
-    refuse(folder, filesystem_of(folder))
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let there = if folder.exists() { folder } else { parent.unwrap_or(Path::new(".")) };
+    refuse(folder, filesystem_of(there))
 }
 
 #[cfg(not(test))]
@@ -101,6 +104,17 @@ mod tests {
         let text = error.to_string();
         assert!(text.starts_with("allow_network_filesystem: expected a folder"), "{text}");
         assert!(text.ends_with("on nfs"), "{text}");
+    }
+
+    #[test]
+    fn a_folder_that_is_refused_is_not_created() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = place.path().join("new");
+        let nfs = Pretended::new("nfs");
+        is_refused(&folder, &Options::new());
+        assert!(!folder.exists(), "it was created before the check");
+        drop(nfs);
+        close(Store::open(&folder, &Options::new()).expect("a local filesystem"));
     }
 
     fn close(store: Store) {
