@@ -49,11 +49,11 @@ pub enum Looked {
         /// The name of its file.
         file: String,
     },
-    /// The system would not open a file.
+    /// The system did not open a file, or did not read all of its bytes.
     Unread {
         /// The name of the file in the folder.
         file: String,
-        /// What the system said.
+        /// The error of the system.
         reason: String,
     },
     /// Chunks were in a file, and nobody can tell any more which ones.

@@ -8,7 +8,7 @@ use crate::layout::segment::HEADER_LEN;
 use crate::lock::{Byte, Mode, on_byte};
 use crate::pages::Pages;
 use crate::reason::{Reason, is_disk_full};
-use crate::record::Record;
+use crate::record::{Record, erase_head};
 use crate::segments::Segments;
 use crate::sets::{Inserted, Place};
 use nuthatch_filesystem::link_count;
@@ -161,9 +161,16 @@ impl Segments {
         Ok(Outcome::NotKept(Reason::Disk))
     }
 
+    /// Writes a record. If the write fails, for example because the disk is full, no head of it
+    /// remains.
     pub(crate) fn write_at(&self, space: &Space, record: &Record<'_>) -> io::Result<()> {
         let head = record.encode(space.salt, space.offset);
-        self.options.disk.write(&space.file, &head, record.data, space.offset)?;
+        let written = self.options.disk.write(&space.file, &head, record.data, space.offset);
+        if written.is_err() && space.file.metadata().is_ok_and(|file| file.len() > space.offset) {
+            // If this fails too, the next process that appends does it.
+            let _ = erase_head(&space.file, space.offset);
+        }
+        written?;
         self.counts.written(record.len());
         Ok(())
     }

@@ -9,6 +9,7 @@ use crate::segment::{Lent, Segment};
 use crate::segments::Segments;
 use crate::sets::Place;
 use crate::sum::{self, checksum};
+use rustix::io::Errno;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -287,15 +288,20 @@ impl Found<'_> {
     }
 
     /// Compares a part with its checksum, whatever is known of it.
-    pub fn verify(&self, number: u64) -> Result<(), Unread> {
-        let Some(part) = self.head.position(number) else { return Err(Unread::Gone) };
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system if it does not read the bytes: nothing is known of them.
+    pub(crate) fn verify(&self, number: u64) -> Result<Result<(), Unread>, Errno> {
+        let Some(part) = self.head.position(number) else { return Ok(Err(Unread::Gone)) };
         let range = self.head.range(part);
         let mut bytes = vec![0; (range.end - range.start) as usize];
-        let read = if self.segment.read(self.head.data_at + range.start, &mut bytes) {
-            self.compare(part, &bytes)
-        } else {
-            Err(Unread::Damaged(number))
+        let read = match self.segment.try_read(self.head.data_at + range.start, &mut bytes) {
+            Ok(true) => self.compare(part, &bytes),
+            Ok(false) => Err(Unread::Damaged(number)),
+            Err(errno) if self.is_there() => return Err(errno),
+            Err(_) => Err(Unread::Gone),
         };
-        self.settle(read)
+        Ok(self.settle(read))
     }
 }

@@ -3,7 +3,10 @@
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::layout::{GRAIN, record as at};
+use std::fs::File;
+use std::io;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -126,6 +129,12 @@ impl Head {
         self.name == id.name && self.position(id.number).is_some() && *self.label == *label
     }
 
+    /// Returns the hashes of the parts.
+    pub(crate) fn hashes(&self) -> impl Iterator<Item = u64> + use<> {
+        let (name, first) = (self.name, self.first);
+        (0..self.parts.len() as u64).map(move |part| Id::new(name, first + part).hash())
+    }
+
     /// Which of the parts has a number.
     pub(crate) fn position(&self, number: u64) -> Option<usize> {
         let position = usize::try_from(number.checked_sub(self.first)?).ok()?;
@@ -174,6 +183,11 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 
 fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}
+
+/// Overwrites the head of an incomplete record, so that no scan finds the record.
+pub(crate) fn erase_head(file: &File, offset: u64) -> io::Result<()> {
+    file.write_all_at(&[0; GRAIN as usize], offset)
 }
 
 /// How long a head says it is, if what it begins with is a head.

@@ -12,8 +12,9 @@
 
 use crate::error::Result;
 use crate::folder::segment_name;
-use crate::id::Id;
+use crate::index::Index;
 use crate::layout::index as at;
+use crate::layout::segment::HEADER_LEN;
 use crate::lock::{Byte, Mode, is_free, on_byte};
 use crate::pins::{self, Pins};
 use crate::record::{Head, Record};
@@ -21,11 +22,13 @@ use crate::segment::{Refusal, Segment};
 use crate::segments::Segments;
 use crate::sets::Place;
 use crate::table::{Row, State};
-use crate::turn::{Spare, Turn, counted, read_all};
+use crate::turn::{Spare, Turn, counted};
 use rustix::fs::OFlags;
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 
 /// The share of all bytes that new segments have before the others go: one in so many.
@@ -57,6 +60,8 @@ struct Census {
     saved: u64,
     pinned: u64,
     live: Vec<Live>,
+    /// Whether the system did not read all of it: there may be more records.
+    is_refused: bool,
 }
 
 impl Segments {
@@ -184,8 +189,14 @@ impl Turn<'_> {
         if !is_free(&work, Byte::Writer) {
             return Ok(false);
         }
+        let index = self.index;
         self.release();
         let census = self.census(slot, segment, search);
+        // What the system did not read may be pinned.
+        if census.is_refused && !search.pins.is_empty() {
+            self.retake()?;
+            return Ok(false);
+        }
         // In the midst of moving there is nowhere to move to: what is not pinned goes.
         let stays = census.saved * 2 > census.all || nested && census.pinned > 0;
         if stays && (!search.forced || census.pinned > 0) {
@@ -202,7 +213,14 @@ impl Turn<'_> {
             self.take_out(slot, segment);
         }
         self.retake()?;
-        Ok(saved && self.index.table().row(slot) == Some(*row))
+        Ok(saved && self.is_unchanged(index, slot, row))
+    }
+
+    /// Returns whether a segment can be evicted whose words were removed from an index without the
+    /// lock of the folder. If another process has grown the index meanwhile, the new index may have
+    /// these words.
+    fn is_unchanged(&self, index: &Index, slot: u32, row: &Row) -> bool {
+        std::ptr::eq(index, self.index) && self.index.table().row(slot) == Some(*row)
     }
 
     /// Locks a segment whose records are to be gone through. `None` if another process does.
@@ -216,11 +234,11 @@ impl Turn<'_> {
         let now = self.of.options.clock.now_ms();
         let sets = self.index.sets();
         let mut census = Census::default();
-        segment.walk(|offset, head| {
+        let gaps = segment.walk(|offset, head| {
             let place = Place { slot, offset };
             let mut hot = 0;
             let mut here = 0;
-            for (part, hash) in hashes(&head).enumerate() {
+            for (part, hash) in head.hashes().enumerate() {
                 let len = head.range(part).end - head.range(part).start;
                 let uses = sets.uses(hash, place);
                 here += if uses.is_some() { len } else { 0 };
@@ -236,6 +254,7 @@ impl Turn<'_> {
                 census.live.push(Live { offset, pinned });
             }
         });
+        census.is_refused = gaps.refused.is_some();
         census
     }
 
@@ -243,7 +262,7 @@ impl Turn<'_> {
     fn take_out(&self, slot: u32, segment: &Segment) {
         let sets = self.index.sets();
         let gaps = segment.walk(|offset, head| {
-            for hash in hashes(&head) {
+            for hash in head.hashes() {
                 sets.remove(hash, Place { slot, offset });
             }
         });
@@ -257,7 +276,7 @@ impl Turn<'_> {
     fn forget_uses(&self, slot: u32, segment: &Segment, live: &[Live]) {
         let sets = self.index.sets();
         for &Live { offset, .. } in live {
-            for hash in segment.read_head(offset).iter().flat_map(hashes) {
+            for hash in segment.read_head(offset).iter().flat_map(Head::hashes) {
                 sets.forget_use(hash, Place { slot, offset });
             }
         }
@@ -286,8 +305,13 @@ impl Turn<'_> {
     }
 
     fn save_record(&mut self, old: Place, segment: &Segment, head: &Head) -> Result<bool> {
-        // A record that cannot be read is none.
-        let Some(data) = read_all(segment, head.data_at, head.data_len()) else { return Ok(true) };
+        let mut data = vec![0; head.data_len() as usize];
+        match segment.try_read(head.data_at, &mut data) {
+            Ok(true) => {}
+            // The file has been truncated.
+            Ok(false) => return Ok(true),
+            Err(_) => return Ok(false),
+        }
         let record = Record {
             name: head.name,
             first: head.first,
@@ -321,7 +345,7 @@ impl Turn<'_> {
         let new = Place { slot: space.slot, offset: space.offset };
         let moved = self.index.word(at::MOVED);
         moved.fetch_add(len, Ordering::Relaxed);
-        for hash in hashes(head) {
+        for hash in head.hashes() {
             self.index.sets().lead_on(hash, old, new);
         }
         Ok(true)
@@ -348,7 +372,10 @@ impl Turn<'_> {
         let is_spare =
             |file: &File| self.beginning && self.spare.is_none() && alone(file, Byte::Writer);
         match file {
-            Some(file) if is_spare(&file) => self.spare = Some(Spare { file, name }),
+            // If this process dies, the file must not be taken for the segment that it was.
+            Some(file) if is_spare(&file) && blank_header(&file).is_ok() => {
+                self.spare = Some(Spare { file, name });
+            }
             file => {
                 if let Err(errno) = folder.remove(&name) {
                     table.set_number(slot, row.file);
@@ -406,16 +433,22 @@ impl Turn<'_> {
             if !is_free(&work, Byte::Writer) {
                 continue;
             }
+            let index = self.index;
             self.release();
             let mut live = false;
-            let sets = self.index.sets();
-            segment.walk(|offset, head| {
+            let sets = index.sets();
+            let gaps = segment.walk(|offset, head| {
                 let place = Place { slot, offset };
                 live |= !head.expired(now)
-                    && hashes(&head).any(|hash| sets.uses(hash, place).is_some());
+                    && head.hashes().any(|hash| sets.uses(hash, place).is_some());
             });
+            live |= gaps.refused.is_some();
+            if !live {
+                // The words of expired parts.
+                self.take_out(slot, &segment);
+            }
             self.retake()?;
-            if !live && self.index.table().row(slot) == Some(row) {
+            if !live && self.is_unchanged(index, slot, &row) {
                 self.evict(slot, &row, &mut search)?;
             }
         }
@@ -423,8 +456,56 @@ impl Turn<'_> {
     }
 }
 
-/// Returns the hashes of the parts of a record.
-fn hashes(head: &Head) -> impl Iterator<Item = u64> + use<> {
-    let (name, first) = (head.name, head.first);
-    (0..head.parts.len() as u64).map(move |part| Id::new(name, first + part).hash())
+fn blank_header(file: &File) -> io::Result<()> {
+    file.write_all_at(&[0; HEADER_LEN], 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Search;
+    use crate::segment::tests::{folder_with_unreadable_segment, put_three};
+    use crate::{Options, Segments};
+
+    #[test]
+    fn pinned_parts_that_the_system_refuses_to_read_stay() {
+        let place = tempfile::tempdir().expect("a folder");
+        let segments = folder_with_unreadable_segment(place.path());
+        segments.pin([3; 16], true).expect("a pin");
+        segments.clear().expect("room");
+        segments.prune(None).expect("room");
+        let again = Segments::open(place.path(), &Options::new()).expect("a folder");
+        assert_eq!(again.verify().good, 3);
+        again.clear().expect("room");
+        assert_eq!(again.verify().good, 3, "they can be read again, and are moved");
+    }
+
+    #[test]
+    fn a_segment_that_the_system_refuses_to_read_can_be_evicted() {
+        let place = tempfile::tempdir().expect("a folder");
+        let segments = folder_with_unreadable_segment(place.path());
+        segments.prune(None).expect("room");
+        assert_eq!(segments.stat().segments, 1, "its parts may not have expired");
+        segments.clear().expect("room");
+        assert_eq!((segments.stat().segments, segments.stat().parts), (0, 0));
+        put_three(&segments);
+        assert_eq!(segments.verify().good, 3);
+    }
+
+    #[test]
+    fn a_segment_that_was_evicted_by_a_process_that_died_does_not_return() {
+        let place = tempfile::tempdir().expect("a folder");
+        let open = || Segments::open(place.path(), &Options::new()).expect("a folder");
+        put_three(&open());
+        let segments = open();
+        let mut turn = segments.own_turn().expect("a turn");
+        turn.beginning = true;
+        let mut search = Search { forced: true, ..Search::default() };
+        assert!(turn.evict_one(&mut search, false).expect("it is evicted"));
+        // The process dies before another segment gets the file.
+        assert!(turn.spare.take().is_some());
+        drop(turn);
+        let next = open();
+        next.prune(None).expect("a turn");
+        assert_eq!((next.stat().segments, next.stat().parts), (0, 0));
+    }
 }

@@ -173,6 +173,19 @@ impl Segment {
         self.file.read_exact_at(out, offset).is_ok()
     }
 
+    /// Reads all of a buffer. Returns whether the file has so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system if it does not read them.
+    pub(crate) fn try_read(&self, offset: u64, out: &mut [u8]) -> Result<bool, Errno> {
+        match self.file.read_exact_at(out, offset) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) => Err(errno(&error)),
+        }
+    }
+
     /// The head at an offset. `None` if there is none that is right.
     #[inline]
     pub(crate) fn head(&self, offset: u64) -> Option<Arc<Head>> {
@@ -197,19 +210,54 @@ impl Segment {
 
     /// Reads a head without remembering it.
     pub(crate) fn read_head(&self, offset: u64) -> Option<Head> {
+        self.try_head(offset).ok().flatten()
+    }
+
+    /// Reads a head without remembering it. `None` if there is none that is right.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system if it does not read the bytes: nothing is known of them.
+    pub(crate) fn try_head(&self, offset: u64) -> Result<Option<Head>, Errno> {
         if offset < at::HEADER_LEN as u64 {
-            return None;
+            return Ok(None);
         }
         let mut short = [0; HEAD_USUAL];
-        let read = self.file.read_at(&mut short, offset).ok()?;
+        let read = self.file.read_at(&mut short, offset).map_err(|error| errno(&error))?;
         let found = &short[..read];
-        let len = length_of_head(found)?;
+        let Some(len) = length_of_head(found) else { return Ok(None) };
         if len <= read {
-            return decode(found, self.salt, offset, self.number);
+            return Ok(decode(found, self.salt, offset, self.number));
         }
         let mut long = vec![0; len];
-        self.file.read_exact_at(&mut long, offset).ok()?;
-        decode(&long, self.salt, offset, self.number)
+        let read = self.try_read(offset, &mut long)?;
+        Ok(read.then(|| decode(&long, self.salt, offset, self.number)).flatten())
+    }
+
+    /// Returns the last record and its offset: scans backward from the end of the file to the last
+    /// head. The record may be longer than the file, if its write did not end.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system if it does not read the bytes.
+    pub(crate) fn last_record(&self) -> Result<Option<(u64, Head)>, Errno> {
+        let mut window = vec![0; WINDOW];
+        let mut end = self.file_len().next_multiple_of(GRAIN);
+        while end > at::HEADER_LEN as u64 {
+            let from = end.saturating_sub(WINDOW as u64).max(at::HEADER_LEN as u64);
+            let read = self.file.read_at(&mut window[..(end - from) as usize], from);
+            let read = read.map_err(|error| errno(&error))?;
+            for (grain, bytes) in window[..read].chunks(GRAIN as usize).enumerate().rev() {
+                let offset = from + grain as u64 * GRAIN;
+                if bytes.starts_with(&record::MAGIC.to_le_bytes())
+                    && let Some(head) = self.try_head(offset)?
+                {
+                    return Ok(Some((offset, head)));
+                }
+            }
+            end = from;
+        }
+        Ok(None)
     }
 
     /// All records from the beginning on, with their offsets. What is no record is skipped: a write
@@ -220,23 +268,27 @@ impl Segment {
         let mut gaps = Gaps::default();
         while offset < end {
             crate::work::count();
-            if let Some(head) = self.read_head(offset) {
-                let next = head.end();
-                visit(offset, head);
-                offset = next;
-            } else {
-                gaps.any = true;
-                let looked = self.is_blank(offset).and_then(|is_blank| {
-                    gaps.written |= !is_blank;
-                    self.next_magic(offset + GRAIN, end)
-                });
-                match looked {
-                    Ok(Some(next)) => offset = next,
-                    Ok(None) => break,
-                    Err(errno) => {
-                        (gaps.written, gaps.refused) = (true, Some(errno));
-                        break;
-                    }
+            let next = match self.try_head(offset) {
+                Ok(Some(head)) => {
+                    let next = head.end();
+                    visit(offset, head);
+                    Ok(Some(next))
+                }
+                Ok(None) => {
+                    gaps.any = true;
+                    self.is_blank(offset).and_then(|is_blank| {
+                        gaps.written |= !is_blank;
+                        self.next_magic(offset + GRAIN, end)
+                    })
+                }
+                Err(errno) => Err(errno),
+            };
+            match next {
+                Ok(Some(next)) => offset = next,
+                Ok(None) => break,
+                Err(errno) => {
+                    (gaps.any, gaps.written, gaps.refused) = (true, true, Some(errno));
+                    break;
                 }
             }
         }
@@ -246,11 +298,7 @@ impl Segment {
     /// Returns whether nothing was written yet at an offset.
     fn is_blank(&self, offset: u64) -> Result<bool, Errno> {
         let mut grain = [1; GRAIN as usize];
-        match self.file.read_exact_at(&mut grain, offset) {
-            Ok(()) => Ok(grain == [0; GRAIN as usize]),
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
-            Err(error) => Err(errno(&error)),
-        }
+        Ok(self.try_read(offset, &mut grain)? && grain == [0; GRAIN as usize])
     }
 
     /// Returns the next place where a head may be.
@@ -338,30 +386,52 @@ impl Drop for Lent {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::{Options, Part, Record, Segments, checksum};
-    use std::fs::OpenOptions;
+    use std::path::Path;
+
+    /// Puts three records with one part each.
+    pub(crate) fn put_three(segments: &Segments) {
+        let parts = [Part { end: 4, sum: checksum(b"data") }];
+        for first in 0..3 {
+            let (name, label) = ([3; 16], &b"label"[..]);
+            let record = Record { name, first, label, expiry: 0, parts: &parts, data: b"data" };
+            segments.put(&record).expect("a put");
+        }
+    }
+
+    /// Opens a folder with one segment of three records that this handle cannot read, as on a
+    /// failing disk.
+    pub(crate) fn folder_with_unreadable_segment(path: &Path) -> Segments {
+        let open = || Segments::open(path, &Options::new().limit(4 << 20)).expect("a folder");
+        put_three(&open());
+        let segments = open();
+        let index = segments.index().expect("an index");
+        let (mut segment, path) = (open_first(&segments), path.join(segment_name(1)));
+        // A file that is open for writing alone.
+        segment.file = File::options().write(true).open(path).expect("a file");
+        let (slot, _) = index.table().rows().next().expect("a segment");
+        *index.segments[slot as usize].write().expect("no panic") = Some(Arc::new(segment));
+        segments
+    }
+
+    fn open_first(segments: &Segments) -> Segment {
+        Segment::open(&segments.folder, 1, &segments.opening).expect("a segment")
+    }
 
     #[test]
     fn bytes_that_the_system_refuses_to_read_are_not_taken_for_absent() {
         let place = tempfile::tempdir().expect("a folder");
-        let options = Options::new().limit(4 << 20);
-        let segments = Segments::open(place.path(), &options).expect("a folder");
-        let parts = [Part { end: 4, sum: checksum(b"data") }];
-        let (name, label) = ([3; 16], &b"label"[..]);
-        let record = Record { name, first: 0, label, expiry: 0, parts: &parts, data: b"data" };
-        segments.put(&record).expect("a put");
-        let mut segment = Segment::open(&segments.folder, 1, &segments.opening).expect("a segment");
+        let segments = folder_with_unreadable_segment(place.path());
         let count = |segment: &Segment| {
             let mut records = 0;
             let gaps = segment.walk(|_, _| records += 1);
             (records, gaps.refused)
         };
-        assert_eq!(count(&segment), (1, None));
-        // A file that is open for writing alone cannot be read, as one on a failing disk.
-        let path = place.path().join(segment_name(1));
-        segment.file = OpenOptions::new().write(true).open(path).expect("a file");
-        assert_eq!(count(&segment), (0, Some(Errno::BADF)));
+        assert_eq!(count(&open_first(&segments)), (3, None));
+        let index = segments.index().expect("an index");
+        let refused = index.table().rows().find_map(|(slot, _)| segments.segment(index, slot));
+        assert_eq!(count(&refused.expect("a segment")), (0, Some(Errno::BADF)));
     }
 }

@@ -3,7 +3,6 @@
 
 use crate::error::Result;
 use crate::folder::{Entry, segment_name, segment_number};
-use crate::id::Id;
 use crate::layout::{INDEX_NAME, INDEX_NEW, PINS_NEW, SETTINGS_NEW, index as at};
 use crate::lock::{Byte, Mode, on_byte};
 use crate::segment::{Refusal, Segment};
@@ -163,10 +162,16 @@ impl Turn<'_> {
             let Some(_work) = self.work_on(&row) else { continue };
             let Some(segment) = self.of.segment(self.index, slot) else { continue };
             let left = loop {
+                let index = self.index;
                 self.release();
                 let left = self.enter_all(slot, &segment);
                 self.retake()?;
-                if left == 0 || !self.grow(false)? {
+                // Another process that has grown the index meanwhile may have copied it before the
+                // words were entered.
+                let is_copied = !std::ptr::eq(index, self.index);
+                let row_now = self.index.table().row(slot);
+                let is_same = row_now.is_some_and(|found| found.file == row.file);
+                if !is_same || !is_copied && (left == 0 || !self.grow(false)?) {
                     break left;
                 }
             };
@@ -184,10 +189,14 @@ impl Turn<'_> {
     fn enter_all(&self, slot: u32, segment: &Segment) -> u64 {
         let (table, sets) = (self.index.table(), self.index.sets());
         let mut left = 0;
+        let len = segment.file_len();
         segment.walk(|offset, head| {
+            // Its write did not end.
+            if head.data_at + head.data_len() > len {
+                return;
+            }
             let place = Place { slot, offset };
-            for part in 0..head.parts.len() {
-                let hash = Id::new(head.name, head.first + part as u64).hash();
+            for hash in head.hashes() {
                 let gone = |place: Place| table.number(place.slot) == 0;
                 left += u64::from(sets.insert(hash, place, 0, gone) == Inserted::Full);
             }

@@ -7,13 +7,15 @@ use crate::error::{Error, Result};
 use crate::folder::segment_name;
 use crate::grow::free_pages;
 use crate::index::{Geometry, Index};
-use crate::layout::{INDEX_NAME, SETTINGS_NAME, index as at};
+use crate::layout::{GRAIN, INDEX_NAME, SETTINGS_NAME, index as at};
 use crate::lock::{Byte, FolderLock, Mode, is_free, on_byte};
 use crate::options::segment_len;
 use crate::pages::Pages;
 use crate::reason::Reason;
+use crate::record::erase_head;
 use crate::segment::{Segment, header};
 use crate::segments::{Alone, Segments, random};
+use crate::sets::Place;
 use crate::settings::{self, Settings, Stored};
 use crate::settle::NEXT_AHEAD;
 use crate::table::{Row, State};
@@ -48,7 +50,7 @@ pub(crate) struct Turn<'a> {
 /// The file of a segment that nobody reads or writes any more, under its old name. Writing over
 /// pages that are in memory takes half the time of writing to new ones.
 pub(crate) struct Spare {
-    /// Has both locks of the file.
+    /// Has both locks of the file, whose header is zero.
     pub(crate) file: File,
     pub(crate) name: String,
 }
@@ -399,10 +401,7 @@ impl Turn<'_> {
     fn reuse(&mut self, name: &str, end: u64) -> Option<File> {
         let spare = self.spare.take()?;
         let len = spare.file.metadata().ok()?.len();
-        // What was there before must not be taken for the segment that it was.
-        let blank = [0; crate::layout::segment::HEADER_LEN];
         let reused = (len <= end || spare.file.set_len(end).is_ok())
-            && spare.file.write_all_at(&blank, 0).is_ok()
             && self.of.folder.rename_new(&spare.name, name).is_ok()
             && on_byte(&spare.file, Byte::Lent, Mode::None).unwrap_or(false);
         if reused {
@@ -447,9 +446,21 @@ impl Turn<'_> {
         // Whoever reclaims it may be about to evict it.
         let free = is_free(&file, Byte::Work)
             && on_byte(&file, Byte::Writer, Mode::Alone).unwrap_or(false);
-        let Ok(reading) = reading else { return Ok(None) };
-        let tail = reading.file_len().next_multiple_of(crate::layout::GRAIN);
-        if !free || reading.doubtful || tail + len > whole {
+        let Some(reading) = reading.ok().filter(|reading| free && !reading.doubtful) else {
+            return Ok(None);
+        };
+        let Ok(last) = reading.last_record() else { return Ok(None) };
+        let tail = reading.file_len().next_multiple_of(GRAIN);
+        if let Some((offset, head)) = last.filter(|(_, head)| head.end() > tail) {
+            let place = Place { slot, offset };
+            let sets = self.index.sets();
+            // An incomplete write has no words. If there are some, the file was truncated.
+            let is_truncated = head.hashes().any(|hash| sets.uses(hash, place).is_some());
+            if is_truncated || erase_head(&file, offset).is_err() {
+                return Ok(None);
+            }
+        }
+        if tail + len > whole {
             return Ok(None);
         }
         let writing = Row { state: State::Writing, counted: counted(whole), ..row };
@@ -486,10 +497,4 @@ impl Turn<'_> {
         });
         left.sum()
     }
-}
-
-/// Reads what is needed of a file, for those who move records.
-pub(crate) fn read_all(segment: &Segment, offset: u64, len: u64) -> Option<Vec<u8>> {
-    let mut bytes = vec![0; usize::try_from(len).ok()?];
-    segment.read(offset, &mut bytes).then_some(bytes)
 }

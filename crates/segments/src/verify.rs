@@ -3,9 +3,11 @@
 use crate::folder::segment_name;
 use crate::index::Index;
 use crate::read::{Found, Unread};
+use crate::segment::Refusal;
 use crate::segments::Segments;
 use crate::survey::Step;
 use crate::table::State;
+use rustix::io::Errno;
 
 /// What a look at every byte found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +22,8 @@ pub struct Verified {
     /// Segments with bytes that are no record: damage, or a write that did not end. What lies
     /// behind the last record of a segment that is appended to is not counted.
     pub torn: u64,
-    /// Segments that the system would not open. Nothing is known of their parts, which stay.
+    /// Segments that the system did not open, or of which it did not read all bytes. Parts that
+    /// could not be read stay.
     pub unread: u64,
 }
 
@@ -51,11 +54,11 @@ pub enum Looked<'a> {
         /// The name of the segment's file.
         segment: &'a str,
     },
-    /// The system would not open a segment.
+    /// The system did not open a segment, or did not read all of its bytes.
     Unread {
         /// The name of the segment's file.
         segment: &'a str,
-        /// What the system said.
+        /// The error of the system.
         reason: &'a str,
     },
     /// Parts were in a segment, and nobody can tell any more what they were.
@@ -74,6 +77,12 @@ impl Verified {
             tell(Looked::Lost { parts, segment: &segment_name(segment) });
         }
     }
+
+    fn refused(&mut self, refusal: Refusal, segment: u64, tell: &mut impl FnMut(Looked<'_>)) {
+        self.unread += 1;
+        let (segment, reason) = (&segment_name(segment), &refusal.to_string());
+        tell(Looked::Unread { segment, reason });
+    }
 }
 
 impl Segments {
@@ -88,15 +97,22 @@ impl Segments {
         let total: u64 =
             self.index().map_or(0, |index| index.table().rows().map(|(_, row)| row.counted).sum());
         let mut before = 0;
+        // Why parts of the current segment were not read.
+        let mut refused = None;
         self.each(|index, step| match step {
             Step::Record(found) => {
-                Self::verify_record(&found, &mut verified, &mut tell);
+                let read = Self::verify_record(&found, &mut verified, &mut tell);
+                refused = refused.or(read.err());
                 let done = before + found.head.end();
                 tell(Looked::Bytes { done: done.min(total), total });
             }
             Step::End(slot, segment, gaps) => {
                 before += segment.file_len();
-                let no_record = |offset| segment.read_head(offset).is_none();
+                let refused = refused.take().or(gaps.refused);
+                if let Some(errno) = refused {
+                    verified.refused(Refusal::System(errno), segment.number, &mut tell);
+                }
+                let no_record = |offset| matches!(segment.try_head(offset), Ok(None));
                 // Zeros may be the head of a record that is gone: the index tells.
                 let lost = if gaps.any {
                     Self::take_out(index, slot, segment.number, no_record)
@@ -106,13 +122,12 @@ impl Segments {
                 // Behind the end of one that is appended to lies what its file had before.
                 let row = index.table().row(slot);
                 let ended = row.is_none_or(|row| row.state != State::Writing);
-                verified.torn += u64::from(gaps.written && ended || lost > 0);
+                let torn = gaps.written && gaps.refused.is_none() && ended;
+                verified.torn += u64::from(torn || lost > 0);
                 verified.lost(lost, segment.number, &mut tell);
             }
             Step::Unreadable(_, number, refusal) if refusal.is_unknown() => {
-                verified.unread += 1;
-                let (segment, reason) = (&segment_name(number), &refusal.to_string());
-                tell(Looked::Unread { segment, reason });
+                verified.refused(refusal, number, &mut tell);
             }
             Step::Unreadable(slot, number, _) => {
                 verified.torn += 1;
@@ -124,30 +139,38 @@ impl Segments {
         verified
     }
 
+    /// Verifies the parts of a record. Those that the system does not read stay.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first error of the system.
     fn verify_record(
         found: &Found<'_>,
         verified: &mut Verified,
         tell: &mut impl FnMut(Looked<'_>),
-    ) {
+    ) -> Result<(), Errno> {
+        let mut read = Ok(());
         for number in found.numbers() {
             if Self::uses(found, number).is_none() {
                 continue;
             }
             match found.verify(number) {
-                Ok(()) => {
+                Ok(Ok(())) => {
                     let bytes = found.len_of(number);
                     verified.good += 1;
                     verified.good_bytes += bytes;
                     tell(Looked::Good { label: &found.head.label, bytes });
                 }
-                Err(Unread::Damaged(_)) => {
+                Ok(Err(Unread::Damaged(_))) => {
                     verified.damaged += 1;
                     let segment = &segment_name(found.segment.number);
                     tell(Looked::Damaged { label: &found.head.label, number, segment });
                 }
-                Err(Unread::Gone) => {}
+                Ok(Err(Unread::Gone)) => {}
+                Err(errno) => read = read.and(Err(errno)),
             }
         }
+        read
     }
 
     /// Takes what leads to places of a segment out of the index. How many words there were.
@@ -159,5 +182,30 @@ impl Segments {
         }
         let sets = index.sets();
         sets.sweep(|place| place.slot == slot && gone(place.offset) && there())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use crate::segment::tests::folder_with_unreadable_segment;
+
+    /// A failing disk or a shortage of memory says nothing of the bytes: another try may read them.
+    #[test]
+    fn parts_that_the_system_refuses_to_read_are_not_damaged_and_stay() {
+        let place = tempfile::tempdir().expect("a folder");
+        let segments = folder_with_unreadable_segment(place.path());
+        let mut unread = Vec::new();
+        let verified = segments.verify_with(|looked| {
+            if let Looked::Unread { segment, reason } = looked {
+                unread.push(format!("{segment}: {reason}"));
+            }
+        });
+        assert_eq!(verified, Verified { unread: 1, ..Verified::default() });
+        assert_eq!(unread, ["0000000000000001.seg: Bad file descriptor (os error 9)"]);
+        assert_eq!(segments.stat().parts, 3, "they stay");
+        let again = Segments::open(place.path(), &Options::new()).expect("a folder");
+        assert_eq!(again.verify().good, 3);
     }
 }

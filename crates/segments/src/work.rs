@@ -2,18 +2,40 @@
 
 #[cfg(test)]
 mod counting {
-    use std::cell::Cell;
+    use std::cell::{Cell, RefCell};
+
+    type Hook = Box<dyn FnOnce()>;
 
     thread_local! {
         static WAITS: Cell<u64> = const { Cell::new(0) };
         static STEPS: Cell<u64> = const { Cell::new(0) };
         static BEGAN: Cell<u64> = const { Cell::new(0) };
         static LONGEST: Cell<u64> = const { Cell::new(0) };
+        static IS_HELD: Cell<bool> = const { Cell::new(false) };
+        /// How many more steps are taken without the lock before a function is called.
+        static HOOK: RefCell<Option<(u64, Hook)>> = const { RefCell::new(None) };
+    }
+
+    /// Calls a function after so many steps of this thread without the lock of a folder.
+    pub(crate) fn call_after_steps(steps: u64, hook: impl FnOnce() + 'static) {
+        HOOK.with(|place| *place.borrow_mut() = Some((steps, Box::new(hook))));
+    }
+
+    fn take_hook() -> Option<Hook> {
+        HOOK.with(|place| {
+            let mut place = place.borrow_mut();
+            let (left, _) = place.as_mut().filter(|_| !IS_HELD.get())?;
+            *left = left.saturating_sub(1);
+            if *left > 0 { None } else { place.take().map(|(_, hook)| hook) }
+        })
     }
 
     /// Counts a step of this thread: a set or a record that is looked at.
     pub(crate) fn count() {
         STEPS.with(|steps| steps.set(steps.get() + 1));
+        if let Some(hook) = take_hook() {
+            hook();
+        }
     }
 
     /// Counts that this thread waits for the lock of a folder, or for the thread that has it.
@@ -29,12 +51,14 @@ mod counting {
     /// Notes that this thread has the lock of a folder.
     pub(crate) fn begin_hold() {
         BEGAN.with(|began| began.set(steps()));
+        IS_HELD.set(true);
     }
 
     /// Notes that it gives the lock back.
     pub(crate) fn end_hold() {
         let held = steps() - BEGAN.with(Cell::get);
         LONGEST.with(|longest| longest.set(longest.get().max(held)));
+        IS_HELD.set(false);
     }
 
     /// Returns the steps of this thread so far.
@@ -63,11 +87,11 @@ mod counting {
 
 pub(crate) use counting::{begin_hold, count, count_wait, end_hold};
 #[cfg(test)]
-pub(crate) use counting::{steps, take_longest_hold, waits};
+pub(crate) use counting::{call_after_steps, steps, take_longest_hold, waits};
 
 #[cfg(test)]
 mod tests {
-    use super::{steps, take_longest_hold};
+    use super::{call_after_steps, steps, take_longest_hold};
     use crate::{Id, Options, Part, Record, Segments, checksum};
 
     const RECORDS: u64 = 8_000;
@@ -144,26 +168,58 @@ mod tests {
         assert!(made > RECORDS, "{made}");
     }
 
-    #[test]
-    fn a_segment_whose_parts_were_not_all_entered_is_gone_through_by_the_next_process() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let open = || Segments::open(folder.path(), &Options::new().limit(4 << 20));
-        let segments = open().expect("a folder");
+    /// Leaves a folder with a new index that has all rows and none of the 100 parts, as a process
+    /// does that dies while it makes the index.
+    fn with_unread_parts(open: impl Fn() -> Segments) {
+        let segments = open();
         (0..100).for_each(|number| put(&segments, number));
         drop(segments);
-        // As a process leaves it that dies after it entered the rows.
-        let segments = open().expect("a folder");
+        let segments = open();
         let turn = segments.own_turn().expect("a turn");
         let (table, sets) = (turn.index.table(), turn.index.sets());
         for (slot, row) in table.rows() {
             table.set_row(slot, &crate::table::Row { unread: true, ..row });
         }
         sets.sweep(|_| true);
-        drop(turn);
-        drop(segments);
-        let next = open().expect("a folder");
+    }
+
+    fn found(segments: &Segments) -> usize {
+        let there = |number: &u64| segments.find(&Id::new([3; 16], *number), b"").is_some();
+        (0..100).filter(there).count()
+    }
+
+    #[test]
+    fn a_segment_whose_parts_were_not_all_entered_is_gone_through_by_the_next_process() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = Options::new().limit(4 << 20);
+        let open = || Segments::open(folder.path(), &options).expect("a folder");
+        with_unread_parts(open);
+        let next = open();
         next.prune(None).expect("a turn");
-        assert_eq!(next.stat().parts, 100);
-        assert!(next.find(&Id::new([3; 16], 99), b"").is_some());
+        assert_eq!((next.stat().parts, found(&next)), (100, 100));
+    }
+
+    #[test]
+    fn parts_that_are_entered_while_another_process_grows_the_index_are_found() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().to_owned();
+        let options = Options::new().limit(4 << 20);
+        let open = move || Segments::open(&path, &options).expect("a folder");
+        with_unread_parts(&open);
+        let next = open();
+        let has_grown = std::rc::Rc::new(std::cell::Cell::new(false));
+        let result = has_grown.clone();
+        call_after_steps(50, move || {
+            let other = open();
+            let before = other.stat().parts_most;
+            let grows = |number| {
+                put(&other, number);
+                other.stat().parts_most > before
+            };
+            result.set((1000..10_000).any(grows));
+        });
+        next.prune(None).expect("a turn");
+        assert!(has_grown.get(), "another process has grown the index meanwhile");
+        assert_eq!(found(&next), 100);
     }
 }

@@ -9,6 +9,7 @@ mod growth;
 mod other_user;
 mod permissions;
 mod puts;
+mod torn;
 mod waiting;
 
 use nuthatch_segments::{Check, Id, Options, Outcome, Part, Record, Segments, Unread, checksum};

@@ -26,7 +26,7 @@ Exit status:
   1  chunks were damaged; errors name them, and they were removed
   2  the command line is wrong
   3  any other error, for example: there is no cache in the folder, one of its files cannot be
-     opened, the result cannot be printed (the error message contains it)";
+     read, the result cannot be printed (the error message contains it)";
 
 /// Check every byte of a cache
 #[derive(Debug, Args)]
@@ -67,7 +67,7 @@ impl Verify {
             (0, 0) => Ok(Answer::Whole),
             (0, _) => Ok(Answer::Damaged),
             (unread, _) => {
-                Err(Failure::Error(format!("{unread} segments could not be opened, nor verified")))
+                Err(Failure::Error(format!("{unread} segments could not be read, nor verified")))
             }
         }
     }
