@@ -370,17 +370,16 @@ impl<'a> Sets<'a> {
         changed
     }
 
-    /// Takes out all words that lead to places which are gone. Returns how many there were.
+    /// Removes all words that point to places which are gone. Returns how many there were. An index
+    /// that can only be read keeps them.
     pub(crate) fn sweep(&self, is_gone: impl Fn(Place) -> bool) -> u64 {
         let mut taken = 0;
-        if !self.words.writable() {
-            return taken;
-        }
+        let is_writable = self.words.writable();
         for set in 0..=self.shape.mask {
             for word in self.set(set) {
                 let found = word.load(Ordering::Relaxed);
                 if found != 0 && is_gone(place_of(found)) {
-                    taken += u64::from(self.replace(set, word, found, 0));
+                    taken += u64::from(!is_writable || self.replace(set, word, found, 0));
                 }
             }
         }

@@ -17,7 +17,8 @@ pub struct Verified {
     pub good: u64,
     /// Their bytes.
     pub good_bytes: u64,
-    /// Parts that are not, or of which nobody can tell what they were; they are no longer there.
+    /// Parts that are damaged, or whose name is lost. They were removed, unless the folder can only
+    /// be read.
     pub damaged: u64,
     /// Segments with bytes that are no record: damage, or a write that did not end. What lies
     /// behind the last record of a segment that is appended to is not counted.
@@ -86,7 +87,7 @@ impl Verified {
 }
 
 impl Segments {
-    /// Looks at every byte that is there. What is damaged is no longer there afterwards.
+    /// Reads every byte, and removes what is damaged, unless the folder can only be read.
     pub fn verify(&self) -> Verified {
         self.verify_with(|_| {})
     }
@@ -173,7 +174,8 @@ impl Segments {
         read
     }
 
-    /// Takes what leads to places of a segment out of the index. How many words there were.
+    /// Removes the words that point to places of a segment from the index, if it can be written.
+    /// Returns how many there were.
     fn take_out(index: &Index, slot: u32, number: u64, gone: impl Fn(u64) -> bool) -> u64 {
         // The slot may have another segment by now.
         let there = || index.table().number(slot) == number;

@@ -240,6 +240,33 @@ fn use_folder_that_can_only_be_read(folder: &Path) {
     assert_eq!(segments.verify().good, 5);
 }
 
+/// The first segment of a folder, of which the head of the first record or the header is zeros.
+#[test]
+fn damage_in_a_folder_that_can_only_be_read_is_reported_each_time() {
+    for offset in [64, 0] {
+        let case = Case::new();
+        fill(&case);
+        let [path] = &case.files("seg")[..] else { panic!("one segment") };
+        let mut bytes = fs::read(path).expect("a segment");
+        bytes[offset..offset + 64].fill(0);
+        fs::write(path, bytes).expect("a segment");
+        set_modes(&case, 0o555, 0o444);
+        run_as_another_user(&case, "child_verifies_a_damaged_folder_that_can_only_be_read");
+        set_modes(&case, 0o755, 0o644);
+    }
+}
+
+#[test]
+fn child_verifies_a_damaged_folder_that_can_only_be_read() {
+    let Some(folder) = folder_of_child() else { return };
+    let segments = Segments::open(folder, &Options::new()).expect("to read");
+    for _ in 0..2 {
+        let verified = segments.verify();
+        assert_eq!((verified.good + verified.damaged, verified.torn), (5, 1), "{verified:?}");
+        assert!([1, 5].contains(&verified.damaged), "{verified:?}");
+    }
+}
+
 #[test]
 fn a_folder_that_cannot_be_opened_is_an_error_and_stays() {
     let case = Case::new();

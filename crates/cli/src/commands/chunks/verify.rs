@@ -14,8 +14,8 @@ use std::time::Instant;
 
 const NOTES: &str = "\
 Reads every chunk and compares it with its checksum. Damaged chunks are removed, and fetched again
-at the next read; damaged bytes are never returned to a reader. Other processes may use the cache
-meanwhile.
+at the next read; damaged bytes are never returned to a reader. In a folder that this process can
+only read, they stay and are reported each time. Other processes may use the cache meanwhile.
 
 Examples:
   nuthatch chunks verify
@@ -23,7 +23,7 @@ Examples:
 
 Exit status:
   0  no chunk is damaged
-  1  chunks were damaged; errors name them, and they were removed
+  1  chunks are damaged; errors name them
   2  the command line is wrong
   3  any other error, for example: there is no cache in the folder, one of its files cannot be
      read, the result cannot be printed (the error message contains it)";
@@ -61,7 +61,8 @@ impl Verify {
             report_result(&summary(&verified, &listed.join(",")))?;
         } else if !self.quiet {
             let time = seconds(start.elapsed());
-            report_result(&format!("{}: {}, {time}\n", folder.display(), in_words(&verified)))?;
+            let words = in_words(&verified, chunks.read_only());
+            report_result(&format!("{}: {words}, {time}\n", folder.display()))?;
         }
         match (verified.unread, verified.damaged) {
             (0, 0) => Ok(Answer::Whole),
@@ -110,11 +111,18 @@ fn summary(verified: &Verified, damaged: &str) -> String {
         .line()
 }
 
-fn in_words(verified: &Verified) -> String {
+fn in_words(verified: &Verified, is_read_only: bool) -> String {
     let valid = format!("{} chunks, {}", grouped(verified.good), bytes(verified.good_bytes));
     match (verified.damaged, verified.torn) {
         (0, 0) => format!("valid: {valid}"),
         (0, torn) => format!("valid: {valid}; {torn} segments with incomplete writes"),
-        (damaged, _) => format!("{} damaged chunks removed; valid: {valid}", grouped(damaged)),
+        (damaged, _) => {
+            let outcome = if is_read_only {
+                ", which stay because the folder can only be read"
+            } else {
+                " removed"
+            };
+            format!("{} damaged chunks{outcome}; valid: {valid}", grouped(damaged))
+        }
     }
 }

@@ -268,3 +268,25 @@ fn a_folder_that_becomes_read_only_under_a_server_is_served_with_one_warning_unt
     served.signal();
     served.child.wait().expect("its end");
 }
+
+#[test]
+fn verify_does_not_say_that_it_removed_what_it_can_only_read() {
+    let origin = Server::new(noise(LEN, 3));
+    let folder = filled(&origin);
+    let path = "cache/0000000000000001.seg";
+    let mut bytes = folder.bytes(path);
+    bytes[1_500_000] ^= 1;
+    folder.file(path, bytes);
+    set_modes(&folder, 0o555, 0o444);
+    for _ in 0..2 {
+        let run = run_as_another_user(&folder, &["chunks", "verify", "--cache", "cache"]);
+        assert_eq!(run.status, Some(1), "{}", run.stderr);
+        assert!(run.stderr.ends_with(" is damaged\n"), "{}", run.stderr);
+        let expected = "cache: 1 damaged chunks, which stay because the folder can only be read; ";
+        assert!(run.stdout.starts_with(expected), "{}", run.stdout);
+    }
+    set_modes(&folder, 0o700, 0o600);
+    let run = folder.run(&["chunks", "verify", "--cache", "cache"]);
+    assert_eq!(run.status, Some(1), "{}", run.stderr);
+    assert!(run.stdout.starts_with("cache: 1 damaged chunks removed; "), "{}", run.stdout);
+}
