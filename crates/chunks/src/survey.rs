@@ -125,8 +125,9 @@ impl Chunks {
         (objects.collect(), unreadable)
     }
 
-    /// Reads every byte, and returns counts of chunks. Damaged chunks are removed, unless the folder
-    /// can only be read. Records about objects, such as the validator of an origin, are verified too, and counted only if damaged.
+    /// Reads every byte, and returns counts of chunks. Damaged chunks are removed, unless the
+    /// folder can only be read. Records about objects, such as the validator of an origin, are
+    /// verified too, and counted only if damaged.
     pub fn verify(&self) -> Verified {
         self.verify_with(|_| {})
     }

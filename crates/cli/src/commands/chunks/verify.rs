@@ -14,8 +14,10 @@ use std::time::Instant;
 
 const NOTES: &str = "\
 Reads every chunk and compares it with its checksum. Damaged chunks are removed, and fetched again
-at the next read; damaged bytes are never returned to a reader. In a folder that this process can
-only read, they stay and are reported each time. Other processes may use the cache meanwhile.
+at the next read. In a folder that this process can only read, they stay and are reported each time.
+Every process compares a chunk when it first reads it. Damage after that is found by verify; until
+then, a process that runs for long, such as a server, may return the damaged bytes. Other processes
+may use the cache meanwhile.
 
 Examples:
   nuthatch chunks verify
@@ -68,7 +70,7 @@ impl Verify {
             (0, 0) => Ok(Answer::Whole),
             (0, _) => Ok(Answer::Damaged),
             (unread, _) => {
-                Err(Failure::Error(format!("{unread} segments could not be read, nor verified")))
+                Err(Failure::Error(format!("{unread} segments could not be read completely")))
             }
         }
     }

@@ -290,3 +290,34 @@ fn verify_does_not_say_that_it_removed_what_it_can_only_read() {
     assert_eq!(run.status, Some(1), "{}", run.stderr);
     assert!(run.stdout.starts_with("cache: 1 damaged chunks removed; "), "{}", run.stdout);
 }
+
+#[test]
+fn a_server_fetches_a_chunk_again_that_verify_found_damaged() {
+    let body = noise(LEN, 3);
+    let origin = Server::new(body.clone());
+    let served = served_in(Folder::new(), &origin.url("/"), &[]);
+    // Stored, then read and compared with its checksum.
+    for _ in 0..2 {
+        assert!(served.curl("/a", &[]).stdout_bytes == body);
+    }
+    let path = "cache/0000000000000001.seg";
+    let mut bytes = served.folder.bytes(path);
+    let at = bytes.windows(64).position(|window| *window == body[5000..5064]).expect("the data");
+    bytes[at] ^= 1;
+    // In place, since the server has the file open.
+    fs::write(served.folder.path(path), bytes).expect("a segment");
+    origin.forget();
+    let run = served.folder.run(&["chunks", "verify", "--cache", "cache"]);
+    assert_eq!(run.status, Some(1), "{}", run.stderr);
+    assert!(served.curl("/a", &[]).stdout_bytes == body);
+    assert_eq!(origin.ranges().len(), 1, "the damaged chunk was fetched");
+    // A process that has not read the chunk compares it.
+    let mut bytes = served.folder.bytes(path);
+    let at = bytes.windows(64).position(|window| *window == body[1_500_000..1_500_064]);
+    bytes[at.expect("the data")] ^= 1;
+    fs::write(served.folder.path(path), bytes).expect("a segment");
+    let url = origin.url("/a");
+    let run = served.folder.run(&["chunks", "get", &url, "--cache", "cache", "--quiet"]);
+    assert!(run.status == Some(0) && run.stdout_bytes == body, "{}", run.stderr);
+    assert!(served.curl("/a", &[]).stdout_bytes == body, "and its reads repair it for all");
+}
