@@ -155,6 +155,50 @@ fn without_eviction_writes_fail_and_nothing_is_lost() {
     }
 }
 
+/// Two items fill three quarters of a segment, and a third does not fit into the rest. Each write
+/// that did not fit moved such items up to ten thousand times.
+#[test]
+fn writes_that_do_not_fit_do_not_move_items_without_freeing_memory() {
+    const LEN: usize = 100_000;
+    let cache = cache(Eviction::None);
+    let mut session = cache.session().expect("a session");
+    let mut stored = 0_u64;
+    while session.guard().set(&stored.to_le_bytes(), &value(stored, LEN), &Write::new()).is_ok() {
+        stored += 1;
+    }
+    assert!(stored > MEMORY / 2 / LEN as u64, "{stored} are stored");
+    let large = vec![1; MEMORY as usize / 2];
+    let refuse = |session: &mut Session<'_>| {
+        let before = cache.stats().moved_bytes;
+        for _ in 0..10 {
+            let mut guard = session.guard();
+            for _ in 0..2 {
+                let refused = guard.set(b"large", &large, &Write::new());
+                assert!(matches!(refused, Err(Error::Full)), "{refused:?}");
+                guard.renew();
+            }
+        }
+        cache.stats().moved_bytes - before
+    };
+    let moved = refuse(&mut session);
+    assert_eq!(moved, 0, "no item was removed, so that moving frees nothing");
+
+    // A few segments have removed bytes now. Their items move once.
+    for number in (0..stored).step_by(16) {
+        assert!(session.guard().remove(&number.to_le_bytes()));
+    }
+    let (first, second) = (refuse(&mut session), refuse(&mut session));
+    // The other item of each such segment, with its key and header.
+    let limit = stored.div_ceil(16) * (LEN as u64 + 100);
+    assert!((1..=limit).contains(&first), "{first} bytes were moved, of {limit}");
+    assert_eq!(second, 0, "the segments are full again");
+    for number in (0..stored).filter(|number| number % 16 != 0) {
+        let guard = session.guard();
+        let item = guard.get(&number.to_le_bytes()).expect("nothing is evicted");
+        assert!(item.value() == value(number, LEN), "{number}");
+    }
+}
+
 #[test]
 fn overwriting_takes_no_more_memory() {
     for eviction in [Eviction::None, Eviction::S3Fifo] {

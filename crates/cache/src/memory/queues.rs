@@ -34,20 +34,29 @@ impl Segments {
     }
 
     /// Removes the ordinary segment with the fewest live bytes from its queue, and returns both.
-    /// Returns `None` if it has more than `max_live` live bytes.
+    /// Returns `None` if all have more than `max_live` live bytes, or if moving items of those that
+    /// have fewer frees nothing.
     pub(crate) fn pop_emptiest(&self, max_live: u32) -> Option<(Segment, Queue)> {
         let mut shared = self.lock();
         let small = shared.small.iter().map(|segment| (*segment, Queue::Small));
         let main = shared.main.iter().map(|segment| (*segment, Queue::Main));
         let movable = |segment: Segment| !self.is_large(segment.number) && self.is_current(segment);
-        let sealed = small.chain(main).filter(|(segment, _)| movable(*segment));
+        let sealed = small.chain(main).filter(|(segment, _)| {
+            let live = self.live_bytes(segment.number);
+            live <= max_live && movable(*segment) && self.frees_memory_if_moved(segment.number)
+        });
         let emptiest = sealed.min_by_key(|(segment, _)| self.live_bytes(segment.number))?;
-        if self.live_bytes(emptiest.0.number) > max_live {
-            return None;
-        }
         shared.small.retain(|segment| *segment != emptiest.0);
         shared.main.retain(|segment| *segment != emptiest.0);
         Some(emptiest)
+    }
+
+    /// Returns whether memory becomes free when the items of a sealed segment are moved: items of
+    /// it were removed, or it is at most half full. Otherwise the rest of the segment is too short
+    /// for the next item, and is as long again wherever the items are moved to.
+    fn frees_memory_if_moved(&self, number: u32) -> bool {
+        let (live, used) = (self.live_bytes(number), self.used_bytes(number));
+        live < used || live <= self.len() / 2
     }
 
     /// Adds a segment to a queue, as the newest. Large items stay in memory this way, as they are

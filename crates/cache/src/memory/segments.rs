@@ -338,6 +338,11 @@ impl Segments {
         self.metas[number as usize].live.load(Ordering::Relaxed) & !SEALED
     }
 
+    /// Returns the bytes of the items that were written to a sealed segment.
+    pub(crate) fn used_bytes(&self, number: u32) -> u32 {
+        self.metas[number as usize].used.load(Ordering::Relaxed)
+    }
+
     /// Returns whether fewer free segments have memory than should, and the limit allows more.
     pub(crate) fn needs_prefill(&self, shared: &Shared) -> bool {
         let ready = shared.free.len() as u32 + shared.populating;

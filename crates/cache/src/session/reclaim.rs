@@ -7,7 +7,9 @@
 //! 1. **Expired**: segments with expired items, and those of which little else is left. See
 //!    `expire_step.rs`.
 //! 2. **Sparse**: few bytes are live. The live items are moved to an open segment (compaction).
-//!    This also happens while memory is sufficient, if most bytes in use are dead.
+//!    This also happens while memory is sufficient, if most bytes in use are dead. A segment from
+//!    which nothing was removed is no victim if it is more than half full: its items would leave as
+//!    many bytes unused elsewhere.
 //! 3. **Evicted**, if eviction is enabled (S3-FIFO): the oldest segment of the small queue while
 //!    that queue exceeds its share, otherwise the oldest of the main queue.
 //!   - Small queue: items that were read move to the main queue. The others are evicted and
