@@ -252,6 +252,22 @@ fn new_connections_use_a_reloaded_certificate_and_others_stay(reactors: Reactors
     assert!(old.write_all(b"PING\r\n").and_then(|()| old.flush()).is_err(), "it is unknown");
 }
 
+/// Reads one bulk string of RESP.
+fn read_bulk(stream: &mut impl Read) -> String {
+    let mut bytes = Vec::new();
+    let mut len = None;
+    while len.is_none_or(|len| bytes.len() < len) {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).expect("a reply");
+        bytes.extend(byte);
+        if len.is_none() && bytes.ends_with(b"\r\n") {
+            let head = String::from_utf8_lossy(&bytes[1..bytes.len() - 2]).into_owned();
+            len = Some(bytes.len() + head.parse::<usize>().expect("a length") + 2);
+        }
+    }
+    String::from_utf8(bytes).expect("text")
+}
+
 fn connections_whose_certificate_is_no_longer_accepted_are_closed(reactors: Reactors) {
     let (house, other) = (House::new(), House::new());
     let both = house.put("both", &(house.issuer.pem() + &other.issuer.pem()));
@@ -264,6 +280,12 @@ fn connections_whose_certificate_is_no_longer_accepted_are_closed(reactors: Reac
     }
     // Its handshake ends after the reload, with the configuration from before.
     let mut late = connect_to(&server, 0);
+    // A connection that is accepted later has the new configuration, and waits for its client.
+    let mut lines = String::new();
+    while !lines.contains("connected_clients:3") {
+        stays.write_all(b"INFO clients\r\n").expect("sent");
+        lines = read_bulk(&mut stays);
+    }
     let ca = house.put("ca", &house.issuer.pem());
     let mut reload = Reload::default();
     reload.tls = Some(Tls::open(&TlsFiles { client_ca: Some(ca), ..files }).expect("good files"));
