@@ -193,6 +193,31 @@ fn a_client_beyond_an_output_limit_is_closed() {
     }
 }
 
+/// A long reply counts as a whole as soon as it is made.
+#[test]
+fn a_client_that_reads_at_once_is_closed_for_a_value_beyond_the_hard_limit() {
+    for listener in [RESP, MEMCACHE] {
+        let subject = Subject::new();
+        let mut control = subject.connect(RESP);
+        ask(&mut control, b"CONFIG SET client-output-hard-limit 1mb\r\n", b"+OK\r\n");
+        let (short, long) = (vec![b'v'; 1_000_000], vec![b'v'; LONG]);
+        for (key, value) in [("short", &short), ("long", &long)] {
+            let (request, stored) = set(RESP, key, value);
+            ask(&mut control, &request, stored);
+        }
+        let mut client = subject.connect(listener);
+        let (request, answer) = get(listener, "short", &short);
+        for _ in 0..5 {
+            ask(&mut client, &request, &answer);
+        }
+        let (request, answer) = get(listener, "long", &long);
+        client.write_all(&request).expect("sent");
+        let len = rest(client);
+        assert!(len <= answer.len() - long.len(), "{len} bytes were sent");
+        subject.is_well();
+    }
+}
+
 /// Each has two of them in its output, which is one in memory.
 #[test]
 fn a_value_that_many_clients_do_not_take_counts_once() {
