@@ -64,8 +64,9 @@ pub(crate) struct Progress {
     requests: usize,
     /// The rest waits for the next turn.
     pub(crate) waits: bool,
-    /// A request found no memory: it is executed in the next iteration.
-    starves: bool,
+    /// A request found no memory: it is executed again when clients that are being closed have
+    /// freed theirs.
+    pub(crate) starves: bool,
 }
 
 impl Progress {

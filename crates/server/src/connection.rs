@@ -25,10 +25,6 @@ use std::time::Duration;
 const OUTPUT_MOST: usize = 1 << 20;
 const OUTPUT_MOST_WHEN_SHORT: usize = 16 << 10;
 
-/// When connections take much memory, one that sends a request longer than this is closed, or
-/// requests that wait for `EXEC`.
-const INPUT_MOST_WHEN_SHORT: usize = 64 << 10;
-
 /// Maximum bytes of requests that wait until a client that has not logged in reads its replies.
 const MAX_INPUT_BEFORE_LOGIN: usize = 16 << 10;
 
@@ -48,10 +44,6 @@ const MAX_DISCARDED_BYTES: usize = 1 << 30;
 
 /// A client that sends nothing for so long, after a request was refused, is not waited for.
 pub(crate) const DISCARD_IDLE_S: u64 = 5;
-
-/// How often a request that found no memory is tried again while clients are closed that do not
-/// take their output. Each try is one iteration of the event loop.
-const MAX_MEMORY_TRIES: u32 = 100_000;
 
 /// An inbox up to so many bytes grows to twice its length.
 const DOUBLES_UP_TO: usize = 1 << 20;
@@ -85,7 +77,8 @@ pub(crate) struct Connection {
     pub(crate) unsure: bool,
     /// Too many answers wait: nothing is executed until they are taken.
     pub(crate) blocked: bool,
-    /// Requests wait for the next turn, that others get theirs.
+    /// Requests wait for a later iteration: for the next one, so that other clients are served, or
+    /// until memory is free.
     pub(crate) waits: bool,
     /// Nothing more is executed; it ends once all answers are sent.
     pub(crate) closing: bool,
@@ -102,8 +95,8 @@ pub(crate) struct Connection {
     resets: bool,
     /// Since when its output is beyond the soft limit, in seconds of the worker's clock.
     over_soft_since_s: Option<u64>,
-    /// How often its next request found no memory.
-    memory_tries: u32,
+    /// How often the next request found no memory and waited until clients were closed.
+    pub(crate) memory_waits: u32,
     /// It has logged in, or need not: its requests may be long.
     pub(crate) trusted: bool,
     /// Bytes of memory that were counted for it.
@@ -146,7 +139,7 @@ impl Connection {
             shut: false,
             resets: false,
             over_soft_since_s: None,
-            memory_tries: 0,
+            memory_waits: 0,
             counted: 0,
             seen_s: 0,
             work: None,
@@ -250,7 +243,7 @@ impl Connection {
 
     /// Returns whether requests of the inbox may be looked for and executed in this iteration.
     pub(crate) fn may_execute(&self) -> bool {
-        self.is_open() && self.work.is_none() && !self.draft.is_unfinished()
+        self.is_open() && !self.waits && self.work.is_none() && !self.draft.is_unfinished()
     }
 
     /// Whether so much waits for its turn that no more is received for now.
@@ -348,10 +341,17 @@ impl Connection {
         self.answers_len() + self.sending
     }
 
+    /// Returns the bytes of memory of those answers. An item that is sent without a copy has none
+    /// of its own.
+    fn output_buffer_len(&self) -> usize {
+        let tls = self.tls.as_ref().map_or(0, |tls| tls.buffered_len());
+        self.out.len() + self.sending_buffer + tls
+    }
+
     /// A request was executed, with memory or without.
     #[inline]
     pub(crate) fn note_executed(&mut self) {
-        self.memory_tries = 0;
+        self.memory_waits = 0;
     }
 
     /// Closes the connection if its output is beyond a limit, and returns whether it is.
@@ -376,15 +376,12 @@ impl Connection {
         is_beyond
     }
 
-    /// Returns whether a request that found no memory may wait until clients are closed that do not
-    /// take their output.
+    /// Returns whether a request that found no memory may wait: clients that do not read their
+    /// replies are being closed. It is executed again when all of them are, and then the next round
+    /// closes twice as many.
     pub(crate) fn may_wait_for_memory(&mut self, server: &Server) -> bool {
-        if self.memory_tries == MAX_MEMORY_TRIES {
-            self.memory_tries = 0;
-            return false;
-        }
-        let waits = server.shed_buffers(self.client.id);
-        self.memory_tries = if waits { self.memory_tries + 1 } else { 0 };
+        let waits = server.shed_buffers(self.client.id, self.memory_waits);
+        self.memory_waits = if waits { self.memory_waits + 1 } else { 0 };
         waits
     }
 
@@ -415,10 +412,14 @@ impl Connection {
         self.out.capacity() + self.sending_buffer > self.counted + COUNTED_FROM
     }
 
-    /// Whether it takes more memory than there is for requests now.
-    pub(crate) fn is_too_long(&self, short_of_memory: bool) -> bool {
+    /// Returns whether requests that are incomplete or wait for `EXEC` have more bytes than this,
+    /// and do not wait for memory already.
+    pub(crate) fn is_too_long(&self, limit: usize) -> bool {
+        if self.waits && self.memory_waits > 0 {
+            return false;
+        }
         let waiting = if self.waits { 0 } else { self.inbox.len() - self.done };
-        short_of_memory && waiting + self.client.queued_len() > INPUT_MOST_WHEN_SHORT
+        waiting + self.client.queued_len() > limit
     }
 
     /// Closes the connection if a client that has not logged in sends more requests than it may
@@ -512,7 +513,7 @@ impl Connection {
         if self.client.is_without_buffers() {
             self.client.note_progress(now_s);
         }
-        self.client.set_buffers(waiting, room, self.output_len());
+        self.client.set_buffers(waiting, room, self.output_len(), self.output_buffer_len());
     }
 
     /// The connection is about to go. A client that is still sending is told at once: otherwise its

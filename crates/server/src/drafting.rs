@@ -13,10 +13,15 @@
 use crate::commands::Server;
 use crate::connection::{Connection, append};
 use crate::talk::Talk;
-use nuthatch_cache::{Error, Guard, PendingValue, Session};
+use nuthatch_cache::{Cache, Error, Guard, PendingValue, Session};
 
 /// Values are long from so many granules of the cache on.
 const LONG_GRANULES: usize = 4;
+
+/// Returns the minimum length in bytes of a value that is received in place.
+pub(crate) fn min_long_len(cache: &Cache) -> usize {
+    LONG_GRANULES * cache.granule_len()
+}
 
 /// How often room is made for a part of a value before there is none: other threads may take it.
 const TRIES: usize = 4;
@@ -212,11 +217,15 @@ impl Connection {
     }
 
     /// Discards the value that the next request is waiting for, although the bytes that arrived
-    /// were gathered in the inbox. Returns false if it waits for none.
-    pub(crate) fn discard_value(&mut self) -> bool {
+    /// were gathered in the inbox. Returns false, and discards nothing, if it waits for none or if
+    /// requests would have more bytes than `limit` without it, too.
+    pub(crate) fn discard_value(&mut self, limit: usize) -> bool {
         let Some((start, len)) = self.talk.awaits().filter(|_| self.trusted) else { return false };
         let at = self.done + start;
         let taken = len.min(self.inbox.len().saturating_sub(at));
+        if self.inbox.len() - self.done - taken + self.client.queued_len() > limit {
+            return false;
+        }
         self.inbox.drain(at..at + taken);
         self.inbox.shrink_to(0);
         self.begin_value(Value::Discarded { missing: len - taken });
@@ -227,7 +236,7 @@ impl Connection {
     #[inline]
     pub(crate) fn begin_draft(&mut self, session: &mut Session<'_>, server: &Server) {
         if let Some((start, len)) = self.talk.awaits()
-            && len >= LONG_GRANULES * server.cache.granule_len()
+            && len >= min_long_len(&server.cache)
             && matches!(self.draft, Drafting::None)
             && self.trusted
             && !self.waits

@@ -3,7 +3,9 @@
 use crate::address::{Address, SocketFiles};
 use crate::admin::{Admin, Listeners, Told};
 use crate::commands::{Server, Users};
+use crate::drafting::min_long_len;
 use crate::facts::facts;
+use crate::heap;
 use crate::journal;
 use crate::listener::{Bound, Listener, Listening, Protocol, listen};
 use crate::reactor::Reactors;
@@ -181,6 +183,8 @@ impl Running {
         let mut resp = listeners.iter().filter(|one| one.protocol == Protocol::Resp);
         server.port = resp.find_map(|one| one.address.port()).unwrap_or(0);
         server.facts.extend(facts(&listeners, options.threads));
+        // Shorter requests are gathered in buffers: their blocks are used again and again.
+        heap::return_blocks_from(min_long_len(&server.cache));
         let ahead = Prefill::start(&server.cache)?;
         let mut running = Self {
             common: Arc::new(Common::new(server, options, reactor)),

@@ -144,6 +144,10 @@ pub(crate) struct Worker<'c> {
     touched: Vec<Number>,
     /// Connections whose requests wait for the next turn.
     waiting: Vec<Number>,
+    /// Connections whose requests wait until the memory of clients that are being closed is free.
+    starving: Vec<Number>,
+    /// Connections that were marked to be closed and were removed in this iteration.
+    closed: u64,
     /// Bytes taken and not told to the others.
     untold: isize,
     metrics: Arc<Metrics>,
@@ -176,6 +180,8 @@ impl<'c> Worker<'c> {
             spares_memory: false,
             touched: Vec::new(),
             waiting: Vec::new(),
+            starving: Vec::new(),
+            closed: 0,
             untold: 0,
             metrics: common.server.thread(),
             changes: [0; 4],
@@ -196,7 +202,7 @@ impl<'c> Worker<'c> {
     /// Waits for something to happen, and does all that follows from it.
     fn turn(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
         let timeout_s = self.common.server.settings.timeout_s();
-        let at_once = (!self.waiting.is_empty()).then_some(Duration::ZERO);
+        let at_once = self.has_waiting().then_some(Duration::ZERO);
         let looks_s = timeout_s.or(self.common.server.settings.output_soft_limit().map(|_| 1));
         let (listens, idles) = (self.listeners.timeout(), self.idle.wait(looks_s));
         let waits = [at_once, listens, idles, self.expiry_wait(), self.drain_timeout()];
@@ -281,13 +287,18 @@ impl<'c> Worker<'c> {
     }
 
     fn welcome(&mut self, socket: OwnedFd, listener: Number) {
+        let (protocol, tls) = self.listeners.spoken(listener);
+        let tls = match tls.then(|| self.common.tls_session()).flatten() {
+            Some(Ok(session)) => Some(Box::new(session)),
+            Some(Err(_)) => return,
+            None => None,
+        };
         // A socket in the file system has no delay to switch off.
         let _ = set_tcp_nodelay(&socket, true);
         let server = &self.common.server;
         if let Some(idle_s) = server.settings.keepalive_s() {
             keep_alive(&socket, idle_s);
         }
-        let (protocol, tls) = self.listeners.spoken(listener);
         let now_ms = self.session.guard().now_ms();
         let client = server.connect(&self.metrics, endpoints(&socket), now_ms);
         let (client, failure) = match client {
@@ -297,11 +308,7 @@ impl<'c> Worker<'c> {
         let mut connection = Connection::new(socket, protocol, client, server);
         connection.seen_s = self.idle.now_s();
         connection.client.note_progress(connection.seen_s);
-        match tls.then(|| self.common.tls_session()).flatten() {
-            Some(Ok(session)) => connection.tls = Some(Box::new(session)),
-            Some(Err(_)) => return,
-            None => {}
-        }
+        connection.tls = tls;
         connection.client.lent.allow();
         if let Some(Failure::Answer(text)) = failure {
             connection.refuse(&text);
@@ -343,7 +350,9 @@ impl<'c> Worker<'c> {
                 connection.work = None;
                 connection.keep(work, *progress, &self.reactor, server);
                 connection.begin_draft(&mut self.session, server);
-                if connection.waits {
+                if connection.waits && progress.starves {
+                    self.starving.push(work.connection);
+                } else if connection.waits {
                     self.waiting.push(work.connection);
                     begun += usize::from(!progress.is_none());
                 }
@@ -416,15 +425,21 @@ impl<'c> Worker<'c> {
 
     /// Sends what there is to send, and goes on receiving where that had ended.
     fn send(&mut self) -> io::Result<()> {
-        let short_of_memory = self.common.server.is_short_of_memory();
+        if self.common.server.cache.is_exhausted() {
+            // Beginning a guard frees what can be freed.
+            drop(self.session.guard());
+        }
+        let (input_limit, max_input) = self.common.server.input_limits();
         while let Some(number) = self.touched.pop() {
             let Some(connection) = self.connections.get(number) else { continue };
             connection.enforce_input_before_login();
-            if connection.is_too_long(short_of_memory) && !connection.closing {
+            if connection.is_too_long(input_limit) && !connection.closing {
                 if connection.may_wait_for_memory(&self.common.server) {
                     connection.waits = true;
-                    self.waiting.push(number);
-                } else if !connection.discard_value() || connection.is_too_long(short_of_memory) {
+                    self.starving.push(number);
+                } else if !connection.discard_value(input_limit)
+                    && connection.is_too_long(max_input)
+                {
                     connection.refuse_input(TOO_LONG_NOW);
                 }
             }
@@ -455,6 +470,7 @@ impl<'c> Worker<'c> {
                 if connection.is_idle() {
                     connection.leave();
                     self.untold -= connection.counted.cast_signed();
+                    self.closed += u64::from(connection.client.close());
                     self.connections.remove(number);
                     self.listeners.resume(&mut self.reactor)?;
                 }
@@ -472,9 +488,10 @@ impl<'c> Worker<'c> {
                 self.reactor.receive(&connection.socket, number)?;
             }
         }
-        if self.untold.abs() >= TOLD_FROM {
+        if self.untold.abs() >= TOLD_FROM || self.closed > 0 {
             self.common.server.hold(std::mem::take(&mut self.untold));
         }
+        self.report_closed();
         Ok(())
     }
 }

@@ -143,6 +143,13 @@ impl Cache {
         self.pending_bytes.load(Ordering::Relaxed)
     }
 
+    /// Returns whether items and reserved bytes use the whole budget and nothing may be evicted.
+    /// The next guard may still free memory of expired and removed items.
+    #[inline]
+    pub fn is_exhausted(&self) -> bool {
+        self.eviction == Eviction::None && self.segments.available_now() == 0
+    }
+
     /// Passes the bytes that are not for items to the memory limit.
     pub(crate) fn update_reserved(&self) {
         // The ghost queue is created when memory is already short. Its memory is reserved from the

@@ -148,12 +148,21 @@ impl Client {
         self.transaction.bytes()
     }
 
-    /// Tells how much of buffers the connection has: bytes that are not read yet, room behind
-    /// them, and bytes that are not sent yet. `CLIENT LIST` shows them.
-    pub fn set_buffers(&self, input: usize, room: usize, output: usize) {
+    /// Notes that the connection is closed. Returns whether it was marked to be closed: then
+    /// [`Clients::note_closed`](super::Clients::note_closed) must be called once its memory is
+    /// free.
+    pub(crate) fn close(&self) -> bool {
+        self.connection.lifecycle.close()
+    }
+
+    /// Publishes the buffers of the connection, in bytes: input that is not executed yet, room
+    /// after it, unsent output, and the memory of that output without items of the cache.
+    /// `CLIENT LIST` shows them.
+    pub fn set_buffers(&self, input: usize, room: usize, output: usize, output_buffer: usize) {
         self.connection.input_len.set(input as u64);
         self.connection.input_room.set(room as u64);
         self.connection.output_len.set(output as u64);
+        self.connection.output_buffer_len.set(output_buffer as u64);
     }
 
     /// Returns whether the connection had no incomplete request and no unsent reply at the last

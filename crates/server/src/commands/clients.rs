@@ -2,7 +2,7 @@
 
 use super::counter::Counter;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -28,6 +28,8 @@ pub struct Clients {
     kills: AtomicU64,
     /// Connections that were marked to be closed.
     marks: AtomicU64,
+    /// Connections that are marked and whose memory is not free yet.
+    closing: Arc<AtomicU64>,
     /// Connections that were closed for the memory of their buffers, among those.
     output_closed: AtomicU64,
     refused: AtomicU64,
@@ -44,6 +46,7 @@ impl Clients {
         connection.endpoints = endpoints;
         connection.since_ms = now_ms;
         connection.clients = Arc::downgrade(&self.open);
+        connection.closing = Arc::clone(&self.closing);
         connection.active_ms.set(now_ms);
         let connection = Arc::new(connection);
         lock(&self.open).insert(id, Arc::downgrade(&connection));
@@ -95,11 +98,38 @@ impl Clients {
         self.output_closed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Marks a connection to be closed for the memory of its buffers.
-    pub(super) fn shed(&self, connection: &Connection) {
-        self.add_output_closed();
-        connection.killed.store(true, Ordering::Relaxed);
-        self.marks.fetch_add(1, Ordering::Release);
+    /// Marks a connection to be closed for the memory of its buffers. Returns false if it is
+    /// closed already.
+    pub(super) fn shed(&self, connection: &Connection) -> bool {
+        let is_marked = self.mark(connection);
+        if is_marked {
+            self.add_output_closed();
+        }
+        is_marked
+    }
+
+    /// Marks a connection to be closed. Returns false if it is marked or closed already.
+    fn mark(&self, connection: &Connection) -> bool {
+        // Counted first, as its thread may close it at once.
+        self.closing.fetch_add(1, Ordering::AcqRel);
+        let is_marked = connection.lifecycle.mark();
+        if is_marked {
+            self.marks.fetch_add(1, Ordering::Release);
+        } else {
+            self.closing.fetch_sub(1, Ordering::AcqRel);
+        }
+        is_marked
+    }
+
+    /// Returns whether connections are marked to be closed and their memory is not free yet.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire) > 0
+    }
+
+    /// Notes that the memory of this many marked connections is free. Returns whether that of all
+    /// marked connections is.
+    pub(crate) fn note_closed(&self, count: u64) -> bool {
+        self.closing.fetch_sub(count, Ordering::AcqRel) == count
     }
 
     /// Returns how many connections were marked to be closed. When this has changed, a thread
@@ -119,9 +149,8 @@ impl Clients {
 
     /// Marks a connection to be closed.
     pub(super) fn kill(&self, connection: &Connection) {
-        connection.killed.store(true, Ordering::Relaxed);
+        self.mark(connection);
         self.kills.fetch_add(1, Ordering::Relaxed);
-        self.marks.fetch_add(1, Ordering::Release);
     }
 }
 
@@ -131,7 +160,7 @@ pub(super) struct Connection {
     pub(super) id: u64,
     pub(super) endpoints: Endpoints,
     since_ms: u64,
-    killed: AtomicBool,
+    pub(super) lifecycle: Lifecycle,
     words: Mutex<Words>,
     pub(super) active_ms: Counter,
     /// The number of the last command, plus one.
@@ -146,10 +175,43 @@ pub(super) struct Connection {
     pub(super) input_room: Counter,
     /// Bytes of answers that it has not taken, with items that are not copied.
     pub(super) output_len: Counter,
+    /// Bytes of memory of those answers, without items.
+    pub(super) output_buffer_len: Counter,
     /// When it last made progress, in seconds of the workers' clock: see
     /// [`Client::note_progress`](super::Client::note_progress).
     pub(super) progress_s: Counter,
     clients: Weak<Open>,
+    /// As in [`Clients`].
+    closing: Arc<AtomicU64>,
+}
+
+/// Whether a connection is open, is marked to be closed, or is closed.
+#[derive(Debug, Default)]
+pub(super) struct Lifecycle(AtomicU8);
+
+impl Lifecycle {
+    const OPEN: u8 = 0;
+    const MARKED: u8 = 1;
+    const CLOSED: u8 = 2;
+
+    pub(super) fn is_open(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == Self::OPEN
+    }
+
+    pub(super) fn is_marked(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == Self::MARKED
+    }
+
+    /// Marks an open connection. Returns false if it is not open.
+    fn mark(&self) -> bool {
+        let (from, to) = (Self::OPEN, Self::MARKED);
+        self.0.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Notes that the connection is closed. Returns whether it was marked.
+    pub(super) fn close(&self) -> bool {
+        self.0.swap(Self::CLOSED, Ordering::AcqRel) == Self::MARKED
+    }
 }
 
 /// What a client says of itself.
@@ -166,12 +228,16 @@ impl Drop for Connection {
         if let Some(open) = self.clients.upgrade() {
             lock(&open).remove(&self.id);
         }
+        // Only where no worker has closed it, such as at the end of the server.
+        if self.lifecycle.close() {
+            self.closing.fetch_sub(1, Ordering::AcqRel);
+        }
     }
 }
 
 impl Connection {
     pub(super) fn is_killed(&self) -> bool {
-        self.killed.load(Ordering::Relaxed)
+        !self.lifecycle.is_open()
     }
 
     /// What the client said of itself.

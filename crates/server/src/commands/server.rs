@@ -70,6 +70,15 @@ const HELD_PART: u64 = 2;
 /// When they take no more than this part again, nothing needs to be spared.
 const SPARED_PART: u64 = 4;
 
+/// When connections take much memory, one that sends a request longer than this is closed, or
+/// requests that wait for `EXEC`.
+const MAX_INPUT_WHEN_SHORT: usize = 64 << 10;
+
+/// Limits of such requests while items and connections use the whole budget and nothing may be
+/// evicted: together this part of the budget, and at least this many bytes for each connection.
+const INPUT_RATIO_WHEN_EXHAUSTED: u64 = 8;
+const MIN_INPUT_WHEN_SHORT: usize = 4 << 10;
+
 /// The allocator returns freed memory to the system once connections hold less than at their peak
 /// by this part of the budget, and by this many bytes at least.
 const FREED_RATIO: u64 = 32;
@@ -276,8 +285,30 @@ impl Server {
         freed >= (self.cache.memory() / FREED_RATIO).max(MIN_FREED)
     }
 
-    /// Whether connections take so much memory that they must make do with less.
+    /// Returns whether connections must make do with less memory: they take much of it, or items
+    /// and connections use the whole budget and nothing may be evicted.
     pub(crate) fn is_short_of_memory(&self) -> bool {
+        self.holds_much() || self.cache.is_exhausted()
+    }
+
+    /// Returns two limits in bytes of the requests of one connection that are incomplete or wait
+    /// for `EXEC`: beyond the first, the value that is arriving is discarded, and beyond the
+    /// second, the connection is closed. Both apply while connections take much memory.
+    ///
+    /// While items and connections use the whole budget and nothing may be evicted, the first is an
+    /// equal share of an eighth of the budget.
+    pub(crate) fn input_limits(&self) -> (usize, usize) {
+        let max = if self.holds_much() { MAX_INPUT_WHEN_SHORT } else { usize::MAX };
+        if !self.cache.is_exhausted() {
+            return (max, max);
+        }
+        let share = self.cache.memory() / INPUT_RATIO_WHEN_EXHAUSTED;
+        let share = share / (self.clients.len() as u64).max(1);
+        ((share as usize).clamp(MIN_INPUT_WHEN_SHORT, MAX_INPUT_WHEN_SHORT), max)
+    }
+
+    /// Returns whether connections take much of the memory.
+    pub(crate) fn holds_much(&self) -> bool {
         self.room_held() == 0
     }
 

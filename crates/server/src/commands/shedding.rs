@@ -12,8 +12,13 @@ const MIN_BUFFERS: u64 = 64 << 10;
 /// their output holds items that were removed from the cache.
 const HELD_RATIO: u64 = 8;
 
-/// One round closes clients whose buffers are at least this part of the budget.
+/// The first round closes clients until their buffers are this part of the budget. Each round of
+/// the same request closes twice as many bytes as the one before.
 const CLOSED_RATIO: u64 = 32;
+
+/// Maximum number of rounds that a request waits for. The last one closes all clients whose buffers
+/// are long enough.
+pub(crate) const MAX_ROUNDS: u32 = 16;
 
 /// Clients are closed without a write, too, once connections take so many eighths of the budget.
 const MAX_HELD_EIGHTHS: u64 = 5;
@@ -33,9 +38,13 @@ struct Buffers<'a> {
 }
 
 impl<'a> Buffers<'a> {
-    fn read(connection: &'a Connection, counts_input: bool) -> Self {
+    /// Reads the bytes that closing the connection may free. Items that are sent from the cache
+    /// without a copy count only if `counts_items` is set.
+    fn read(connection: &'a Connection, counts_input: bool, counts_items: bool) -> Self {
         let input = if counts_input { connection.input_bytes() } else { 0 };
-        let bytes = connection.output_len.get() + input;
+        let buffers = connection.output_buffer_len.get();
+        let items = if counts_items { connection.output_len.get() } else { 0 };
+        let bytes = buffers.max(items) + input;
         Self { connection, bytes, progress_s: connection.progress_s.get() }
     }
 }
@@ -52,40 +61,53 @@ impl Server {
     }
 
     /// Marks clients to be closed, those that have made no progress for the longest time first,
-    /// until their buffers are a thirty-second of the budget. The client with the number `own`, and
-    /// those that set `CLIENT NO-EVICT ON`, are not closed. Returns whether any client is about to
-    /// be closed.
+    /// until their buffers are a thirty-second of the budget in the first round, 0, and twice as
+    /// much in each later one. The client with the number `own`, and those that set
+    /// `CLIENT NO-EVICT ON`, are not closed. Returns whether any client is about to be closed:
+    /// memory is free when [`Clients::is_closing`](super::Clients::is_closing) returns false again.
+    ///
+    /// Output that is sent from the cache without a copy counts only while items that were removed
+    /// from the cache are still being sent: otherwise closing its client frees nothing. How much
+    /// one client keeps is unknown then, since many may be receiving the same item. So the rounds
+    /// grow, instead of closing one client each time.
     ///
     /// Clients are closed for unread replies. While connections take too much, incomplete and
     /// queued requests count too, and the minimum is an equal share for each client: otherwise many
     /// clients with a little each could take more than the budget. Below that, uploads of several
     /// clients do not close each other.
-    pub(crate) fn shed_buffers(&self, own: u64) -> bool {
-        if !self.may_shed_buffers() {
+    pub(crate) fn shed_buffers(&self, own: u64, round: u32) -> bool {
+        if round >= MAX_ROUNDS || !self.may_shed_buffers() {
             return false;
         }
+        let is_last = round + 1 == MAX_ROUNDS;
+        let first = self.cache.memory() / CLOSED_RATIO;
+        let target = if is_last { u64::MAX } else { first.saturating_mul(1 << round) };
         let all = self.clients.all();
         let holds_too_much = self.holds_too_much();
         let share = self.cache.memory() / SHARED_RATIO / (all.len() as u64).max(1);
         let min = if holds_too_much { share.clamp(MIN_SHARE, MIN_BUFFERS) } else { MIN_BUFFERS };
-        let held = all.iter().map(|connection| Buffers::read(connection, holds_too_much));
+        let has_retained = self.cache.retained_bytes() > 0;
+        let read = |connection| Buffers::read(connection, holds_too_much, has_retained);
+        let held = all.iter().map(|connection| read(connection));
         let (closing, mut open): (Vec<_>, Vec<_>) = held
             .filter(|buffers| buffers.bytes >= min)
-            .partition(|buffers| buffers.connection.is_killed());
+            .partition(|buffers| buffers.connection.lifecycle.is_marked());
         let mut bytes: u64 = closing.iter().map(|buffers| buffers.bytes).sum();
         open.retain(|Buffers { connection, .. }| {
-            connection.id != own && connection.unevictable.get() == 0
+            let may_be_closed = connection.id != own && connection.unevictable.get() == 0;
+            may_be_closed && !connection.is_killed()
         });
         open.sort_by_key(|buffers| (buffers.progress_s, Reverse(buffers.bytes)));
         for buffers in open {
-            if bytes >= self.cache.memory() / CLOSED_RATIO {
+            if bytes >= target {
                 break;
             }
-            bytes += buffers.bytes;
-            journal::buffers_shed(&buffers.connection.endpoints.peer, buffers.bytes);
-            self.clients.shed(buffers.connection);
+            if self.clients.shed(buffers.connection) {
+                bytes += buffers.bytes;
+                journal::buffers_shed(&buffers.connection.endpoints.peer, buffers.bytes);
+            }
         }
-        bytes > 0
+        self.clients.is_closing()
     }
 }
 
@@ -112,7 +134,7 @@ mod tests {
                 while !is_done.load(Ordering::Relaxed) {
                     for connection in &connections {
                         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                        connection.output_len.set(40_000 + (random >> 50));
+                        connection.output_buffer_len.set(40_000 + (random >> 50));
                     }
                     has_begun.store(true, Ordering::Relaxed);
                 }
@@ -121,7 +143,7 @@ mod tests {
                 thread::yield_now();
             }
             for _ in 0..100 {
-                assert!(server.shed_buffers(0));
+                assert!(server.shed_buffers(0, 0));
             }
             is_done.store(true, Ordering::Relaxed);
         });

@@ -34,6 +34,11 @@ impl Worker<'_> {
         }
     }
 
+    /// Returns whether connections were marked to be closed since this worker last closed its own.
+    pub(super) fn has_new_marks(&self) -> bool {
+        self.common.server.clients.marks() != self.changes[0]
+    }
+
     /// Closes the TLS connections whose client certificate is no longer accepted, and those that
     /// have not shown one.
     fn close_unaccepted(&mut self) {

@@ -11,7 +11,7 @@ use nuthatch_cache::Session;
 impl Worker<'_> {
     /// Hands received bytes to the next batch.
     pub(super) fn receive(&mut self, number: Number, filled: Filled) {
-        let Self { common, reactor, connections, works, session, waiting, .. } = self;
+        let Self { common, reactor, connections, works, session, starving, .. } = self;
         let server = &common.server;
         let Some(connection) = connections.get(number) else { return reactor.give_back(filled) };
         if connection.closing {
@@ -27,7 +27,7 @@ impl Worker<'_> {
             connection.receive_value(session, server, reactor.bytes(&filled))
         };
         if connection.draft.is_stalled() && !was_stalled {
-            waiting.push(number);
+            starving.push(number);
         }
         if taken == filled.len() {
             return reactor.give_back(filled);
@@ -44,13 +44,13 @@ impl Worker<'_> {
             };
             append(&mut inbox, &reactor.bytes(&filled)[taken..]);
             works[at].source = Source::Inbox(inbox);
-        } else if connection.inbox.is_empty() && !connection.blocked {
+        } else if connection.inbox.is_empty() && !connection.blocked && !connection.waits {
             connection.work = Some(works.len());
             works.push(Work { connection: number, source: Source::Buffer(filled), start: 0 });
             return;
         } else {
             append(&mut connection.inbox, &reactor.bytes(&filled)[taken..]);
-            if !connection.blocked {
+            if !connection.blocked && !connection.waits {
                 connection.enqueue(number, works);
             }
         }
@@ -71,17 +71,21 @@ impl Worker<'_> {
 
     /// Hands the requests that waited for this iteration to the next batch, before any others.
     pub(super) fn go_on(&mut self) {
-        let Self { common, connections, works, session, waiting, touched, .. } = self;
-        waiting.retain(|number| {
-            let Some(connection) = connections.get(*number) else { return false };
-            touched.push(*number);
+        let may_try_again = self.may_try_again();
+        let Self { common, connections, works, session, waiting, starving, touched, .. } = self;
+        let first = if may_try_again { std::mem::take(starving) } else { Vec::new() };
+        for number in first.into_iter().chain(waiting.drain(..)) {
+            let Some(connection) = connections.get(number) else { continue };
+            touched.push(number);
             connection.waits = false;
             connection.resume_value(session, &common.server);
             if connection.may_execute() {
-                connection.enqueue(*number, &mut works[connection.talk.protocol().index()]);
+                connection.enqueue(number, &mut works[connection.talk.protocol().index()]);
             }
-            connection.draft.is_stalled()
-        });
+            if connection.draft.is_stalled() {
+                starving.push(number);
+            }
+        }
     }
 }
 

@@ -7,7 +7,7 @@ impl Worker<'_> {
     /// Gives memory back that nobody uses, while there is little of it. Later it is taken again.
     pub(super) fn heed_memory(&mut self) {
         let server = &self.common.server;
-        if server.is_short_of_memory() {
+        if server.holds_much() {
             if !self.spares_memory {
                 self.spare_memory(true);
                 // All connections are looked at once, and from here on those with something to do.
@@ -30,12 +30,11 @@ impl Worker<'_> {
     pub(super) fn shed_buffers(&self) {
         let server = &self.common.server;
         if server.holds_too_much() {
-            let marks = server.clients.marks();
-            server.shed_buffers(0);
-            if server.clients.marks() != marks {
-                // The threads of those clients may be asleep, and this one is about to be.
-                self.common.wake();
-            }
+            server.shed_buffers(0, 0);
+        }
+        if self.has_new_marks() {
+            // The threads of those clients may be asleep, and this one is about to be.
+            self.common.wake();
         }
     }
 
@@ -49,6 +48,26 @@ impl Worker<'_> {
             heap::return_freed_memory();
         }
         self.idle.set_returns_memory(has_freed && !returns);
+    }
+
+    /// Returns whether requests that waited can be executed now.
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty() || !self.starving.is_empty() && self.may_try_again()
+    }
+
+    /// Returns whether the memory of all clients that were to be closed is free, so that requests
+    /// that found none can be executed again.
+    pub(super) fn may_try_again(&self) -> bool {
+        !self.common.server.clients.is_closing()
+    }
+
+    /// Reports the marked connections that were removed in this iteration. If they were the last,
+    /// threads with requests that wait for their memory are woken.
+    pub(super) fn report_closed(&mut self) {
+        let closed = std::mem::take(&mut self.closed);
+        if closed > 0 && self.common.server.clients.note_closed(closed) {
+            self.common.wake();
+        }
     }
 
     fn spare_memory(&mut self, little: bool) {

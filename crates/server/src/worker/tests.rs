@@ -1,7 +1,7 @@
 //! Turns of a worker, one by one.
 
 use super::*;
-use nuthatch_cache::{Cache, Options as CacheOptions, Write};
+use nuthatch_cache::{Cache, Eviction, Options as CacheOptions, Write};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::io::{Read, Write as _};
 use std::os::unix::net::UnixStream;
@@ -19,6 +19,7 @@ macro_rules! over_every_reactor {
 }
 
 mod shedding;
+mod starving;
 
 over_every_reactor! {
     buffers_of_unknown_connections_come_back
@@ -34,7 +35,11 @@ over_every_reactor! {
 const TURNS: usize = 1_000_000;
 
 fn common(memory: u64, kind: Kind) -> Common {
-    let cache = Cache::new(CacheOptions::new().memory(memory)).expect("a cache");
+    common_with(memory, Eviction::S3Fifo, kind)
+}
+
+fn common_with(memory: u64, eviction: Eviction, kind: Kind) -> Common {
+    let cache = Cache::new(CacheOptions::new().memory(memory).eviction(eviction)).expect("a cache");
     Common::new(Server::new(Arc::new(cache)), &Options::new(Vec::new()), kind)
 }
 
@@ -177,6 +182,24 @@ fn memory_that_nobody_uses_goes_back_while_there_is_little(kind: Kind) {
         turn(&mut worker);
     }
     assert_eq!(worker.connections.iter().count(), 0);
+}
+
+/// Runs the worker until nothing wakes it.
+#[track_caller]
+fn settle(worker: &mut Worker<'_>) {
+    turn(worker);
+    for _ in 0..TURNS {
+        let mut events = Vec::new();
+        worker.reactor.wait(Some(Duration::ZERO), &mut events).expect("a wait");
+        if events.is_empty() && !worker.has_waiting() {
+            return;
+        }
+        for event in events {
+            worker.take(event).expect("taken");
+        }
+        turn(worker);
+    }
+    panic!("the worker does not come to rest");
 }
 
 /// Sends as much as the other side has room for.

@@ -163,7 +163,7 @@ fn clients_are_listed_until_they_go() {
     house.ask(&mut one, "CLIENT SETNAME first");
     house.ask(&mut one, "CLIENT SETINFO LIB-NAME rs");
     house.wait_ms(5000);
-    other.set_buffers(10, 20, 30);
+    other.set_buffers(10, 20, 30, 30);
     let list = house.ask(&mut other, "CLIENT LIST");
     let lines: Vec<_> = list.lines().skip(1).filter(|line| !line.is_empty()).collect();
     let expected = "id=1 addr=127.0.0.1:40000 laddr=127.0.0.1:6379 fd=8 name=first age=5 idle=5 \

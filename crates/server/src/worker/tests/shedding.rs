@@ -55,24 +55,6 @@ fn open(worker: &mut Worker<'_>, clients: &[(UnixStream, Number)]) -> usize {
     clients.iter().filter(|(_, number)| worker.connections.get(*number).is_some()).count()
 }
 
-/// Runs the worker until nothing wakes it.
-#[track_caller]
-fn settle(worker: &mut Worker<'_>) {
-    turn(worker);
-    for _ in 0..TURNS {
-        let mut events = Vec::new();
-        worker.reactor.wait(Some(Duration::ZERO), &mut events).expect("a wait");
-        if events.is_empty() && worker.waiting.is_empty() {
-            return;
-        }
-        for event in events {
-            worker.take(event).expect("taken");
-        }
-        turn(worker);
-    }
-    panic!("the worker does not come to rest");
-}
-
 fn clients_that_do_not_read_are_closed_once_connections_take_five_eighths(kind: Kind) {
     let common = common(MEMORY, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
