@@ -1,4 +1,4 @@
-//! Making room: which segment goes, what of it stays.
+//! Frees space: selects a segment, moves the records to keep, and evicts the rest.
 //!
 //! New segments and those that hold what was used stand in two queues. While new ones have more
 //! than a tenth of the bytes, the oldest of them goes, otherwise the oldest of the others; so what
@@ -31,7 +31,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 
-/// The share of all bytes that new segments have before the others go: one in so many.
+/// New segments are evicted first while they have more than one of so many bytes.
 const NEW_SHARE: u64 = 10;
 
 /// What a search for room has found out.
@@ -40,7 +40,7 @@ struct Search {
     pins: Pins,
     /// Slots that stay: looked at already, or full of what is pinned.
     stay: BTreeSet<u32>,
-    /// Nothing is left that was not used: what was used goes now too.
+    /// Used records are evicted, too.
     forced: bool,
     freed: u64,
 }
@@ -88,8 +88,8 @@ impl Turn<'_> {
         rows.fold(others, |sum, (_, row)| sum.saturating_add(row.counted))
     }
 
-    /// Makes room for so many bytes and a slot. What is `kept` may use the last segment's worth, so
-    /// that there is always somewhere to move things to.
+    /// Frees space for so many bytes and a slot. If `kept`, the space may use the reserve of one
+    /// segment that is held for moving records.
     pub(crate) fn room(&mut self, need: u64, kept: bool) -> Result<bool> {
         let slack = if kept { 0 } else { self.segment_len() + 8192 };
         let short = self.short_of_disk(need);
@@ -144,7 +144,7 @@ impl Turn<'_> {
         Ok(false)
     }
 
-    /// Who goes next.
+    /// Returns the next segment to reclaim.
     fn victim(&self, search: &mut Search) -> Option<(u32, Row)> {
         let table = self.index.table();
         loop {
@@ -291,13 +291,17 @@ impl Turn<'_> {
         }
     }
 
-    /// Moves records. False if one that is pinned could not be. Without the lock of the folder, but
-    /// where a segment has to be begun for them.
+    /// Moves records to another segment. Returns false if a pinned one could not be moved; others
+    /// are dropped then. Takes the lock of the folder only to begin a segment.
     fn save(&mut self, slot: u32, segment: &Segment, live: &[Live]) -> Result<bool> {
         for &Live { offset, pinned } in live {
-            // A record that cannot be read is none.
-            let Some(head) = segment.read_head(offset) else { continue };
-            if !self.save_record(Place { slot, offset }, segment, &head)? && pinned {
+            let is_moved = match segment.try_head(offset) {
+                Ok(Some(head)) => self.save_record(Place { slot, offset }, segment, &head)?,
+                // The head is damaged, or the file has been truncated.
+                Ok(None) => true,
+                Err(_) => false,
+            };
+            if !is_moved && pinned {
                 return Ok(false);
             }
         }
@@ -357,8 +361,8 @@ impl Turn<'_> {
     ///
     /// # Errors
     ///
-    /// Returns the error of the system if it does not remove the file. Its bytes stay then, so that
-    /// a search for room that frees nothing destroys nothing.
+    /// Returns the error of the system if it does not remove the file. The row and the file stay
+    /// then, but the words of its parts have been removed already, so they are misses.
     fn evict(&mut self, slot: u32, row: &Row, search: &mut Search) -> Result<()> {
         let table = self.index.table();
         let folder = &self.of.folder;
@@ -422,7 +426,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Evicts the segments that hold nothing which is there.
+    /// Evicts the segments whose parts have all expired or were removed.
     pub(crate) fn drop_dead(&mut self) -> Result<()> {
         let now = self.of.options.clock.now_ms();
         let mut search = Search::default();

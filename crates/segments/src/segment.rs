@@ -19,9 +19,9 @@ use std::time::UNIX_EPOCH;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Heads that are remembered for each segment; all are forgotten when there are more.
-const HEADS_MOST: usize = 4096;
+const MAX_HEADS: usize = 4096;
 /// Bytes that are read for a head at first: few heads are longer.
-const HEAD_USUAL: usize = 1024;
+const HEAD_READ_LEN: usize = 1024;
 /// Bytes that are looked through at a time for a head.
 const WINDOW: usize = 64 << 10;
 
@@ -61,7 +61,8 @@ fn errno(error: &std::io::Error) -> Errno {
 pub(crate) struct Gaps {
     /// There are bytes that are no record. They may never have been written, or have been zeroed.
     pub(crate) any: bool,
-    /// Some of them begin with what is not zero: damage, or a write that did not end.
+    /// Some of them begin with other bytes than zeros: damage, or an incomplete record. Also set
+    /// with `refused`.
     pub(crate) written: bool,
     /// What the system said when it refused to read bytes: nothing is known of them.
     pub(crate) refused: Option<Errno>,
@@ -101,7 +102,7 @@ fn read_header(bytes: &[u8; at::HEADER_LEN], number: u64) -> Result<(u64, u64), 
 /// What is the same for all segments that are opened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opening {
-    /// Stands for the time since the machine was started.
+    /// Identifies the current boot of the machine.
     pub(crate) boot: u64,
     /// Whether maps are watched.
     pub(crate) guard: bool,
@@ -186,7 +187,8 @@ impl Segment {
         }
     }
 
-    /// The head at an offset. `None` if there is none that is right.
+    /// Returns the head at an offset. `None` if there is no valid one, or if the system does not
+    /// read it.
     #[inline]
     pub(crate) fn head(&self, offset: u64) -> Option<Arc<Head>> {
         let heads = self.heads.read().unwrap_or_else(PoisonError::into_inner);
@@ -201,7 +203,7 @@ impl Segment {
     fn head_from_file(&self, offset: u64) -> Option<Arc<Head>> {
         let head = Arc::new(self.read_head(offset)?);
         let mut heads = self.heads.write().unwrap_or_else(PoisonError::into_inner);
-        if heads.len() >= HEADS_MOST {
+        if heads.len() >= MAX_HEADS {
             heads.clear();
         }
         // Another thread may have been quicker, and may know of the bytes already.
@@ -222,7 +224,7 @@ impl Segment {
         if offset < at::HEADER_LEN as u64 {
             return Ok(None);
         }
-        let mut short = [0; HEAD_USUAL];
+        let mut short = [0; HEAD_READ_LEN];
         let read = self.file.read_at(&mut short, offset).map_err(|error| errno(&error))?;
         let found = &short[..read];
         let Some(len) = length_of_head(found) else { return Ok(None) };
@@ -260,8 +262,9 @@ impl Segment {
         Ok(None)
     }
 
-    /// All records from the beginning on, with their offsets. What is no record is skipped: a write
-    /// that did not end, or damage.
+    /// Visits each record with a valid head, with its offset: also a last one that is longer than
+    /// the file. Skips other bytes. Stops at the first error of the system
+    /// ([`Gaps::refused`]).
     pub(crate) fn walk(&self, mut visit: impl FnMut(u64, Head)) -> Gaps {
         let end = self.file_len();
         let mut offset = at::HEADER_LEN as u64;
@@ -295,7 +298,7 @@ impl Segment {
         gaps
     }
 
-    /// Returns whether nothing was written yet at an offset.
+    /// Returns whether the 64 bytes at an offset exist and are zeros.
     fn is_blank(&self, offset: u64) -> Result<bool, Errno> {
         let mut grain = [1; GRAIN as usize];
         Ok(self.try_read(offset, &mut grain)? && grain == [0; GRAIN as usize])
@@ -320,9 +323,9 @@ impl Segment {
         Ok(None)
     }
 
-    /// The bytes, mapped, as long as somebody has the lock for lending. `None` if the system
-    /// refuses or somebody is about to free them. The caller must look at the slot's number after
-    /// this: see [`Lent`].
+    /// Takes the shared lock on byte 1, and returns a view of the bytes. `None` if the lock is not
+    /// available, because a process is about to free them, or in a forked process. The caller must
+    /// then check the number in the row: see [`Lent`].
     pub(crate) fn lend(self: &Arc<Self>) -> Option<Lent> {
         if self.process != std::process::id() {
             return None;

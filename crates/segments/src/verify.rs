@@ -20,8 +20,8 @@ pub struct Verified {
     /// Parts that are damaged, or whose name is lost. They were removed, unless the folder can only
     /// be read.
     pub damaged: u64,
-    /// Segments with bytes that are no record: damage, or a write that did not end. What lies
-    /// behind the last record of a segment that is appended to is not counted.
+    /// Segments with damaged bytes between records, or with words that point to no record. Bytes
+    /// after the last record of a segment that is appended to are not counted.
     pub torn: u64,
     /// Segments that the system did not open, or of which it did not read all bytes. Parts that
     /// could not be read stay.
@@ -87,7 +87,8 @@ impl Verified {
 }
 
 impl Segments {
-    /// Reads every byte, and removes what is damaged, unless the folder can only be read.
+    /// Reads all parts that the index has, and removes damaged ones unless the folder can only be
+    /// read.
     pub fn verify(&self) -> Verified {
         self.verify_with(|_| {})
     }
@@ -174,8 +175,8 @@ impl Segments {
         read
     }
 
-    /// Removes the words that point to places of a segment from the index, if it can be written.
-    /// Returns how many there were.
+    /// Removes the words of a segment for whose offset `gone` returns true from the index, if it
+    /// can be written. Returns how many there were.
     fn take_out(index: &Index, slot: u32, number: u64, gone: impl Fn(u64) -> bool) -> u64 {
         // The slot may have another segment by now.
         let there = || index.table().number(slot) == number;

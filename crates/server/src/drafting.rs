@@ -4,11 +4,13 @@
 //! While that lasts, the connection's inbox holds the rest of the request as if the value had no
 //! bytes; the decoder knows that. One value of a request is received so, the first that is long.
 //!
-//! Memory is taken as bytes arrive, and others may have taken it by then. In this order:
-//! 1. Before the first byte: the value is gathered in the inbox as short ones are.
-//! 2. Later: the bytes wait in the inbox while clients are closed that do not take their output.
-//! 3. If none can be closed: the value is discarded as it arrives, and its request is answered with
-//!    the error that memory is used up. The connection stays.
+//! Memory is allocated as bytes arrive. If there is none:
+//! 1. At the beginning, the value is gathered in the inbox, as short ones are. If nothing may be
+//!    evicted and it exceeds the connection's share of memory, it is discarded as it arrives.
+//! 2. Later, received bytes wait in the inbox while clients that do not read their replies are
+//!    closed.
+//! 3. If no client can be closed, the rest is discarded as it arrives, and the request gets an
+//!    out-of-memory error. The connection stays open.
 
 use crate::commands::Server;
 use crate::connection::{Connection, append};
@@ -23,7 +25,7 @@ pub(crate) fn min_long_len(cache: &Cache) -> usize {
     LONG_GRANULES * cache.granule_len()
 }
 
-/// How often room is made for a part of a value before there is none: other threads may take it.
+/// Maximum attempts to free memory for a part of a value: other threads may take what was freed.
 const TRIES: usize = 4;
 
 /// What an incomplete request has besides the inbox.
@@ -65,7 +67,7 @@ struct NoRoom {
 }
 
 impl Drafting {
-    /// Returns the value that the next request is about.
+    /// Returns the pending value of the next request, unless it was discarded.
     #[inline]
     pub(crate) fn get(&self) -> Option<&PendingValue> {
         match self {
@@ -148,9 +150,9 @@ fn push_all(draft: &mut PendingValue, turn: &mut Guard<'_>, bytes: &[u8]) -> Res
 }
 
 impl Connection {
-    /// Takes what the value that is received in place needs of `bytes`, and returns how many that
-    /// were. Where there is no memory, all of them wait in the inbox: see
-    /// [`Drafting::is_stalled`].
+    /// Appends `bytes` to the value that is received in place, and returns how many were consumed.
+    /// Without memory, the remaining ones wait in the inbox (see [`Drafting::is_stalled`]), or the
+    /// value is discarded.
     #[inline]
     pub(crate) fn receive_value(
         &mut self,
@@ -176,14 +178,15 @@ impl Connection {
             Ok(taken) => return taken,
             Err(no_room) => no_room,
         };
-        if self.stalls(server, self.inbox.len()) {
+        if self.stall_or_discard(server, self.inbox.len()) {
             append(&mut self.inbox, &bytes[taken..]);
             return bytes.len();
         }
         taken + self.continue_value(session, server, &bytes[taken..])
     }
 
-    /// Tries again to find memory for bytes that wait for it.
+    /// Appends bytes that wait for memory to their value. If there is still none and no client can
+    /// be closed, discards the value.
     pub(crate) fn resume_value(&mut self, session: &mut Session<'_>, server: &Server) {
         let Drafting::Begun(begun) = &mut self.draft else { return };
         let Some(at) = begun.stalled_at.take() else { return };
@@ -194,17 +197,17 @@ impl Connection {
         self.inbox.drain(at..at + taken);
         if !is_short {
             self.note_executed();
-        } else if !self.stalls(server, at) {
+        } else if !self.stall_or_discard(server, at) {
             let Drafting::Begun(begun) = &mut self.draft else { return };
             let taken = begun.value.take(session, &self.inbox[at..]).unwrap_or(0);
             self.inbox.drain(at..at + taken);
         }
     }
 
-    /// Returns whether the value waits for memory, with its next bytes at this place of the inbox.
-    /// If not, it is discarded from here on.
+    /// Makes the value wait for memory, with its next bytes at this place of the inbox, or discards
+    /// it. Returns whether it waits.
     #[cold]
-    fn stalls(&mut self, server: &Server, at: usize) -> bool {
+    fn stall_or_discard(&mut self, server: &Server, at: usize) -> bool {
         let waits = self.may_wait_for_memory(server);
         let Drafting::Begun(begun) = &mut self.draft else { return false };
         if waits {
@@ -216,9 +219,9 @@ impl Connection {
         waits
     }
 
-    /// Discards the value that the next request is waiting for, although the bytes that arrived
-    /// were gathered in the inbox. Returns false, and discards nothing, if it waits for none or if
-    /// requests would have more bytes than `limit` without it, too.
+    /// Discards the incomplete value of the next request, although the bytes that arrived were
+    /// gathered in the inbox. Returns false and discards nothing if no value is incomplete, if the
+    /// client has not logged in, or if the other bytes of its requests exceed `limit`.
     pub(crate) fn discard_value(&mut self, limit: usize) -> bool {
         let Some((start, len)) = self.talk.awaits().filter(|_| self.trusted) else { return false };
         let at = self.done + start;
@@ -232,7 +235,7 @@ impl Connection {
         true
     }
 
-    /// Receives the value that the inbox ends in into the cache from here on, if it is a long one.
+    /// Begins to receive the incomplete value at the end of the inbox in place, if it is long.
     #[inline]
     pub(crate) fn begin_draft(&mut self, session: &mut Session<'_>, server: &Server) {
         if let Some((start, len)) = self.talk.awaits()

@@ -3,9 +3,10 @@
 /// Has the allocator return blocks of this many bytes and more to the system when they are freed,
 /// and keep at most twice as many bytes at the end of each heap.
 ///
-/// By default glibc keeps more with each long block that is freed, up to 64 MiB, and a heap that
-/// shrinks keeps that on top of the memory budget. The buffers of long requests and replies would
-/// count only until they are freed. Other allocators are not called.
+/// By default glibc raises both thresholds when a longer mapped block is freed, the second one up
+/// to 64 MiB. A heap then keeps that much freed memory in addition to the memory budget, which
+/// counts the buffers of long requests and replies only until they are freed. Other allocators are
+/// not called.
 pub(crate) fn return_blocks_from(len: usize) {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {

@@ -5,8 +5,8 @@ use crate::options::Options;
 use nuthatch_filesystem::network_filesystem;
 use std::path::Path;
 
-/// Checks that a folder is on a local filesystem, unless the options allow others. One that is not
-/// there yet is created on the filesystem of its parent.
+/// Checks that a folder is on a local filesystem, unless the options allow others. If the folder
+/// does not exist, checks its parent. Succeeds if the system does not report the filesystem.
 ///
 /// # Errors
 ///

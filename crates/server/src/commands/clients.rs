@@ -16,7 +16,7 @@ pub struct Endpoints {
     pub peer: String,
     /// The server's address.
     pub local: String,
-    /// The number of the file that the connection is.
+    /// The file descriptor.
     pub fd: i32,
 }
 
@@ -30,7 +30,7 @@ pub struct Clients {
     marks: AtomicU64,
     /// Connections that are marked and whose memory is not free yet.
     closing: Arc<AtomicU64>,
-    /// Connections that were closed for the memory of their buffers, among those.
+    /// Total of connections that were closed for the memory of their buffers.
     output_closed: AtomicU64,
     refused: AtomicU64,
     http_refused: AtomicU64,
@@ -53,7 +53,7 @@ impl Clients {
         connection
     }
 
-    /// How many there are.
+    /// Returns the number of open connections.
     pub fn len(&self) -> usize {
         lock(&self.open).len()
     }
@@ -63,22 +63,22 @@ impl Clients {
         self.len() == 0
     }
 
-    /// Counts a connection that was refused since there are as many as there may be.
+    /// Counts a connection that was refused because of the maximum number of connections.
     pub fn add_refused(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many were refused.
+    /// Returns how many connections were refused.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Counts a connection that was closed since HTTP arrived on it.
+    /// Counts a connection that was closed because HTTP arrived on it.
     pub fn add_http_refused(&self) {
         self.http_refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns how many connections were closed since HTTP arrived on them.
+    /// Returns how many connections were closed because HTTP arrived on them.
     pub fn http_refused(&self) -> u64 {
         self.http_refused.load(Ordering::Relaxed)
     }
@@ -88,7 +88,7 @@ impl Clients {
         self.kills.load(Ordering::Acquire)
     }
 
-    /// Returns how many connections were closed since they did not take their output.
+    /// Returns how many connections were closed for the memory of their buffers.
     pub fn output_closed(&self) -> u64 {
         self.output_closed.load(Ordering::Relaxed)
     }
@@ -98,8 +98,8 @@ impl Clients {
         self.output_closed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Marks a connection to be closed for the memory of its buffers. Returns false if it is
-    /// closed already.
+    /// Marks a connection to be closed for the memory of its buffers. Returns false if it is marked
+    /// or closed already.
     pub(super) fn shed(&self, connection: &Connection) -> bool {
         let is_marked = self.mark(connection);
         if is_marked {
@@ -147,14 +147,15 @@ impl Clients {
         all
     }
 
-    /// Marks a connection to be closed.
+    /// Marks a connection to be closed, and counts that it was killed.
     pub(super) fn kill(&self, connection: &Connection) {
         self.mark(connection);
         self.kills.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// What others may know of a connection. Its own thread alone writes here.
+/// The public state of a connection. Only its own thread writes here, except `lifecycle`, which any
+/// thread may mark.
 #[derive(Debug, Default)]
 pub(super) struct Connection {
     pub(super) id: u64,

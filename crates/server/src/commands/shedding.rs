@@ -5,15 +5,16 @@ use super::clients::Connection;
 use crate::journal;
 use std::cmp::Reverse;
 
-/// Minimum buffers of a client that is closed: less would free too little memory.
+/// Minimum buffers of a client that is closed, since less would free too little memory; unless
+/// connections take too much: see [`MIN_SHARE`].
 const MIN_BUFFERS: u64 = 64 << 10;
 
-/// Clients are closed for a write if connections take more than this part of the budget, or if
+/// Clients are closed for a write if connections take more than one eighth of the budget, or if
 /// their output holds items that were removed from the cache.
 const HELD_RATIO: u64 = 8;
 
-/// The first round closes clients until their buffers are this part of the budget. Each round of
-/// the same request closes twice as many bytes as the one before.
+/// The first round closes clients until their buffers are one thirty-second of the budget. Each
+/// round of the same request closes twice as many bytes as the one before.
 const CLOSED_RATIO: u64 = 32;
 
 /// Maximum number of rounds that a request waits for. The last one closes all clients whose buffers
@@ -23,8 +24,8 @@ pub(crate) const MAX_ROUNDS: u32 = 16;
 /// Clients are closed without a write, too, once connections take so many eighths of the budget.
 const MAX_HELD_EIGHTHS: u64 = 5;
 
-/// Once connections take too much, the buffers of clients that are not closed take at most this
-/// part of the budget, in equal shares.
+/// Once connections take too much, the buffers of clients that are not closed take at most one
+/// quarter of the budget, in equal shares.
 const SHARED_RATIO: u64 = 4;
 
 /// Minimum share of a client: buffers that are shorter close no client.
@@ -63,8 +64,12 @@ impl Server {
     /// Marks clients to be closed, those that have made no progress for the longest time first,
     /// until their buffers are a thirty-second of the budget in the first round, 0, and twice as
     /// much in each later one. The client with the number `own`, and those that set
-    /// `CLIENT NO-EVICT ON`, are not closed. Returns whether any client is about to be closed:
-    /// memory is free when [`Clients::is_closing`](super::Clients::is_closing) returns false again.
+    /// `CLIENT NO-EVICT ON`, are not closed. Clients that are marked already count towards the
+    /// target. Returns whether any client is about to be closed: memory is free when
+    /// [`Clients::is_closing`](super::Clients::is_closing) returns false again. Returns false and
+    /// marks no client from round [`MAX_ROUNDS`] on, and if [`may_shed_buffers`] is false.
+    ///
+    /// [`may_shed_buffers`]: Self::may_shed_buffers
     ///
     /// Output that is sent from the cache without a copy counts only while items that were removed
     /// from the cache are still being sent: otherwise closing its client frees nothing. How much

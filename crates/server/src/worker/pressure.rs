@@ -4,7 +4,8 @@ use super::Worker;
 use crate::heap;
 
 impl Worker<'_> {
-    /// Gives memory back that nobody uses, while there is little of it. Later it is taken again.
+    /// Begins or ends to spare memory, as connections take much or little of it. While it is
+    /// spared, frees spare buffers in each iteration.
     pub(super) fn heed_memory(&mut self) {
         let server = &self.common.server;
         if server.holds_much() {
@@ -26,7 +27,7 @@ impl Worker<'_> {
 
     /// Marks clients to be closed for the memory of their buffers, if connections take too much of
     /// it. It runs at the end of an iteration, when the connections that were closed in it are
-    /// gone: the next round begins as the last one ends.
+    /// removed.
     pub(super) fn shed_buffers(&self) {
         let server = &self.common.server;
         if server.holds_too_much() {

@@ -120,7 +120,7 @@ impl<'p> Page<'p> {
         (usize::from(u16_at(&self.bytes, at::LOWER)).saturating_sub(at::HEADER_LEN)) / 2
     }
 
-    /// The header of an entry, its offset within the page, and its key.
+    /// Returns the offset of an entry within the page, and its key.
     fn node(&self, index: usize) -> Result<(usize, &[u8])> {
         let start = usize::from(u16_at(&self.bytes, at::HEADER_LEN + 2 * index));
         let upper = usize::from(u16_at(&self.bytes, at::UPPER));
@@ -138,7 +138,8 @@ impl<'p> Page<'p> {
         Ok(self.offset + (start + node::HEADER_LEN) as u64)
     }
 
-    /// An entry of a branch page. The first one's key stands for all below the second.
+    /// Returns an entry of a branch page. The key of the first one is ignored: it covers all keys
+    /// below the second.
     pub(crate) fn branch(&self, index: usize) -> Result<Branch<'_>> {
         let (start, key) = self.node(index)?;
         let low = u64::from(u32_at(&self.bytes, start + node::LOW));

@@ -11,13 +11,13 @@ use nuthatch_chunks::{Chunks, Clock, SystemClock};
 use std::time::Duration;
 
 const PRUNE_NOTES: &str = "\
-Evicts expired chunks, then chunks stored longer ago than --older-than, then the least used ones
-until at most --to is in use. It evicts whole segments, except pinned chunks and segments that other
-processes are writing. A chunk that eviction moved because it is in use counts as stored at the time
-of the move.
+Evicts segments in which all chunks have expired or were removed, then segments that were stored
+longer ago than --older-than, then the least used ones until at most --to is in use. It evicts whole
+segments, except pinned chunks and segments that other processes are writing. A chunk that eviction
+moved because it is in use counts as stored at the time of the move.
 
 Examples:
-  nuthatch chunks prune                          only expired and removed chunks
+  nuthatch chunks prune                          segments with only expired and removed chunks
   nuthatch chunks prune --to 2GiB
   nuthatch chunks prune --older-than 30d
 

@@ -24,11 +24,12 @@ Examples:
   nuthatch chunks verify --json | jq .damaged
 
 Exit status:
-  0  no chunk is damaged
-  1  chunks are damaged; errors name them
+  0  no chunk is damaged, and all files were read
+  1  chunks are damaged, and all files were read; errors name the chunks
   2  the command line is wrong
   3  any other error, for example: there is no cache in the folder, one of its files cannot be
-     read, the result cannot be printed (the error message contains it)";
+     read (even if chunks are damaged, too), the result cannot be printed (the error message
+     contains it)";
 
 /// Check every byte of a cache
 #[derive(Debug, Args)]

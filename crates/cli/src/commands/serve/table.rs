@@ -169,7 +169,9 @@ const MEMORY: &[Setting] = &[
         more: "A budget beyond the memory of the machine, or of the process's control group, is \
                refused. Where either has less than 1.33 GiB, the default is three quarters of it. \
                The budget is fixed while the server runs: index and segments are laid out at \
-               startup. Resident memory exceeds it by the pages of the program, about 10 MiB.",
+               startup. Resident memory can exceed it: by about 10 MiB for the program, by the \
+               stacks of threads, and by freed memory that the allocator keeps \
+               (docs/operations.md, \"Memory of the process\").",
         kind: Kind::Size {
             field: |all| &mut all.memory,
             min: CacheOptions::MIN_MEMORY,
@@ -355,10 +357,10 @@ const CLIENTS: &[Setting] = &[
         value_name: "SIZE",
         default: "0",
         help: "Close a client whose unsent replies exceed this size; 0: no limit",
-        more: "A long reply counts as a whole as soon as it is made. So a limit below the length \
-               of a value closes clients that read this value, however fast they read. Clients \
-               that do not read their replies are also closed, whatever this limit is, when a \
-               write needs the memory.",
+        more: "What the kernel does not accept at once of a reply counts, however fast the client \
+               reads. So a limit below the length of a value can close clients that read this \
+               value: set it above the longest value. Clients that do not read their replies are \
+               also closed, whatever this limit is, when a write needs the memory.",
         kind: Kind::Size { field: |all| &mut all.client_output_hard_limit, min: 0, max: MAX_SIZE },
         told: Told::AndChanged("client-output-hard-limit"),
     },
