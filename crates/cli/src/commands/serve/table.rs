@@ -136,7 +136,7 @@ const LISTENING: &[Setting] = &[
         name: "admin",
         value_name: "ADDR",
         default: ADMIN,
-        help: "Address of the admin endpoint: host:port, unix:PATH or off; as --resp",
+        help: "Address of the admin endpoint: host:port, unix:PATH or off; repeatable",
         more: "/metrics for Prometheus and `nuthatch top`, /healthz. No TLS, no password: keep it \
                on loopback or a private network.",
         kind: Kind::Places(|all| &mut all.admin),
@@ -152,7 +152,7 @@ const LISTENING: &[Setting] = &[
             field: |all| &mut all.event_loop,
             words: &[
                 ("auto", "io_uring if available, otherwise epoll"),
-                ("io_uring", "requires Linux 6.1 or later, where nothing forbids it"),
+                ("io_uring", "requires Linux 6.1 or later, with io_uring not disabled"),
                 ("epoll", "any Linux"),
             ],
         },
@@ -342,8 +342,8 @@ const CLIENTS: &[Setting] = &[
         value_name: "TIME",
         default: "5min",
         help: "Probe connections that are idle for this long, and close dead ones; or off",
-        more: "A connection is dead if three probes, spread over the same time again, are not \
-               answered. A change applies to connections accepted later.",
+        more: "A connection is dead if three probes within another period of this length are \
+               not answered. A change applies to connections accepted later.",
         kind: Kind::Duration {
             field: |all| &mut all.tcp_keepalive,
             unit: Duration::from_secs(1),

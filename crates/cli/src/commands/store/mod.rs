@@ -21,7 +21,8 @@ const ABOUT: [&str; 2] = [
     "
 
 A store is a folder with tables of ordered keys and values, which any number of processes use at \
-once. Its files are those of LMDB 0.9: mdb_stat and mdb_dump read them when nobody has them open.",
+once. Its files are those of LMDB 0.9: mdb_stat and mdb_dump read them while no process has them \
+open.",
 ];
 
 const NOTES: &str = "\
