@@ -49,6 +49,7 @@ fn fields_lie_where_the_page_says() {
             ("evicted", index::EVICTED),
             ("moved", index::MOVED),
             ("displaced", index::DISPLACED),
+            ("first_own", index::FIRST_OWN),
         ],
     );
     expect(

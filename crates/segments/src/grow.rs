@@ -101,7 +101,9 @@ impl Turn<'_> {
 }
 
 fn copy(old: &Index, new: &Index) {
-    for word in [at::DIRTY, at::NEXT, at::TURN, at::EVICTED, at::MOVED, at::DISPLACED] {
+    for word in
+        [at::DIRTY, at::NEXT, at::TURN, at::EVICTED, at::MOVED, at::DISPLACED, at::FIRST_OWN]
+    {
         new.word(word).store(old.word(word).load(Ordering::Relaxed), Ordering::Relaxed);
     }
     let (from, to) = (old.table(), new.table());

@@ -59,6 +59,7 @@ pub(crate) mod index {
     pub(crate) const EVICTED: usize = 136;
     pub(crate) const MOVED: usize = 144;
     pub(crate) const DISPLACED: usize = 152;
+    pub(crate) const FIRST_OWN: usize = 160;
 
     /// What `RETIRED` has.
     pub(crate) const IN_USE: u64 = 0;

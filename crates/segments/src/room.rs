@@ -373,8 +373,11 @@ impl Turn<'_> {
         let alone = |file: &File, byte| on_byte(file, byte, Mode::Alone).unwrap_or(false);
         let file = folder.open_file(&name, OFlags::RDWR).ok();
         let file = file.filter(|file| alone(file, Byte::Lent));
-        let is_spare =
-            |file: &File| self.beginning && self.spare.is_none() && alone(file, Byte::Writer);
+        // Other processes may read a segment through an older index, which was deleted: they do not
+        // see that it is evicted, and would read the next segment.
+        let is_own = row.file >= self.index.word(at::FIRST_OWN).load(Ordering::Relaxed);
+        let is_wanted = is_own && self.beginning && self.spare.is_none();
+        let is_spare = |file: &File| is_wanted && alone(file, Byte::Writer);
         match file {
             // If this process dies, the file must not be taken for the segment that it was.
             Some(file) if is_spare(&file) && blank_header(&file).is_ok() => {

@@ -148,6 +148,7 @@ impl Turn<'_> {
         let row = Row { file, counted: counted(reserved), state, kept: false, unread: true, turn };
         table.set_row(slot, &row);
         table.set_number(slot, number);
+        self.index.word(at::FIRST_OWN).fetch_max(number.saturating_add(1), Ordering::Relaxed);
         Ok(())
     }
 

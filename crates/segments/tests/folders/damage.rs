@@ -266,6 +266,34 @@ fn what_was_put_in_place_of_a_segment_is_not_waited_for() {
     assert_eq!(get(&segments, 1), Some(1000));
 }
 
+/// A process that has the old index open does not see that segments are evicted. It knows where its
+/// parts were, and that they were good.
+#[test]
+fn a_reader_whose_index_was_deleted_reads_no_bytes_of_other_parts() {
+    let case = Case::new();
+    let options = small().check(Check::Once);
+    let reader = case.open(&options);
+    let kept: Vec<_> =
+        (0..60).filter(|number| put(&reader, *number, 50_000) == Outcome::Kept).collect();
+    for number in &kept {
+        get(&reader, *number);
+    }
+    let before = case.files("seg");
+    std::fs::remove_file(case.path().join("index")).expect("the index is deleted");
+    let writer = case.open(&options);
+    for number in 1_000..1_400 {
+        assert_eq!(put(&writer, number, 50_000), Outcome::Kept);
+        for number in &kept {
+            get(&reader, *number);
+        }
+    }
+    // One stays: the reader is still writing it.
+    let left = before.iter().filter(|path| path.exists()).count();
+    assert!(before.len() > 2 && left < 2, "{left} of {} segments were not evicted", before.len());
+    let verified = writer.verify();
+    assert_eq!((verified.damaged, verified.torn), (0, 0), "{verified:?}");
+}
+
 #[test]
 fn what_is_known_to_be_good_is_checked_again_if_always_is_asked_for() {
     for (check, found) in [(Check::Always, false), (Check::Once, true), (Check::Never, true)] {
