@@ -80,3 +80,31 @@ fn tables_that_are_not_ordered_keys_and_values_are_refused() {
     let found = store.verify(|_, _| ()).expect("no damage");
     assert_eq!(found.entries, 2);
 }
+
+/// LMDB 0.9.36 adds pages of the trees of duplicates to the counts of the table.
+#[test]
+fn counts_of_pages_of_a_table_with_duplicates_are_not_damage() {
+    const ENTRIES: u64 = 400;
+    let place = Place::new();
+    std::fs::create_dir(place.path()).expect("a folder");
+    let mut rows =
+        "VERSION=3\nformat=print\ndatabase=d\ntype=btree\ndupsort=1\nHEADER=END\n".to_owned();
+    for number in 0..ENTRIES {
+        rows += &format!(" k{}\n {number:06}{}\n", number % 2, "x".repeat(300));
+    }
+    lmdb("mdb_load", &["-s", "d"], &place.path(), &(rows + "DATA=END\n"));
+    let data = place.path().join("data.mdb");
+    let mut bytes = std::fs::read(&data).expect("its bytes");
+    // The record of the table: padding, flags, depth, branch and leaf pages, overflow pages, rows.
+    let is_record = |at: &usize| {
+        let flags = u16::from_le_bytes([bytes[at + 4], bytes[at + 5]]);
+        flags == 4 && bytes[at + 32..at + 40] == ENTRIES.to_le_bytes()
+    };
+    let record = (8192..bytes.len() - 48).find(is_record).expect("the record");
+    bytes[record + 8] += 2;
+    bytes[record + 16] += 30;
+    std::fs::write(&data, bytes).expect("the file");
+    let store = place.open(&Options::new());
+    assert_eq!(store.verify(|_, _| ()).expect("no damage").entries, ENTRIES);
+    store.backup(place.beside("copy"), false).expect("a backup");
+}
