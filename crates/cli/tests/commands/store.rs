@@ -418,6 +418,26 @@ fn the_version_that_a_condition_needs_is_shown() {
 }
 
 #[test]
+fn a_command_that_waits_for_a_compaction_says_so() {
+    let folder = users();
+    let lock = std::fs::File::options().read(true).write(true).open(folder.path("db/lock.mdb"));
+    let lock = lock.expect("the lock");
+    // As compaction locks it.
+    rustix::fs::fcntl_lock(&lock, rustix::fs::FlockOperation::LockExclusive).expect("a lock");
+    let mut command = folder.command(&["store", "get", "db", "user:1"]);
+    let mut waiting =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command");
+    let mut said = String::new();
+    let stderr = waiting.stderr.take().expect("its errors");
+    BufReader::new(stderr).read_line(&mut said).expect("a line");
+    let expected = "warning: db: waiting to open the store: another process may be compacting it";
+    assert_eq!(said, format!("nuthatch: {expected}\n"));
+    drop(lock);
+    let output = waiting.wait_with_output().expect("its end");
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"Ada\n"[..]));
+}
+
+#[test]
 fn a_damaged_store_is_an_error_for_every_command() {
     let folder = Folder::new();
     let rows: Vec<_> = (0..400).map(|n| format!("key{n:04}\tvalue of {n}\n")).collect();

@@ -5,7 +5,7 @@ use super::layers::Loaded;
 use super::place::Place;
 use crate::commands::Failure;
 use crate::commands::resources::limit_connections;
-use crate::commands::store::{Secrets, keep_changes};
+use crate::commands::store::{Secrets, keep_changes, open_store};
 use nuthatch_rpc::{Options, Reloader, Server, Stopper};
 use nuthatch_server::commands::Exposition;
 use nuthatch_server::{Address, Stopper as CacheStopper};
@@ -116,7 +116,7 @@ fn refuse_without_store(loaded: &Loaded) -> Result<(), Failure> {
 }
 
 fn open(path: &Path, configuration: &Configuration) -> Result<Store, Failure> {
-    let store = Store::open(path, &store_options(configuration))?;
+    let store = open_store(path, &store_options(configuration))?;
     if configuration.store_keep_changes > 0 {
         keep_changes(&store, configuration.store_keep_changes)?;
     }

@@ -104,6 +104,7 @@ impl Backup {
 const COMPACT_NOTES: &str = "\
 Writes a copy without free pages, and replaces the old file when the copy is complete. The copy
 needs additional disk space of up to the size of the store. No process may have the store open.
+Processes that open it meanwhile wait until it is compacted; commands warn after a second.
 
 A damaged store is not changed: all pages are verified before they are copied. A store with lost
 pages (see \"verify\") is not changed either; to free their space, dump it and load the rows into a

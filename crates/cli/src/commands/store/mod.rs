@@ -4,6 +4,7 @@ mod change;
 mod copies;
 mod load;
 mod look;
+mod opening;
 mod place;
 mod range;
 mod remote;
@@ -14,6 +15,7 @@ mod watch;
 
 use super::{Answer, Failure};
 use clap::{Args, Subcommand};
+pub(crate) use opening::open_store;
 pub(crate) use serve::{Secrets, keep_changes};
 
 const ABOUT: [&str; 2] = [

@@ -1,5 +1,6 @@
 //! Which store, and which table of it.
 
+use super::opening::open_store;
 use super::remote::{Reach, Remote};
 use crate::commands::Failure;
 use clap::Args;
@@ -76,7 +77,7 @@ impl Folder {
 
     /// Opens a store that must be there, to read.
     pub(super) fn read(&self) -> Result<Store, Failure> {
-        Ok(Store::open(self.path()?, &self.options().read_only(true))?)
+        Ok(open_store(self.path()?, &self.options().read_only(true))?)
     }
 
     /// Returns the options of the command line.
@@ -134,7 +135,7 @@ impl Place {
     }
 
     fn open(&self, options: Options) -> Result<Store, Failure> {
-        Ok(Store::open(&self.path, &self.network.apply(options))?)
+        Ok(open_store(&self.path, &self.network.apply(options))?)
     }
 }
 

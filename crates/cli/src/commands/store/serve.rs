@@ -1,5 +1,6 @@
 //! `nuthatch store serve`: a store for clients of gRPC.
 
+use super::opening::open_store;
 use super::place::Network;
 use crate::commands::listening::{
     MIN_LIMIT_MS, TlsArguments, Watched, address, greet, not_started, read_tokens, warn_if_open,
@@ -184,7 +185,7 @@ impl Serve {
         self.watched.check(options.problem(), self.access.insecure)?;
         let store = StoreOptions::new().create(self.create).read_only(self.read_only);
         let store = self.network.apply(store.durability(self.durability.into()));
-        let store = Store::open(&self.path, &store)?;
+        let store = open_store(&self.path, &store)?;
         if let Some(keep) = self.keep_changes {
             keep_changes(&store, keep)?;
         }
