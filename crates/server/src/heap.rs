@@ -1,7 +1,8 @@
 //! Memory that the allocator keeps after it was freed.
 
-/// Has the allocator return blocks of this many bytes and more to the system when they are freed,
-/// and keep at most twice as many bytes at the end of each heap.
+/// Has the allocator return blocks to the system when they are freed, if they have at least twice
+/// this many bytes, and keep at most as many at the end of each heap. A buffer that gathers a request
+/// of fewer bytes may have twice as many, and its block is used again and again.
 ///
 /// By default glibc raises both thresholds when a longer mapped block is freed, the second one up
 /// to 64 MiB. A heap then keeps that much freed memory in addition to the memory budget, which
@@ -10,13 +11,11 @@
 pub(crate) fn return_blocks_from(len: usize) {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
-        let len = libc::c_int::try_from(len).unwrap_or(libc::c_int::MAX);
-        for (parameter, value) in
-            [(libc::M_MMAP_THRESHOLD, len), (libc::M_TRIM_THRESHOLD, len.saturating_mul(2))]
-        {
+        let max = libc::c_int::try_from(len.saturating_mul(2)).unwrap_or(libc::c_int::MAX);
+        for parameter in [libc::M_MMAP_THRESHOLD, libc::M_TRIM_THRESHOLD] {
             // SAFETY: it takes no pointers, and any thread may call it at any time. Where a value
             // is refused, the allocator goes on as before.
-            let _ = unsafe { libc::mallopt(parameter, value) };
+            let _ = unsafe { libc::mallopt(parameter, max) };
         }
     }
     #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
