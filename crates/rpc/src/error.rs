@@ -236,11 +236,11 @@ mod tests {
             StoreError::AlreadyOpen(PathBuf::new()),
             StoreError::InUse(PathBuf::new()),
             StoreError::OtherLocks(PathBuf::new()),
-            StoreError::Full { most: 1, cause: FullCause::Limit },
-            StoreError::ReadersFull { most: 1 },
+            StoreError::Full { max: 1, cause: FullCause::Limit },
+            StoreError::ReadersFull { max: 1 },
             StoreError::TransactionFull,
             StoreError::Options { option: "limit", expected: text(), found: text() },
-            StoreError::Length { what: "key", least: 1, most: 511, found: 0 },
+            StoreError::Length { what: "key", min: 1, max: 511, found: 0 },
             StoreError::Table { name: text(), expected: "a table", found: text() },
             StoreError::ReadOnly,
             StoreError::Closed,
@@ -252,12 +252,16 @@ mod tests {
             StoreError::ConditionUnmet { write: 3 },
             StoreError::QueueFull,
             StoreError::Decode { expected: "an integer", found: text() },
-            StoreError::Lmdb { act: "get", message: text() },
+            StoreError::Lmdb { operation: "get", message: text() },
         ]
     }
 
     fn io(kind: std::io::ErrorKind) -> StoreError {
-        StoreError::Io(Box::new(IoError { path: PathBuf::new(), act: "open", source: kind.into() }))
+        StoreError::Io(Box::new(IoError {
+            path: PathBuf::new(),
+            operation: "open",
+            source: kind.into(),
+        }))
     }
 
     /// Those of this crate that a server tells.

@@ -1,6 +1,6 @@
-//! Copies of a store: made while others write, or in its place.
+//! Backups and compaction of a store.
 
-use crate::environment::{Environment, open_alone};
+use crate::environment::{Environment, open_without_locks};
 use crate::error::{Error, Result};
 use crate::file::{DATA, resolve_folder};
 use crate::lock_file::StoreLock;
@@ -13,30 +13,33 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-/// The name of a copy that is not whole yet.
+/// The file name of an incomplete copy.
 const PARTIAL: &str = "data.mdb.partial";
 
-/// What `compact` did.
+/// The result of [`compact`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compacted {
-    /// Bytes of the file before.
+    /// Length of the file before, in bytes.
     pub before_bytes: u64,
-    /// Bytes of the file now.
+    /// Length of the file after, in bytes.
     pub after_bytes: u64,
 }
 
 impl Store {
-    /// Makes a copy of the store in a folder, which is made if it is not there, while others read
-    /// and write: the state of one moment. `compact` leaves free pages out, and takes longer. The
-    /// copy is a store of its own, and appears when it is whole. A folder that has a store is
-    /// refused. Only the user of this process can read the copy: its mode is 0600.
+    /// Copies the state of one transaction to `folder`, while other threads and processes read and
+    /// write. Creates the folder if it does not exist. `compact` leaves free pages out and takes
+    /// longer.
+    ///
+    /// The copy is an independent store. It becomes visible when it is complete and synced. Only
+    /// the user of this process can read it: its mode is 0600.
     ///
     /// All pages are verified before they are copied, so the file is read twice.
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] if the store is damaged, and [`Error::Lmdb`] if `compact` is set and the
-    /// file has lost pages: see [`Verified::lost_pages`]. There is no copy then.
+    /// [`Error::Io`] if the folder has a store already or cannot be written, [`Error::Corrupt`] if
+    /// the store is damaged, and [`Error::Lmdb`] if `compact` is set and the file has lost pages:
+    /// see [`Verified::lost_pages`]. No copy is left behind.
     pub fn backup(&self, folder: impl AsRef<Path>, compact: bool) -> Result<()> {
         let folder = folder.as_ref();
         let target = folder.join(DATA);
@@ -52,7 +55,7 @@ impl Store {
         partial.publish(&target)
     }
 
-    /// Refuses a folder for a copy that has a store, or is that of this one.
+    /// Returns an error if the target folder has a store, this one or another.
     fn check_no_store_at(&self, folder: &Path, target: &Path) -> Result<()> {
         let Ok(there) = fs::metadata(target) else { return Ok(()) };
         let own = fs::metadata(self.0.data().1).ok();
@@ -64,34 +67,38 @@ impl Store {
     }
 
     /// Writes a copy of the store to a file, a pipe or a socket, as [`backup`](Self::backup) does.
+    ///
+    /// # Errors
+    ///
+    /// As for [`backup`](Self::backup). A part of the copy may have been written.
     pub fn backup_to(&self, file: &File, compact: bool) -> Result<()> {
         self.check_whole("back up", compact)?;
         self.0.environment.copy(file, Path::new("<destination>"), compact)
     }
 
-    /// Verifies all pages, and that LMDB can leave the free ones out if it is to.
-    fn check_whole(&self, act: &'static str, compact: bool) -> Result<()> {
+    /// Verifies all pages. If `compact` is set, also checks that LMDB can leave out the free ones.
+    fn check_whole(&self, operation: &'static str, compact: bool) -> Result<()> {
         let verified = self.verify(|_, _| ())?;
-        if compact { check_no_lost_pages(&verified, self.0.data().1, act) } else { Ok(()) }
+        if compact { check_no_lost_pages(&verified, self.0.data().1, operation) } else { Ok(()) }
     }
 }
 
-/// Makes the store in a folder as small as it can be, in its place. No process may have it open,
-/// and none can open it for writing meanwhile. The file keeps its owner and its mode. When this
-/// fails the store is as it was.
+/// Removes free pages from the store in a folder, by replacing its file with a compact copy. No
+/// process may have the store open, and no process can open it for writing meanwhile. The file
+/// keeps its owner and its mode. If compaction fails, the store is unchanged.
 ///
 /// All pages are verified before they are copied, so the file is read twice.
 ///
 /// # Errors
 ///
 /// [`Error::Corrupt`] if the store is damaged, [`Error::InUse`] if a process has it open,
-/// [`Error::Options`] if it is on a network filesystem, where locks of other machines may not hold,
+/// [`Error::Options`] if it is on a network filesystem, where locks of other machines may not work,
 /// and [`Error::Lmdb`] if the file has lost pages: see [`Verified::lost_pages`].
 pub fn compact(folder: impl AsRef<Path>) -> Result<Compacted> {
     compact_with(folder, &Options::new())
 }
 
-/// Makes a store as small as it can be, as [`compact`] does. Of the options, only
+/// Compacts a store, as [`compact`] does, with options. Only
 /// [`allow_network_filesystem`](Options::allow_network_filesystem) is used.
 ///
 /// # Errors
@@ -101,30 +108,32 @@ pub fn compact_with(folder: impl AsRef<Path>, options: &Options) -> Result<Compa
     compact_by(folder.as_ref(), options, File::sync_all)
 }
 
-/// Compacts a store, and syncs the new file and its folder by `sync`.
+/// Compacts a store. Calls `sync` to sync the new file and its folder.
 pub(crate) fn compact_by(folder: &Path, options: &Options, sync: Sync) -> Result<Compacted> {
     let folder = resolve_folder(folder)?;
     network::check(&folder, options)?;
     let data = folder.join(DATA);
-    let len =
-        |act| fs::metadata(&data).map(|meta| meta.len()).map_err(|e| Error::io(&data, act, e));
+    let len = |operation| {
+        fs::metadata(&data).map(|meta| meta.len()).map_err(|e| Error::io(&data, operation, e))
+    };
     let before_bytes = len("open")?;
     let (_registration, _lock) = StoreLock::exclusive(&folder)?;
-    // LMDB copies what it finds, damage included.
+    // LMDB copies pages without checking them, damaged ones included.
     let verified = verify_closed(&folder, |_, _| ())?;
     check_no_lost_pages(&verified, &data, "compact")?;
     let mut partial = Partial::create(&folder)?;
     partial.sync = sync;
-    partial.take_owner_and_mode_of(&data)?;
-    let environment = open_alone(&folder)?;
-    Environment::copy_of(&environment, &partial.file, &partial.path, true)?;
+    partial.copy_owner_and_mode(&data)?;
+    let environment = open_without_locks(&folder)?;
+    Environment::copy_environment(&environment, &partial.file, &partial.path, true)?;
     drop(environment);
     partial.publish(&data)?;
     Ok(Compacted { before_bytes, after_bytes: len("compact")? })
 }
 
-/// Refuses to leave free pages out of a file with lost pages: LMDB does not, and names no reason.
-fn check_no_lost_pages(verified: &Verified, data: &Path, act: &'static str) -> Result<()> {
+/// Returns an error if the file has lost pages. LMDB cannot leave out free pages of such a file,
+/// and its own error does not say why.
+fn check_no_lost_pages(verified: &Verified, data: &Path, operation: &'static str) -> Result<()> {
     if verified.lost_pages == 0 {
         return Ok(());
     }
@@ -135,10 +144,10 @@ fn check_no_lost_pages(verified: &Verified, data: &Path, act: &'static str) -> R
         data.display(),
         verified.lost_pages
     );
-    Err(Error::Lmdb { act, message })
+    Err(Error::Lmdb { operation, message })
 }
 
-/// A copy that is not whole yet. Dropping it removes it.
+/// An incomplete copy. Dropping it removes the file.
 struct Partial {
     path: PathBuf,
     file: File,
@@ -150,10 +159,10 @@ struct Partial {
 type Sync = fn(&File) -> io::Result<()>;
 
 impl Partial {
-    /// Creates the file, for the user of this process alone.
+    /// Creates the file with mode 0600.
     fn create(folder: &Path) -> Result<Self> {
         let path = folder.join(PARTIAL);
-        // One that a killed process left may belong to others, or be open to them.
+        // A file that a killed process left may belong to another user or be readable by others.
         let removed = fs::remove_file(&path)
             .or_else(|e| if e.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(e) });
         removed.map_err(|e| Error::io(&path, "remove", e))?;
@@ -163,9 +172,9 @@ impl Partial {
         Ok(Self { path, file, is_published: false, sync: File::sync_all })
     }
 
-    /// Gives the file the owner and the mode of the one that it is to replace, so that the same
-    /// users can open the store as before.
-    fn take_owner_and_mode_of(&self, data: &Path) -> Result<()> {
+    /// Gives the file the owner and mode of the file that it replaces, so that the same users can
+    /// open the store as before.
+    fn copy_owner_and_mode(&self, data: &Path) -> Result<()> {
         let old = fs::metadata(data).map_err(|e| Error::io(data, "open", e))?;
         let new = self.file.metadata().map_err(|e| Error::io(&self.path, "open", e))?;
         if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
@@ -178,13 +187,13 @@ impl Partial {
                 Error::io(&self.path, "change the owner", io::Error::new(e.kind(), remedy))
             })?;
         }
-        // After the owner, or the system may take bits of the mode away.
+        // After the owner: `chown` may clear bits of the mode.
         let changed = self.file.set_permissions(old.permissions());
         changed.map_err(|e| Error::io(&self.path, "change the mode", e))
     }
 
-    /// Gives the copy its name, durably. An error says so if the copy has its name, but may lose it
-    /// in a power failure.
+    /// Renames the copy to `target`, and syncs the file and its folder. If only the sync of the
+    /// folder fails, the error says that the copy is visible but may not survive a power failure.
     fn publish(mut self, target: &Path) -> Result<()> {
         (self.sync)(&self.file).map_err(|e| Error::io(&self.path, "sync", e))?;
         // Opened before the rename: if this fails, nothing is published.
@@ -206,7 +215,7 @@ impl Partial {
 impl Drop for Partial {
     fn drop(&mut self) {
         if !self.is_published {
-            // The next copy replaces it if this fails.
+            // If this fails, the next copy replaces the file.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -246,7 +255,7 @@ mod tests {
         }
     }
 
-    /// Adds a page to the file that is in no table and not free. Returns the file's bytes.
+    /// Adds a page to the file that is neither in a table nor free. Returns the bytes of the file.
     fn lose_a_page(folder: &Path) -> Vec<u8> {
         let store = Store::open(folder, &Options::new()).expect("a store");
         let table = store.table("t").expect("a table");
@@ -269,10 +278,10 @@ mod tests {
     }
 
     #[track_caller]
-    fn names_lost_pages(error: &Error, act: &str, path: &Path) {
+    fn names_lost_pages(error: &Error, operation: &str, path: &Path) {
         assert_eq!(error.code(), "lmdb", "{error}");
         let text = error.to_string();
-        let begin = format!("{act}: {}: expected pages that are all", path.display());
+        let begin = format!("{operation}: {}: expected pages that are all", path.display());
         assert!(text.starts_with(&begin), "{text}");
         for part in ["found 1 that are neither", "\"nuthatch store dump\"", "load"] {
             assert!(text.contains(part), "{text}");
@@ -386,7 +395,7 @@ mod tests {
         for expected in [0o600, 0o660, 0o640] {
             let data = path.join(DATA);
             fs::set_permissions(&data, fs::Permissions::from_mode(expected)).expect("a mode");
-            // What a killed process left is open to others.
+            // A leftover of a killed process that others can read.
             fs::write(path.join(PARTIAL), b"").expect("a leftover");
             compact(&path).expect("a smaller file");
             assert_eq!(mode(&data), expected);
@@ -403,7 +412,7 @@ mod tests {
             let found = fs::metadata(path).expect("the file");
             (found.uid(), found.gid())
         };
-        // Only root may give the file away; others see that it stays theirs.
+        // Only root can change the owner. Other users check that the file stays theirs.
         if owner(&data).0 == 0 {
             std::os::unix::fs::chown(&data, Some(65_534), Some(65_534)).expect("another owner");
         }

@@ -1,5 +1,5 @@
-//! Rows of a scan by the batch, lent from the store as long as the batch lives. This file holds
-//! unsafe code: the rows are addresses into the map, kept from moving by a transaction.
+//! Batches of rows, borrowed from the store while the batch lives. This file has unsafe code: rows
+//! are addresses in the memory map, which a transaction keeps from moving.
 
 use crate::error::Result;
 use crate::range::Range;
@@ -15,26 +15,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// A transaction that a scan and its batches share.
 pub(crate) type SharedTxn = Arc<Mutex<ReadTxn<'static>>>;
-/// Transactions of one state of the store. A part of a scan reads each batch in one of them that no
-/// other part reads in.
+/// Transactions that see one state of the store. A part of a parallel scan reads each batch in a
+/// transaction that no other part is using.
 pub(crate) type SharedTxns = Arc<[SharedTxn]>;
 
-/// Between two looks at whether the scan was given up, rows that are read.
-const LOOK_EVERY: usize = 256;
-/// Values are touched at every so many bytes, so that whoever takes a batch does not wait for the
-/// disk.
+/// Number of rows read between two checks for cancellation.
+const ROWS_PER_CANCEL_CHECK: usize = 256;
+/// Long values are touched once per this many bytes, so that the consumer of a batch does not wait
+/// for the disk.
 const PAGE: usize = 4096;
 
-/// So many rows ahead, memory for them is claimed.
-const CLAIMED_AHEAD: usize = 42;
+/// Distance, in rows, at which memory for rows is prefetched for writing.
+const PREFETCH_DISTANCE: usize = 42;
 
-/// Where a row lies. What C and Java read: two addresses and two lengths.
+/// The addresses and lengths of a row, in the layout that C and Java read.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct RawRow {
     /// The address of the key.
     pub key: *const u8,
-    /// The address of the value; whatever it is where the length is zero.
+    /// The address of the value. Undefined if the length is zero.
     pub value: *const u8,
     /// The length of the key in bytes.
     pub key_len: u32,
@@ -42,63 +42,72 @@ pub struct RawRow {
     pub value_len: u32,
 }
 
-/// Rows of a scan, where they lie in the store. A batch keeps the transaction of its scan open: let
-/// it go soon.
+/// Rows of a scan, borrowed from the store without copying. A batch keeps the transaction of its
+/// scan open, so drop it soon.
 pub struct RowBatch {
     rows: Vec<RawRow>,
-    /// What keeps the addresses valid.
+    /// Keeps the addresses valid.
     txn: SharedTxn,
 }
 
-// SAFETY: the addresses are read and never written through, by any thread; the transaction behind
-// its lock, which keeps them valid, can be ended by any thread, since it has no slot of a thread.
+// SAFETY: the addresses are only read. The transaction that keeps them valid is behind a lock, and
+// any thread may end it, since its reader slot does not belong to a thread.
 unsafe impl Send for RowBatch {}
 // SAFETY: as above; a shared batch is only read.
 unsafe impl Sync for RowBatch {}
 
 impl RowBatch {
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there are none. A scan gives no such batch.
+    /// Returns whether the batch has no rows. Scans return no empty batches.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// A row.
+    /// Returns the row at `index`, or `None` if `index` is out of bounds.
     pub fn get(&self, index: usize) -> Option<Row<'_>> {
         self.rows.get(index).map(|row| self.row(row))
     }
 
-    /// The rows in order.
+    /// Returns the rows in the order of the scan.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Row<'_>> + DoubleEndedIterator {
         self.rows.iter().map(|row| self.row(row))
     }
 
-    /// Where the rows lie, for callers in other languages: valid as long as the batch lives.
+    /// Returns the addresses and lengths of the rows, for callers in other languages. They are
+    /// valid while the batch lives.
     pub fn raw(&self) -> &[RawRow] {
         &self.rows
     }
 
-    /// Fails if the file could not be read since the store was opened: see
+    /// Checks that all pages read since the store was opened were readable: see
     /// [`Read::check_readable`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`](crate::Error::Corrupt) if a page could not be read.
     pub fn check_readable(&self) -> Result<()> {
         lock(&self.txn).check_readable()
     }
 
-    /// The rows, copied.
+    /// Returns copies of the rows.
     pub fn to_vec(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
         self.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
     }
 
-    /// The number of the last transaction that the scan sees.
+    /// Returns the number of the last transaction that the scan sees.
     pub fn snapshot_id(&self) -> u64 {
         lock(&self.txn).id()
     }
 
-    /// The number of the last change that the scan sees: see [`Read::sequence`].
+    /// Returns the number of the last change that the scan sees: see [`Read::sequence`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Read::sequence`].
     pub fn sequence(&self) -> Result<u64> {
         lock(&self.txn).sequence()
     }
@@ -107,8 +116,8 @@ impl RowBatch {
     fn row<'b>(&'b self, row: &RawRow) -> Row<'b> {
         debug_assert!(self.rows.as_ptr_range().contains(&std::ptr::from_ref(row)));
         // SAFETY: `fill` took address and length from a row of this batch's transaction, which is
-        // open as long as `self` is there. While it is, LMDB leaves its pages alone, and the map
-        // does not move: the transaction is counted at the gate.
+        // open while `self` lives. Until it ends, LMDB does not change its pages, and the map does
+        // not move: the remap barrier counts the transaction.
         let key = unsafe { std::slice::from_raw_parts(row.key, row.key_len as usize) };
         // SAFETY: as above.
         let value = unsafe { std::slice::from_raw_parts(row.value, row.value_len as usize) };
@@ -122,15 +131,15 @@ impl fmt::Debug for RowBatch {
     }
 }
 
-/// A scan that is read batch by batch, on the caller's thread. It begins with the first batch, in a
-/// transaction of its own that ends with the last one.
+/// An iterator over the batches of a scan, read on the caller's thread. The first call begins a
+/// transaction, which ends with the last batch.
 pub struct Batches {
     shared: Arc<Shared>,
     table: Table,
-    /// What is left of the scan.
+    /// The rest of the scan.
     scan: Scan,
     txns: Option<SharedTxns>,
-    /// The transaction that the last batch was read in.
+    /// The index of the transaction that the last batch was read in.
     current: usize,
     done: bool,
 }
@@ -140,27 +149,38 @@ impl Batches {
         Self { shared, table, scan, txns: None, current: 0, done: false }
     }
 
-    /// A scan in transactions that are open already, of which there is one at least.
+    /// Creates a scan in open transactions. `txns` must not be empty.
     pub(crate) fn within(txns: SharedTxns, shared: Arc<Shared>, table: Table, scan: Scan) -> Self {
         Self { shared, table, scan, txns: Some(txns), current: 0, done: false }
     }
 
-    /// The next rows; `None` after the last.
+    /// Returns the next batch; `None` after the last one.
+    ///
+    /// # Errors
+    ///
+    /// Errors of a new transaction: see [`Store::read`](crate::Store::read).
+    /// [`Error::Corrupt`](crate::Error::Corrupt) if a page is damaged, and
+    /// [`Error::Closed`](crate::Error::Closed) if the store was closed. The scan ends with an
+    /// error.
     pub fn next_batch(&mut self) -> Result<Option<RowBatch>> {
-        self.next_unless(&AtomicBool::new(false))
+        self.next_until_cancelled(&AtomicBool::new(false))
     }
 
-    /// Where a scan would go on after the rows that came: what to ask for in another transaction.
+    /// Returns the scan of the rows that were not returned yet, for use in another transaction.
     pub fn rest(&self) -> Scan {
         self.scan.clone()
     }
 
-    /// The next rows. When the scan is given up meanwhile, those that were read by then.
-    pub(crate) fn next_unless(&mut self, given_up: &AtomicBool) -> Result<Option<RowBatch>> {
+    /// Returns the next batch. If the scan is cancelled meanwhile, the batch has the rows that were
+    /// read by then.
+    pub(crate) fn next_until_cancelled(
+        &mut self,
+        cancelled: &AtomicBool,
+    ) -> Result<Option<RowBatch>> {
         if self.done {
             return Ok(None);
         }
-        let filled = self.fill(given_up);
+        let filled = self.fill(cancelled);
         if self.done || filled.is_err() {
             self.done = true;
             self.txns = None;
@@ -168,7 +188,7 @@ impl Batches {
         filled
     }
 
-    fn fill(&mut self, given_up: &AtomicBool) -> Result<Option<RowBatch>> {
+    fn fill(&mut self, cancelled: &AtomicBool) -> Result<Option<RowBatch>> {
         self.shared.environment.check()?;
         if self.txns.is_none() {
             self.txns = Some(Arc::new([Arc::new(Mutex::new(ReadTxn::owned(&self.shared)?))]));
@@ -177,16 +197,16 @@ impl Batches {
         let (current, reading) = lock_any(&txns, self.current);
         self.current = current;
         let scan = &self.scan;
-        let most = scan.batch_rows.min(usize::try_from(scan.limit).unwrap_or(usize::MAX));
-        let mut rows: Vec<RawRow> = Vec::with_capacity(most.min(Scan::BATCH_ROWS));
+        let max_rows = scan.batch_rows.min(usize::try_from(scan.limit).unwrap_or(usize::MAX));
+        let mut rows: Vec<RawRow> = Vec::with_capacity(max_rows.min(Scan::BATCH_ROWS));
         let (mut bytes, mut ended, mut last) = (0, true, None);
-        reading.scan(&self.table, &scan.clone().limit(most as u64))?.visit(|key, value| {
+        reading.scan(&self.table, &scan.clone().limit(max_rows as u64))?.visit(|key, value| {
             rows.push(raw(key, value));
-            claim(rows.as_ptr().wrapping_add(rows.len() + CLAIMED_AHEAD));
+            prefetch_for_write(rows.as_ptr().wrapping_add(rows.len() + PREFETCH_DISTANCE));
             bytes += key.len() + value.len();
-            let full = rows.len() == most || bytes >= scan.batch_bytes;
-            let look = rows.len().is_multiple_of(LOOK_EVERY);
-            let enough = full || (look && given_up.load(Ordering::Relaxed));
+            let full = rows.len() == max_rows || bytes >= scan.batch_bytes;
+            let check_now = rows.len().is_multiple_of(ROWS_PER_CANCEL_CHECK);
+            let enough = full || (check_now && cancelled.load(Ordering::Relaxed));
             if enough {
                 (ended, last) = (false, Some(key.to_vec()));
             }
@@ -221,7 +241,7 @@ impl fmt::Debug for Batches {
 #[inline]
 fn raw(key: &[u8], value: &[u8]) -> RawRow {
     if value.len() > PAGE {
-        // The read counts: it brings the page in.
+        // The read has an effect: it brings the page into memory.
         black_box(value.iter().step_by(PAGE).fold(0_u8, |sum, byte| sum ^ byte));
     }
     // Lengths in the file have 32 bits.
@@ -229,14 +249,13 @@ fn raw(key: &[u8], value: &[u8]) -> RawRow {
     RawRow { key: key.as_ptr(), value: value.as_ptr(), key_len, value_len }
 }
 
-/// Asks for the line of a row that will be written. The memory was often that of a batch which
-/// another processor has read: to take a line from it only when it is written makes a stream half
-/// as fast.
+/// Prefetches the cache line of a row for writing. Another processor often has read a batch from
+/// the same memory; without this prefetch, a stream is half as fast.
 #[inline]
-fn claim(row: *const RawRow) {
+fn prefetch_for_write(row: *const RawRow) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch of any address does nothing that can be seen. Processors that do not know
-    // this one take it for nothing.
+    // SAFETY: a prefetch of any address has no visible effect. Processors without this instruction
+    // ignore it.
     unsafe {
         std::arch::asm!("prefetchw [{}]", in(reg) row, options(nostack, preserves_flags, readonly));
     }
@@ -244,7 +263,7 @@ fn claim(row: *const RawRow) {
     let _ = row;
 }
 
-/// Locks the transaction of this number, or another one if a thread reads in that at the moment.
+/// Locks the transaction at index `first`, or another one if a thread is using that.
 fn lock_any(txns: &[SharedTxn], first: usize) -> (usize, MutexGuard<'_, ReadTxn<'static>>) {
     for at in (first..txns.len()).chain(0..first) {
         match txns[at].try_lock() {
@@ -257,7 +276,7 @@ fn lock_any(txns: &[SharedTxn], first: usize) -> (usize, MutexGuard<'_, ReadTxn<
 }
 
 fn lock(txn: &SharedTxn) -> MutexGuard<'_, ReadTxn<'static>> {
-    // A transaction that reads is whole, whatever panics.
+    // A read transaction stays valid if a thread panics.
     txn.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -277,7 +296,7 @@ mod tests {
         let parts = store.parallel_batches(&table, &Scan::all(), &parallel).expect("parts");
         let txns = parts[0].txns.clone().expect("transactions");
         assert_eq!(txns.len(), 2);
-        // As long as a thread reads in the first, all parts read in the second, whichever it is.
+        // While a thread reads in one of the transactions, all parts use the other one.
         for busy in 0..2 {
             let reading = lock(&txns[busy]);
             let (found, _free) = lock_any(&txns, busy);

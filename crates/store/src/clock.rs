@@ -1,18 +1,18 @@
-//! What time it is.
+//! Clocks and deadlines.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The longest wait. Adding `Duration::MAX` to the time of now panics.
+/// The longest wait. Adding `Duration::MAX` to the current time panics.
 const MAX_WAIT: Duration = Duration::from_hours(24 * 365 * 100);
 
-/// Returns when a wait of this length that begins now is over. Longer waits last a century.
+/// Returns the time at which a wait that begins now ends. Longer waits are cut to a century.
 pub(crate) fn deadline(wait: Duration) -> Instant {
     Instant::now() + wait.min(MAX_WAIT)
 }
 
-/// A source of time. Expiry follows it, forwards and backwards.
+/// A source of time for expiry. It may go backwards.
 pub trait Clock: Send + Sync {
-    /// Milliseconds since the beginning of 1970.
+    /// Returns milliseconds since 1970.
     fn now_ms(&self) -> u64;
 }
 

@@ -1,4 +1,4 @@
-//! A process that opens a store while another one compacts it.
+//! Tests of a process that opens a store while another one compacts it.
 
 use crate::backup::compact_by;
 use crate::file::DATA;
@@ -15,11 +15,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const LONG: Duration = Duration::from_mins(1);
-/// The environment variable by which the other process finds the store.
+/// The environment variable with the path of the store, for the other process.
 const STORE: &str = "NUTHATCH_TEST_COMPACTED_STORE";
 
-/// The other process: opens the store, waits for a line, and says what a key has. Without a store
-/// in the environment this is a test that has nothing to do.
+/// The other process: opens the store, waits for a line of input, and prints the value of a key.
+/// Does nothing without a store in the environment.
 #[test]
 fn reads_what_it_opens() {
     let Ok(path) = std::env::var(STORE) else { return };
@@ -31,7 +31,7 @@ fn reads_what_it_opens() {
     println!("> {}", String::from_utf8_lossy(&found.unwrap_or_default()));
 }
 
-/// The other process, and what it says.
+/// The other process, and its output.
 struct Opener {
     child: Child,
     said: Receiver<String>,
@@ -47,9 +47,9 @@ impl Opener {
         let (sender, said) = channel();
         thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
-                // The test program says things of its own.
+                // The test program prints lines of its own.
                 if let Some((_, said)) = line.split_once("> ") {
-                    // A test that failed listens no more.
+                    // A test that failed no longer receives.
                     let _ = sender.send(said.to_owned());
                 }
             }
@@ -74,7 +74,7 @@ thread_local! {
     static BEFORE_RENAME: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
-/// Syncs a file of a compaction. The new file is synced before it has its name: the hook runs then.
+/// Syncs a file of a compaction. The hook runs before the new file is synced and renamed.
 fn sync(file: &File) -> io::Result<()> {
     if !file.metadata()?.is_dir()
         && let Some(hook) = BEFORE_RENAME.take()
@@ -84,7 +84,7 @@ fn sync(file: &File) -> io::Result<()> {
     file.sync_all()
 }
 
-/// With the lock given up before the rename, the reader kept the old file.
+/// Regression: the lock was released before the rename, and the reader kept the old file.
 #[test]
 fn a_process_that_opens_a_store_during_a_compaction_sees_the_new_file() {
     let folder = tempfile::tempdir().expect("a folder");

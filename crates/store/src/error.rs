@@ -1,168 +1,169 @@
-//! What can go wrong, told with the place, what was expected and what was found.
+//! Errors, with the place, what was expected and what was found.
 
 use crate::file::DATA;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The result of this crate's operations.
+/// The result of an operation of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error of this crate. A missing key is not one: lookups answer `None`.
+/// An error of this crate. A missing key is not an error: lookups return `None`.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused: the folder is missing, the disk is full, and so on.
+    /// A system call failed: the folder is missing, the disk is full, and so on.
     Io(Box<IoError>),
-    /// The file is not LMDB's, or of a version that this build does not read.
+    /// The file is not an LMDB file, or has a version that this build does not support.
     NotAStore(Box<Damage>),
-    /// The file is LMDB's, and its bytes contradict the format.
+    /// The file is an LMDB file, and its bytes contradict the format.
     Corrupt(Box<Damage>),
-    /// This process has the store open already: clone that handle.
+    /// This process has the store open already. Clone that handle.
     AlreadyOpen(PathBuf),
-    /// Another process has the store open, and it must not.
+    /// Another process has the store open, and the operation needs exclusive access.
     InUse(PathBuf),
-    /// Another process has the store open with an LMDB that keeps its locks in another way.
+    /// Another process has the store open with an LMDB version whose lock file differs.
     OtherLocks(PathBuf),
-    /// The store holds all that it may: its limit, or the addresses that this process could get.
+    /// The store is full: it has reached its limit, or the address space that this process has for
+    /// it.
     Full {
-        /// Bytes that the store may have at present.
-        most: u64,
-        /// Why it has no more.
+        /// The present maximum size of the store in bytes.
+        max: u64,
+        /// Why the store cannot grow.
         cause: FullCause,
     },
-    /// As many read transactions are open, in all processes, as there can be.
+    /// All reader slots are in use, by read transactions of all processes.
     ReadersFull {
-        /// How many there can be.
-        most: u32,
+        /// The number of reader slots.
+        max: u32,
     },
-    /// One transaction wrote more pages than LMDB keeps track of.
+    /// A transaction wrote more pages than LMDB can track.
     TransactionFull,
-    /// An option is out of its range.
+    /// An option is out of range.
     Options {
         /// The option's name.
         option: &'static str,
-        /// What it may be.
+        /// The values that the option accepts.
         expected: String,
-        /// What it was.
+        /// The value of the option.
         found: String,
     },
-    /// A key, a name or a value is longer or shorter than it may be.
+    /// A key, a name or a value is too long or too short.
     Length {
         /// `key`, `table name` or `value`.
         what: &'static str,
-        /// The least length in bytes.
-        least: u64,
-        /// The greatest length in bytes.
-        most: u64,
-        /// Its length in bytes.
+        /// The minimum length in bytes.
+        min: u64,
+        /// The maximum length in bytes.
+        max: u64,
+        /// The actual length in bytes.
         found: u64,
     },
-    /// A table cannot be used as it was asked for.
+    /// A table does not support the operation, or does not exist.
     Table {
-        /// Its name.
+        /// The table's name.
         name: String,
-        /// What was expected of it.
+        /// What was expected.
         expected: &'static str,
         /// What was found.
         found: String,
     },
-    /// The store was opened for reading only.
+    /// The store is open for reading only.
     ReadOnly,
     /// The store was closed.
     Closed,
     /// The handle or transaction belongs to the parent process. This process is a child made by
     /// `fork`, and must open the store itself.
     Forked,
-    /// A write to the disk failed in such a way that the store must be opened anew.
+    /// A write to the disk failed. The store must be closed and opened again.
     Broken,
-    /// A key was appended that is not above all keys of its table.
+    /// An appended key is not above all keys of its table.
     Unordered {
         /// The key.
         key: Vec<u8>,
     },
-    /// A watch asked for changes that are no longer kept: it fell behind.
+    /// A watch needs changes that were dropped.
     FellBehind {
-        /// The change it wanted next.
+        /// The number of the next change of the watch.
         wanted: u64,
-        /// The oldest change that is kept.
+        /// The number of the oldest kept change.
         oldest: u64,
     },
-    /// A watch asked for changes after one that this store never made.
+    /// A watch was started after a change that this store does not have yet.
     Ahead {
-        /// The change after which it wanted to go on.
+        /// The number of the change that the watch was to start after.
         after: u64,
-        /// The newest change of the store.
+        /// The number of the newest change.
         newest: u64,
     },
     /// The store keeps no changes: see [`Store::keep_changes`](crate::Store::keep_changes).
     NoChangesKept,
-    /// A condition of a write did not hold, so nothing of its batch was written.
+    /// A condition of a batch was not met, so none of its writes was done.
     ConditionUnmet {
-        /// Which write of the batch, counted from zero.
+        /// The index of the condition within the batch.
         write: usize,
     },
-    /// The group that a batch was written with was not committed, for this reason.
+    /// The group of a batch was not committed, for this reason.
     Group(Arc<Error>),
-    /// The queue of a batch writer has no room at present.
+    /// The queue of a batch writer is full.
     QueueFull,
-    /// Bytes are not what a codec expects.
+    /// Bytes that a codec cannot decode.
     Decode {
         /// What the codec expects.
         expected: &'static str,
         /// What was found.
         found: String,
     },
-    /// LMDB refused for another reason.
+    /// Another error of LMDB.
     Lmdb {
-        /// What was being done.
-        act: &'static str,
-        /// What LMDB said.
+        /// The operation that failed.
+        operation: &'static str,
+        /// LMDB's message.
         message: String,
     },
 }
 
-/// Why a store holds no more.
+/// Why a store cannot grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FullCause {
-    /// [`Options::limit`](crate::Options::limit).
+    /// It has reached [`Options::limit`](crate::Options::limit).
     Limit,
-    /// A transaction of this process was open for longer than
+    /// A transaction of this process stayed open for longer than
     /// [`Options::growth_patience`](crate::Options::growth_patience), and the map cannot move while
-    /// one is.
+    /// one is open.
     Transactions,
-    /// The system gave no more addresses.
+    /// The system provides no more address space.
     Addresses,
 }
 
-/// An operating-system error with the file and the act it hit.
+/// A failed system call, with the file and the operation.
 #[derive(Debug)]
 pub struct IoError {
     /// The file or folder.
     pub path: PathBuf,
-    /// What was being done, such as `open` or `commit`.
-    pub act: &'static str,
-    /// What the system said.
+    /// The operation, such as `open` or `commit`.
+    pub operation: &'static str,
+    /// The error of the system.
     pub source: std::io::Error,
 }
 
-/// A place in a file whose bytes are not what they must be.
+/// A place in a file whose bytes contradict the format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     /// The file.
     pub path: PathBuf,
-    /// Where in the file, in bytes from its start.
+    /// The offset in the file, in bytes.
     pub offset: u64,
-    /// What the format asks for.
+    /// What the format requires.
     pub expected: String,
-    /// What is there.
+    /// What the file has.
     pub found: String,
 }
 
 impl Error {
     #[cold]
-    pub(crate) fn io(path: &Path, act: &'static str, source: std::io::Error) -> Self {
-        Self::Io(Box::new(IoError { path: path.to_owned(), act, source }))
+    pub(crate) fn io(path: &Path, operation: &'static str, source: std::io::Error) -> Self {
+        Self::Io(Box::new(IoError { path: path.to_owned(), operation, source }))
     }
 
     #[cold]
@@ -175,34 +176,34 @@ impl Error {
         Self::Decode { expected, found: found.into() }
     }
 
-    /// What heed and LMDB say, in the words of this crate.
+    /// Converts an error of heed or LMDB.
     #[cold]
-    pub(crate) fn of(path: &Path, act: &'static str, error: heed::Error) -> Self {
+    pub(crate) fn of(path: &Path, operation: &'static str, error: heed::Error) -> Self {
         use heed::MdbError as Mdb;
         let corrupt = |expected: &str, found: &str| {
             let (expected, found) = (expected.to_owned(), found.to_owned());
             Self::Corrupt(Box::new(Damage { path: path.to_owned(), offset: 0, expected, found }))
         };
         match error {
-            heed::Error::Io(source) => Self::io(path, act, source),
+            heed::Error::Io(source) => Self::io(path, operation, source),
             heed::Error::EnvAlreadyOpened => Self::AlreadyOpen(path.to_owned()),
             heed::Error::Mdb(Mdb::Panic) => Self::Broken,
             heed::Error::Mdb(Mdb::VersionMismatch) => Self::OtherLocks(path.to_owned()),
             heed::Error::Mdb(Mdb::TxnFull) => Self::TransactionFull,
             heed::Error::Mdb(Mdb::Corrupted) => corrupt("a page of its kind", "another one"),
             heed::Error::Mdb(Mdb::PageNotFound) => corrupt("a page within the file", "none"),
-            error => Self::Lmdb { act, message: error.to_string() },
+            error => Self::Lmdb { operation, message: error.to_string() },
         }
     }
 
-    /// Returns whether the same attempt to read may succeed soon: the system or other readers have
-    /// for now what it needs. Other errors stay until the store is opened again or its files are
-    /// repaired.
+    /// Returns whether a retry of the same read may succeed soon, because the system or other
+    /// readers have what it needs at the moment. Other errors persist until the store is opened
+    /// again or its files are repaired.
     pub(crate) fn is_transient(&self) -> bool {
         matches!(self, Self::Io(_) | Self::Full { .. } | Self::ReadersFull { .. })
     }
 
-    /// The same error once more, for a second one who must hear of it.
+    /// Returns a copy of the error, for another caller that has to get it.
     pub(crate) fn copy(&self) -> Self {
         match self {
             Self::Io(e) => {
@@ -211,14 +212,14 @@ impl Error {
                     || std::io::Error::new(e.source.kind(), e.source.to_string()),
                     std::io::Error::from_raw_os_error,
                 );
-                Self::io(&e.path, e.act, source)
+                Self::io(&e.path, e.operation, source)
             }
             Self::NotAStore(damage) => Self::NotAStore(damage.clone()),
             Self::Corrupt(damage) => Self::Corrupt(damage.clone()),
-            Self::Full { most, cause } => Self::Full { most: *most, cause: *cause },
+            Self::Full { max, cause } => Self::Full { max: *max, cause: *cause },
             Self::TransactionFull => Self::TransactionFull,
-            Self::Length { what, least, most, found } => {
-                Self::Length { what, least: *least, most: *most, found: *found }
+            Self::Length { what, min, max, found } => {
+                Self::Length { what, min: *min, max: *max, found: *found }
             }
             Self::Table { name, expected, found } => {
                 Self::Table { name: name.clone(), expected, found: found.clone() }
@@ -230,14 +231,14 @@ impl Error {
             Self::ConditionUnmet { write } => Self::ConditionUnmet { write: *write },
             Self::Group(cause) => Self::Group(Arc::clone(cause)),
             Self::Decode { expected, found } => Self::decode(expected, found.clone()),
-            Self::Lmdb { act, message } => Self::Lmdb { act, message: message.clone() },
-            // No write of a batch fails with these.
-            other => Self::Lmdb { act: "write", message: other.to_string() },
+            Self::Lmdb { operation, message } => Self::Lmdb { operation, message: message.clone() },
+            // Writes of a batch do not fail with other errors.
+            other => Self::Lmdb { operation: "write", message: other.to_string() },
         }
     }
 
-    /// A short name that stays the same between versions, for programs;
-    /// `testdata/store/errors.csv` lists them for all languages.
+    /// Returns a short name for programs, which is the same in all versions and languages: see
+    /// `testdata/store/errors.csv`.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Io(_) => "io",
@@ -283,9 +284,9 @@ impl fmt::Display for Error {
                 "{}: another program has it open with an LMDB whose locks are others",
                 path.display()
             ),
-            Self::Full { most, cause } => write!(f, "the store is full at {most} bytes: {cause}"),
-            Self::ReadersFull { most } => {
-                write!(f, "read transactions: at most {most} at a time, and all are open")
+            Self::Full { max, cause } => write!(f, "the store is full at {max} bytes: {cause}"),
+            Self::ReadersFull { max } => {
+                write!(f, "read transactions: at most {max} at a time, and all are open")
             }
             Self::TransactionFull => {
                 f.write_str("the transaction wrote too many pages: split it into several")
@@ -293,22 +294,22 @@ impl fmt::Display for Error {
             Self::Options { option, expected, found } => {
                 write!(f, "{option}: expected {expected}, found {found}")
             }
-            Self::Length { what, least, most, found } => {
-                write!(f, "{what}: expected {least} to {most} bytes, found {found}")
+            Self::Length { what, min, max, found } => {
+                write!(f, "{what}: expected {min} to {max} bytes, found {found}")
             }
             Self::Table { name, expected, found } => {
                 write!(f, "table \"{}\": expected {expected}, found {found}", name.escape_debug())
             }
             Self::Group(cause) => write!(f, "the group was not committed: {cause}"),
             Self::Decode { expected, found } => write!(f, "expected {expected}, found {found}"),
-            Self::Lmdb { act, message } => write!(f, "{act}: {message}"),
+            Self::Lmdb { operation, message } => write!(f, "{operation}: {message}"),
             other => other.fmt_state(f),
         }
     }
 }
 
 impl Error {
-    /// Errors that tell of the state of a store, a watch or a queue.
+    /// Formats errors about the state of a store, a watch or a queue.
     fn fmt_state(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ReadOnly => f.write_str("the store is open for reading only"),
@@ -342,26 +343,26 @@ impl Error {
                 write!(f, "the condition of write {write} of the batch does not hold")
             }
             Self::QueueFull => f.write_str("the queue of writes is full"),
-            // The others are told by `fmt`.
+            // `fmt` formats all others.
             _ => f.write_str(self.code()),
         }
     }
 }
 
 impl IoError {
-    /// Returns the folder in which a store was expected and none is, if that is what failed.
+    /// Returns the folder if the error is that it has no store.
     fn folder_without_store(&self) -> Option<&Path> {
         use std::io::ErrorKind::{NotADirectory, NotFound};
         let is_data = self.path.file_name().is_some_and(|name| name == DATA);
         let is_absent = matches!(self.source.kind(), NotFound | NotADirectory);
-        self.path.parent().filter(|_| is_data && is_absent && self.act == "open")
+        self.path.parent().filter(|_| is_data && is_absent && self.operation == "open")
     }
 }
 
 impl fmt::Display for IoError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(folder) = self.folder_without_store() else {
-            return write!(f, "{}: {}: {}", self.path.display(), self.act, self.source);
+            return write!(f, "{}: {}: {}", self.path.display(), self.operation, self.source);
         };
         if folder.exists() && !folder.is_dir() {
             return write!(
@@ -426,11 +427,11 @@ mod tests {
             Error::AlreadyOpen(PathBuf::new()),
             Error::InUse(PathBuf::new()),
             Error::OtherLocks(PathBuf::new()),
-            Error::Full { most: 1, cause: FullCause::Limit },
-            Error::ReadersFull { most: 1 },
+            Error::Full { max: 1, cause: FullCause::Limit },
+            Error::ReadersFull { max: 1 },
             Error::TransactionFull,
             Error::Options { option: "limit", expected: String::new(), found: String::new() },
-            Error::Length { what: "key", least: 1, most: 511, found: 0 },
+            Error::Length { what: "key", min: 1, max: 511, found: 0 },
             Error::table("a", "a table", "none"),
             Error::ReadOnly,
             Error::Closed,
@@ -444,7 +445,7 @@ mod tests {
             Error::Group(Arc::new(Error::TransactionFull)),
             Error::QueueFull,
             Error::decode("an integer", "nothing"),
-            Error::Lmdb { act: "get", message: "no reason".to_owned() },
+            Error::Lmdb { operation: "get", message: "no reason".to_owned() },
         ]
     }
 
@@ -456,7 +457,7 @@ mod tests {
             lines.map(|line| line.split_once(",\"").expect("three columns")).collect();
         let listed: Vec<_> = rows.iter().map(|(code, _)| *code).collect();
         let mut codes: Vec<_> = one_of_each().iter().map(Error::code).collect();
-        // A handle of a parent process is closed, with a text of its own.
+        // `Closed` and `Forked` share a code.
         codes.dedup();
         assert_eq!(listed, codes);
         for (code, rest) in rows {

@@ -1,10 +1,10 @@
-//! Rows that expire: found by their time, and taken out a few at a time.
+//! Expiry: finds expired rows by their time, and removes them in bounded steps.
 //!
-//! An expired row is invisible at once. Sweeping reclaims its room: each commit sweeps a few rows,
-//! and [`Store::sweep`](crate::Store::sweep) all that have expired.
+//! An expired row is invisible immediately. Sweeping reclaims its space: each commit sweeps a few
+//! rows, and [`Store::sweep`](crate::Store::sweep) all expired ones.
 //!
-//! The table of times has one entry for each row that expires. The stamp of a row names its entry,
-//! so a write that replaces or deletes the row removes the entry in the same transaction.
+//! The expiry table has one entry for each row that expires. The stamp of a row identifies its
+//! entry, so a write that replaces or deletes the row removes the entry in the same transaction.
 
 use crate::codec::integers::{key_of, number_of};
 use crate::error::{Error, Result};
@@ -16,10 +16,10 @@ use crate::stamp::Stamp;
 use crate::table::Table;
 use crate::write::WriteTxn;
 
-/// Rows that a commit sweeps, at most.
+/// Maximum number of entries of the expiry table that a commit sweeps.
 pub(crate) const SWEEP_AT_COMMIT: u64 = 64;
 
-/// Where things lie in an entry of the table of times; `docs/formats/store.md` has the same.
+/// Offsets within an entry of the expiry table, as in `docs/formats/store.md`.
 pub(crate) mod layout {
     pub(crate) const TIME: usize = 0;
     pub(crate) const VERSION: usize = 8;
@@ -28,8 +28,13 @@ pub(crate) mod layout {
     pub(crate) const NAME: usize = 1;
 }
 
-/// Notes when a row expires, if it does.
-pub(crate) fn note(txn: &mut WriteTxn<'_>, table: &Table, key: &[u8], stamp: Stamp) -> Result<()> {
+/// Adds the entry of a row to the expiry table, if the row expires.
+pub(crate) fn add_entry(
+    txn: &mut WriteTxn<'_>,
+    table: &Table,
+    key: &[u8],
+    stamp: Stamp,
+) -> Result<()> {
     if stamp.expiry_ms == 0 {
         return Ok(());
     }
@@ -37,35 +42,35 @@ pub(crate) fn note(txn: &mut WriteTxn<'_>, table: &Table, key: &[u8], stamp: Sta
     let place = [&[table.name().len() as u8][..], table.name().as_bytes(), key].concat();
     let entry = entry_key(stamp);
     let access = Access::Put { row_len: entry.len() + place.len() };
-    txn.check_own(TableId::EXPIRY, &entry, access)?;
+    txn.check_system_row(TableId::EXPIRY, &entry, access)?;
     let (shared, heed, journal) = txn.parts();
-    let Some(own) = journal.own() else {
+    let Some(system_tables) = journal.system_tables() else {
         let expected = "a store with settings, since the table is stamped";
         return Err(Error::table(table.name(), expected, "none"));
     };
-    let put = own.expiry.put(heed, &entry, &place);
+    let put = system_tables.expiry.put(heed, &entry, &place);
     put.map_err(|e| shared.environment.error("note a time of expiry", e))
 }
 
-/// Removes the entry of a row that was replaced or deleted, if the row had one.
-pub(crate) fn forget(txn: &mut WriteTxn<'_>, stamp: Stamp) -> Result<()> {
+/// Removes the entry of a row that was replaced or deleted, if it has one.
+pub(crate) fn remove_entry(txn: &mut WriteTxn<'_>, stamp: Stamp) -> Result<()> {
     if stamp.expiry_ms == 0 {
         return Ok(());
     }
-    txn.check_own(TableId::EXPIRY, &entry_key(stamp), Access::Delete)?;
+    txn.check_system_row(TableId::EXPIRY, &entry_key(stamp), Access::Delete)?;
     let (shared, heed, journal) = txn.parts();
-    let Some(own) = journal.own() else { return Ok(()) };
+    let Some(system_tables) = journal.system_tables() else { return Ok(()) };
     // A sweep may have removed the entry before the row.
-    let removed = own.expiry.delete(heed, &entry_key(stamp));
+    let removed = system_tables.expiry.delete(heed, &entry_key(stamp));
     removed.map(|_| ()).map_err(|e| shared.environment.error("remove a time of expiry", e))
 }
 
-/// Returns the key of a row's entry in the table of times.
+/// Returns the key of a row's entry in the expiry table.
 fn entry_key(stamp: Stamp) -> Vec<u8> {
     [key_of(stamp.expiry_ms), key_of(stamp.version)].concat()
 }
 
-/// An entry of the table of times whose time has come.
+/// An entry of the expiry table whose time has passed.
 struct Due {
     entry: Vec<u8>,
     version: u64,
@@ -73,23 +78,22 @@ struct Due {
     key: Vec<u8>,
 }
 
-/// Takes rows out that have expired, at most so many entries of the table of times. Answers how
-/// many entries there were.
+/// Removes expired rows, up to `limit` entries of the expiry table. Returns the number of entries.
 pub(crate) fn sweep(txn: &mut WriteTxn<'_>, limit: u64) -> Result<u64> {
     let due = due(txn, limit)?;
     for entry in &due {
         let (shared, _, journal) = txn.parts();
-        let Some(own) = journal.own() else { break };
+        let Some(system_tables) = journal.system_tables() else { break };
         let Some(table) = shared.opened(&entry.table) else {
-            // Another process made the table: it is opened before the next transaction.
-            shared.tables_missing();
+            // Another process created the table. It is opened before the next transaction.
+            shared.record_unopened_table();
             continue;
         };
-        txn.check_own(TableId::EXPIRY, &entry.entry, Access::Delete)?;
-        let deleted = own.expiry.delete(txn.parts().1, &entry.entry);
+        txn.check_system_row(TableId::EXPIRY, &entry.entry, Access::Delete)?;
+        let deleted = system_tables.expiry.delete(txn.parts().1, &entry.entry);
         deleted.map_err(|e| shared.environment.error("sweep", e))?;
-        let row = txn.view().raw(&table, &entry.key)?;
-        // Earlier builds left the entry there when the row was written again.
+        let row = txn.view().stored_row(&table, &entry.key)?;
+        // Earlier builds left the entry in place when the row was written again.
         let same = row.map(Stamp::split).transpose()?;
         if same.is_some_and(|(stamp, _)| stamp.version == entry.version) {
             txn.delete_row(&table, &entry.key)?;
@@ -100,9 +104,9 @@ pub(crate) fn sweep(txn: &mut WriteTxn<'_>, limit: u64) -> Result<u64> {
 }
 
 fn due(txn: &mut WriteTxn<'_>, limit: u64) -> Result<Vec<Due>> {
-    let Some(own) = txn.parts().2.own() else { return Ok(Vec::new()) };
+    let Some(system_tables) = txn.parts().2.system_tables() else { return Ok(Vec::new()) };
     let view = txn.view();
-    let rows = Rows::of_own(view, TableId::EXPIRY, own.expiry, &Scan::all())?;
+    let rows = Rows::of_system_table(view, TableId::EXPIRY, system_tables.expiry, &Scan::all())?;
     let (mut now_ms, mut due) = (None, Vec::new());
     for entry in rows {
         let (time, place) = entry?;

@@ -3,7 +3,7 @@ use crate::{Condition, Error, Kind, Options, Range, Store, Table};
 use heed::{RoTxn, WithoutTls};
 use tempfile::TempDir;
 
-/// Later than the tests run, in milliseconds since the beginning of 1970.
+/// A time after the tests end, in milliseconds since 1970.
 const FAR: u64 = 1 << 50;
 
 struct Case {
@@ -26,12 +26,12 @@ impl Case {
         self.store.update(put).expect("a put");
     }
 
-    /// The number of entries in the table of times.
+    /// Returns the number of entries in the expiry table.
     fn entries(&self) -> u64 {
         let shared = &self.store.0;
-        let (txn, _pass) = shared.environment.read().expect("a transaction");
+        let (txn, _guard) = shared.environment.read().expect("a transaction");
         let txn: &RoTxn<'_, WithoutTls> = &txn;
-        shared.own().expect("open").expect("settings").expiry.len(txn).expect("a length")
+        shared.system_tables().expect("open").expect("settings").expiry.len(txn).expect("a length")
     }
 }
 
@@ -43,7 +43,7 @@ fn refreshing_a_time_of_expiry_leaves_one_entry() {
     }
     case.put_until(b"other", FAR);
     assert_eq!(case.entries(), 2);
-    // Within one transaction, and in one that is nested, as well.
+    // Also within one transaction, and in a nested one.
     case.store
         .update(|txn| {
             (0..100).try_for_each(|n| txn.put_until(&case.table, b"session", b"v", FAR + n))?;
@@ -81,7 +81,7 @@ fn a_row_without_a_time_of_expiry_any_more_has_no_entry() {
 #[test]
 fn an_expired_row_that_is_written_or_deleted_has_no_entry_left_behind() {
     let case = Case::new();
-    // All of this is one transaction: a commit would sweep what has expired.
+    // In one transaction, since a commit would sweep expired rows.
     case.store
         .update(|txn| {
             txn.put_until(&case.table, b"overwritten", b"v", 1)?;
@@ -89,7 +89,8 @@ fn an_expired_row_that_is_written_or_deleted_has_no_entry_left_behind() {
             txn.put_until(&case.table, b"overwritten", b"v", FAR)?;
             assert!(!txn.delete(&case.table, b"deleted")?, "it has expired");
             let (_, heed, journal) = txn.parts();
-            let entries = journal.own().expect("settings").expiry.len(heed).expect("a length");
+            let entries =
+                journal.system_tables().expect("settings").expiry.len(heed).expect("a length");
             assert_eq!(entries, 1);
             Ok::<_, Error>(())
         })
@@ -112,15 +113,15 @@ fn an_update_that_is_aborted_keeps_the_entry() {
 fn entries_that_earlier_versions_left_behind_go_when_their_time_comes() {
     let case = Case::new();
     case.put_until(b"session", FAR);
-    // What a refresh left there: entries of versions that the row no longer has.
+    // What a refresh left behind: entries of versions that the row no longer has.
     case.store
         .update(|txn| {
             let (_, heed, journal) = txn.parts();
-            let own = journal.own().expect("settings");
+            let system_tables = journal.system_tables().expect("settings");
             for version in 1000..1010_u64 {
                 let time = [key_of(1), key_of(version)].concat();
                 let place = [&[8][..], b"sessions", b"session"].concat();
-                own.expiry.put(heed, &time, &place).expect("an entry");
+                system_tables.expiry.put(heed, &time, &place).expect("an entry");
             }
             Ok::<_, Error>(())
         })

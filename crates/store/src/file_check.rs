@@ -11,14 +11,14 @@ use std::fs::File;
 use std::io::ErrorKind::NotFound;
 use std::path::Path;
 
-/// How often the end of a file is checked while other processes commit.
-const MAX_LOOKS: usize = 100;
+/// Maximum number of checks of the end of a file while other processes commit.
+const MAX_ATTEMPTS: usize = 100;
 
-/// Checks the pages that LMDB trusts when it opens a file, which is created if there is none and
-/// the options allow it. Returns how many bytes are in use.
+/// Checks the pages that LMDB trusts when it opens a file. Creates the file if it does not exist
+/// and the options allow it. Returns the bytes in use.
 ///
-/// To write, the file must have all its pages: a commit to one that was cut would put zeros in the
-/// place of the pages that it lost, and new ones after them.
+/// To be opened for writing, a file must have all its pages: a commit to a truncated file would put
+/// zeros in the place of the missing pages, and new pages after them.
 pub(crate) fn check_file(folder: &Path, options: &Options) -> Result<u64> {
     let path = folder.join(DATA);
     let open = || File::open(&path).map_err(|e| Error::io(&path, "open", e));
@@ -30,25 +30,26 @@ pub(crate) fn check_file(folder: &Path, options: &Options) -> Result<u64> {
         }
         file => file?,
     };
-    let meta = if options.read_only { read_meta(&file, &path)? } else { uncut(&file, &path)? };
-    // Tables are looked up by name in the main one, in the order that it says.
+    let meta =
+        if options.read_only { read_meta(&file, &path)? } else { complete_meta(&file, &path)? };
+    // Names of tables are looked up in the main table, in the order of its flags.
     check_kind("", &meta.main)?;
     Ok((meta.last_page + 1) * u64::from(meta.page_size))
 }
 
 fn read_meta(file: &File, path: &Path) -> Result<Meta> {
-    // No process leaves a file without its first pages.
+    // No process leaves a file without its meta pages.
     let found = meta::read(file, path, None)?;
     found.ok_or_else(|| corrupt(path, 0, "two meta pages", "an empty file"))
 }
 
-/// Returns the newest meta page, after a check that the file has the pages in use.
+/// Returns the newest meta page, after checking that the file has all pages in use.
 ///
-/// Other processes may commit meanwhile and use free pages again: what is wrong is believed if
-/// nothing was committed since.
-fn uncut(file: &File, path: &Path) -> Result<Meta> {
+/// Other processes may commit meanwhile and reuse free pages, so damage is reported only if nothing
+/// was committed since.
+fn complete_meta(file: &File, path: &Path) -> Result<Meta> {
     let mut meta = read_meta(file, path)?;
-    for _ in 0..MAX_LOOKS {
+    for _ in 0..MAX_ATTEMPTS {
         let checked = verify::check_end(file, path, meta);
         let newest = read_meta(file, path)?;
         match checked {

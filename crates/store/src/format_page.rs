@@ -1,14 +1,14 @@
-//! `docs/formats/store.md` and the code, compared.
+//! Compares `docs/formats/store.md` with the code.
 
 use crate::changes::layout as change;
 use crate::expiry::layout as expiry;
-use crate::own::layout as own;
 use crate::stamp::layout as stamp;
+use crate::system_tables::layout as system_tables;
 use std::collections::BTreeMap;
 
 const PAGE: &str = include_str!("../../../docs/formats/store.md");
 
-/// The rows of the table under a heading.
+/// Returns the rows of the table under a heading.
 fn rows(heading: &str) -> Vec<Vec<String>> {
     let (_, rest) = PAGE.split_once(&format!("## {heading}\n")).expect("the heading");
     let section = rest.split("\n## ").next().unwrap_or(rest);
@@ -18,7 +18,7 @@ fn rows(heading: &str) -> Vec<Vec<String>> {
     lines.skip(1).map(cells).collect()
 }
 
-/// The offsets of fields under a heading.
+/// Returns the offsets of fields under a heading.
 fn offsets(heading: &str) -> BTreeMap<String, usize> {
     let rows = rows(heading);
     let offset = |row: &Vec<String>| (row[2].clone(), row[0].parse().expect("an offset"));
@@ -58,15 +58,19 @@ fn names_and_kinds_are_those_of_the_page() {
     let first = |heading: &str| -> Vec<String> {
         rows(heading).into_iter().map(|row| row[0].trim_matches('`').to_owned()).collect()
     };
-    assert_eq!(first("Tables of the store"), [own::SETTINGS, own::CHANGES, own::EXPIRY]);
+    assert_eq!(
+        first("Tables of the store"),
+        [system_tables::SETTINGS, system_tables::CHANGES, system_tables::EXPIRY]
+    );
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let settings = [own::FORMAT_KEY, own::SEQUENCE_KEY, own::KEEP_KEY].map(text);
-    let table = text(own::TABLE_PREFIX) + "NAME";
+    let settings =
+        [system_tables::FORMAT_KEY, system_tables::SEQUENCE_KEY, system_tables::KEEP_KEY].map(text);
+    let table = text(system_tables::TABLE_PREFIX) + "NAME";
     assert_eq!(first("Settings"), [&settings[..], &[table]].concat());
     let kinds =
         format!("{} put, {} delete, {} expire", change::PUT, change::DELETE, change::EXPIRE);
     assert_eq!(rows("A change")[0][3], kinds);
-    assert!(rows("Settings")[0][1].starts_with(&format!("{}:", own::FORMAT)));
-    assert!(rows("Settings")[3][1].contains(&format!("; {}: its rows", own::STAMPED)));
-    assert!(PAGE.contains(&format!("A table name has 1 to {} bytes", crate::NAME_MOST)));
+    assert!(rows("Settings")[0][1].starts_with(&format!("{}:", system_tables::FORMAT)));
+    assert!(rows("Settings")[3][1].contains(&format!("; {}: its rows", system_tables::STAMPED)));
+    assert!(PAGE.contains(&format!("A table name has 1 to {} bytes", crate::MAX_NAME_LEN)));
 }

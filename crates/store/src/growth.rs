@@ -1,4 +1,4 @@
-//! Reads while the map has to move.
+//! Tests of reads while the map has to move.
 
 use crate::options::Options;
 use crate::read::Read;

@@ -1,4 +1,4 @@
-//! An ordered store on LMDB: transactions, scans of ranges, acknowledged batches, a change feed.
+//! An ordered store on LMDB: transactions, range scans, acknowledged batches, a change feed.
 //!
 //! ```
 //! use nuthatch_store::{Batch, BatchOptions, Options, Range, Read, Scan, Store};
@@ -12,7 +12,7 @@
 //!     txn.put(&users, b"user:2", b"Grace")
 //! })?;
 //!
-//! // One state of the store, read where it lies.
+//! // One state of the store, read without copying.
 //! let txn = store.read()?;
 //! assert_eq!(txn.get(&users, b"user:1")?, Some(&b"Ada"[..]));
 //! for row in txn.scan(&users, &Scan::new(Range::prefix("user:")).reverse())? {
@@ -20,25 +20,25 @@
 //!     assert!(key.starts_with(b"user:") && !value.is_empty());
 //! }
 //!
-//! // Writes of many tasks share commits; each is acknowledged when it is safe.
+//! // Writes of many tasks share commits. Each is acknowledged when it is durable.
 //! let writer = store.batch_writer(&BatchOptions::new())?;
 //! let ack = writer.submit(Batch::new().put(&users, b"user:3", b"Alan"))?;
 //! assert!(ack.wait()?.transaction > 0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`Store`] is shared by all threads of a process; several processes open the same folder. Reads
-//! go through a [`ReadTxn`], or, by the batch, through [`Store::batches`], [`Store::stream`] and
-//! [`Store::scan_parallel`]. Writes go through a [`WriteTxn`], which belongs to its thread, or a
-//! [`BatchWriter`], which belongs to nobody. [`Store::watch`] tells what was committed, by any
-//! process, in order and resumable.
+//! A [`Store`] is shared by all threads of a process, and several processes can open the same
+//! folder. Reads use a [`ReadTxn`], or, in batches, [`Store::batches`], [`Store::stream`] and
+//! [`Store::scan_parallel`]. Writes use a [`WriteTxn`], which belongs to one thread, or a
+//! [`BatchWriter`], which all threads can share. [`Store::watch`] returns the changes that any
+//! process commits, in order and resumable.
 //!
-//! For other languages: handles are `Send` and `Sync` but for transactions (a [`ReadTxn`] is
-//! `Send`; a [`WriteTxn`] stays with its thread); [`RowBatch::raw`] gives addresses and lengths
-//! that are valid as long as the batch lives; [`Error::code`] gives names that stay.
+//! For bindings to other languages: handles are `Send` and `Sync` except transactions (a
+//! [`ReadTxn`] is `Send`; a [`WriteTxn`] stays on its thread); [`RowBatch::raw`] returns addresses
+//! and lengths that are valid while the batch lives; [`Error::code`] returns stable names.
 //!
-//! A missing key is no error: lookups answer `None`. The files are described in
-//! `docs/formats/store.md`, and why things are as they are in `docs/decisions/0013-store.md`.
+//! A missing key is not an error: lookups return `None`. `docs/formats/store.md` describes the
+//! files, and `docs/decisions/0013-store.md` the reasons for the design.
 
 mod backup;
 mod batch;
@@ -57,14 +57,12 @@ mod file_check;
 mod fork;
 #[cfg(test)]
 mod format_page;
-mod gate;
 #[cfg(test)]
 mod growth;
 mod links;
 mod lock_file;
 mod network;
 mod options;
-mod own;
 mod pages;
 mod panics;
 mod parallel;
@@ -72,6 +70,7 @@ mod pool;
 mod range;
 mod read;
 mod registry;
+mod remap_barrier;
 mod removed;
 mod rows;
 mod scan;
@@ -80,6 +79,7 @@ mod stamp;
 mod stat;
 mod store;
 mod stream;
+mod system_tables;
 mod table;
 mod verify;
 mod write;
@@ -100,7 +100,7 @@ pub use scan::Scan;
 pub use stat::{Stat, TableStat};
 pub use store::Store;
 pub use stream::{BatchStream, RowStream};
-pub use table::{Kind, NAME_MOST, Table};
+pub use table::{Kind, MAX_NAME_LEN, Table};
 pub use verify::{Verified, verify_closed};
 pub use write::{Condition, WriteTxn};
 pub use writer::{Ack, Batch, BatchOptions, BatchWriter, Failure, Submitting, Written};

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(crate) struct Links(PathBuf);
 
 impl Links {
-    /// Makes links to the files of the store in a folder, whether they are there or not.
+    /// Creates links to the files of the store in a folder, whether the files exist or not.
     pub(crate) fn to(folder: &Path) -> io::Result<Self> {
-        // In the folder of the store where there is no other place to write to.
+        // In the folder of the store if no other folder is writable.
         let mut made = Err(ErrorKind::NotFound.into());
         for parent in [&std::env::temp_dir(), folder] {
             made = Self::within(parent, folder);
@@ -33,7 +33,7 @@ impl Links {
             let path = std::path::absolute(parent.join(name))?;
             match DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => break Self(path),
-                // A process of that number left it behind.
+                // A dead process with the same ID left it behind.
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(e),
             }

@@ -1,13 +1,13 @@
-//! The lock that each process has on a store that it uses. This file holds unsafe code: the system
-//! locks one byte of a file through one call.
+//! The lock that each process has on a store that it uses. This file has unsafe code: a system call
+//! locks one byte of a file.
 //!
-//! LMDB locks byte 0 of `lock.mdb`, and the byte of its number for each process that reads. LMDB
-//! opens the data of a store that is read only before it has those locks; so a compaction could put
-//! another file in its place in between. Therefore this crate shares a lock on a byte of its own
-//! from before the data is opened until after it is closed. Compaction locks the whole file alone.
+//! LMDB locks byte 0 of `lock.mdb`, and for each process that reads the byte of its process ID.
+//! When LMDB opens a store read-only, it opens the data before it has those locks, so a compaction
+//! could replace the file in between. Therefore this crate holds a shared lock on another byte from
+//! before the data is opened until after it is closed. Compaction locks the whole file exclusively.
 //!
-//! The lock belongs to the open file and not to the process: it stays when another part of the
-//! process opens and closes the file, which drops the process's other locks on it.
+//! The lock belongs to the open file description and not to the process: it persists when another
+//! part of the process opens and closes the file, which drops the process's other locks on it.
 
 use crate::error::{Error, Result};
 use crate::fork::OfProcess;
@@ -21,24 +21,23 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The name of the locks within a store's folder.
+/// The name of the lock file within a store's folder.
 pub(crate) const LOCKS: &str = "lock.mdb";
-/// The byte that users of a store share. Far from those of LMDB, which go up to the largest number
-/// of a process.
+/// The offset of the shared byte. LMDB's locks are below the largest process ID.
 const SHARED_BYTE: libc::off_t = 1 << 40;
 
-/// A lock on a store; it ends when it is dropped.
+/// A lock on a store, released when it is dropped.
 pub(crate) struct StoreLock {
     file: OfProcess<File>,
     path: PathBuf,
 }
 
 impl StoreLock {
-    /// Registers a store of this process and shares its lock with others that use it. Waits while
-    /// it is being compacted.
+    /// Registers a store of this process and takes the shared lock. Waits while another process
+    /// compacts the store.
     ///
-    /// Without a lock where the file system is read-only and has no file to lock: nobody can write
-    /// to the store there.
+    /// Takes no lock if the filesystem is read-only and has no lock file: no process can write to
+    /// the store then.
     ///
     /// # Errors
     /// Returns `AlreadyOpen` if this process uses the store already.
@@ -56,8 +55,7 @@ impl StoreLock {
         Ok((registration, Some(Self { file: OfProcess::new(file), path })))
     }
 
-    /// Registers a store of this process and locks it against all others that use it, without
-    /// waiting.
+    /// Registers a store of this process and takes the exclusive lock, without waiting.
     ///
     /// # Errors
     /// Returns `AlreadyOpen` if this process uses the store, `InUse` if another one does.
@@ -74,8 +72,8 @@ impl StoreLock {
 }
 
 impl StoreLock {
-    /// Fails if the file was removed or replaced: other processes then lock another file, and would
-    /// write at the same time.
+    /// Returns an error if the file was removed or replaced: other processes would lock another
+    /// file, and write at the same time.
     pub(crate) fn check_linked(&self) -> Result<()> {
         check_linked(&self.file, &self.path)
     }
@@ -84,13 +82,14 @@ impl StoreLock {
 impl Drop for StoreLock {
     fn drop(&mut self) {
         if self.file.is_own() {
-            // A child made by `fork` has a copy of the descriptor: closing ours is not enough.
+            // A child made by `fork` has a copy of the descriptor, so closing this one would not
+            // release the lock.
             let _ = set_shared_byte(&self.file, libc::F_OFD_SETLK, libc::F_UNLCK);
         }
     }
 }
 
-/// Registers a store and opens its file of locks, which is created if it is not there.
+/// Registers a store and opens its lock file, which is created if it does not exist.
 fn open(folder: &Path, read_only: bool) -> Result<(Registration, Option<File>)> {
     let path = folder.join(LOCKS);
     let error = |e| Error::io(&path, "open", e);
@@ -100,7 +99,7 @@ fn open(folder: &Path, read_only: bool) -> Result<(Registration, Option<File>)> 
         Err(e) if e.kind() == ErrorKind::NotFound => None,
         Err(e) => return Err(error(e)),
     };
-    // Nothing is opened that this process has open: to close it again would drop its locks.
+    // Nothing is opened that this process has open: closing it again would drop its locks.
     let registration = Registration::new(folder, id, existing)?;
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);

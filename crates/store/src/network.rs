@@ -1,4 +1,4 @@
-//! Refuses folders on network filesystems, where memory maps are not shared between machines.
+//! Refuses folders on network filesystems, where machines do not share memory maps.
 
 use crate::error::{Error, Result};
 use crate::options::Options;
@@ -35,7 +35,7 @@ thread_local! {
     static PRETENDED: std::cell::Cell<Option<&'static str>> = const { std::cell::Cell::new(None) };
 }
 
-/// While it lives, this thread finds every folder on a network filesystem.
+/// Makes this thread find every folder on a network filesystem, until it is dropped.
 #[cfg(test)]
 pub(crate) struct Pretended(());
 
@@ -56,7 +56,7 @@ impl Drop for Pretended {
 
 fn refuse(folder: &Path, found: Option<&'static str>) -> Result<()> {
     match found {
-        // Where the system does not say, the store opens or fails for another reason.
+        // If the filesystem is unknown, the store opens or fails for another reason.
         None => Ok(()),
         Some(name) => Err(Error::Options {
             option: "allow_network_filesystem",
@@ -133,7 +133,7 @@ mod tests {
         }
         let allowed = Options::new().allow_network_filesystem(true);
         close(Store::open(folder, &allowed).expect("it is allowed"));
-        // The store is there now.
+        // The store exists now.
         is_refused(folder, &Options::new());
         is_refused(folder, &Options::new().read_only(true));
         close(Store::open(folder, &allowed.read_only(true)).expect("it is allowed"));

@@ -1,4 +1,4 @@
-//! How a store is opened.
+//! The options of a store.
 
 use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
@@ -6,21 +6,22 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a commit waits for, told by what a crash may lose. A process that is killed loses nothing
-/// that was committed, whatever is chosen: the system has it. What follows is about machines that
-/// lose power, and kernels that stop.
+/// What a commit waits for, and so what a power failure or a kernel crash may lose. A process that
+/// is killed loses no commits with any durability: the kernel has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
     /// Nothing that was committed is lost. Each commit waits for the disk twice: for its pages, and
-    /// for the root that makes them count.
+    /// for the meta page that makes them visible.
     #[default]
     Sync,
-    /// The last commit may be lost, none before it, and the store is whole. Each commit waits for
-    /// its pages; its root reaches the disk with the next commit, or [`sync`](crate::Store::sync).
+    /// The last commit may be lost, earlier ones are not, and the store is undamaged. Each commit
+    /// waits for its pages; its meta page reaches the disk with the next commit, or
+    /// [`sync`](crate::Store::sync).
     Group,
-    /// Any number of the last commits may be lost, and the store may be damaged, unless the file
-    /// system keeps the order of writes. No commit waits for the disk. A later commit that does, or
-    /// [`sync`](crate::Store::sync), makes all before it safe. For data that can be made again.
+    /// Any number of the last commits may be lost, and the store may be damaged, unless the
+    /// filesystem keeps the order of writes. No commit waits for the disk. A later commit that
+    /// does, or [`sync`](crate::Store::sync), makes all earlier ones durable. For data that can be
+    /// recreated.
     None,
 }
 
@@ -43,12 +44,13 @@ pub struct Options {
 }
 
 impl Options {
-    /// The least of [`reserve`](Self::reserve) and [`limit`](Self::limit): 64 KiB.
-    pub const LEAST_RESERVE: u64 = 64 << 10;
-    /// The greatest of [`reserve`](Self::reserve) and [`limit`](Self::limit): 64 TiB.
-    pub const MOST_RESERVE: u64 = 64 << 40;
+    /// The minimum of [`reserve`](Self::reserve) and [`limit`](Self::limit): 64 KiB.
+    pub const MIN_RESERVE: u64 = 64 << 10;
+    /// The maximum of [`reserve`](Self::reserve) and [`limit`](Self::limit): 64 TiB.
+    pub const MAX_RESERVE: u64 = 64 << 40;
 
-    /// A store that is made where there is none, with durable commits and no limit.
+    /// Returns the defaults: the store is created if it does not exist, commits are durable, and
+    /// its size is not limited.
     pub fn new() -> Self {
         Self {
             create: true,
@@ -66,37 +68,40 @@ impl Options {
         }
     }
 
-    /// Whether a store is made where there is none. The folder above must be there.
+    /// Sets whether the store is created if it does not exist; `true` by default. The parent of its
+    /// folder must exist.
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
         self
     }
 
-    /// Opens for reading only: nothing of the data changes, and writes fail.
+    /// Sets whether the store is opened for reading only; `false` by default. Writes fail then.
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
         self
     }
 
-    /// What commits wait for, unless a transaction says otherwise.
+    /// Sets what commits wait for, if a transaction does not set it; [`Durability::Sync`] by
+    /// default.
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }
 
-    /// Addresses for the map, in bytes; 1 TiB by default. They cost nothing until there is data:
-    /// the file is as long as what is in it. Where the system gives fewer, the store takes what it
-    /// gets; where data outgrows them, the map moves while no transaction of the process is open.
+    /// Sets the address space of the map in bytes; 1 TiB by default. It costs no memory and no disk
+    /// space: the file is as long as its data. If the system provides less, the store uses what it
+    /// gets; if the data outgrows it, the map moves while no transaction of the process is open.
     #[must_use]
     pub fn reserve(mut self, bytes: u64) -> Self {
         self.reserve = bytes;
         self
     }
 
-    /// The most that the file may grow to, in bytes. Writes fail with [`Error::Full`] beyond.
+    /// Sets the maximum size of the file in bytes; none by default. Writes beyond it fail with
+    /// [`Error::Full`].
     #[must_use]
     pub fn limit(mut self, bytes: u64) -> Self {
         self.limit = Some(bytes);
@@ -114,30 +119,31 @@ impl Options {
         self
     }
 
-    /// How many tables can be open; 256 by default.
+    /// Sets the maximum number of open tables; 256 by default.
     #[must_use]
-    pub fn tables(mut self, most: u32) -> Self {
-        self.tables = most;
+    pub fn tables(mut self, max: u32) -> Self {
+        self.tables = max;
         self
     }
 
-    /// How many read transactions can be open in all processes; 1022 by default. Whoever opens a
-    /// store that nobody has open decides.
+    /// Sets the maximum number of open read transactions in all processes; 1022 by default. The
+    /// value of the first process that opens the store counts.
     #[must_use]
-    pub fn readers(mut self, most: u32) -> Self {
-        self.readers = most;
+    pub fn readers(mut self, max: u32) -> Self {
+        self.readers = max;
         self
     }
 
-    /// How many threads read for streams and parallel scans; one for each core by default, at least
-    /// two. They start when they are needed and go when they are not.
+    /// Sets the maximum number of threads that read for streams and parallel scans, from 1 to 1024;
+    /// one for each core by default, at least two. Threads start when they are needed and end when
+    /// they are idle.
     #[must_use]
-    pub fn threads(mut self, most: usize) -> Self {
-        self.threads = most.clamp(1, 1024);
+    pub fn threads(mut self, max: usize) -> Self {
+        self.threads = max.clamp(1, 1024);
         self
     }
 
-    /// Whether streams read a few batches ahead of what is asked for; they do by default.
+    /// Sets whether streams read a few batches ahead; `true` by default.
     #[must_use]
     pub fn read_ahead(mut self, ahead: bool) -> Self {
         self.read_ahead = ahead;
@@ -156,20 +162,20 @@ impl Options {
         self
     }
 
-    /// Where the time comes from that expiry follows.
+    /// Sets the clock that expiry uses.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Bytes of addresses to begin with.
+    /// Returns the initial size of the map in bytes.
     pub(crate) fn first_map(&self) -> u64 {
         self.limit.map_or(self.reserve, |limit| limit.min(self.reserve))
     }
 
     pub(crate) fn validate(&self) -> Result<()> {
-        let range = Self::LEAST_RESERVE..=Self::MOST_RESERVE;
+        let range = Self::MIN_RESERVE..=Self::MAX_RESERVE;
         let wrong = |option, expected: &str, found: String| {
             Err(Error::Options { option, expected: expected.to_owned(), found })
         };

@@ -1,24 +1,25 @@
-//! Panics of code that the store calls on its own threads: wakers, closures and clocks of callers.
+//! Handling of panics in code of callers that threads of the store run: wakers, closures and
+//! clocks.
 //!
-//! Such a panic must not end a thread that others wait for. It is caught where it happens, and
-//! becomes an error of the operation that it belongs to.
+//! Such a panic must not end a thread that others wait for. It is caught, and becomes an error of
+//! the operation.
 
 use crate::error::Error;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
-/// Calls a closure. A panic in it is an error that names the act, and has the panic's message.
-pub(crate) fn caught<R>(act: &'static str, call: impl FnOnce() -> R) -> Result<R, Error> {
-    // Callers use nothing of what the closure may have left half done.
+/// Calls a closure. A panic becomes an error with the operation and the panic's message.
+pub(crate) fn caught<R>(operation: &'static str, call: impl FnOnce() -> R) -> Result<R, Error> {
+    // Callers discard what the closure may have left inconsistent.
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| Error::Lmdb {
-        act,
+        operation,
         message: format!("a thread of the store panicked: {}", message_of(&*panic)),
     })
 }
 
-/// Wakes a task. The waker is the caller's: if it panics, the panic's message is printed by the
-/// panic hook, and the thread goes on for the other tasks.
+/// Wakes a task. If the caller's waker panics, the panic hook prints the message, and the thread
+/// continues with the other tasks.
 pub(crate) fn wake(waker: Waker) {
     let _ = caught("wake", || waker.wake());
 }

@@ -1,5 +1,5 @@
-//! Threads that read for streams: a bounded number, started when there is work and gone when there
-//! is none.
+//! A bounded pool of threads that read for streams. Threads start when there is work and end when
+//! they are idle.
 
 use crate::error::{Error, Result};
 use crate::panics::caught;
@@ -7,18 +7,18 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A thread without work goes after so long.
-const IDLE: Duration = Duration::from_secs(5);
+/// How long a thread waits for work before it ends.
+const MAX_IDLE_TIME: Duration = Duration::from_secs(5);
 
 type Job = Box<dyn FnOnce() + Send>;
 
 /// The threads of a store.
-pub(crate) struct Pool(Arc<Crew>);
+pub(crate) struct Pool(Arc<PoolThreads>);
 
-struct Crew {
+struct PoolThreads {
     state: Mutex<State>,
     work: Condvar,
-    most: usize,
+    max_threads: usize,
 }
 
 struct State {
@@ -29,12 +29,13 @@ struct State {
 }
 
 impl Pool {
-    pub(crate) fn new(most: usize) -> Self {
+    pub(crate) fn new(max_threads: usize) -> Self {
         let state = State { jobs: VecDeque::new(), threads: 0, idle: 0, closed: false };
-        Self(Arc::new(Crew { state: Mutex::new(state), work: Condvar::new(), most }))
+        Self(Arc::new(PoolThreads { state: Mutex::new(state), work: Condvar::new(), max_threads }))
     }
 
-    /// Has a thread do this, as soon as one is free. Fails when there is none and none can start.
+    /// Runs a job on a thread, as soon as one is idle. Returns an error if there is no thread and
+    /// none can be started.
     pub(crate) fn submit(&self, job: Job) -> Result<()> {
         let mut state = self.0.lock();
         state.jobs.push_back(job);
@@ -43,16 +44,16 @@ impl Pool {
             self.0.work.notify_one();
             return Ok(());
         }
-        if state.threads < self.0.most {
-            let crew = Arc::clone(&self.0);
+        if state.threads < self.0.max_threads {
+            let pool = Arc::clone(&self.0);
             let thread = std::thread::Builder::new().name("nuthatch-store".to_owned());
-            match thread.spawn(move || crew.run()) {
+            match thread.spawn(move || pool.run()) {
                 Ok(_) => state.threads += 1,
                 Err(error) if state.threads == 0 => {
                     state.jobs.pop_back();
                     return Err(Error::io("".as_ref(), "start a thread", error));
                 }
-                // The threads that are there will come to it.
+                // An existing thread will run the job.
                 Err(_) => {}
             }
         }
@@ -67,7 +68,7 @@ impl Drop for Pool {
     }
 }
 
-impl Crew {
+impl PoolThreads {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Jobs run without the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -78,7 +79,8 @@ impl Crew {
         loop {
             if let Some(job) = state.jobs.pop_front() {
                 drop(state);
-                // Jobs answer for their own panics; what is left must not end the thread uncounted.
+                // Jobs handle their own panics. Other panics must not end the thread without
+                // counting it.
                 let _ = caught("read", job);
                 state = self.lock();
                 continue;
@@ -87,7 +89,7 @@ impl Crew {
                 break;
             }
             state.idle += 1;
-            let waited = self.work.wait_timeout(state, IDLE);
+            let waited = self.work.wait_timeout(state, MAX_IDLE_TIME);
             let (woken, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
             state = woken;
             state.idle -= 1;

@@ -1,4 +1,4 @@
-//! Which keys a scan, a count or a watch is about.
+//! Ranges of keys for scans, counts and watches.
 
 use std::ops::Bound;
 
@@ -11,60 +11,60 @@ use std::ops::Bound;
 /// assert!(Range::prefix(b"user:").contains(b"user:1"));
 /// ```
 ///
-/// A range whose start is above its end has no keys. So has one that ends at the empty key, since
-/// keys have at least one byte. `testdata/store/ranges.csv` has all combinations.
+/// A range whose start is above its end has no keys. Neither has one that ends at the empty key,
+/// since keys have at least one byte. `testdata/store/ranges.csv` has all combinations.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Range {
     start: Bound<Vec<u8>>,
     end: Bound<Vec<u8>>,
 }
 
-/// A range in the form that cursors take: the bounds are keys that there can be.
+/// A range in the form that cursors take: without bounds that no key can have.
 pub(crate) type Bounds<'r> = (Bound<&'r [u8]>, Bound<&'r [u8]>);
 
 impl Range {
-    /// All keys.
+    /// Returns the range of all keys.
     pub fn all() -> Self {
         Self { start: Bound::Unbounded, end: Bound::Unbounded }
     }
 
-    /// All keys that begin with these bytes.
+    /// Returns the range of all keys that begin with `prefix`.
     pub fn prefix(prefix: impl AsRef<[u8]>) -> Self {
         let prefix = prefix.as_ref();
         let end = after_prefix(prefix).map_or(Bound::Unbounded, Bound::Excluded);
         Self { start: Bound::Included(prefix.to_vec()), end }
     }
 
-    /// The keys between two bounds.
+    /// Returns the range between two bounds.
     pub fn new(start: Bound<Vec<u8>>, end: Bound<Vec<u8>>) -> Self {
         Self { start, end }
     }
 
-    /// From this key on, itself included.
+    /// Sets the lower bound to `key`, included.
     #[must_use]
     pub fn from(self, key: impl Into<Vec<u8>>) -> Self {
         Self { start: Bound::Included(key.into()), ..self }
     }
 
-    /// After this key, itself excluded.
+    /// Sets the lower bound to `key`, excluded.
     #[must_use]
     pub fn after(self, key: impl Into<Vec<u8>>) -> Self {
         Self { start: Bound::Excluded(key.into()), ..self }
     }
 
-    /// Up to this key, itself included.
+    /// Sets the upper bound to `key`, included.
     #[must_use]
     pub fn to(self, key: impl Into<Vec<u8>>) -> Self {
         Self { end: Bound::Included(key.into()), ..self }
     }
 
-    /// Up to this key, itself excluded.
+    /// Sets the upper bound to `key`, excluded.
     #[must_use]
     pub fn before(self, key: impl Into<Vec<u8>>) -> Self {
         Self { end: Bound::Excluded(key.into()), ..self }
     }
 
-    /// The keys that are in both ranges.
+    /// Returns the intersection of two ranges.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         let start = tighter(&self.start, &other.start, |a, b| a > b);
@@ -72,17 +72,17 @@ impl Range {
         Self { start, end }
     }
 
-    /// The lower bound.
+    /// Returns the lower bound.
     pub fn start(&self) -> Bound<&[u8]> {
         self.start.as_ref().map(Vec::as_slice)
     }
 
-    /// The upper bound.
+    /// Returns the upper bound.
     pub fn end(&self) -> Bound<&[u8]> {
         self.end.as_ref().map(Vec::as_slice)
     }
 
-    /// Whether a key is in the range.
+    /// Returns whether a key is in the range.
     pub fn contains(&self, key: &[u8]) -> bool {
         let from = match self.start() {
             Bound::Included(start) => key >= start,
@@ -96,15 +96,15 @@ impl Range {
         }
     }
 
-    /// What is left of the range after a key, in the order of a scan.
+    /// Returns the rest of the range after a key, in the direction of a scan.
     pub(crate) fn rest(&self, key: &[u8], reverse: bool) -> Self {
         if reverse { self.clone().before(key) } else { self.clone().after(key) }
     }
 
-    /// The bounds for a cursor; `None` when no key can be between them.
+    /// Returns the bounds for a cursor; `None` if no key can be between them.
     pub(crate) fn bounds(&self) -> Option<Bounds<'_>> {
         let start = match self.start() {
-            // There is no empty key: LMDB refuses to look for it, and all keys are above.
+            // There is no empty key: LMDB refuses to look it up, and all keys are above it.
             Bound::Included([]) | Bound::Excluded([]) => Bound::Unbounded,
             start => start,
         };
@@ -121,7 +121,7 @@ impl Range {
         some.then_some((start, end))
     }
 
-    /// Whether there are no bounds.
+    /// Returns whether the range has all keys.
     pub(crate) fn is_all(&self) -> bool {
         matches!(self.bounds(), Some((Bound::Unbounded, Bound::Unbounded)))
     }
@@ -133,7 +133,7 @@ impl Default for Range {
     }
 }
 
-/// The least key above all that begin with these bytes; `None` when there is none.
+/// Returns the least key above all keys with a prefix; `None` if there is none.
 fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
     let mut after = prefix[..=last].to_vec();

@@ -1,11 +1,11 @@
-//! Reading: transactions that see one state of the store, and lookups in any transaction.
+//! Read transactions, and lookups in any transaction.
 
-use crate::environment::{Bare, Pass};
+use crate::environment::{BarrierGuard, Dbi};
 use crate::error::{Error, Result};
 use crate::fork::OfProcess;
-use crate::gate::Place;
 use crate::pages::{Access, Committed, Roots, TableId, Tree};
 use crate::range::Range;
+use crate::remap_barrier::CounterId;
 use crate::rows::Rows;
 use crate::scan::Scan;
 use crate::stamp::Stamp;
@@ -16,75 +16,76 @@ use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
-/// How often a transaction begins again where other processes committed twice before its roots
-/// were read. After that, it reads through LMDB.
-const RETRIES: usize = 16;
+/// Number of retries if other processes committed twice before the roots of a transaction were
+/// read. After that, the transaction reads through LMDB.
+const MAX_RETRIES: usize = 16;
 
 /// A transaction that reads one state of the store, whatever is written meanwhile.
 ///
-/// It keeps pages from being used again, so the file grows while others write: end it soon. It can
-/// move to another thread, and is used by one at a time.
+/// While it is open, pages that writers replace are not reused, so the file grows: end it soon. It
+/// can move to another thread, and is used by one at a time.
 pub struct ReadTxn<'s> {
-    // Ends before the gate is left: fields go in this order.
+    // Ends before the barrier is left: fields are dropped in this order.
     txn: OfProcess<RoTxn<'s, WithoutTls>>,
-    shared: Held<'s>,
+    shared: StoreRef<'s>,
     now: Cell<Option<u64>>,
-    /// Where tables begin. Without it, which is rare, rows are read through LMDB.
+    /// The roots of tables. Without them, which is rare, rows are read through LMDB.
     roots: Option<Roots>,
 }
 
-/// The store, and the place at its gate.
-enum Held<'s> {
-    Borrowed(&'s Shared, #[expect(dead_code, reason = "leaves the gate")] Pass<'s>),
-    Owned(OwnedPass),
+/// The store, and the count at its remap barrier.
+enum StoreRef<'s> {
+    Borrowed(&'s Shared, #[expect(dead_code, reason = "leaves the barrier")] BarrierGuard<'s>),
+    Owned(OwnedBarrierGuard),
 }
 
-struct OwnedPass {
+struct OwnedBarrierGuard {
     shared: Arc<Shared>,
-    place: Place,
+    counter: CounterId,
 }
 
-impl Drop for OwnedPass {
+impl Drop for OwnedBarrierGuard {
     fn drop(&mut self) {
-        self.shared.environment.leave(self.place);
+        self.shared.environment.leave(self.counter);
     }
 }
 
 impl<'s> ReadTxn<'s> {
     #[inline]
     pub(crate) fn borrowed(shared: &'s Shared) -> Result<Self> {
-        let (txn, pass) = shared.environment.read()?;
-        let held = Held::Borrowed(shared, pass);
+        let (txn, guard) = shared.environment.read()?;
+        let store_ref = StoreRef::Borrowed(shared, guard);
         let txn = OfProcess::new(txn);
         if let Some(roots) = Roots::known(shared, &txn) {
-            return Ok(Self { txn, shared: held, now: Cell::new(None), roots: Some(roots) });
+            return Ok(Self { txn, shared: store_ref, now: Cell::new(None), roots: Some(roots) });
         }
-        // In this order: the gate is left when the transaction has ended.
+        // In this order: the barrier is left when the transaction has ended.
         drop(txn);
-        drop(held);
-        Self::begin_slowly(|| {
-            let (txn, pass) = shared.environment.read()?;
-            Ok((OfProcess::new(txn), Held::Borrowed(shared, pass)))
+        drop(store_ref);
+        Self::begin_with_retries(|| {
+            let (txn, guard) = shared.environment.read()?;
+            Ok((OfProcess::new(txn), StoreRef::Borrowed(shared, guard)))
         })
     }
 
     pub(crate) fn owned(shared: &Arc<Shared>) -> Result<ReadTxn<'static>> {
-        ReadTxn::begin_slowly(|| {
-            let (txn, place) = shared.environment.read_owned()?;
-            let held = Held::Owned(OwnedPass { shared: Arc::clone(shared), place });
-            Ok((OfProcess::new(txn), held))
+        ReadTxn::begin_with_retries(|| {
+            let (txn, counter) = shared.environment.read_owned()?;
+            let store_ref =
+                StoreRef::Owned(OwnedBarrierGuard { shared: Arc::clone(shared), counter });
+            Ok((OfProcess::new(txn), store_ref))
         })
     }
 
-    /// Begins a transaction where the address of the map is not known yet, and begins it again
-    /// where other processes committed twice before its roots were read.
+    /// Begins a transaction if the address of the map is unknown. Begins it again if other
+    /// processes committed twice before its roots were read.
     #[inline(never)]
-    fn begin_slowly(
-        begin: impl Fn() -> Result<(OfProcess<RoTxn<'s, WithoutTls>>, Held<'s>)>,
+    fn begin_with_retries(
+        begin: impl Fn() -> Result<(OfProcess<RoTxn<'s, WithoutTls>>, StoreRef<'s>)>,
     ) -> Result<Self> {
-        for retries_left in (0..=RETRIES).rev() {
-            let (txn, held) = begin()?;
-            let mut txn = Self { txn, shared: held, now: Cell::new(None), roots: None };
+        for retries_left in (0..=MAX_RETRIES).rev() {
+            let (txn, store_ref) = begin()?;
+            let mut txn = Self { txn, shared: store_ref, now: Cell::new(None), roots: None };
             txn.roots = Roots::of(txn.shared(), &txn.txn)?;
             if txn.roots.is_some() || retries_left == 0 {
                 return Ok(txn);
@@ -95,12 +96,12 @@ impl<'s> ReadTxn<'s> {
 
     pub(crate) fn shared(&self) -> &Shared {
         match &self.shared {
-            Held::Borrowed(shared, _) => shared,
-            Held::Owned(pass) => &pass.shared,
+            StoreRef::Borrowed(shared, _) => shared,
+            StoreRef::Owned(guard) => &guard.shared,
         }
     }
 
-    /// The number of the last transaction that this one sees.
+    /// Returns the number of the last transaction that this one sees.
     pub fn id(&self) -> u64 {
         self.txn.id() as u64
     }
@@ -112,7 +113,7 @@ impl fmt::Debug for ReadTxn<'_> {
     }
 }
 
-/// What a transaction sees, for lookups.
+/// The state that a transaction sees.
 #[derive(Clone, Copy)]
 pub struct View<'t> {
     pub(crate) txn: &'t RoTxn<'t, AnyTls>,
@@ -126,7 +127,7 @@ pub struct View<'t> {
 pub(crate) enum Pages<'t> {
     /// Those of a read transaction; without roots, which is rare, rows are read through LMDB.
     Read(Option<&'t Roots>),
-    /// Those that a write transaction began from.
+    /// Those that a write transaction is based on.
     Write(&'t Committed),
 }
 
@@ -135,8 +136,8 @@ pub(crate) enum Pages<'t> {
 pub(crate) enum Source<'t> {
     /// From its pages, which are checked.
     Pages(Tree<'t>),
-    /// Through LMDB, since this transaction has changed the table. The pages that it had before
-    /// are checked before LMDB follows them.
+    /// Through LMDB, since this transaction has changed the table. The committed pages are checked
+    /// before LMDB follows them.
     Changed(Tree<'t>),
     /// Through LMDB.
     Lmdb,
@@ -159,17 +160,17 @@ impl<'t> View<'t> {
     }
 
     /// Checks the pages that LMDB follows when it opens a table.
-    pub(crate) fn check_way_to(&self, name: &str) -> Result<()> {
+    pub(crate) fn check_path_to(&self, name: &str) -> Result<()> {
         match self.pages {
             Pages::Read(None) => Ok(()),
-            Pages::Read(Some(roots)) => roots.main(self.shared).check_way(name.as_bytes()),
+            Pages::Read(Some(roots)) => roots.main(self.shared).check_path(name.as_bytes()),
             Pages::Write(committed) => {
                 committed.check(self.shared, TableId::MAIN, Some(name.as_bytes()), Access::Read)
             }
         }
     }
 
-    /// Returns the pages of a table; `None` if it is to be read through LMDB.
+    /// Returns the pages of a table; `None` if it is read through LMDB.
     #[inline]
     pub(crate) fn tree(&self, table: &Table) -> Result<Option<Tree<'t>>> {
         Ok(match self.source(table)? {
@@ -190,31 +191,31 @@ impl<'t> View<'t> {
         }
     }
 
-    /// Returns how one of the store's own tables is read.
-    pub(crate) fn own_source(&self, table: TableId<'static>) -> Result<Source<'t>> {
+    /// Returns how a system table is read.
+    pub(crate) fn system_source(&self, table: TableId<'static>) -> Result<Source<'t>> {
         match self.pages {
             Pages::Read(None) => Ok(Source::Lmdb),
             Pages::Read(Some(roots)) => {
-                let tree = roots.own(self.shared, table.name())?;
+                let tree = roots.system_table(self.shared, table.name())?;
                 Ok(tree.map_or(Source::Lmdb, Source::Pages))
             }
             Pages::Write(committed) => committed.source(self.shared, table),
         }
     }
 
-    /// Returns a row of one of the store's own tables.
-    pub(crate) fn own_row(
+    /// Returns a row of a system table.
+    pub(crate) fn system_row(
         &self,
         table: TableId<'static>,
-        bare: Bare,
+        dbi: Dbi,
         key: &[u8],
     ) -> Result<Option<&'t [u8]>> {
-        match self.own_source(table)? {
+        match self.system_source(table)? {
             Source::Pages(tree) => return tree.get(key),
             Source::Changed(_) => self.check_changed(table, key)?,
             Source::Lmdb => {}
         }
-        bare.get(self.txn, key).map_err(|e| self.shared.environment.error("settings", e))
+        dbi.get(self.txn, key).map_err(|e| self.shared.environment.error("settings", e))
     }
 
     /// Checks the pages that LMDB follows to a key of a table that this transaction has changed.
@@ -226,20 +227,20 @@ impl<'t> View<'t> {
         }
     }
 
-    /// The time that this transaction goes by, taken when it is first asked for.
+    /// Returns the time of this transaction, which is read from the clock at the first call.
     pub(crate) fn now_ms(&self) -> u64 {
         let now = self.now.get().unwrap_or_else(|| self.shared.clock.now_ms());
         self.now.set(Some(now));
         now
     }
 
-    /// The row as it lies in the table.
+    /// Returns the row as stored in the table, with its stamp.
     #[inline]
-    pub(crate) fn raw(&self, table: &Table, key: &[u8]) -> Result<Option<&'t [u8]>> {
-        let bare = table.bare(self.shared.id)?;
+    pub(crate) fn stored_row(&self, table: &Table, key: &[u8]) -> Result<Option<&'t [u8]>> {
+        let dbi = table.dbi(self.shared.id)?;
         self.shared.environment.check_process()?;
         if key.is_empty() {
-            // LMDB takes no empty keys, so there is none.
+            // LMDB has no empty keys.
             return Ok(None);
         }
         if let Pages::Read(Some(roots)) = self.pages
@@ -247,34 +248,39 @@ impl<'t> View<'t> {
         {
             return tree.get(key);
         }
-        self.raw_of_write(table, bare, key)
+        self.stored_row_with_lmdb(table, dbi, key)
     }
 
-    /// As `raw`, in a transaction that writes, or one that reads through LMDB.
+    /// Returns the row as `stored_row` does, in a write transaction or one that reads through LMDB.
     #[inline(never)]
-    fn raw_of_write(&self, table: &Table, bare: Bare, key: &[u8]) -> Result<Option<&'t [u8]>> {
+    fn stored_row_with_lmdb(
+        &self,
+        table: &Table,
+        dbi: Dbi,
+        key: &[u8],
+    ) -> Result<Option<&'t [u8]>> {
         match self.source(table)? {
             Source::Pages(tree) => return tree.get(key),
             Source::Changed(_) => self.check_changed(TableId::of(table), key)?,
             Source::Lmdb => {}
         }
-        bare.get(self.txn, key).map_err(|e| self.shared.table_error(table, "get", e))
+        dbi.get(self.txn, key).map_err(|e| self.shared.table_error(table, "get", e))
     }
 
     pub(crate) fn get(&self, table: &Table, key: &[u8]) -> Result<Option<&'t [u8]>> {
         if table.is_stamped() {
             return Ok(self.entry(table, key)?.map(|entry| entry.value));
         }
-        self.raw(table, key)
+        self.stored_row(table, key)
     }
 
     pub(crate) fn entry(&self, table: &Table, key: &[u8]) -> Result<Option<Entry<'t>>> {
-        let Some(row) = self.raw(table, key)? else { return Ok(None) };
+        let Some(row) = self.stored_row(table, key)? else { return Ok(None) };
         if !table.is_stamped() {
             return Ok(Some(Entry { value: row, version: None, expires_at_ms: None }));
         }
         let (stamp, value) = Stamp::split(row)?;
-        Ok(stamp.lives(self.now_ms()).then(|| Entry {
+        Ok(stamp.is_live_at(self.now_ms()).then(|| Entry {
             value,
             version: Some(stamp.version),
             expires_at_ms: (stamp.expiry_ms > 0).then_some(stamp.expiry_ms),
@@ -284,8 +290,8 @@ impl<'t> View<'t> {
     pub(crate) fn count(&self, table: &Table, range: &Range) -> Result<u64> {
         self.shared.environment.check_process()?;
         if range.is_all() && !table.is_stamped() {
-            self.check_way_to(table.name())?;
-            let len = table.bare(self.shared.id)?.len(self.txn);
+            self.check_path_to(table.name())?;
+            let len = table.dbi(self.shared.id)?.len(self.txn);
             return len.map_err(|e| self.shared.table_error(table, "count", e));
         }
         let mut rows = Rows::new(*self, table, &Scan::new(range.clone()).keys_only())?;
@@ -293,63 +299,93 @@ impl<'t> View<'t> {
     }
 }
 
-/// A value with what a stamped table keeps about it.
+/// A value, with its version and time of expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'t> {
     /// The value.
     pub value: &'t [u8],
     /// The number of the change that wrote it; `None` in a plain table.
     pub version: Option<u64>,
-    /// When it expires, in milliseconds since the beginning of 1970; `None` for never.
+    /// The time of expiry, in milliseconds since 1970; `None` if the row does not expire.
     pub expires_at_ms: Option<u64>,
 }
 
-/// Lookups, in transactions that read and in those that write. What they answer lies in the store
-/// and is lent as long as the transaction is not written to and does not end.
+/// Lookups in read and write transactions. Results are borrowed from the store, until the
+/// transaction writes or ends.
+///
+/// # Errors
+///
+/// All lookups return [`Error::Corrupt`] if a page is damaged, [`Error::Table`] if the table
+/// belongs to another store or was created after the transaction began, and [`Error::Forked`] in a
+/// child made by `fork`.
 pub trait Read {
-    /// What this transaction sees.
+    /// Returns the state that this transaction sees.
     fn view(&self) -> View<'_>;
 
-    /// The value of a key.
+    /// Returns the value of a key; `None` if the key does not exist.
+    ///
+    /// # Errors
+    ///
+    /// See [`Read`].
     fn get(&self, table: &Table, key: &[u8]) -> Result<Option<&[u8]>> {
         self.view().get(table, key)
     }
 
-    /// The value of a key, with its version and the time it expires.
+    /// Returns the value of a key, with its version and time of expiry.
+    ///
+    /// # Errors
+    ///
+    /// See [`Read`].
     fn entry(&self, table: &Table, key: &[u8]) -> Result<Option<Entry<'_>>> {
         self.view().entry(table, key)
     }
 
-    /// The values of many keys, in the order of the keys.
+    /// Returns the values of many keys, in the order of `keys`.
+    ///
+    /// # Errors
+    ///
+    /// See [`Read`].
     fn get_many<K: AsRef<[u8]>>(&self, table: &Table, keys: &[K]) -> Result<Vec<Option<&[u8]>>> {
         let view = self.view();
         keys.iter().map(|key| view.get(table, key.as_ref())).collect()
     }
 
-    /// Whether a key is there.
+    /// Returns whether a key exists.
+    ///
+    /// # Errors
+    ///
+    /// See [`Read`].
     fn contains(&self, table: &Table, key: &[u8]) -> Result<bool> {
         Ok(self.get(table, key)?.is_some())
     }
 
-    /// How many keys of a range are there. All of a plain table are counted at once; for anything
-    /// else the keys are passed over.
+    /// Returns the number of keys in a range. Takes constant time for all keys of a plain table,
+    /// otherwise time proportional to the result.
+    ///
+    /// # Errors
+    ///
+    /// See [`Read`].
     fn count(&self, table: &Table, range: &Range) -> Result<u64> {
         self.view().count(table, range)
     }
 
-    /// The rows of a scan, one after the other, where they lie.
+    /// Returns an iterator over the rows of a scan, without copying.
+    ///
+    /// # Errors
+    ///
+    /// See [`Read`].
     fn scan(&self, table: &Table, scan: &Scan) -> Result<Rows<'_>> {
         let view = self.view();
         view.shared.environment.check_process()?;
         Rows::new(view, table, scan)
     }
 
-    /// Fails if a page of the file could not be read since the store was opened: the file was
-    /// truncated, or the disk failed. What was read before a call that succeeds is what the file
-    /// has.
+    /// Checks that all pages read since the store was opened were readable. They are not if the
+    /// file was truncated or the disk failed. If this succeeds, all bytes read before the call are
+    /// those of the file.
     ///
-    /// With the feature `sigbus`, such a page reads as zeros, so values that were lent may be zeros
-    /// without an error: call this after they were used. Without it the process ends.
+    /// With the feature `sigbus`, an unreadable page reads as zeros, so borrowed values may be
+    /// zeros without an error: call this after using them. Without the feature, the process ends.
     ///
     /// # Errors
     ///
@@ -358,11 +394,15 @@ pub trait Read {
         self.view().shared.environment.check_readable()
     }
 
-    /// The number of the last change that this transaction sees: where a watch goes on after what
-    /// was read here.
+    /// Returns the number of the last change that this transaction sees. A watch can continue after
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// See [`Read`].
     fn sequence(&self) -> Result<u64> {
         let view = self.view();
-        view.shared.own()?.map_or(Ok(0), |own| own.sequence(&view))
+        view.shared.system_tables()?.map_or(Ok(0), |system_tables| system_tables.sequence(&view))
     }
 }
 

@@ -1,9 +1,9 @@
-//! The stores that this process has open, identified by what they are and not by their paths.
+//! The stores that this process has open, identified by device and inode, not by path.
 //!
-//! A process must open the locks of a store once: closing any descriptor of a file drops all locks
-//! that the process has on that file, and LMDB's with them. Two paths lead to the same store if
-//! their folders, or their files of locks, have the same device and inode: relative paths, symbolic
-//! links and bind mounts included.
+//! A process must open the lock file of a store only once: closing any descriptor of a file drops
+//! all locks that the process has on that file, LMDB's included. Two paths lead to the same store
+//! if their folders, or their lock files, have the same device and inode; this covers relative
+//! paths, symbolic links and bind mounts.
 
 use crate::error::{Error, Result};
 use crate::fork::Owner;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Identifies a file or a folder as long as it is there, whatever path leads to it.
+/// Identifies an existing file or folder, whatever path leads to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileId {
     device: u64,
@@ -21,7 +21,7 @@ pub(crate) struct FileId {
 }
 
 impl FileId {
-    /// Returns the identity of the file that a path leads to.
+    /// Returns the identity of the file at a path.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         std::fs::metadata(path).map(|found| Self::of_metadata(&found))
     }
@@ -33,7 +33,7 @@ impl FileId {
 
 /// A store that this process has open, or is opening, closing or compacting.
 pub(crate) struct Entry {
-    /// Which process registered it: those of a parent do not count.
+    /// The process that registered it: entries of a parent are ignored.
     owner: Owner,
     path: PathBuf,
     folder: FileId,
@@ -48,15 +48,15 @@ struct Closing {
     changed: Condvar,
 }
 
-/// The registry, locked.
+/// The locked registry.
 pub(crate) type Guard = MutexGuard<'static, Vec<Entry>>;
 
 static OPEN: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
 
-/// Locks the registry. Held for moments only; also while heed opens or closes an environment, since
-/// heed has such a table of its own, and `fork` must find neither locked.
+/// Locks the registry. Held briefly; also while heed opens or closes an environment, since heed has
+/// such a registry of its own, and both must be unlocked during `fork`.
 pub(crate) fn lock() -> Guard {
-    // The list is whole after each statement.
+    // The list is consistent after each statement.
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -74,7 +74,7 @@ impl Registration {
     /// Returns `AlreadyOpen` if this process has it registered.
     pub(crate) fn new(path: &Path, folder: FileId, locks: Option<FileId>) -> Result<Self> {
         let mut open = lock();
-        // What a parent registered is forgotten with all that belongs to it.
+        // Entries of a parent process are removed.
         open.retain(|entry| entry.owner.is_this());
         let same = |entry: &Entry| entry.is(Some(folder), locks);
         if open.iter().any(same) {
@@ -87,7 +87,7 @@ impl Registration {
         Ok(Self { owner: Owner::this(), closing })
     }
 
-    /// Adds the identity of a file of locks that this process has just created.
+    /// Adds the identity of a lock file that this process has just created.
     pub(crate) fn add_locks(&self, locks: FileId) {
         let mut open = lock();
         let entry = open.iter_mut().find(|entry| Arc::ptr_eq(&entry.closing, &self.closing));
@@ -96,7 +96,7 @@ impl Registration {
         }
     }
 
-    /// Returns what waits until the store is closed.
+    /// Returns an object that waits until the store is closed.
     pub(crate) fn waiter(&self) -> Waiter {
         Waiter { owner: self.owner, closing: Arc::clone(&self.closing) }
     }
@@ -122,7 +122,7 @@ pub(crate) struct Waiter {
 }
 
 impl Waiter {
-    /// Waits until the store is closed, but no longer than `patience`. Returns whether it is.
+    /// Waits until the store is closed, at most for `patience`. Returns whether it is.
     pub(crate) fn wait(&self, patience: Duration) -> bool {
         // A parent's store is never open in its child.
         if !self.owner.is_this() {
@@ -135,9 +135,9 @@ impl Waiter {
     }
 }
 
-/// Waits until this process has the store in a folder closed: until no handle, no transaction and
-/// no thread of the store is left, which end soon after the last handle. Waits for `patience` at
-/// most, and returns whether it is closed. Then this process can open it again.
+/// Waits until this process has closed the store in a folder, so that it can open it again: until
+/// no handle, transaction and thread of the store is left. Threads end soon after the last handle
+/// is dropped. Waits at most for `patience`, and returns whether the store is closed.
 pub fn wait_closed(folder: &Path, patience: Duration) -> bool {
     let id = FileId::of(folder).ok();
     let path = std::fs::canonicalize(folder).or_else(|_| std::path::absolute(folder)).ok();

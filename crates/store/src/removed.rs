@@ -1,7 +1,7 @@
-//! Notices that the files of an open store were removed or replaced: what is written to them then
-//! is lost when the last process closes them.
+//! Detects that the files of an open store were removed or replaced: data written to them is lost
+//! when the last process closes them.
 //!
-//! A file that no folder has any more has no links. A folder that was moved is still the store.
+//! A removed file has no links. Moving the folder does not matter.
 
 use crate::error::{Error, Result};
 use crate::options::Durability;
@@ -12,11 +12,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The minimum time between two checks by commits that are not synced. A commit that is synced
-/// checks always: it takes a hundred times as long as a check, or more.
-const CHECK_EVERY: Duration = Duration::from_millis(100);
+/// Minimum time between two checks by commits that are not synced. A synced commit always checks:
+/// it takes at least a hundred times as long as a check.
+const MIN_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Decides which commits check that the files of a store are there.
+/// Decides which commits check that the files of a store exist.
 pub(crate) struct RemovalCheck {
     opened: Instant,
     /// When a commit that is not synced checks next, in milliseconds since `opened`.
@@ -28,24 +28,24 @@ impl RemovalCheck {
         Self { opened: Instant::now(), next_ms: AtomicU64::new(0) }
     }
 
-    /// Returns whether a commit checks.
+    /// Returns whether a commit has to check.
     pub(crate) fn is_due(&self, durability: Durability) -> bool {
         durability != Durability::None || self.is_due_after(self.opened.elapsed())
     }
 
-    /// Returns whether a commit that is not synced checks, so long after the files were opened. One
-    /// thread at a time commits.
+    /// Returns whether a commit that is not synced has to check, `elapsed` after the files were
+    /// opened. One thread at a time commits.
     fn is_due_after(&self, elapsed: Duration) -> bool {
         let now_ms = elapsed.as_millis() as u64;
         let is_due = now_ms >= self.next_ms.load(Ordering::Relaxed);
         if is_due {
-            self.next_ms.store(now_ms + CHECK_EVERY.as_millis() as u64, Ordering::Relaxed);
+            self.next_ms.store(now_ms + MIN_CHECK_INTERVAL.as_millis() as u64, Ordering::Relaxed);
         }
         is_due
     }
 }
 
-/// Fails if a file that was opened by a path was removed.
+/// Returns an error if an open file was removed.
 ///
 /// # Errors
 /// Returns `Io` with the path.

@@ -1,8 +1,8 @@
-//! The rows of a scan, one after the other, where they lie.
+//! An iterator over the rows of a scan.
 
-use crate::environment::Bare;
+use crate::environment::Dbi;
 use crate::error::{Error, Result};
-use crate::pages::{Ahead, Cursor, TableId};
+use crate::pages::{Cursor, Precheck, TableId};
 use crate::range::Bounds;
 use crate::read::{Source, View};
 use crate::scan::Scan;
@@ -17,21 +17,22 @@ use std::ops::Bound;
 /// A key and its value.
 pub type Row<'t> = (&'t [u8], &'t [u8]);
 
-/// A scan through LMDB of fewer rows than this compares keys; a longer one looks its last row up
-/// first.
+/// A scan through LMDB with a lower limit compares keys with the bound; one with a higher limit
+/// looks up its last row first.
 const MIN_ROWS_FOR_LOOKUP: u64 = 16;
 
-/// The rows of a scan, in order, lent from the store until the transaction ends or writes.
+/// The rows of a scan, in order, borrowed from the store until the transaction ends or writes.
 ///
-/// A transaction goes through the pages of a table itself and checks them, unless it has changed
-/// the table: then it uses LMDB's cursor, and checks the committed pages of the table ahead of it.
+/// The pages of a table are read and checked here, unless the transaction has changed the table:
+/// then LMDB's cursor reads them, and the committed pages are checked ahead of it.
 pub struct Rows<'t> {
-    steps: Steps<'t>,
-    /// With LMDB's cursor, the address of the last row's key; zero when that is not known.
+    cursor: AnyCursor<'t>,
+    /// With LMDB's cursor, the address of the last row's key; zero if it is unknown.
     last: usize,
-    /// Rows that may still come.
+    /// Maximum number of rows that are left.
     left: u64,
-    /// What happens to rows before they are handed out; nothing with whole rows of plain tables.
+    /// What is removed from rows and values: nothing in plain tables, unless only keys are
+    /// requested.
     filter: Filter,
     shared: &'t Shared,
 }
@@ -39,7 +40,7 @@ pub struct Rows<'t> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Filter {
     keys_only: bool,
-    /// The time for a stamped table.
+    /// The current time, for a stamped table.
     now_ms: Option<u64>,
 }
 
@@ -47,42 +48,45 @@ impl Filter {
     const NONE: Self = Self { keys_only: false, now_ms: None };
 }
 
-enum Steps<'t> {
+enum AnyCursor<'t> {
     /// The pages, checked.
     Pages(Cursor<'t>),
-    /// LMDB's cursor, with the check ahead of it.
-    Forward(RoRange<'t, Bytes, Bytes>, Option<Ahead<'t>>),
-    Backward(RoRevRange<'t, Bytes, Bytes>, Option<Ahead<'t>>),
+    /// LMDB's cursor, and the check ahead of it.
+    Forward(RoRange<'t, Bytes, Bytes>, Option<Precheck<'t>>),
+    Backward(RoRevRange<'t, Bytes, Bytes>, Option<Precheck<'t>>),
     None,
 }
 
 impl<'t> Rows<'t> {
     pub(crate) fn new(view: View<'t>, table: &Table, scan: &Scan) -> Result<Self> {
-        let bare = table.bare(view.shared.id)?;
+        let dbi = table.dbi(view.shared.id)?;
         let now_ms = table.is_stamped().then(|| view.now_ms());
         let filter = Filter { keys_only: scan.keys_only, now_ms };
-        let mut rows =
-            Self { steps: Steps::None, last: 0, left: scan.limit, filter, shared: view.shared };
+        let mut rows = Self {
+            cursor: AnyCursor::None,
+            last: 0,
+            left: scan.limit,
+            filter,
+            shared: view.shared,
+        };
         let Some(bounds) = scan.range.bounds().filter(|_| scan.limit > 0) else { return Ok(rows) };
         let source = view.source(table)?;
-        rows.begin(view, source, bare, bounds, scan, |e| {
-            view.shared.table_error(table, "scan", e)
-        })?;
+        rows.begin(view, source, dbi, bounds, scan, |e| view.shared.table_error(table, "scan", e))?;
         Ok(rows)
     }
 
-    /// Returns the rows of one of the store's own tables.
-    pub(crate) fn of_own(
+    /// Returns the rows of a system table.
+    pub(crate) fn of_system_table(
         view: View<'t>,
         table: TableId<'static>,
-        bare: Bare,
+        dbi: Dbi,
         scan: &Scan,
     ) -> Result<Self> {
         let (last, left, filter, shared) = (0, scan.limit, Filter::NONE, view.shared);
-        let mut rows = Self { steps: Steps::None, last, left, filter, shared };
+        let mut rows = Self { cursor: AnyCursor::None, last, left, filter, shared };
         let Some(bounds) = scan.range.bounds() else { return Ok(rows) };
-        let source = view.own_source(table)?;
-        rows.begin(view, source, bare, bounds, scan, |e| shared.environment.error("scan", e))?;
+        let source = view.system_source(table)?;
+        rows.begin(view, source, dbi, bounds, scan, |e| shared.environment.error("scan", e))?;
         Ok(rows)
     }
 
@@ -90,95 +94,102 @@ impl<'t> Rows<'t> {
         &mut self,
         view: View<'t>,
         source: Source<'t>,
-        bare: Bare,
+        dbi: Dbi,
         bounds: Bounds<'_>,
         scan: &Scan,
         error: impl Fn(heed::Error) -> Error,
     ) -> Result<()> {
         let ahead = match source {
             Source::Pages(tree) => {
-                self.steps = Steps::Pages(Cursor::new(tree, bounds, scan.reverse)?);
+                self.cursor = AnyCursor::Pages(Cursor::new(tree, bounds, scan.reverse)?);
                 return Ok(());
             }
             Source::Changed(tree) => {
                 // LMDB looks the other end up, too.
-                Ahead::new(tree, bounds, !scan.reverse)?;
-                Some(Ahead::new(tree, bounds, scan.reverse)?)
+                Precheck::new(tree, bounds, !scan.reverse)?;
+                Some(Precheck::new(tree, bounds, scan.reverse)?)
             }
             Source::Lmdb => None,
         };
-        self.through_lmdb(view, bare, bounds, scan, ahead).map_err(error)
+        self.through_lmdb(view, dbi, bounds, scan, ahead).map_err(error)
     }
 
     fn through_lmdb(
         &mut self,
         view: View<'t>,
-        bare: Bare,
+        dbi: Dbi,
         mut bounds: Bounds<'_>,
         scan: &Scan,
-        ahead: Option<Ahead<'t>>,
+        ahead: Option<Precheck<'t>>,
     ) -> heed::Result<()> {
         let inner = bounds;
         let far = if scan.reverse { &mut bounds.0 } else { &mut bounds.1 };
         if *far != Bound::Unbounded && scan.limit > MIN_ROWS_FOR_LOOKUP {
-            let last = outermost(bare, view.txn, inner, !scan.reverse)?;
+            let last = outermost(dbi, view.txn, inner, !scan.reverse)?;
             let Some((key, _)) = last else {
                 // The first step finds no row, and checks that the pages have none.
-                self.steps = Steps::new(bare, view.txn, inner, scan.reverse, ahead)?;
+                self.cursor = AnyCursor::new(dbi, view.txn, inner, scan.reverse, ahead)?;
                 return Ok(());
             };
             self.last = key.as_ptr().addr();
             *far = Bound::Unbounded;
         }
-        self.steps = Steps::new(bare, view.txn, bounds, scan.reverse, ahead)?;
+        self.cursor = AnyCursor::new(dbi, view.txn, bounds, scan.reverse, ahead)?;
         Ok(())
     }
 
     #[cold]
     fn end(&mut self) -> Option<Result<Row<'t>>> {
         self.left = 0;
-        self.steps = Steps::None;
+        self.cursor = AnyCursor::None;
         None
     }
 
-    /// Calls a closure with each row until it returns false, which is faster than to ask for one
-    /// row after the other. Returns whether the closure ended the scan.
+    /// Calls a closure with each row until it returns false, which is faster than the iterator.
+    /// Returns whether the closure ended the scan.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] if a page is damaged.
     #[inline]
     pub fn visit(self, mut visit: impl FnMut(&'t [u8], &'t [u8]) -> bool) -> Result<bool> {
         let (shared, filter) = (self.shared, self.filter);
-        let mut course = Course { left: self.left, last: self.last, filter };
-        match self.steps {
-            Steps::Pages(cursor) if filter == Filter::NONE => {
-                course.run_pages::<false>(cursor, &mut visit)
+        let mut remaining = Remaining { left: self.left, last: self.last, filter };
+        match self.cursor {
+            AnyCursor::Pages(cursor) if filter == Filter::NONE => {
+                remaining.run_pages::<false>(cursor, &mut visit)
             }
-            Steps::Pages(cursor) => course.run_pages::<true>(cursor, &mut visit),
-            Steps::Forward(mut steps, mut ahead) => {
-                course.run(&mut steps, &mut ahead, shared, &mut visit)
+            AnyCursor::Pages(cursor) => remaining.run_pages::<true>(cursor, &mut visit),
+            AnyCursor::Forward(mut cursor, mut ahead) => {
+                remaining.run(&mut cursor, &mut ahead, shared, &mut visit)
             }
-            Steps::Backward(mut steps, mut ahead) => {
-                course.run(&mut steps, &mut ahead, shared, &mut visit)
+            AnyCursor::Backward(mut cursor, mut ahead) => {
+                remaining.run(&mut cursor, &mut ahead, shared, &mut visit)
             }
-            Steps::None => Ok(false),
+            AnyCursor::None => Ok(false),
         }
     }
 
-    /// Returns the next row: of a leaf that is not entered yet, of a stamped table, or of LMDB's
-    /// cursor.
+    /// Returns the next row of another leaf, of a stamped table, or of LMDB's cursor.
     #[inline(never)]
     fn next_slowly(&mut self) -> Option<Result<Row<'t>>> {
-        let mut course = Course { left: self.left, last: self.last, filter: self.filter };
+        let mut remaining = Remaining { left: self.left, last: self.last, filter: self.filter };
         let mut found = None;
         let mut take = |key, value| {
             found = Some((key, value));
             false
         };
-        let walked = match &mut self.steps {
-            Steps::Pages(cursor) => course.next_of_pages(cursor, &mut take),
-            Steps::Forward(steps, ahead) => course.run(steps, ahead, self.shared, &mut take),
-            Steps::Backward(steps, ahead) => course.run(steps, ahead, self.shared, &mut take),
-            Steps::None => return None,
+        let walked = match &mut self.cursor {
+            AnyCursor::Pages(cursor) => remaining.next_of_pages(cursor, &mut take),
+            AnyCursor::Forward(cursor, ahead) => {
+                remaining.run(cursor, ahead, self.shared, &mut take)
+            }
+            AnyCursor::Backward(cursor, ahead) => {
+                remaining.run(cursor, ahead, self.shared, &mut take)
+            }
+            AnyCursor::None => return None,
         };
-        self.left = course.left;
+        self.left = remaining.left;
         match (walked, found) {
             (Err(error), _) => {
                 self.end();
@@ -190,33 +201,33 @@ impl<'t> Rows<'t> {
     }
 }
 
-/// The first or last row between two bounds.
+/// Returns the first or last row between two bounds.
 fn outermost<'t>(
-    bare: Bare,
+    dbi: Dbi,
     txn: &'t RoTxn<'t>,
     bounds: Bounds<'_>,
     reverse: bool,
 ) -> heed::Result<Option<Row<'t>>> {
-    match Steps::new(bare, txn, bounds, reverse, None)? {
-        Steps::Forward(mut steps, _) => steps.next().transpose(),
-        Steps::Backward(mut steps, _) => steps.next().transpose(),
-        Steps::Pages(_) | Steps::None => Ok(None),
+    match AnyCursor::new(dbi, txn, bounds, reverse, None)? {
+        AnyCursor::Forward(mut cursor, _) => cursor.next().transpose(),
+        AnyCursor::Backward(mut cursor, _) => cursor.next().transpose(),
+        AnyCursor::Pages(_) | AnyCursor::None => Ok(None),
     }
 }
 
-impl<'t> Steps<'t> {
+impl<'t> AnyCursor<'t> {
     /// Opens LMDB's cursor.
     fn new(
-        bare: Bare,
+        dbi: Dbi,
         txn: &'t RoTxn<'t>,
         bounds: Bounds<'_>,
         reverse: bool,
-        ahead: Option<Ahead<'t>>,
+        ahead: Option<Precheck<'t>>,
     ) -> heed::Result<Self> {
         Ok(if reverse {
-            Self::Backward(bare.rev_range(txn, &bounds)?, ahead)
+            Self::Backward(dbi.rev_range(txn, &bounds)?, ahead)
         } else {
-            Self::Forward(bare.range(txn, &bounds)?, ahead)
+            Self::Forward(dbi.range(txn, &bounds)?, ahead)
         })
     }
 }
@@ -224,11 +235,11 @@ impl<'t> Steps<'t> {
 impl<'t> Iterator for Rows<'t> {
     type Item = Result<Row<'t>>;
 
-    // The next row of a leaf takes the short way, in line. Everything else is a call, so that its
-    // result does not pass through memory on the short way.
+    // The next row of a leaf takes the fast path, inlined. Everything else is a call, so that its
+    // result does not pass through memory on the fast path.
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        if let Steps::Pages(cursor) = &mut self.steps
+        if let AnyCursor::Pages(cursor) = &mut self.cursor
             && self.filter == Filter::NONE
             && self.left > 0
             && let Some(row) = cursor.next_in_leaf()
@@ -240,15 +251,15 @@ impl<'t> Iterator for Rows<'t> {
     }
 }
 
-/// What is left to do of a scan.
-struct Course {
+/// The rest of a scan.
+struct Remaining {
     left: u64,
     last: usize,
     filter: Filter,
 }
 
-impl Course {
-    /// Shows the rows of checked pages to a closure until it has enough. Returns whether it has.
+impl Remaining {
+    /// Calls a closure with rows of checked pages until it returns false. Returns whether it did.
     #[inline(always)]
     fn run_pages<'t, const FILTERED: bool>(
         &mut self,
@@ -262,14 +273,14 @@ impl Course {
                 enough = !visit(key, value);
                 return Ok(!enough && self.left > 0);
             }
-            let shown = self.show(key, value, visit)?;
-            enough = matches!(shown, Shown::Enough);
-            Ok(matches!(shown, Shown::GoOn))
+            let flow = self.visit_row(key, value, visit)?;
+            enough = matches!(flow, ScanFlow::Stopped);
+            Ok(matches!(flow, ScanFlow::Continue))
         })?;
         Ok(enough)
     }
 
-    /// Shows rows of checked pages until the closure takes one.
+    /// Calls a closure with rows of checked pages until it accepts one.
     fn next_of_pages<'t>(
         &mut self,
         cursor: &mut Cursor<'t>,
@@ -277,55 +288,55 @@ impl Course {
     ) -> Result<bool> {
         while self.left > 0 {
             let Some((key, value)) = cursor.next_row()? else { break };
-            match self.show(key, value, visit)? {
-                Shown::Enough => return Ok(true),
-                Shown::Last => break,
-                Shown::GoOn => {}
+            match self.visit_row(key, value, visit)? {
+                ScanFlow::Stopped => return Ok(true),
+                ScanFlow::AtEnd => break,
+                ScanFlow::Continue => {}
             }
         }
         Ok(false)
     }
 
-    /// Shows rows of LMDB's cursor to a closure until it has enough. Returns whether it has.
+    /// Calls a closure with rows of LMDB's cursor until it returns false. Returns whether it did.
     fn run<'t>(
         &mut self,
-        steps: &mut impl Iterator<Item = heed::Result<Row<'t>>>,
-        ahead: &mut Option<Ahead<'t>>,
+        cursor: &mut impl Iterator<Item = heed::Result<Row<'t>>>,
+        ahead: &mut Option<Precheck<'t>>,
         shared: &Shared,
         visit: &mut impl FnMut(&'t [u8], &'t [u8]) -> bool,
     ) -> Result<bool> {
         while self.left > 0 {
-            let (key, value) = match steps.next() {
+            let (key, value) = match cursor.next() {
                 Some(Ok(row)) => row,
                 Some(Err(error)) => return Err(shared.environment.error("scan", error)),
                 None => {
-                    ahead.as_mut().map_or(Ok(()), Ahead::finish)?;
+                    ahead.as_mut().map_or(Ok(()), Precheck::finish)?;
                     break;
                 }
             };
-            ahead.as_mut().map_or(Ok(()), |ahead| ahead.pass(key))?;
-            match self.show(key, value, visit)? {
-                Shown::Enough => return Ok(true),
-                Shown::Last => break,
-                Shown::GoOn => {}
+            ahead.as_mut().map_or(Ok(()), |ahead| ahead.advance_past(key))?;
+            match self.visit_row(key, value, visit)? {
+                ScanFlow::Stopped => return Ok(true),
+                ScanFlow::AtEnd => break,
+                ScanFlow::Continue => {}
             }
         }
         Ok(false)
     }
 
-    /// Shows a row to a closure, if the filter lets it pass.
+    /// Calls a closure with a row, if the filter does not remove it.
     #[inline(always)]
-    fn show<'t>(
+    fn visit_row<'t>(
         &mut self,
         key: &'t [u8],
         mut value: &'t [u8],
         visit: &mut impl FnMut(&'t [u8], &'t [u8]) -> bool,
-    ) -> Result<Shown> {
+    ) -> Result<ScanFlow> {
         let is_last = key.as_ptr().addr() == self.last;
         if let Some(now_ms) = self.filter.now_ms {
-            match live(value, now_ms)? {
+            match unexpired_value(value, now_ms)? {
                 Some(found) => value = found,
-                None => return Ok(if is_last { Shown::Last } else { Shown::GoOn }),
+                None => return Ok(if is_last { ScanFlow::AtEnd } else { ScanFlow::Continue }),
             }
         }
         if self.filter.keys_only {
@@ -336,27 +347,27 @@ impl Course {
             self.left = 0;
         }
         Ok(match visit(key, value) {
-            false => Shown::Enough,
-            true if self.left == 0 => Shown::Last,
-            true => Shown::GoOn,
+            false => ScanFlow::Stopped,
+            true if self.left == 0 => ScanFlow::AtEnd,
+            true => ScanFlow::Continue,
         })
     }
 }
 
-/// What came of showing a row.
-enum Shown {
-    /// The closure has enough.
-    Enough,
-    /// It was the last one.
-    Last,
-    GoOn,
+/// How a scan continues after a row.
+enum ScanFlow {
+    /// The closure ended the scan.
+    Stopped,
+    /// The row was the last one.
+    AtEnd,
+    Continue,
 }
 
-/// The value of a row of a stamped table; `None` when it has expired.
+/// Returns the value of a row of a stamped table; `None` if it has expired.
 #[inline]
-fn live(row: &[u8], now_ms: u64) -> Result<Option<&[u8]>> {
+fn unexpired_value(row: &[u8], now_ms: u64) -> Result<Option<&[u8]>> {
     let (stamp, value) = Stamp::split(row)?;
-    Ok(stamp.lives(now_ms).then_some(value))
+    Ok(stamp.is_live_at(now_ms).then_some(value))
 }
 
 impl fmt::Debug for Rows<'_> {

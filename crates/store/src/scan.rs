@@ -1,8 +1,8 @@
-//! What a scan reads, and in which way.
+//! Options of a scan.
 
 use crate::range::Range;
 
-/// What a scan reads, and in which way.
+/// A scan: its range, direction, limits and batch size.
 ///
 /// ```
 /// use nuthatch_store::{Range, Scan};
@@ -19,12 +19,12 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// The rows of a batch, at most, unless told otherwise.
+    /// Default of [`batch_rows`](Self::batch_rows): 4096.
     pub const BATCH_ROWS: usize = 4096;
-    /// The bytes of keys and values of a batch, about, unless told otherwise.
+    /// Default of [`batch_bytes`](Self::batch_bytes): 4 MiB.
     pub const BATCH_BYTES: usize = 4 << 20;
 
-    /// All rows of a range, from the least key on.
+    /// Returns a scan of all rows of a range, in ascending order.
     pub fn new(range: Range) -> Self {
         Self {
             range,
@@ -36,47 +36,47 @@ impl Scan {
         }
     }
 
-    /// All rows of a table.
+    /// Returns a scan of all rows of a table.
     pub fn all() -> Self {
         Self::new(Range::all())
     }
 
-    /// From the greatest key on.
+    /// Reverses the order: the greatest key comes first.
     #[must_use]
     pub fn reverse(mut self) -> Self {
         self.reverse = true;
         self
     }
 
-    /// So many rows at most.
+    /// Sets the maximum number of rows; no limit by default.
     #[must_use]
     pub fn limit(mut self, rows: u64) -> Self {
         self.limit = rows;
         self
     }
 
-    /// Keys without values: these are empty.
+    /// Returns empty values in place of the stored ones.
     #[must_use]
     pub fn keys_only(mut self) -> Self {
         self.keys_only = true;
         self
     }
 
-    /// How many rows a batch has, at most; at least one.
+    /// Sets the maximum number of rows of a batch, at least one.
     #[must_use]
     pub fn batch_rows(mut self, rows: usize) -> Self {
         self.batch_rows = rows.max(1);
         self
     }
 
-    /// After how many bytes of keys and values a batch ends. It has one row at least.
+    /// Sets after how many bytes of keys and values a batch ends. It has at least one row.
     #[must_use]
     pub fn batch_bytes(mut self, bytes: usize) -> Self {
         self.batch_bytes = bytes;
         self
     }
 
-    /// The range it reads.
+    /// Returns the range.
     pub fn range(&self) -> &Range {
         &self.range
     }

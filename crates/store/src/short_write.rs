@@ -1,7 +1,7 @@
-//! Finds out why a write to the file of a store ended early.
+//! Finds the reason why a write to the file of a store was incomplete.
 //!
-//! LMDB reports a write that the system did only in part as an input/output error. Such a write is
-//! the last one that a full disk, a quota or a limit on the length of files lets through.
+//! LMDB reports an incomplete write as an input/output error. Such a write is the last one that a
+//! full disk, a quota or a limit on the file size permits.
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
@@ -9,11 +9,11 @@ use rustix::process::{Resource, getrlimit};
 use std::fs::File;
 use std::io;
 
-/// Returns the reason why the file cannot become longer, if it cannot and LMDB reported an
-/// input/output error; otherwise the error as it is.
+/// Returns the reason why the file cannot grow, if LMDB reported an input/output error and the file
+/// cannot grow; otherwise the error unchanged.
 ///
-/// Writes nothing: a write could meet one of another process. It asks for space for one more page,
-/// which stays the file's if there is some.
+/// Writes nothing, since a write could collide with one of another process. Requests space for one
+/// more page, which stays allocated if it is available.
 #[cold]
 pub(crate) fn reason(error: io::Error, file: &File, page_size: u32) -> io::Error {
     if error.raw_os_error() != Some(libc::EIO) {
@@ -26,7 +26,7 @@ pub(crate) fn reason(error: io::Error, file: &File, page_size: u32) -> io::Error
     }
     match fallocate(file, FallocateFlags::KEEP_SIZE, len, page_size.into()) {
         Err(reason @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => reason.into(),
-        // The disk failed, there is space by now, or the file system does not say.
+        // The disk failed, there is space by now, or the filesystem does not support the request.
         _ => error,
     }
 }

@@ -1,8 +1,8 @@
-//! What a stamped table keeps before each value: its version and when it expires.
+//! The stamp before each value of a stamped table: version and time of expiry.
 
 use crate::error::{Error, Result};
 
-/// Where things lie in a row of a stamped table; `docs/formats/store.md` has the same.
+/// Offsets within a row of a stamped table, as in `docs/formats/store.md`.
 pub(crate) mod layout {
     pub(crate) const VERSION: usize = 0;
     pub(crate) const EXPIRY: usize = 8;
@@ -14,7 +14,7 @@ pub(crate) mod layout {
 pub(crate) struct Stamp {
     /// The number of the change that wrote the row.
     pub(crate) version: u64,
-    /// Milliseconds since the beginning of 1970; zero for never.
+    /// The time of expiry, in milliseconds since 1970; zero means never.
     pub(crate) expiry_ms: u64,
 }
 
@@ -26,7 +26,7 @@ impl Stamp {
         bytes
     }
 
-    /// The stamp and the value of a row.
+    /// Splits a row into its stamp and its value.
     #[inline]
     pub(crate) fn split(row: &[u8]) -> Result<(Self, &[u8])> {
         let Some((stamp, value)) = row.split_first_chunk::<{ layout::LEN }>() else {
@@ -39,9 +39,9 @@ impl Stamp {
         Ok((Self { version, expiry_ms }, value))
     }
 
-    /// Whether the row is still there at this time.
+    /// Returns whether the row has not expired.
     #[inline]
-    pub(crate) fn lives(self, now_ms: u64) -> bool {
+    pub(crate) fn is_live_at(self, now_ms: u64) -> bool {
         self.expiry_ms == 0 || self.expiry_ms > now_ms
     }
 }

@@ -1,52 +1,58 @@
-//! What a store tells of itself.
+//! Statistics of a store and its tables.
 
 use crate::error::{Error, Result};
 use crate::read::Read;
 use crate::store::Store;
 use crate::table::Table;
 
-/// What a store tells of itself.
+/// Statistics of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// Bytes of a page.
+    /// Length of a page in bytes.
     pub page_bytes: u64,
-    /// Bytes of the addresses that the map has: how far the file can grow without moving it.
+    /// Length of the map in bytes: the file can grow up to it without moving the map.
     pub map_bytes: u64,
-    /// Bytes up to the last page that is in use, free pages among them.
+    /// Bytes up to the last page in use, free pages included.
     pub used_bytes: u64,
-    /// Bytes of the file.
+    /// Length of the file in bytes.
     pub file_bytes: u64,
-    /// Bytes of pages that can be used again, now or when older readers are gone.
+    /// Bytes of free pages: reusable, some only when older readers have ended.
     pub free_bytes: u64,
-    /// The number of the last transaction that was committed.
+    /// The number of the last committed transaction.
     pub transaction: u64,
-    /// Slots of readers in use, or used before, in all processes.
+    /// Number of reader slots in use, or used before, in all processes.
     pub readers: u32,
-    /// Slots of readers that there are.
+    /// Number of reader slots.
     pub readers_most: u32,
-    /// Transactions that are open in this process.
+    /// Number of open transactions of this process.
     pub open_transactions: u64,
     /// The number of the last change.
     pub sequence: u64,
 }
 
-/// What a table tells of itself.
+/// Statistics of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableStat {
-    /// Rows, those among them that have expired and were not swept yet.
+    /// Number of rows, including expired ones that were not swept yet.
     pub entries: u64,
-    /// Levels of the tree.
+    /// Number of levels of the tree.
     pub depth: u32,
-    /// Pages that lead to others.
+    /// Number of branch pages.
     pub branch_pages: u64,
-    /// Pages with rows.
+    /// Number of leaf pages.
     pub leaf_pages: u64,
-    /// Pages with long values.
+    /// Number of overflow pages, which have long values.
     pub overflow_pages: u64,
 }
 
 impl Store {
-    /// What the store tells of itself.
+    /// Returns statistics of the store. Reads the list of free pages, so it takes time proportional
+    /// to its length.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] if the list of free pages or the settings are damaged, and errors of a
+    /// read transaction: see [`read`](Self::read).
     pub fn stat(&self) -> Result<Stat> {
         let environment = &self.0.environment;
         let open_transactions = environment.open_transactions() as u64;
@@ -70,13 +76,19 @@ impl Store {
         })
     }
 
-    /// What a table tells of itself.
+    /// Returns statistics of a table.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] if a page is damaged, [`Error::Table`] if the table belongs to another
+    /// store or does not exist any more, and errors of a read transaction: see
+    /// [`read`](Self::read).
     pub fn table_stat(&self, table: &Table) -> Result<TableStat> {
-        let bare = table.bare(self.0.id)?;
+        let dbi = table.dbi(self.0.id)?;
         let txn = self.read()?;
         let view = txn.view();
-        view.check_way_to(table.name())?;
-        let stat = bare.stat(view.txn);
+        view.check_path_to(table.name())?;
+        let stat = dbi.stat(view.txn);
         let stat = stat.map_err(|e| self.0.table_error(table, "stat", e))?;
         Ok(TableStat {
             entries: stat.entries as u64,

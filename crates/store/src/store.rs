@@ -2,17 +2,17 @@
 
 use crate::changes::{Follower, Journal};
 use crate::clock::Clock;
-use crate::environment::{Bare, Environment};
+use crate::environment::{Dbi, Environment};
 use crate::error::{Error, Result};
 use crate::fork::OfProcess;
 use crate::options::{Durability, Options};
-use crate::own::{Own, layout, table_key};
 use crate::pages::{Access, Committed, TableId};
 use crate::pool::Pool;
 use crate::range::Range;
 use crate::read::{Pages, Read, ReadTxn, View};
 use crate::rows::Rows;
 use crate::scan::Scan;
+use crate::system_tables::{SystemTables, layout, table_key};
 use crate::table::{Kind, Table, check_name, check_record};
 use crate::write::WriteTxn;
 use heed::types::Bytes;
@@ -28,34 +28,34 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 /// An ordered store: tables of keys and values in one folder, used by any number of threads and
-/// processes at once.
+/// processes.
 ///
 /// A handle can be cloned and shared by all threads. A process opens a folder once, whichever path
-/// it uses. The folder must be on a local disk, and its files must be changed by this crate, or by
-/// LMDB 0.9 while no process has them open here, and by nothing else.
+/// it uses. The folder must be on a local disk. Only this crate may change its files, or LMDB 0.9
+/// while no process has them open through this crate.
 ///
 /// In a child made by `fork`, the handles and transactions of the parent fail with
 /// [`Error::Forked`], and can be dropped; the child opens the folder itself.
 #[derive(Clone)]
 pub struct Store(pub(crate) Arc<Shared>);
 
-/// What all handles of a store share.
+/// The state that all handles of a store share.
 pub(crate) struct Shared {
-    /// Which store of this process it is.
+    /// Identifies the store within this process.
     pub(crate) id: u64,
     pub(crate) environment: Environment,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) durability: Durability,
     pub(crate) read_ahead: bool,
     pub(crate) pool: OfProcess<Pool>,
-    own: OnceLock<Own>,
+    system_tables: OnceLock<SystemTables>,
     tables: Mutex<HashMap<String, Table>>,
-    /// A stamped table was met that this process has not opened.
-    missing: AtomicBool,
-    /// What wakes watches, while there are some.
+    /// Whether a stamped table was found that this process has not opened.
+    has_unopened_tables: AtomicBool,
+    /// Wakes watches, while there are some.
     follower: Mutex<Weak<Follower>>,
     watched: AtomicBool,
-    /// Reads of commits for watches that failed and were repeated.
+    /// Number of failed reads for watches that were retried.
     pub(crate) watch_failures: Arc<AtomicU64>,
 }
 
@@ -63,6 +63,14 @@ static STORES: AtomicU64 = AtomicU64::new(0);
 
 impl Store {
     /// Opens the store in a folder.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if there is no store and the options do not create one, or a file cannot be
+    /// opened, [`Error::AlreadyOpen`] if this process has it open, [`Error::Options`] if an option
+    /// is out of range or the folder is on a network filesystem, [`Error::NotAStore`] or
+    /// [`Error::Corrupt`] if the file is of another kind or damaged, and [`Error::OtherLocks`] if a
+    /// program with another version of LMDB has it open.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
         let environment = Environment::open(path.as_ref(), options)?;
         let shared = Shared {
@@ -72,14 +80,14 @@ impl Store {
             durability: options.durability,
             read_ahead: options.read_ahead,
             pool: OfProcess::new(Pool::new(options.threads)),
-            own: OnceLock::new(),
+            system_tables: OnceLock::new(),
             tables: Mutex::new(HashMap::new()),
-            missing: AtomicBool::new(false),
+            has_unopened_tables: AtomicBool::new(false),
             follower: Mutex::new(Weak::new()),
             watched: AtomicBool::new(false),
             watch_failures: Arc::default(),
         };
-        shared.open_own()?;
+        shared.open_system_tables()?;
         shared.open_stamped()?;
         Ok(Self(Arc::new(shared)))
     }
@@ -89,7 +97,11 @@ impl Store {
         self.0.environment.path()
     }
 
-    /// A plain table, which is made if it is not there yet.
+    /// Returns a table. Creates a plain one if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// As for [`table_of`](Self::table_of); an existing table may be of either kind.
     pub fn table(&self, name: &str) -> Result<Table> {
         match self.find_table(name)? {
             Some(table) => Ok(table),
@@ -97,8 +109,14 @@ impl Store {
         }
     }
 
-    /// A table of this kind, which is made if it is not there yet. Fails where it is of the other
-    /// kind.
+    /// Returns a table of this kind. Creates it if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Length`] or [`Error::Table`] if the name is not allowed, [`Error::Table`] if the
+    /// table is of the other kind or too many tables are open, [`Error::ReadOnly`] if it would have
+    /// to be created and the store is read-only, and errors of a transaction: see
+    /// [`write`](Self::write).
     pub fn table_of(&self, name: &str, kind: Kind) -> Result<Table> {
         let table = match self.find_table(name)? {
             Some(table) => table,
@@ -114,7 +132,13 @@ impl Store {
         Err(Error::table(name, expected, format!("a {} one", table.kind().name())))
     }
 
-    /// A table, if it is there.
+    /// Returns a table; `None` if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Length`] or [`Error::Table`] if the name is not allowed, [`Error::Table`] if this
+    /// crate does not support the table or too many tables are open, and errors of a read
+    /// transaction: see [`read`](Self::read).
     pub fn find_table(&self, name: &str) -> Result<Option<Table>> {
         check_name(name)?;
         match self.0.opened(name) {
@@ -123,44 +147,77 @@ impl Store {
         }
     }
 
-    /// The main table, which every LMDB environment has. Other programs often keep all they have in
-    /// it. The names of tables are keys in it, too: they are seen by scans, and cannot be written.
+    /// Returns the main table, which every LMDB environment has. Other programs often keep all rows
+    /// in it. The names of tables are keys in it, too: scans return them, and they cannot be
+    /// written.
     pub fn main_table(&self) -> Table {
         Table::new(self.0.id, "", self.0.environment.main(), Kind::Plain)
     }
 
-    /// The names of all tables, in order, without the main one and the store's own.
+    /// Returns the names of all tables, in order, without the main table and system tables.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] if the main table is damaged, and errors of a read transaction: see
+    /// [`read`](Self::read).
     pub fn table_names(&self) -> Result<Vec<String>> {
         self.0.table_names()
     }
 
-    /// Begins to read.
+    /// Begins a read transaction.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Closed`], [`Error::Forked`] or [`Error::Broken`] if the store cannot be used any
+    /// more, [`Error::ReadersFull`] if all reader slots are in use, [`Error::Full`] if another
+    /// process enlarged the store and this map cannot grow, and [`Error::Corrupt`] if a page is
+    /// damaged.
     pub fn read(&self) -> Result<ReadTxn<'_>> {
         ReadTxn::borrowed(&self.0)
     }
 
-    /// Begins to read, in a transaction that owns a handle of the store and so can go anywhere.
+    /// Begins a read transaction that owns a handle of the store, so it is not bound to a lifetime.
+    ///
+    /// # Errors
+    ///
+    /// As for [`read`](Self::read).
     pub fn snapshot(&self) -> Result<ReadTxn<'static>> {
         ReadTxn::owned(&self.0)
     }
 
-    /// Begins to write, as durably as the store's options say. Waits for whoever writes, in any
-    /// process. Fails where this thread has such a transaction already.
+    /// Begins a write transaction with the durability of the store's options. Waits for other write
+    /// transactions of all processes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ReadOnly`] if the store is read-only, [`Error::Lmdb`] if this thread has a write
+    /// transaction open, [`Error::Full`] if the map is too small and cannot grow,
+    /// [`Error::Closed`], [`Error::Forked`] or [`Error::Broken`] if the store cannot be used any
+    /// more, and [`Error::Corrupt`] if a page is damaged.
     pub fn write(&self) -> Result<WriteTxn<'_>> {
         self.write_with(self.0.durability)
     }
 
-    /// Begins to write, as durably as this says.
+    /// Begins a write transaction with a durability.
+    ///
+    /// # Errors
+    ///
+    /// As for [`write`](Self::write).
     pub fn write_with(&self, durability: Durability) -> Result<WriteTxn<'_>> {
         self.0.begin_write(durability)
     }
 
-    /// Writes in a transaction that is committed when this succeeds and leaves nothing when it
-    /// fails. Where the map is full and can grow, it grows and this is done again.
-    pub fn update<R>(&self, mut act: impl FnMut(&mut WriteTxn<'_>) -> Result<R>) -> Result<R> {
+    /// Calls `action` with a write transaction. Commits the transaction if `action` succeeds,
+    /// otherwise drops it. If the map is full and can grow, it is enlarged, and `action` is called
+    /// again.
+    ///
+    /// # Errors
+    ///
+    /// The error of `action`, and those of [`write`](Self::write) and [`WriteTxn::commit`].
+    pub fn update<R>(&self, mut action: impl FnMut(&mut WriteTxn<'_>) -> Result<R>) -> Result<R> {
         loop {
             let mut txn = self.write()?;
-            let done = act(&mut txn).and_then(|result| txn.commit().map(|_| result));
+            let done = action(&mut txn).and_then(|result| txn.commit().map(|_| result));
             match done {
                 Err(Error::Full { .. }) if self.0.environment.grow_after_full()? => {}
                 done => return done,
@@ -168,12 +225,20 @@ impl Store {
         }
     }
 
-    /// Writes one value, in a transaction of its own.
+    /// Writes a value in a transaction of its own.
+    ///
+    /// # Errors
+    ///
+    /// As for [`update`](Self::update) and [`WriteTxn::put`].
     pub fn put(&self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
         self.update(|txn| txn.put(table, key, value))
     }
 
-    /// A copy of a key's value.
+    /// Returns a copy of a key's value; `None` if the key does not exist.
+    ///
+    /// # Errors
+    ///
+    /// As for [`read`](Self::read), [`Read::get`] and [`Read::check_readable`].
     pub fn get(&self, table: &Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let txn = self.read()?;
         let value = txn.get(table, key)?.map(<[u8]>::to_vec);
@@ -181,72 +246,96 @@ impl Store {
         Ok(value)
     }
 
-    /// Deletes one key, in a transaction of its own, and answers whether it was there.
+    /// Deletes a key in a transaction of its own. Returns whether it existed.
+    ///
+    /// # Errors
+    ///
+    /// As for [`update`](Self::update) and [`WriteTxn::delete`].
     pub fn delete(&self, table: &Table, key: &[u8]) -> Result<bool> {
         self.update(|txn| txn.delete(table, key))
     }
 
-    /// Makes everything that was committed safe from crashes, however it was committed.
+    /// Makes all earlier commits durable, whatever their durability.
     ///
     /// # Errors
-    /// Fails if the store's files were removed or replaced: what was written would be lost.
+    ///
+    /// [`Error::Io`] if the sync fails, or if the store's files were removed or replaced, so that
+    /// the data would be lost. [`Error::ReadOnly`] if the store is read-only.
     pub fn sync(&self) -> Result<()> {
         self.0.environment.sync()?;
         self.0.environment.check_linked()
     }
 
-    /// Takes rows out that have expired, in transactions of some thousand rows. Answers how many
-    /// times of expiry it went through, those of rows that were written again since among them.
+    /// Removes expired rows, in transactions of some thousand rows. Returns the number of entries
+    /// of the expiry table that were removed, including those of rows that were written again
+    /// since.
+    ///
+    /// # Errors
+    ///
+    /// As for [`update`](Self::update).
     pub fn sweep(&self) -> Result<u64> {
-        const AT_ONCE: u64 = 4096;
+        const SWEEP_BATCH: u64 = 4096;
         let mut all = 0;
         loop {
-            let count = self.update(|txn| crate::expiry::sweep(txn, AT_ONCE))?;
+            let count = self.update(|txn| crate::expiry::sweep(txn, SWEEP_BATCH))?;
             all += count;
-            if count < AT_ONCE {
+            if count < SWEEP_BATCH {
                 return Ok(all);
             }
         }
     }
 
-    /// Keeps the last changes of all tables for watches from now on: at most `most` changes, which
-    /// take at most `most_bytes` bytes together. The newest change is kept even if it alone takes
-    /// more. This holds for all processes, until it is changed. Each change is then written twice.
-    pub fn keep_changes(&self, most: u64, most_bytes: u64) -> Result<()> {
-        self.0.make_own()?;
-        self.update(|txn| txn.keep_changes(Some((most, most_bytes))))
+    /// Keeps the last changes of all tables for watches from now on: at most `max` changes, which
+    /// take at most `max_bytes` bytes together. The newest change is kept even if it alone takes
+    /// more. The setting applies to all processes, until it is changed. Each change is written
+    /// twice then.
+    ///
+    /// # Errors
+    ///
+    /// As for [`update`](Self::update).
+    pub fn keep_changes(&self, max: u64, max_bytes: u64) -> Result<()> {
+        self.0.create_system_tables()?;
+        self.update(|txn| txn.keep_changes(Some((max, max_bytes))))
     }
 
-    /// Keeps no changes from now on, and lets go of those that are kept.
+    /// Keeps no changes from now on, and drops those that are kept.
+    ///
+    /// # Errors
+    ///
+    /// As for [`update`](Self::update).
     pub fn keep_no_changes(&self) -> Result<()> {
-        if self.0.own()?.is_none() {
+        if self.0.system_tables()?.is_none() {
             return Ok(());
         }
         self.update(|txn| txn.keep_changes(None))
     }
 
-    /// Whether changes are kept, and which: the number of the oldest. The newest is that of
-    /// [`Read::sequence`].
+    /// Returns the number of the oldest kept change; `None` if no changes are kept. The newest one
+    /// is [`Read::sequence`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`read`](Self::read).
     pub fn oldest_change(&self) -> Result<Option<u64>> {
-        self.0.refresh_own()?;
+        self.0.refresh_system_tables()?;
         let txn = self.read()?;
-        let Some(own) = self.0.own()? else { return Ok(None) };
-        Ok(own.kept(&txn.view())?.map(|kept| kept.oldest))
+        let Some(system_tables) = self.0.system_tables()? else { return Ok(None) };
+        Ok(system_tables.kept(&txn.view())?.map(|kept| kept.oldest))
     }
 
-    /// No new transactions from now on, in this process: they fail, and so does what reads in
-    /// batches. The files are closed when the last handle and the last transaction are gone.
+    /// Makes new transactions of this process fail, and scans that read in batches. The files are
+    /// closed when the last handle and the last transaction have been dropped.
     pub fn close(&self) {
         self.0.environment.close();
-        // Watches that wait hear of it.
-        self.0.committed();
+        // Wakes waiting watches, which then fail.
+        self.0.notify_watches();
     }
 }
 
 impl Store {
-    /// Closes the store, drops this handle, and waits until the files are closed: until no handle,
-    /// transaction or batch of this process is left. Waits for `patience` at most, and returns
-    /// whether the files are closed. Then this process can open the folder again.
+    /// Closes the store, drops this handle, and waits until the files are closed, so that this
+    /// process can open the folder again: until no handle, transaction or batch of this process is
+    /// left. Waits at most for `patience`, and returns whether the files are closed.
     pub fn close_within(self, patience: Duration) -> bool {
         self.close();
         let waiter = self.0.environment.waiter();
@@ -262,12 +351,12 @@ impl fmt::Debug for Store {
 }
 
 impl Shared {
-    /// The file of the data, to be read as bytes.
+    /// Returns the data file and its path, for reading it without LMDB.
     pub(crate) fn data(&self) -> (&File, &Path) {
         self.environment.data()
     }
 
-    /// What wakes watches; its thread is started if there is none.
+    /// Returns the follower, which wakes watches. Starts its thread if there is none.
     pub(crate) fn follower(self: &Arc<Self>) -> Result<Arc<Follower>> {
         let mut current = self.follower.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(follower) = current.upgrade().filter(|follower| follower.check().is_ok()) {
@@ -279,73 +368,74 @@ impl Shared {
         Ok(follower)
     }
 
-    /// Returns what wakes watches, if there are any.
+    /// Returns the follower, if there are watches.
     #[cfg(test)]
     pub(crate) fn current_follower(&self) -> Option<Arc<Follower>> {
         self.follower.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
     }
 
-    /// Tells watches that something was committed.
-    pub(crate) fn committed(&self) {
+    /// Makes watches check for commits.
+    pub(crate) fn notify_watches(&self) {
         if self.watched.load(Ordering::Relaxed) {
             let current = self.follower.lock().unwrap_or_else(PoisonError::into_inner);
             match current.upgrade() {
-                Some(follower) => follower.ring(),
+                Some(follower) => follower.notify(),
                 None => self.watched.store(false, Ordering::Relaxed),
             }
         }
     }
 
-    /// The last transaction that new ones see, and the last whose root is written.
+    /// Returns the last transaction that new transactions see, and the last one whose root is
+    /// written.
     pub(crate) fn last_transaction(&self) -> Result<(u64, u64)> {
         let written = self.environment.info()?.last_txn_id as u64;
-        let (txn, _pass) = self.environment.read()?;
+        let (txn, _guard) = self.environment.read()?;
         Ok((txn.id() as u64, written))
     }
 
-    /// The store's own tables, if they are there.
-    pub(crate) fn own(&self) -> Result<Option<Own>> {
+    /// Returns the system tables, if they exist.
+    pub(crate) fn system_tables(&self) -> Result<Option<SystemTables>> {
         self.environment.check()?;
-        Ok(self.own.get().copied())
+        Ok(self.system_tables.get().copied())
     }
 
-    /// A write transaction that writes nothing: while it is open, nobody commits.
+    /// Begins a write transaction that writes nothing: while it is open, no process can commit.
     pub(crate) fn write_lock(&self) -> Result<WriteTxn<'_>> {
         self.begin_write(self.durability)
     }
 
     fn begin_write(&self, durability: Durability) -> Result<WriteTxn<'_>> {
-        if self.missing.swap(false, Ordering::Relaxed) {
+        if self.has_unopened_tables.swap(false, Ordering::Relaxed) {
             self.open_stamped()?;
         }
         loop {
-            let mut turn = self.environment.turn()?;
-            let (txn, pass) = self.environment.write(&mut turn, durability)?;
+            let mut write_guard = self.environment.lock_for_writing()?;
+            let (txn, guard) = self.environment.write(&mut write_guard, durability)?;
             let committed = Rc::new(Committed::of(self, &txn)?);
-            let own = self.own.get().copied();
-            // Another process may have made them since they were last looked for.
-            let made = own.is_none() && committed.has_table(self, layout::SETTINGS)?;
+            let system_tables = self.system_tables.get().copied();
+            // Another process may have created them meanwhile.
+            let made = system_tables.is_none() && committed.has_table(self, layout::SETTINGS)?;
             if !made {
                 let now = Cell::new(None);
                 let view = View::new(&txn, self, &now, Pages::Write(&committed));
-                let journal = Journal::open(own, Rc::clone(&committed), &view)?;
-                return Ok(WriteTxn::new(self, txn, committed, journal, pass, turn));
+                let journal = Journal::open(system_tables, Rc::clone(&committed), &view)?;
+                return Ok(WriteTxn::new(self, txn, committed, journal, guard, write_guard));
             }
-            drop((txn, pass, turn));
-            self.open_own()?;
+            drop((txn, guard, write_guard));
+            self.open_system_tables()?;
         }
     }
 
-    /// Looks for the store's own tables, if they were not there so far.
-    pub(crate) fn refresh_own(&self) -> Result<()> {
-        if self.own.get().is_none() { self.open_own() } else { Ok(()) }
+    /// Opens the system tables, if they were not open yet and exist.
+    pub(crate) fn refresh_system_tables(&self) -> Result<()> {
+        if self.system_tables.get().is_none() { self.open_system_tables() } else { Ok(()) }
     }
 
-    /// Opens the store's own tables, if they are there.
-    fn open_own(&self) -> Result<()> {
+    /// Opens the system tables, if they exist.
+    fn open_system_tables(&self) -> Result<()> {
         let names = [layout::SETTINGS, layout::CHANGES, layout::EXPIRY];
-        self.check_ways_to(&names)?;
-        let (txn, _pass) = self.environment.read()?;
+        self.check_paths_to(&names)?;
+        let (txn, _guard) = self.environment.read()?;
         let opened = self.environment.heed().open_databases_and_commit(txn, |opener, txn| {
             let opened = names.map(|name| opener.open_database::<Bytes, Bytes>(txn, Some(name)));
             let [settings, changes, expiry] = opened;
@@ -353,20 +443,20 @@ impl Shared {
         });
         let opened = opened.map_err(|e| self.environment.error("open settings", e))?;
         if let Some([Some(settings), Some(changes), Some(expiry)]) = opened.commit() {
-            // Whoever was here first opened the same.
-            let _ = self.own.set(Own { settings, changes, expiry });
+            // If another thread was first, it opened the same tables.
+            let _ = self.system_tables.set(SystemTables { settings, changes, expiry });
         }
         Ok(())
     }
 
-    /// Checks the pages that LMDB follows when it opens these tables, because LMDB does not.
-    fn check_ways_to(&self, names: &[&str]) -> Result<()> {
+    /// Checks the pages that LMDB follows when it opens these tables.
+    fn check_paths_to(&self, names: &[&str]) -> Result<()> {
         let txn = ReadTxn::borrowed(self)?;
-        names.iter().try_for_each(|name| txn.view().check_way_to(name))
+        names.iter().try_for_each(|name| txn.view().check_path_to(name))
     }
 
-    /// Checks the pages that LMDB changes when it makes these tables.
-    fn check_ways_to_make(&self, txn: &RwTxn<'_>, names: &[&str]) -> Result<Committed> {
+    /// Checks the pages that LMDB changes when it creates these tables.
+    fn check_paths_to_create(&self, txn: &RwTxn<'_>, names: &[&str]) -> Result<Committed> {
         let committed = Committed::of(self, txn)?;
         for name in names {
             let access = Access::Put { row_len: name.len() + crate::file::layout::tree::LEN };
@@ -375,16 +465,16 @@ impl Shared {
         Ok(committed)
     }
 
-    /// Makes the store's own tables, if they are not there.
-    fn make_own(&self) -> Result<Own> {
-        self.refresh_own()?;
-        if let Some(own) = self.own.get() {
-            return Ok(*own);
+    /// Creates the system tables, if they do not exist.
+    fn create_system_tables(&self) -> Result<SystemTables> {
+        self.refresh_system_tables()?;
+        if let Some(system_tables) = self.system_tables.get() {
+            return Ok(*system_tables);
         }
         let names = [layout::SETTINGS, layout::CHANGES, layout::EXPIRY];
-        let mut turn = self.environment.turn()?;
-        let (txn, _pass) = self.environment.write(&mut turn, self.durability)?;
-        self.check_ways_to_make(&txn, &names)?;
+        let mut write_guard = self.environment.lock_for_writing()?;
+        let (txn, _guard) = self.environment.write(&mut write_guard, self.durability)?;
+        self.check_paths_to_create(&txn, &names)?;
         self.environment.check_linked()?;
         let made = self.environment.heed().create_databases_and_commit(txn, |opener, txn| {
             let made = names.map(|name| opener.create_database::<Bytes, Bytes>(txn, Some(name)));
@@ -395,89 +485,97 @@ impl Shared {
         });
         let made = made.map_err(|e| self.environment.error("make settings", e))?;
         if let Some([settings, changes, expiry]) = made.commit() {
-            let _ = self.own.set(Own { settings, changes, expiry });
+            let _ = self.system_tables.set(SystemTables { settings, changes, expiry });
         }
-        self.own.get().copied().ok_or(Error::Closed)
+        self.system_tables.get().copied().ok_or(Error::Closed)
     }
 
-    /// A table that this process has open.
+    /// Returns a table that this process has open.
     pub(crate) fn opened(&self, name: &str) -> Option<Table> {
         self.lock_tables().get(name).cloned()
     }
 
-    /// A stamped table was met that this process has not opened.
-    pub(crate) fn tables_missing(&self) {
-        self.missing.store(true, Ordering::Relaxed);
+    /// Records that there is a stamped table that this process has not opened.
+    pub(crate) fn record_unopened_table(&self) {
+        self.has_unopened_tables.store(true, Ordering::Relaxed);
     }
 
     fn lock_tables(&self) -> MutexGuard<'_, HashMap<String, Table>> {
-        // The map is whole after each statement.
+        // The map is consistent after each statement.
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a table, if it is there.
+    /// Opens a table, if it exists.
     fn open_table(&self, name: &str) -> Result<Option<Table>> {
-        self.refresh_own()?;
+        self.refresh_system_tables()?;
         let kind = {
-            self.check_ways_to(&[name])?;
+            self.check_paths_to(&[name])?;
             let txn = ReadTxn::borrowed(self)?;
             let main = Table::new(self.id, "", self.environment.main(), Kind::Plain);
             let Some(record) = txn.get(&main, name.as_bytes())? else { return Ok(None) };
             check_record(name, record)?;
-            self.own.get().map_or(Ok(Kind::Plain), |own| own.kind(&txn.view(), name))?
+            self.system_tables
+                .get()
+                .map_or(Ok(Kind::Plain), |system_tables| system_tables.kind(&txn.view(), name))?
         };
-        let (txn, _pass) = self.environment.read()?;
+        let (txn, _guard) = self.environment.read()?;
         let opened = self.environment.heed().open_databases_and_commit(txn, |opener, txn| {
             opener
                 .open_database::<Bytes, Bytes>(txn, Some(name))
                 .map(CommitOrAbort::<_, ()>::Commit)
         });
         let opened = opened.map_err(|e| self.opening_error(name, e))?;
-        Ok(opened.commit().flatten().map(|bare| self.register(name, bare, kind)))
+        Ok(opened.commit().flatten().map(|dbi| self.register(name, dbi, kind)))
     }
 
     fn create_table(&self, name: &str, kind: Kind) -> Result<Table> {
-        let own = if kind == Kind::Stamped { Some(self.make_own()?) } else { None };
-        let mut turn = self.environment.turn()?;
-        let (txn, pass) = self.environment.write(&mut turn, self.durability)?;
-        let committed = self.check_ways_to_make(&txn, &[name])?;
-        if own.is_some() {
+        let system_tables =
+            if kind == Kind::Stamped { Some(self.create_system_tables()?) } else { None };
+        let mut write_guard = self.environment.lock_for_writing()?;
+        let (txn, guard) = self.environment.write(&mut write_guard, self.durability)?;
+        let committed = self.check_paths_to_create(&txn, &[name])?;
+        if system_tables.is_some() {
             let key = table_key(name);
             let access = Access::Put { row_len: key.len() + size_of::<u64>() };
             committed.check(self, TableId::SETTINGS, Some(&key), access)?;
         }
         self.environment.check_linked()?;
         let made = self.environment.heed().create_databases_and_commit(txn, |opener, txn| {
-            // Another process may have made it since it was looked for.
+            // Another process may have created it meanwhile.
             let there = self.environment.main().get(txn, name.as_bytes())?.is_some();
             if there {
                 return Ok(CommitOrAbort::Abort(()));
             }
-            let bare = opener.create_database::<Bytes, Bytes>(txn, Some(name))?;
-            if let Some(own) = own {
-                own.put_kind(txn, name, kind)?;
+            let dbi = opener.create_database::<Bytes, Bytes>(txn, Some(name))?;
+            if let Some(system_tables) = system_tables {
+                system_tables.put_kind(txn, name, kind)?;
             }
-            Ok::<_, heed::Error>(CommitOrAbort::Commit(bare))
+            Ok::<_, heed::Error>(CommitOrAbort::Commit(dbi))
         });
-        drop((pass, turn));
+        drop((guard, write_guard));
         match made.map_err(|e| self.opening_error(name, e))?.commit() {
-            Some(bare) => Ok(self.register(name, bare, kind)),
+            Some(dbi) => Ok(self.register(name, dbi, kind)),
             None => self.open_table(name)?.ok_or_else(|| Error::table(name, "a table", "none")),
         }
     }
 
-    fn register(&self, name: &str, bare: Bare, kind: Kind) -> Table {
-        let table = Table::new(self.id, name, bare, kind);
+    fn register(&self, name: &str, dbi: Dbi, kind: Kind) -> Table {
+        let table = Table::new(self.id, name, dbi, kind);
         self.lock_tables().entry(name.to_owned()).or_insert(table).clone()
     }
 
     /// Opens all stamped tables, so that expired rows of any can be swept.
     fn open_stamped(&self) -> Result<()> {
-        let Some(own) = self.own()? else { return Ok(()) };
+        let Some(system_tables) = self.system_tables()? else { return Ok(()) };
         let names = {
             let txn = ReadTxn::borrowed(self)?;
             let scan = Scan::new(Range::prefix(layout::TABLE_PREFIX));
-            let rows = Rows::of_own(txn.view(), TableId::SETTINGS, own.settings, &scan)?;
+            let rows = Rows::of_system_table(
+                txn.view(),
+                TableId::SETTINGS,
+                system_tables.settings,
+                &scan,
+            )?;
             let names = rows.map(|row| {
                 let name = row?.0.strip_prefix(layout::TABLE_PREFIX).unwrap_or_default();
                 Ok(String::from_utf8_lossy(name).into_owned())
@@ -498,7 +596,7 @@ impl Shared {
         let main = Table::new(self.id, "", self.environment.main(), Kind::Plain);
         for entry in Rows::new(txn.view(), &main, &Scan::all())? {
             let (key, record) = entry?;
-            // Any value of this length could be a table: LMDB knows.
+            // Any value of this length could be a table. Only LMDB can tell.
             if record.len() == crate::file::layout::tree::LEN {
                 candidates.extend(String::from_utf8(key.to_vec()));
             }
@@ -515,10 +613,10 @@ impl Shared {
         Ok(names)
     }
 
-    /// Whether LMDB takes a key of the main table for a table.
+    /// Returns whether a key of the main table is the name of a table.
     fn is_table(&self, name: &str) -> Result<bool> {
-        self.check_ways_to(&[name])?;
-        let (txn, _pass) = self.environment.read()?;
+        self.check_paths_to(&[name])?;
+        let (txn, _guard) = self.environment.read()?;
         let opened = self.environment.heed().open_databases_and_commit(txn, |opener, txn| {
             let opened = opener.open_database::<Bytes, Bytes>(txn, Some(name))?;
             // Aborted, so that its handle is free again.
@@ -549,7 +647,7 @@ impl Shared {
     pub(crate) fn table_error(
         &self,
         table: &Table,
-        act: &'static str,
+        operation: &'static str,
         error: heed::Error,
     ) -> Error {
         match error {
@@ -563,7 +661,7 @@ impl Shared {
             heed::Error::Mdb(MdbError::BadDbi) => {
                 Error::table(table.name(), "a table that is there", "one that was dropped")
             }
-            error => self.environment.error(act, error),
+            error => self.environment.error(operation, error),
         }
     }
 }

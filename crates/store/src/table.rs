@@ -1,29 +1,29 @@
 //! Named tables of a store.
 
-use crate::environment::Bare;
+use crate::environment::Dbi;
 use crate::error::{Error, Result};
 use crate::file::tree::RawTree;
 use std::fmt;
 use std::sync::Arc;
 
-/// The longest name of a table, in bytes.
-pub const NAME_MOST: usize = 200;
-/// Names of the store's own tables begin with this.
-pub(crate) const OWN_PREFIX: &str = "nuthatch.";
+/// The maximum length of a table name, in bytes.
+pub const MAX_NAME_LEN: usize = 200;
+/// The prefix of the names of system tables.
+pub(crate) const SYSTEM_PREFIX: &str = "nuthatch.";
 
-/// What a table keeps with each value.
+/// What a table stores with each value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// Nothing: values lie in the file as they are, and any LMDB program reads them.
+    /// Nothing: values are stored unchanged, and any LMDB program can read them.
     #[default]
     Plain,
-    /// A version, which [`Condition::Version`](crate::Condition::Version) compares, and a time at
-    /// which the row expires, if it does: 16 bytes before each value.
+    /// A version, which [`Condition::Version`](crate::Condition::Version) compares, and an optional
+    /// time of expiry: 16 bytes before each value.
     Stamped,
 }
 
 impl Kind {
-    /// The name for messages.
+    /// Returns the name for messages: `plain` or `stamped`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -38,24 +38,24 @@ impl Kind {
 pub struct Table(Arc<Opened>);
 
 struct Opened {
-    /// The number of the store, among those of this process.
+    /// Identifies the store within this process.
     store: u64,
     name: String,
-    bare: Bare,
+    dbi: Dbi,
     kind: Kind,
 }
 
 impl Table {
-    pub(crate) fn new(store: u64, name: &str, bare: Bare, kind: Kind) -> Self {
-        Self(Arc::new(Opened { store, name: name.to_owned(), bare, kind }))
+    pub(crate) fn new(store: u64, name: &str, dbi: Dbi, kind: Kind) -> Self {
+        Self(Arc::new(Opened { store, name: name.to_owned(), dbi, kind }))
     }
 
-    /// The name; empty for the main table.
+    /// Returns the name; empty for the main table.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// What it keeps with each value.
+    /// Returns what the table stores with each value.
     pub fn kind(&self) -> Kind {
         self.0.kind
     }
@@ -64,16 +64,16 @@ impl Table {
         self.0.kind == Kind::Stamped
     }
 
-    /// Returns a number that no other table has which the store has open.
+    /// Returns a number that is unique among the tables that the store has open.
     #[inline]
     pub(crate) fn address(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }
 
-    /// The table for heed, which panics when it is given one of another environment.
+    /// Returns LMDB's handle, or an error if the table belongs to another store: heed would panic.
     #[inline]
-    pub(crate) fn bare(&self, store: u64) -> Result<Bare> {
-        if self.0.store == store { Ok(self.0.bare) } else { Err(self.of_another_store()) }
+    pub(crate) fn dbi(&self, store: u64) -> Result<Dbi> {
+        if self.0.store == store { Ok(self.0.dbi) } else { Err(self.of_another_store()) }
     }
 
     #[cold]
@@ -88,22 +88,22 @@ impl fmt::Debug for Table {
     }
 }
 
-/// A name that users may give.
+/// Checks a table name of a user.
 pub(crate) fn check_name(name: &str) -> Result<()> {
-    if name.is_empty() || name.len() > NAME_MOST {
-        let (most, found) = (NAME_MOST as u64, name.len() as u64);
-        return Err(Error::Length { what: "table name", least: 1, most, found });
+    if name.is_empty() || name.len() > MAX_NAME_LEN {
+        let (max, found) = (MAX_NAME_LEN as u64, name.len() as u64);
+        return Err(Error::Length { what: "table name", min: 1, max, found });
     }
     if name.contains('\0') {
         return Err(Error::table(name, "a name without zero bytes", "one with them"));
     }
-    if name.starts_with(OWN_PREFIX) {
+    if name.starts_with(SYSTEM_PREFIX) {
         return Err(Error::table(name, "a name of yours", "one that begins with \"nuthatch.\""));
     }
     Ok(())
 }
 
-/// What the main table has under a table's name: whether this crate can use that table.
+/// Checks whether this crate supports a table, by its record in the main table.
 pub(crate) fn check_record(name: &str, record: &[u8]) -> Result<()> {
     let Some(found) = RawTree::read(record) else {
         return Err(Error::table(name, "a table", "a value in the main table"));
@@ -111,7 +111,7 @@ pub(crate) fn check_record(name: &str, record: &[u8]) -> Result<()> {
     check_kind(name, &found)
 }
 
-/// Whether this crate can use a table: one value for each key, in the order of the keys' bytes.
+/// Checks whether this crate supports a table: one value for each key, in byte order of the keys.
 pub(crate) fn check_kind(name: &str, tree: &RawTree) -> Result<()> {
     match tree.other_kind() {
         Some(found) => Err(Error::table(name, "a table of ordered keys and values", found)),

@@ -1,6 +1,6 @@
-//! Checks all pages of a store, read as bytes and not through LMDB: every page is where its parent
-//! says and belongs to one tree, entries fill it, keys are in order and within what their parents
-//! say, counts are right, and each page is either used or free.
+//! Verification of all pages of a store, read without LMDB: every page is where its parent says and
+//! belongs to one tree, entries fill it, keys are in order and within the bounds of their parents,
+//! counts are right, and each page is either in use or free.
 
 use crate::error::{Error, Result};
 use crate::file::layout::{META_PAGES, NO_PAGE, page as page_layout};
@@ -14,44 +14,49 @@ use std::cmp::Ordering;
 use std::fs::File;
 use std::path::Path;
 
-/// Levels of a tree, at most: LMDB has no more.
-const MOST_LEVELS: u16 = 32;
-/// Tables within tables, which LMDB does not make.
-const MOST_NESTED: u32 = 2;
-/// Progress is told about once for so many pages.
-const TELL_EVERY: u64 = 1024;
+/// Maximum number of levels of a tree, as in LMDB.
+const MAX_DEPTH: u16 = 32;
+/// Maximum nesting of tables. LMDB does not nest them.
+const MAX_NESTING: u32 = 2;
+/// Number of pages between two calls of `progress`.
+const PAGES_PER_PROGRESS: u64 = 1024;
 
-/// What a verified store has.
+/// The result of a verification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
     /// The number of the transaction whose state was verified.
     pub transaction: u64,
-    /// Pages of the file, the two meta pages among them.
+    /// Number of pages of the file, including the two meta pages.
     pub pages: u64,
-    /// Pages that can be used again.
+    /// Number of pages that can be reused.
     pub free_pages: u64,
-    /// Pages that are neither in use nor free: lost room, and no damage. Such a file is not
-    /// compacted, since LMDB refuses: only loading all rows into a new store regains the room.
+    /// Number of pages that are neither in use nor free: wasted space, but no damage. LMDB refuses
+    /// to compact such a file. To reclaim the space, load all rows into a new store.
     pub lost_pages: u64,
-    /// Tables, the main one among them.
+    /// Number of tables, including the main table.
     pub tables: u64,
-    /// Rows of all tables.
+    /// Number of rows of all tables.
     pub entries: u64,
 }
 
 impl Store {
-    /// Checks all pages, as one transaction sees them; others write meanwhile. `progress` is told
-    /// how many of how many pages are done.
+    /// Verifies all pages, as one transaction sees them, while others write. Calls `progress` with
+    /// the number of verified pages and of all pages.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] with the place of the first damage, and errors of a read transaction: see
+    /// [`read`](Self::read).
     pub fn verify(&self, progress: impl FnMut(u64, u64)) -> Result<Verified> {
         let (_txn, meta) = self.with_root()?;
         let (file, path) = self.0.data();
         Walk::new(file, path, meta, progress).verify()
     }
 
-    /// Begins a read transaction, and reads its meta page. Commits may reuse the page meanwhile:
-    /// then this is done again, at last while no process can commit.
+    /// Begins a read transaction, and reads its meta page. If commits reuse the page meanwhile,
+    /// begins again, at last with the write lock.
     pub(crate) fn with_root(&self) -> Result<(ReadTxn<'_>, Meta)> {
-        const TRIES: usize = 64;
+        const MAX_ATTEMPTS: usize = 64;
         let (file, path) = self.0.data();
         let begin = || {
             let txn = self.read()?;
@@ -59,13 +64,13 @@ impl Store {
             Ok((txn, meta.ok_or_else(|| empty_file(path))?))
         };
         let mut found = begin();
-        for _ in 0..TRIES {
+        for _ in 0..MAX_ATTEMPTS {
             if !matches!(found, Err(Error::Corrupt(_))) {
                 return found;
             }
             found = begin();
         }
-        // Damage stays; commits do not happen while this has the write lock.
+        // Damage persists; commits cannot happen while this has the write lock.
         match Shared::write_lock(&self.0) {
             Ok(_lock) => begin(),
             Err(_) => found,
@@ -73,8 +78,13 @@ impl Store {
     }
 }
 
-/// Checks all pages of the store in a folder without opening it. Nobody may write to it meanwhile.
-/// For stores that are too damaged to be opened, and for backups.
+/// Verifies all pages of the store in a folder without opening it, also if it is too damaged to be
+/// opened. No process may write to it meanwhile. `folder` may also be the path of the data file.
+///
+/// # Errors
+///
+/// [`Error::Corrupt`] or [`Error::NotAStore`] with the place of the first damage, and [`Error::Io`]
+/// if the file cannot be read.
 pub fn verify_closed(folder: &Path, progress: impl FnMut(u64, u64)) -> Result<Verified> {
     let path = if folder.is_dir() { folder.join(DATA) } else { folder.to_owned() };
     let file = File::open(&path).map_err(|e| Error::io(&path, "open", e))?;
@@ -84,7 +94,7 @@ pub fn verify_closed(folder: &Path, progress: impl FnMut(u64, u64)) -> Result<Ve
     }
 }
 
-/// Returns the number of pages on the list of free ones, as a transaction with this root sees them.
+/// Returns the number of free pages of the transaction with this meta page.
 pub(crate) fn free_pages(shared: &Shared, meta: Meta) -> Result<u64> {
     let (file, path) = shared.data();
     let mut walk = Walk::new(file, path, meta, |_, _| ());
@@ -92,8 +102,8 @@ pub(crate) fn free_pages(shared: &Shared, meta: Meta) -> Result<u64> {
     Ok(walk.verified.free_pages)
 }
 
-/// Checks that a file has all pages in use. Pages at its end that were never written are free, as a
-/// rule: then only the list of free pages is read, and otherwise all pages.
+/// Checks that a file has all pages in use. Missing pages at its end that were never written
+/// usually are free: then only the list of free pages is read, and otherwise all pages.
 pub(crate) fn check_end(file: &File, path: &Path, meta: Meta) -> Result<()> {
     let mut walk = Walk::new(file, path, meta, |_, _| ());
     let pages_in_file = walk.file_len()? / u64::from(meta.page_size);
@@ -117,14 +127,14 @@ struct Walk<'f, P> {
     file: &'f File,
     path: &'f Path,
     meta: Meta,
-    /// Which pages belong to something: a bit for each.
+    /// One bit for each page: whether it belongs to something.
     seen: Vec<u64>,
     done: u64,
     verified: Verified,
     progress: P,
 }
 
-/// What a walk over a tree counted.
+/// Counts of a walk over a tree.
 #[derive(Default)]
 struct Counted {
     branch_pages: u64,
@@ -133,9 +143,9 @@ struct Counted {
     entries: u64,
 }
 
-/// The keys that may be below a page.
+/// The bounds of the keys below a page.
 #[derive(Clone, Copy)]
-struct Limits<'k> {
+struct KeyBounds<'k> {
     from: Option<&'k [u8]>,
     before: Option<&'k [u8]>,
 }
@@ -150,7 +160,7 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
     fn verify(mut self) -> Result<Verified> {
         self.map_pages()?;
         for page in 0..META_PAGES {
-            self.take(page, 1, 0)?;
+            self.mark_used(page, 1, 0)?;
         }
         self.free_list()?;
         let main = self.meta.main;
@@ -166,14 +176,14 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
         Ok(self.file.metadata().map_err(|e| Error::io(self.path, "length", e))?.len())
     }
 
-    /// Makes the map of pages: one bit for each page that the file can have. The file bounds what a
-    /// damaged number asks for.
+    /// Allocates one bit for each page. Limits the number of pages by the length of the file, since
+    /// a damaged number could be huge.
     fn map_pages(&mut self) -> Result<()> {
         let len = self.file_len()?;
         let pages = self.verified.pages;
-        let most = len / u64::from(self.meta.page_size) + (1 << 24);
-        if pages > most {
-            let expected = format!("at most {most} pages in a file of {len} bytes");
+        let max = len / u64::from(self.meta.page_size) + (1 << 24);
+        if pages > max {
+            let expected = format!("at most {max} pages in a file of {len} bytes");
             return Err(corrupt(self.path, 0, expected, pages.to_string()));
         }
         self.seen = vec![0; pages.div_ceil(64) as usize];
@@ -185,8 +195,8 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
         word.is_some_and(|word| word & (1 << (page % 64)) != 0)
     }
 
-    /// Marks pages as belonging to something; they must belong to nothing yet.
-    fn take(&mut self, first: u64, count: u64, parent: u64) -> Result<()> {
+    /// Marks pages as belonging to something, after checking that they belong to nothing else.
+    fn mark_used(&mut self, first: u64, count: u64, parent: u64) -> Result<()> {
         let place = parent * u64::from(self.meta.page_size);
         for page in first..first.saturating_add(count) {
             if page > self.meta.last_page {
@@ -194,7 +204,7 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
                 return Err(corrupt(self.path, place, expected, format!("page {page}")));
             }
             let (word, bit) = ((page / 64) as usize, 1 << (page % 64));
-            // Without a map of pages only counts are wanted.
+            // Without a page map only counts are needed.
             let Some(word) = self.seen.get_mut(word) else { continue };
             if *word & bit != 0 {
                 let found = format!("page {page}, which belongs to something else as well");
@@ -202,18 +212,18 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
             }
             *word |= bit;
             self.done += 1;
-            if self.done.is_multiple_of(TELL_EVERY) {
+            if self.done.is_multiple_of(PAGES_PER_PROGRESS) {
                 (self.progress)(self.done, self.verified.pages);
             }
         }
         Ok(())
     }
 
-    /// The tree of free pages: transactions, and the pages that each let go of.
+    /// Walks the tree of free pages: transactions, and the pages that each freed.
     fn free_list(&mut self) -> Result<()> {
         let tree = self.meta.free;
         let mut lists = Vec::new();
-        // Its keys are numbers of transactions, whatever its flags say.
+        // Its keys are transaction numbers, whatever its flags are.
         self.tree(tree, Order::Integers(&[8]), &mut |walk, page, leaf, index| {
             let list = match leaf.value {
                 LeafValue::Here(bytes) => bytes.to_vec(),
@@ -229,7 +239,7 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
         Ok(())
     }
 
-    /// A record of free pages: how many, then their numbers, the greatest first.
+    /// Marks the pages of a record of free pages: their number, then the pages in descending order.
     fn free_record(&mut self, list: &[u8]) -> Result<()> {
         let (words, _) = list.as_chunks::<8>();
         let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
@@ -239,13 +249,13 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
             return Err(corrupt(self.path, 0, expected, format!("{} of them", words.len())));
         }
         for page in words.take(count as usize) {
-            self.take(page, 1, 0)?;
+            self.mark_used(page, 1, 0)?;
             self.verified.free_pages += 1;
         }
         Ok(())
     }
 
-    /// A table, with the tables within it.
+    /// Walks a table, and the tables within it.
     fn table(&mut self, tree: RawTree, nesting: u32) -> Result<()> {
         self.verified.tables += 1;
         let mut within = Vec::new();
@@ -254,13 +264,13 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
             match leaf.value {
                 LeafValue::Tree(tree, Nested::Table) => within.push(tree),
                 LeafValue::Tree(tree, Nested::Duplicates) => {
-                    // Values of one size lie in pages without headers of their own.
+                    // Values of one size are in pages without headers of their own.
                     duplicates += walk.duplicates(tree)?.saturating_sub(1);
                 }
                 LeafValue::Duplicates(inner) => duplicates += inner_entries(inner)?.max(1) - 1,
                 LeafValue::Overflow { .. } | LeafValue::Here(_) => {}
             }
-            if nesting >= MOST_NESTED && !within.is_empty() {
+            if nesting >= MAX_NESTING && !within.is_empty() {
                 return Err(page.wrong(index, "a row", "a table within a table"));
             }
             Ok(())
@@ -274,27 +284,27 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
         Ok(())
     }
 
-    /// The values of one key, in a tree of their own.
+    /// Walks the values of one key, in a tree of their own. Returns their number.
     fn duplicates(&mut self, tree: RawTree) -> Result<u64> {
         let counted = self.tree(tree, Order::Unknown, &mut |_, _, _, _| Ok(()))?;
         self.check_count("duplicates", tree.entries, counted.entries)?;
         Ok(counted.entries)
     }
 
-    /// All pages of a tree. `each` sees the entries of its leaves.
+    /// Walks all pages of a tree, and calls `each` with the entries of its leaves.
     fn tree(&mut self, tree: RawTree, order: Order, each: &mut Each<'_, 'f, P>) -> Result<Counted> {
         let mut counted = Counted::default();
         if tree.root == NO_PAGE {
             self.check_count("entries of a tree without pages", tree.entries, 0)?;
             return Ok(counted);
         }
-        if tree.depth == 0 || tree.depth > MOST_LEVELS {
-            let expected = format!("1 to {MOST_LEVELS} levels of a tree");
+        if tree.depth == 0 || tree.depth > MAX_DEPTH {
+            let expected = format!("1 to {MAX_DEPTH} levels of a tree");
             return Err(corrupt(self.path, 0, expected, tree.depth.to_string()));
         }
-        let limits = Limits { from: None, before: None };
-        let way = Way { depth: tree.depth, order, duplicates: tree.has_duplicates() };
-        self.page((tree.root, 0), way, limits, &mut counted, each)?;
+        let bounds = KeyBounds { from: None, before: None };
+        let level = Level { depth: tree.depth, order, duplicates: tree.has_duplicates() };
+        self.page((tree.root, 0), level, bounds, &mut counted, each)?;
         // From 0.9.36 on, LMDB adds pages of trees of duplicates to the counts of the table when it
         // splits a page, and does not subtract all of them later: these counts mean nothing.
         if order != Order::Unknown && !tree.has_duplicates() {
@@ -308,18 +318,18 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
     fn page(
         &mut self,
         (number, parent): (u64, u64),
-        way: Way,
-        limits: Limits<'_>,
+        level: Level,
+        bounds: KeyBounds<'_>,
         counted: &mut Counted,
         each: &mut Each<'_, 'f, P>,
     ) -> Result<()> {
-        self.take(number, 1, parent)?;
+        self.mark_used(number, 1, parent)?;
         let page = Page::read(self.file, self.path, number, self.meta.page_size)?;
         page.check_filled()?;
-        match (page.kind, way.depth) {
-            (Kind::Branch, 2..) => self.branch(&page, number, way, limits, counted, each),
-            (Kind::Leaf, 1) => self.leaf(&page, way, limits, counted, each),
-            (Kind::Leaf2, 1) if way.order == Order::Unknown => {
+        match (page.kind, level.depth) {
+            (Kind::Branch, 2..) => self.branch(&page, number, level, bounds, counted, each),
+            (Kind::Leaf, 1) => self.leaf(&page, level, bounds, counted, each),
+            (Kind::Leaf2, 1) if level.order == Order::Unknown => {
                 counted.leaf_pages += 1;
                 counted.entries += page.len() as u64;
                 Ok(())
@@ -336,8 +346,8 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
         &mut self,
         page: &Page<'_>,
         number: u64,
-        way: Way,
-        limits: Limits<'_>,
+        level: Level,
+        bounds: KeyBounds<'_>,
         counted: &mut Counted,
         each: &mut Each<'_, 'f, P>,
     ) -> Result<()> {
@@ -350,15 +360,15 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
             let entry = page.branch(index)?;
             let next =
                 if index + 1 < page.len() { Some(page.branch(index + 1)?.key) } else { None };
-            // The first key stands for all that are below the second, and is not compared.
-            let from = if index == 0 { limits.from } else { Some(entry.key) };
+            // The first key is not compared.
+            let from = if index == 0 { bounds.from } else { Some(entry.key) };
             if index > 0 {
-                check_key(page, index, entry.key, before, (limits, way.order))?;
+                check_key(page, index, entry.key, before, (bounds, level.order))?;
                 before = Some(entry.key);
             }
-            let limits = Limits { from, before: next.or(limits.before) };
-            let way = Way { depth: way.depth - 1, ..way };
-            self.page((entry.page, number), way, limits, counted, each)?;
+            let bounds = KeyBounds { from, before: next.or(bounds.before) };
+            let level = Level { depth: level.depth - 1, ..level };
+            self.page((entry.page, number), level, bounds, counted, each)?;
         }
         Ok(())
     }
@@ -366,8 +376,8 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
     fn leaf(
         &mut self,
         page: &Page<'_>,
-        way: Way,
-        limits: Limits<'_>,
+        level: Level,
+        bounds: KeyBounds<'_>,
         counted: &mut Counted,
         each: &mut Each<'_, 'f, P>,
     ) -> Result<()> {
@@ -375,14 +385,14 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
         let mut before: Option<Vec<u8>> = None;
         for index in 0..page.len() {
             let leaf = page.leaf(index)?;
-            check_key(page, index, leaf.key, before.as_deref(), (limits, way.order))?;
+            check_key(page, index, leaf.key, before.as_deref(), (bounds, level.order))?;
             before = Some(leaf.key.to_vec());
             match leaf.value {
                 LeafValue::Overflow { page: first, len } => {
                     counted.overflow_pages += self.overflow(first, len)?;
                 }
                 LeafValue::Duplicates(_) | LeafValue::Tree(_, Nested::Duplicates)
-                    if !way.duplicates =>
+                    if !level.duplicates =>
                 {
                     return Err(page.wrong(index, "one value for a key", "several values"));
                 }
@@ -394,33 +404,34 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
         Ok(())
     }
 
-    /// Checks the pages of a long value. Answers how many there are: a shorter value may have taken
-    /// the place of a longer one.
+    /// Checks the overflow pages of a long value. Returns their number, which is greater than
+    /// necessary if a shorter value replaced a longer one.
     fn overflow(&mut self, first: u64, len: u32) -> Result<u64> {
         let size = u64::from(self.meta.page_size);
         if first > self.meta.last_page {
             let expected = format!("a page up to {}", self.meta.last_page);
             return Err(corrupt(self.path, 0, expected, format!("page {first} for a long value")));
         }
-        let least = (page_layout::HEADER_LEN as u64 + u64::from(len)).div_ceil(size);
+        let min_pages = (page_layout::HEADER_LEN as u64 + u64::from(len)).div_ceil(size);
         let page = Page::read(self.file, self.path, first, size as u32)?;
         let count = u64::from(page.overflow_count());
-        if page.kind != Kind::Overflow || count < least {
-            let (expected, found) = (format!("{least} overflow pages"), format!("{:?}", page.kind));
+        if page.kind != Kind::Overflow || count < min_pages {
+            let (expected, found) =
+                (format!("{min_pages} overflow pages"), format!("{:?}", page.kind));
             return Err(corrupt(self.path, first * size, expected, format!("{found} of {count}")));
         }
-        self.take(first, count, first)?;
+        self.mark_used(first, count, first)?;
         let end = self.file_len()?;
-        if (first + least) * size > end {
-            let expected = format!("{least} pages of a long value");
+        if (first + min_pages) * size > end {
+            let expected = format!("{min_pages} pages of a long value");
             return Err(corrupt(self.path, first * size, expected, "the end of the file"));
         }
         Ok(count)
     }
 
-    /// The bytes of a long value.
+    /// Returns a long value.
     fn long_value(&self, first: u64, len: u32) -> Result<Vec<u8>> {
-        // Its pages were checked, and that the file has them.
+        // Its pages were checked, and the file has them.
         use std::os::unix::fs::FileExt;
         let at = first * u64::from(self.meta.page_size) + page_layout::HEADER_LEN as u64;
         let mut bytes = vec![0; len as usize];
@@ -437,27 +448,27 @@ impl<'f, P: FnMut(u64, u64)> Walk<'f, P> {
     }
 }
 
-/// What sees the entries of leaves.
+/// A callback for the entries of leaves.
 type Each<'e, 'f, P> =
     dyn FnMut(&mut Walk<'f, P>, &Page<'_>, crate::file::page::Leaf<'_>, usize) -> Result<()> + 'e;
 
-/// How a tree is walked.
+/// Parameters of the walk below a page.
 #[derive(Clone, Copy)]
-struct Way {
-    /// Levels below and with this page.
+struct Level {
+    /// Number of levels from this page to the leaves.
     depth: u16,
     order: Order,
-    /// Whether keys may have several values.
+    /// Whether keys can have several values.
     duplicates: bool,
 }
 
-/// Checks that a key is above the one before it and within what its parents say.
+/// Checks that a key is above the one before it and within the bounds of its parents.
 fn check_key(
     page: &Page<'_>,
     index: usize,
     key: &[u8],
     before: Option<&[u8]>,
-    (limits, order): (Limits<'_>, Order),
+    (bounds, order): (KeyBounds<'_>, Order),
 ) -> Result<()> {
     if order == Order::Unknown {
         return Ok(());
@@ -474,11 +485,11 @@ fn check_key(
         let expected = format!("a key above {}", shown(before));
         return Err(page.wrong(index, expected, shown(key)));
     }
-    if let Some(from) = limits.from.filter(|from| is_below(key, from)) {
+    if let Some(from) = bounds.from.filter(|from| is_below(key, from)) {
         let expected = format!("a key from {} on, as its parent has it", shown(from));
         return Err(page.wrong(index, expected, shown(key)));
     }
-    if let Some(end) = limits.before.filter(|end| !is_below(key, end)) {
+    if let Some(end) = bounds.before.filter(|end| !is_below(key, end)) {
         let expected = format!("a key below {}, as its parent has it", shown(end));
         return Err(page.wrong(index, expected, shown(key)));
     }
@@ -488,14 +499,14 @@ fn check_key(
 fn compare(order: Order, one: &[u8], other: &[u8]) -> Ordering {
     match order {
         Order::Bytes | Order::Unknown => one.cmp(other),
-        // All keys of such a table have one length; another one is out of order.
+        // All keys of such a table have one length; another length is out of order.
         Order::Integers(_) if one.len() != other.len() => Ordering::Equal,
         // Integers are little-endian, as the file.
         Order::Reverse | Order::Integers(_) => one.iter().rev().cmp(other.iter().rev()),
     }
 }
 
-/// The entries of a page of duplicates within a leaf.
+/// Returns the number of entries of a page of duplicates within a leaf.
 fn inner_entries(page: &[u8]) -> Result<u64> {
     let lower = page.get(page_layout::LOWER..).and_then(<[u8]>::first_chunk::<2>);
     let lower = lower.map_or(0, |bytes| u64::from(u16::from_le_bytes(*bytes)));

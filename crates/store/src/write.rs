@@ -1,7 +1,7 @@
-//! Writing: one transaction at a time, nested ones within it.
+//! Write transactions: one at a time, with nested ones.
 
 use crate::changes::Journal;
-use crate::environment::{Bare, Pass, Turn};
+use crate::environment::{BarrierGuard, Dbi, WriteGuard};
 use crate::error::{Error, Result};
 use crate::fork::OfProcess;
 use crate::pages::{Access, Committed, TableId};
@@ -17,40 +17,40 @@ use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
 
-/// The longest value, in bytes.
-const VALUE_MOST: usize = u32::MAX as usize - 4096;
-/// How many keys of a range are deleted between two looks at the table.
-const DELETE_AT_ONCE: u64 = 1024;
+/// The maximum length of a value, in bytes.
+const MAX_VALUE_LEN: usize = u32::MAX as usize - 4096;
+/// Number of keys of a range that are deleted between two scans.
+const DELETE_BATCH_KEYS: u64 = 1024;
 
-/// What must hold of a key for a write to happen.
+/// A requirement on a key, for a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition<'c> {
-    /// The key is not there.
+    /// The key does not exist.
     Absent,
-    /// The key is there.
+    /// The key exists.
     Present,
-    /// The key is there with this value.
+    /// The key exists with this value.
     Equals(&'c [u8]),
-    /// The key of a stamped table is there in this version.
+    /// The key of a stamped table exists with this version.
     Version(u64),
 }
 
-/// The one transaction that writes. It sees what it wrote; others do once it is committed. Dropping
-/// it leaves nothing of it.
+/// A write transaction: one is open at a time, in all processes. It sees its own writes; others see
+/// them when it is committed. Dropping it discards them.
 ///
 /// It belongs to the thread that began it.
 pub struct WriteTxn<'s> {
-    // Ends before the gate is left and the turn given up: fields go in this order.
+    // Ends before the barrier and the write lock are released: fields are dropped in this order.
     txn: OfProcess<RwTxn<'s>>,
-    /// The committed pages that it begins from. Those that LMDB follows are checked before.
+    /// The committed pages that it is based on. Those that LMDB follows are checked before.
     committed: Rc<Committed>,
     journal: Journal,
     /// The journal of the transaction that this one is nested in.
     parent: Option<&'s mut Journal>,
     shared: &'s Shared,
     now: Cell<Option<u64>>,
-    /// The place at the gate, and the turn to write; not of a nested one.
-    right: Option<(Pass<'s>, Turn<'s>)>,
+    /// The count at the remap barrier and the write lock; `None` in a nested transaction.
+    locks: Option<(BarrierGuard<'s>, WriteGuard<'s>)>,
 }
 
 impl<'s> WriteTxn<'s> {
@@ -59,26 +59,37 @@ impl<'s> WriteTxn<'s> {
         txn: RwTxn<'s>,
         committed: Rc<Committed>,
         journal: Journal,
-        pass: Pass<'s>,
-        turn: Turn<'s>,
+        guard: BarrierGuard<'s>,
+        write_guard: WriteGuard<'s>,
     ) -> Self {
-        let (now, right) = (Cell::new(None), Some((pass, turn)));
+        let (now, locks) = (Cell::new(None), Some((guard, write_guard)));
         let txn = OfProcess::new(txn);
-        Self { txn, committed, journal, parent: None, shared, now, right }
+        Self { txn, committed, journal, parent: None, shared, now, locks }
     }
 
-    /// The number of this transaction, which readers see once it is committed.
+    /// Returns the number of this transaction, which readers see when it is committed.
     pub fn id(&self) -> u64 {
         self.txn.id() as u64
     }
 
-    /// Writes a value under a key, in place of one that is there.
+    /// Writes a value, and replaces an existing one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Length`] if key or value is too long or the key is empty, [`Error::Full`] if the
+    /// map is full, [`Error::TransactionFull`] if the transaction has too many pages,
+    /// [`Error::Table`] if the table cannot be used in this transaction, and [`Error::Corrupt`] if
+    /// a page is damaged.
     pub fn put(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
         self.put_row(table, key, value, 0, PutFlags::empty())
     }
 
-    /// Writes a value that expires at a time, in milliseconds since the beginning of 1970. The
-    /// table must be stamped.
+    /// Writes a value that expires at a time, in milliseconds since 1970. The table must be
+    /// stamped.
+    ///
+    /// # Errors
+    ///
+    /// As for [`put`](Self::put), and [`Error::Table`] if the table is plain.
     pub fn put_until(
         &mut self,
         table: &Table,
@@ -90,17 +101,25 @@ impl<'s> WriteTxn<'s> {
             let expected = "a stamped table, whose rows can expire";
             return Err(Error::table(table.name(), expected, table.kind().name()));
         }
-        // Zero stands for never: the first millisecond is as long past.
+        // Zero means never. The first millisecond is in the past as well.
         self.put_row(table, key, value, expires_at_ms.max(1), PutFlags::empty())
     }
 
-    /// Writes a value that expires after so many milliseconds. The table must be stamped.
+    /// Writes a value that expires after `ms` milliseconds. The table must be stamped.
+    ///
+    /// # Errors
+    ///
+    /// As for [`put_until`](Self::put_until).
     pub fn put_for(&mut self, table: &Table, key: &[u8], value: &[u8], ms: u64) -> Result<()> {
         let now_ms = self.view().now_ms();
         self.put_until(table, key, value, now_ms.saturating_add(ms))
     }
 
-    /// Writes a value if a condition holds, and answers whether it did.
+    /// Writes a value if a condition is met. Returns whether it is.
+    ///
+    /// # Errors
+    ///
+    /// As for [`put`](Self::put) and [`holds`](Self::holds).
     pub fn put_if(
         &mut self,
         table: &Table,
@@ -115,22 +134,30 @@ impl<'s> WriteTxn<'s> {
         Ok(holds)
     }
 
-    /// Writes a value under a key above all keys of the table, which is faster than putting it:
-    /// pages are filled to the brim. Fails with [`Error::Unordered`] for any other key.
+    /// Writes a value whose key is above all keys of the table. This is faster than
+    /// [`put`](Self::put), and fills pages completely.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unordered`] for any other key, and those of [`put`](Self::put).
     pub fn append(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
         self.put_row(table, key, value, 0, PutFlags::APPEND)
     }
 
-    /// Deletes a key, and answers whether it was there.
+    /// Deletes a key. Returns whether it existed.
+    ///
+    /// # Errors
+    ///
+    /// As for [`put`](Self::put).
     pub fn delete(&mut self, table: &Table, key: &[u8]) -> Result<bool> {
         if key.is_empty() {
             return Ok(false);
         }
         let stamp = self.stamp(table, key)?;
-        let lived = stamp.is_none_or(|stamp| stamp.lives(self.view().now_ms()));
+        let lived = stamp.is_none_or(|stamp| stamp.is_live_at(self.view().now_ms()));
         let deleted = self.delete_row(table, key)?;
         if let Some(stamp) = stamp {
-            crate::expiry::forget(self, stamp)?;
+            crate::expiry::remove_entry(self, stamp)?;
         }
         if deleted && lived {
             self.journal_delete(table, key, false)?;
@@ -138,7 +165,11 @@ impl<'s> WriteTxn<'s> {
         Ok(deleted && lived)
     }
 
-    /// Deletes a key if a condition holds, and answers whether it did.
+    /// Deletes a key if a condition is met. Returns whether it is.
+    ///
+    /// # Errors
+    ///
+    /// As for [`delete`](Self::delete) and [`holds`](Self::holds).
     pub fn delete_if(
         &mut self,
         table: &Table,
@@ -152,32 +183,41 @@ impl<'s> WriteTxn<'s> {
         Ok(holds)
     }
 
-    /// Deletes all keys of a range, and answers how many there were.
+    /// Deletes all keys of a range. Returns their number.
+    ///
+    /// # Errors
+    ///
+    /// As for [`delete`](Self::delete).
     pub fn delete_range(&mut self, table: &Table, range: &Range) -> Result<u64> {
         self.shared.environment.check_process()?;
         if range.is_all() && !table.is_stamped() && !self.journal.keeps() {
             let count = self.count(table, range)?;
-            let bare = table.bare(self.shared.id)?;
+            let dbi = table.dbi(self.shared.id)?;
             self.committed.check_all(self.shared, TableId::of(table))?;
-            let cleared = bare.clear(&mut self.txn);
+            let cleared = dbi.clear(&mut self.txn);
             cleared.map_err(|e| self.shared.table_error(table, "clear", e))?;
             return Ok(count);
         }
         let mut count = 0;
-        let scan = Scan::new(range.clone()).keys_only().limit(DELETE_AT_ONCE);
+        let scan = Scan::new(range.clone()).keys_only().limit(DELETE_BATCH_KEYS);
         loop {
             let rows = Rows::new(self.view(), table, &scan)?;
             let keys = rows.map(|row| Ok(row?.0.to_vec())).collect::<Result<Vec<_>>>()?;
             for key in &keys {
                 count += u64::from(self.delete(table, key)?);
             }
-            if (keys.len() as u64) < DELETE_AT_ONCE {
+            if (keys.len() as u64) < DELETE_BATCH_KEYS {
                 return Ok(count);
             }
         }
     }
 
-    /// Whether a condition holds of a key at present.
+    /// Returns whether a key meets a condition at present.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Table`] if the condition needs a stamped table and the table is plain, and the
+    /// errors of [`Read`].
     pub fn holds(&self, table: &Table, key: &[u8], condition: Condition<'_>) -> Result<bool> {
         let entry = self.view().entry(table, key)?;
         Ok(match condition {
@@ -194,15 +234,19 @@ impl<'s> WriteTxn<'s> {
         })
     }
 
-    /// Changes what is kept for watches.
-    pub(crate) fn keep_changes(&mut self, most: Option<(u64, u64)>) -> Result<()> {
+    /// Changes the limits of kept changes.
+    pub(crate) fn keep_changes(&mut self, max: Option<(u64, u64)>) -> Result<()> {
         let (shared, heed, journal) = self.parts();
-        journal.keep(most);
+        journal.keep(max);
         journal.write_kept(shared, heed)
     }
 
-    /// Begins a transaction within this one. What it wrote is part of this one once it is
-    /// committed; dropped, it leaves nothing, and this one goes on.
+    /// Begins a nested transaction. When it is committed, its writes become part of this one.
+    /// Dropping it discards them, and this transaction continues.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lmdb`] if LMDB cannot begin it, and [`Error::Forked`] in a child made by `fork`.
     pub fn nested(&mut self) -> Result<WriteTxn<'_>> {
         self.shared.environment.check_process()?;
         let heed = self.shared.environment.heed();
@@ -216,16 +260,19 @@ impl<'s> WriteTxn<'s> {
             parent: Some(&mut self.journal),
             shared: self.shared,
             now: self.now.clone(),
-            right: None,
+            locks: None,
         })
     }
 
-    /// Commits what was written. Returns the number of the last change; see [`Read::sequence`].
+    /// Commits the transaction. Returns the number of the last change; see [`Read::sequence`].
     ///
     /// # Errors
-    /// Fails if the store's files were removed or replaced since they were opened: what is written
-    /// to them then is lost when the last process closes them. A commit that is not synced finds
-    /// that out within a tenth of a second. A folder that was moved is still the store.
+    ///
+    /// [`Error::Io`] if the commit cannot be written, or if the store's files were removed or
+    /// replaced since they were opened: data written to them is lost when the last process closes
+    /// them. Commits that are not synced detect that within 0.1 s. Moving the folder does not
+    /// matter. [`Error::Full`] if the map is full, and [`Error::Corrupt`] if a page could not be
+    /// read.
     pub fn commit(mut self) -> Result<u64> {
         self.shared.environment.check_process()?;
         self.check_readable()?;
@@ -233,36 +280,35 @@ impl<'s> WriteTxn<'s> {
             let limit = crate::expiry::SWEEP_AT_COMMIT;
             crate::expiry::sweep(&mut self, limit)?;
         }
-        // The right goes last, also where this fails: bindings are dropped from the last to the
-        // first.
-        let Self { right, mut txn, mut journal, parent, shared, .. } = self;
+        // `locks` is dropped last, also if this fails: variables are dropped in reverse order.
+        let Self { locks, mut txn, mut journal, parent, shared, .. } = self;
         let sequence = journal.sequence();
         if parent.is_none() {
             journal.close(shared, &mut txn)?;
         }
-        if let Some((_, turn)) = &right {
-            shared.environment.check_before_commit(turn)?;
+        if let Some((_, write_guard)) = &locks {
+            shared.environment.check_before_commit(write_guard)?;
         }
         txn.into_inner().commit().map_err(|e| shared.environment.error("commit", e))?;
-        if right.is_some() {
-            shared.committed();
+        if locks.is_some() {
+            shared.notify_watches();
         }
-        drop(right);
+        drop(locks);
         if let Some(parent) = parent {
             *parent = journal;
         }
         Ok(sequence)
     }
 
-    /// Ends the transaction without a trace, as dropping it does.
+    /// Discards the transaction, as dropping it does.
     pub fn abort(self) {}
 
     pub(crate) fn parts(&mut self) -> (&'s Shared, &mut RwTxn<'s>, &mut Journal) {
         (self.shared, &mut self.txn, &mut self.journal)
     }
 
-    /// Checks the pages of one of the store's own tables before a key of it is changed.
-    pub(crate) fn check_own(
+    /// Checks the pages of a system table before a key of it is changed.
+    pub(crate) fn check_system_row(
         &self,
         table: TableId<'static>,
         key: &[u8],
@@ -279,11 +325,11 @@ impl<'s> WriteTxn<'s> {
         expiry_ms: u64,
         flags: PutFlags,
     ) -> Result<()> {
-        let bare = table.bare(self.shared.id)?;
+        let dbi = table.dbi(self.shared.id)?;
         self.shared.environment.check_process()?;
         self.check_row(key, value)?;
         let shared = self.shared;
-        // Appending goes to the last leaf, whatever the key is.
+        // An append changes the last leaf, whatever the key is.
         let place = Some(key).filter(|_| flags != PutFlags::APPEND);
         let stamp_len = if table.is_stamped() { stamp::layout::LEN } else { 0 };
         let access = Access::Put { row_len: key.len() + stamp_len + value.len() };
@@ -297,14 +343,14 @@ impl<'s> WriteTxn<'s> {
         if table.is_stamped() {
             let version = self.journal.next();
             let stamp = Stamp { version, expiry_ms };
-            let replaced = put_stamped(bare, &mut self.txn, flags, key, stamp, value);
+            let replaced = put_stamped(dbi, &mut self.txn, flags, key, stamp, value);
             if let Some(replaced) = replaced.map_err(error)? {
-                crate::expiry::forget(self, replaced)?;
+                crate::expiry::remove_entry(self, replaced)?;
             }
-            crate::expiry::note(self, table, key, stamp)?;
+            crate::expiry::add_entry(self, table, key, stamp)?;
             self.journal.put(shared, &mut self.txn, table, key, value, stamp)
         } else {
-            bare.put_with_flags(&mut self.txn, flags, key, value).map_err(error)?;
+            dbi.put_with_flags(&mut self.txn, flags, key, value).map_err(error)?;
             if self.journal.keeps() {
                 let stamp = Stamp { version: self.journal.next(), expiry_ms: 0 };
                 self.journal.put(shared, &mut self.txn, table, key, value, stamp)?;
@@ -318,20 +364,20 @@ impl<'s> WriteTxn<'s> {
         if !table.is_stamped() {
             return Ok(None);
         }
-        let row = self.view().raw(table, key)?;
+        let row = self.view().stored_row(table, key)?;
         Ok(row.map(Stamp::split).transpose()?.map(|(stamp, _)| stamp))
     }
 
-    /// Takes a row out of its table alone.
+    /// Deletes a row from its table, without its other traces.
     pub(crate) fn delete_row(&mut self, table: &Table, key: &[u8]) -> Result<bool> {
-        let bare = table.bare(self.shared.id)?;
+        let dbi = table.dbi(self.shared.id)?;
         self.shared.environment.check_process()?;
         self.committed.check(self.shared, TableId::of(table), Some(key), Access::Delete)?;
-        let deleted = bare.delete(&mut self.txn, key);
+        let deleted = dbi.delete(&mut self.txn, key);
         deleted.map_err(|e| self.shared.table_error(table, "delete", e))
     }
 
-    /// Records that a key went.
+    /// Adds the deletion of a key to the journal.
     pub(crate) fn journal_delete(
         &mut self,
         table: &Table,
@@ -346,14 +392,14 @@ impl<'s> WriteTxn<'s> {
     }
 
     fn check_row(&self, key: &[u8], value: &[u8]) -> Result<()> {
-        let most = self.shared.environment.key_most();
-        if key.is_empty() || key.len() > most {
-            let (most, found) = (most as u64, key.len() as u64);
-            return Err(Error::Length { what: "key", least: 1, most, found });
+        let max = self.shared.environment.max_key_len();
+        if key.is_empty() || key.len() > max {
+            let (max, found) = (max as u64, key.len() as u64);
+            return Err(Error::Length { what: "key", min: 1, max, found });
         }
-        if value.len() > VALUE_MOST {
-            let (most, found) = (VALUE_MOST as u64, value.len() as u64);
-            return Err(Error::Length { what: "value", least: 0, most, found });
+        if value.len() > MAX_VALUE_LEN {
+            let (max, found) = (MAX_VALUE_LEN as u64, value.len() as u64);
+            return Err(Error::Length { what: "value", min: 0, max, found });
         }
         Ok(())
     }
@@ -361,7 +407,7 @@ impl<'s> WriteTxn<'s> {
 
 /// Writes a row of a stamped table. Returns the stamp of the row that it replaced.
 fn put_stamped(
-    bare: Bare,
+    dbi: Dbi,
     txn: &mut RwTxn<'_>,
     flags: PutFlags,
     key: &[u8],
@@ -370,20 +416,20 @@ fn put_stamped(
 ) -> heed::Result<Option<Stamp>> {
     use std::io::Write;
     if flags == PutFlags::APPEND {
-        // The key is above all others, so there is no such row.
+        // The key is above all others, so it replaces no row.
         let row = [&stamp.bytes()[..], value].concat();
-        return bare.put_with_flags(txn, flags, key, &row).map(|()| None);
+        return dbi.put_with_flags(txn, flags, key, &row).map(|()| None);
     }
-    // The row is put together in the page. A new key is looked up once, an existing one twice.
+    // The row is assembled in the page. A new key is looked up once, an existing one twice.
     let len = stamp::layout::LEN + value.len();
     let write = |space: &mut heed::ReservedSpace<'_>| {
         space.write_all(&stamp.bytes())?;
         space.write_all(value)
     };
-    let Some(row) = bare.get_or_put_reserved(txn, key, len, write)? else { return Ok(None) };
-    // A row that is too short for a stamp is damaged, and has no entry that could be found.
+    let Some(row) = dbi.get_or_put_reserved(txn, key, len, write)? else { return Ok(None) };
+    // A row that is too short for a stamp is damaged, and its entry cannot be found.
     let replaced = Stamp::split(row).map(|(stamp, _)| stamp).ok();
-    bare.put_reserved(txn, key, len, write)?;
+    dbi.put_reserved(txn, key, len, write)?;
     Ok(replaced)
 }
 

@@ -6,20 +6,20 @@ use std::time::Duration;
 const MIN_RETRY_DELAY: Duration = Duration::from_millis(10);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(2);
 
-/// The delays after failures in a row: the first is [`MIN_RETRY_DELAY`], and each is twice as long
-/// as the one before, up to [`MAX_RETRY_DELAY`].
+/// The delays after consecutive failures: the first is [`MIN_RETRY_DELAY`], and each is twice as
+/// long as the one before, up to [`MAX_RETRY_DELAY`].
 #[derive(Debug, Default)]
 pub(super) struct Backoff(Option<Duration>);
 
 impl Backoff {
-    /// Returns how long to wait after one more failure.
+    /// Returns the delay after one more failure.
     pub(super) fn next_delay(&mut self) -> Duration {
         let delay = self.0.map_or(MIN_RETRY_DELAY, |last| (last * 2).min(MAX_RETRY_DELAY));
         self.0 = Some(delay);
         delay
     }
 
-    /// Begins with the first delay again, after a success.
+    /// Resets the delay to the first one, after a success.
     pub(super) fn reset(&mut self) {
         self.0 = None;
     }

@@ -1,17 +1,16 @@
-//! Notices commits of this and of other processes: a thread that waits for writes to the file.
+//! A thread that detects commits of this and other processes, and wakes watches.
 //!
 //! inotify reports writes of every process, and a commit ends with a write of a meta page, so the
-//! thread does not poll. Where inotify reports nothing, the thread looks at the store four times a
+//! thread does not poll. If inotify is unavailable, the thread checks for commits four times a
 //! second.
 //!
-//! A look needs a slot of a reader and some memory, so it can fail for a while: see
-//! [`Error::is_transient`]. The thread then looks again after the next delay of a [`Backoff`], and
-//! counts the failure. It ends with any other error, such as a store that is closed or damaged, or
-//! by a panic; a watch that waits gets that error, and the next watch that begins starts another
-//! thread.
+//! A check needs a reader slot and some memory, so it can fail temporarily: see
+//! [`Error::is_transient`]. The thread then repeats it after the next delay of a [`Backoff`], and
+//! counts the failure. Any other error, such as a closed or damaged store, and a panic end the
+//! thread. A waiting watch gets that error, and the next new watch starts another thread.
 //!
-//! The look of a watch can fail in the same way. The thread wakes the task of such a watch when its
-//! delay is over and the thread itself can read the store.
+//! The read of a watch can fail in the same way. The thread wakes the task of such a watch after
+//! its delay, once the thread itself can read the store.
 
 use super::backoff::Backoff;
 use crate::error::{Error, Result};
@@ -29,49 +28,49 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// Without news from the kernel, the store is looked at after so long.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// A commit whose root is written, but which new transactions do not see yet, is seen very soon.
-const LOOK_SOON: Duration = Duration::from_millis(1);
+/// Maximum time between two checks for commits.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// Time until the next check if a commit has written its root, but is not visible to new
+/// transactions yet.
+const COMMIT_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// What wakes watches.
+/// Wakes watches when a transaction was committed.
 pub(crate) struct Follower {
     state: Mutex<State>,
-    moved: Condvar,
-    /// Written to when the thread should look.
-    bell: OwnedFd,
-    /// Times that a waiting watch was let go on to look at the store.
+    committed: Condvar,
+    /// Wakes the thread when it is written to.
+    wake_event: OwnedFd,
+    /// Number of times that a waiting watch was woken.
     wakeups: AtomicU64,
-    /// Makes the thread panic at its next look.
+    /// Makes the thread panic at its next check.
     #[cfg(test)]
     pub(super) panics: std::sync::atomic::AtomicBool,
 }
 
 struct State {
-    /// The last transaction that was seen.
+    /// The last transaction that the thread saw.
     transaction: u64,
-    /// The tasks that wait, by the names of their watches.
+    /// The tasks that wait, by the IDs of their watches.
     tasks: HashMap<u64, Task>,
-    /// Why the thread has ended.
+    /// The reason why the thread has ended.
     ended: Option<Error>,
-    /// Whether the last look failed.
+    /// Whether the last check failed.
     is_failing: bool,
-    next_name: u64,
+    next_id: u64,
 }
 
 /// A task that waits.
 struct Task {
     waker: Waker,
-    /// When to wake it although nothing was committed, because its last look failed. Commits do not
-    /// wake it before.
+    /// The time to wake the task because its last read failed. Commits do not wake it earlier.
     retry_at: Option<Instant>,
 }
 
-/// What a wait for commits ended with.
+/// The result of a wait for commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waited {
-    /// There is a newer transaction.
-    Moved,
+    /// A newer transaction was committed.
+    Committed,
     /// The deadline passed, and there is no newer transaction.
     TimedOut,
     /// The deadline passed while the follower could not read the store.
@@ -79,34 +78,36 @@ pub(crate) enum Waited {
 }
 
 impl Follower {
-    /// Starts a thread that follows a store as long as somebody holds this.
+    /// Starts a thread that follows the store while a reference to the result exists.
     pub(crate) fn start(shared: &Arc<Shared>) -> Result<Arc<Self>> {
         let path = shared.environment.path().join(DATA);
-        let error = |act| move |e: Errno| Error::io("".as_ref(), act, e.into());
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        let bell = bell.map_err(error("make an event"))?;
-        let news = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK);
-        // There may be as many of these in use as a user may have: then looking must do.
-        let news = news
-            .ok()
-            .filter(|news| inotify::add_watch(news, &path, inotify::WatchFlags::MODIFY).is_ok());
+        let error = |operation| move |e: Errno| Error::io("".as_ref(), operation, e.into());
+        let wake_event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let wake_event = wake_event.map_err(error("make an event"))?;
+        let file_events =
+            inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK);
+        // The number of inotify instances of a user is limited. Without one, the thread polls.
+        let file_events = file_events.ok().filter(|file_events| {
+            inotify::add_watch(file_events, &path, inotify::WatchFlags::MODIFY).is_ok()
+        });
         let transaction = shared.last_transaction()?.0;
         let (tasks, ended) = (HashMap::new(), None);
-        let state = State { transaction, tasks, ended, is_failing: false, next_name: 0 };
+        let state = State { transaction, tasks, ended, is_failing: false, next_id: 0 };
         let follower = Arc::new(Self {
             state: Mutex::new(state),
-            moved: Condvar::new(),
-            bell,
+            committed: Condvar::new(),
+            wake_event,
             wakeups: AtomicU64::new(0),
             #[cfg(test)]
             panics: std::sync::atomic::AtomicBool::new(false),
         });
         let (weak, store) = (Arc::downgrade(&follower), Arc::downgrade(shared));
         let thread = std::thread::Builder::new().name("nuthatch-follow".to_owned());
-        let bell = follower.bell.try_clone().map_err(|e| Error::io(&path, "make an event", e))?;
+        let wake_event =
+            follower.wake_event.try_clone().map_err(|e| Error::io(&path, "make an event", e))?;
         let started = thread.spawn(move || {
             let outcome = caught("follow commits", || {
-                follow(&weak, &store, &bell, news.as_ref());
+                follow(&weak, &store, &wake_event, file_events.as_ref());
             });
             if let (Err(error), Some(follower)) = (outcome, weak.upgrade()) {
                 follower.end(error);
@@ -116,32 +117,32 @@ impl Follower {
         Ok(follower)
     }
 
-    /// Has the thread look now.
-    pub(crate) fn ring(&self) {
-        // A bell that rings already cannot ring more.
-        let _ = rustix::io::write(&self.bell, &1_u64.to_le_bytes());
+    /// Makes the thread check for commits now.
+    pub(crate) fn notify(&self) {
+        // The write fails only if the counter is at its maximum, and the thread is woken anyway.
+        let _ = rustix::io::write(&self.wake_event, &1_u64.to_le_bytes());
     }
 
-    /// A name for a watch, to register under.
-    pub(crate) fn name(&self) -> u64 {
+    /// Returns a new ID for a watch.
+    pub(crate) fn new_id(&self) -> u64 {
         let mut state = self.lock();
-        state.next_name += 1;
-        state.next_name
+        state.next_id += 1;
+        state.next_id
     }
 
-    /// Returns how often a watch that waited was let go on.
+    /// Returns the number of times that a waiting watch was woken.
     #[cfg(test)]
     pub(crate) fn wakeups(&self) -> u64 {
         self.wakeups.load(Ordering::Relaxed)
     }
 
-    /// Returns whether a task waits to look again after a look that failed.
+    /// Returns whether a task waits to repeat a failed read.
     #[cfg(test)]
     pub(crate) fn has_task_to_retry(&self) -> bool {
         self.lock().tasks.values().any(|task| task.retry_at.is_some())
     }
 
-    /// Waits until the store has a transaction after `after`, at most until `deadline`.
+    /// Waits until the store has a transaction after `after`, or until `deadline`.
     ///
     /// # Errors
     ///
@@ -154,82 +155,82 @@ impl Follower {
             }
             if state.transaction > after {
                 self.wakeups.fetch_add(1, Ordering::Relaxed);
-                return Ok(Waited::Moved);
+                return Ok(Waited::Committed);
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 let failing = state.is_failing;
                 return Ok(if failing { Waited::Unknown } else { Waited::TimedOut });
             }
-            let waited = self.moved.wait_timeout(state, left);
+            let waited = self.committed.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    /// Waits until a moment, whatever is committed meanwhile.
+    /// Waits until `time`, whatever is committed meanwhile.
     ///
     /// # Errors
     ///
-    /// The reason why the thread has ended, at once.
-    pub(crate) fn pause_until(&self, moment: Instant) -> Result<()> {
+    /// The reason why the thread has ended, immediately.
+    pub(crate) fn pause_until(&self, time: Instant) -> Result<()> {
         let mut state = self.lock();
         loop {
             if let Some(error) = &state.ended {
                 return Err(error.copy());
             }
-            let left = moment.saturating_duration_since(Instant::now());
+            let left = time.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Ok(());
             }
-            let waited = self.moved.wait_timeout(state, left);
+            let waited = self.committed.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    /// Fails if the thread has ended, with the reason.
+    /// Returns the reason as an error if the thread has ended.
     pub(crate) fn check(&self) -> Result<()> {
         self.lock().ended.as_ref().map_or(Ok(()), |error| Err(error.copy()))
     }
 
-    /// Wakes a task when the store has a transaction after `after`, or the thread has ended: the
-    /// task then gets the reason from its look at the store.
-    pub(crate) fn wake_after(&self, after: u64, name: u64, waker: Waker) {
+    /// Wakes a task when the store has a transaction after `after` or the thread has ended. In the
+    /// latter case, the task gets the reason when it reads the store.
+    pub(crate) fn wake_after(&self, after: u64, watch_id: u64, waker: Waker) {
         let mut state = self.lock();
         if state.transaction > after || state.ended.is_some() {
             drop(state);
             self.wakeups.fetch_add(1, Ordering::Relaxed);
             wake(waker);
         } else {
-            state.tasks.insert(name, Task { waker, retry_at: None });
+            state.tasks.insert(watch_id, Task { waker, retry_at: None });
         }
     }
 
-    /// Wakes a task whose look at the store failed: at `retry_at` or up to [`LOOK_EVERY`] later if
-    /// the thread can read the store then, otherwise as soon as it can, or when it has ended.
-    pub(crate) fn wake_to_retry(&self, retry_at: Instant, name: u64, waker: Waker) {
+    /// Wakes a task whose read of the store failed: between `retry_at` and [`POLL_INTERVAL`] later
+    /// if the thread can read the store then, otherwise as soon as it can, or when it has ended.
+    pub(crate) fn wake_to_retry(&self, retry_at: Instant, watch_id: u64, waker: Waker) {
         let mut state = self.lock();
         if state.ended.is_some() {
             drop(state);
             wake(waker);
         } else {
-            state.tasks.insert(name, Task { waker, retry_at: Some(retry_at) });
+            state.tasks.insert(watch_id, Task { waker, retry_at: Some(retry_at) });
         }
     }
 
-    /// Forgets the task of a watch, which waits no more.
-    pub(crate) fn forget(&self, name: u64) {
-        let task = self.lock().tasks.remove(&name);
+    /// Removes the task of a watch that no longer waits.
+    pub(crate) fn forget(&self, watch_id: u64) {
+        let task = self.lock().tasks.remove(&watch_id);
         drop(task);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // What is behind the lock is whole after each statement.
+        // The state is consistent after each statement.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records what the newest transaction is. Wakes the watches that wait for it, and those whose
-    /// delay after a failure is over.
-    fn moved_to(&self, transaction: u64) {
+    /// Records the newest transaction. Wakes the watches that wait for it, and those whose delay
+    /// after a failure has passed.
+    fn record_transaction(&self, transaction: u64) {
         let mut state = self.lock();
         state.is_failing = false;
         let is_newer = transaction > state.transaction;
@@ -239,7 +240,7 @@ impl Follower {
         let due = state.tasks.extract_if(|_, task| is_due(task)).collect();
         drop(state);
         if is_newer {
-            self.moved.notify_all();
+            self.committed.notify_all();
         }
         self.wake(due);
     }
@@ -250,7 +251,7 @@ impl Follower {
         state.ended = Some(cause);
         let all = state.tasks.drain().collect();
         drop(state);
-        self.moved.notify_all();
+        self.committed.notify_all();
         self.wake(all);
     }
 
@@ -268,18 +269,27 @@ impl Follower {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        self.ring();
+        self.notify();
     }
 }
 
-/// Looks at the store after each event until the store is closed or nothing watches it any more.
-fn follow(follower: &Weak<Follower>, store: &Weak<Shared>, bell: &OwnedFd, news: Option<&OwnedFd>) {
-    let mut wait = LOOK_EVERY;
+/// Checks for commits after each event, until the store is closed or has no more watches.
+fn follow(
+    follower: &Weak<Follower>,
+    store: &Weak<Shared>,
+    wake_event: &OwnedFd,
+    file_events: Option<&OwnedFd>,
+) {
+    let mut wait = POLL_INTERVAL;
     let mut backoff = Backoff::default();
     let mut retry_delay = None;
     loop {
-        // Commits of others must not shorten the delay before a failed look is repeated.
-        sleep(bell, news.filter(|_| retry_delay.is_none()), retry_delay.unwrap_or(wait));
+        // Commits of other processes must not shorten the delay before a failed check is repeated.
+        sleep(
+            wake_event,
+            file_events.filter(|_| retry_delay.is_none()),
+            retry_delay.unwrap_or(wait),
+        );
         let (Some(follower), Some(store)) = (follower.upgrade(), store.upgrade()) else { return };
         #[cfg(test)]
         assert!(!follower.panics.load(Ordering::Relaxed), "a test asked for it");
@@ -287,8 +297,8 @@ fn follow(follower: &Weak<Follower>, store: &Weak<Shared>, bell: &OwnedFd, news:
             Ok((transaction, written)) => {
                 backoff.reset();
                 retry_delay = None;
-                wait = if written > transaction { LOOK_SOON } else { LOOK_EVERY };
-                follower.moved_to(transaction);
+                wait = if written > transaction { COMMIT_POLL_INTERVAL } else { POLL_INTERVAL };
+                follower.record_transaction(transaction);
             }
             Err(error) if error.is_transient() => {
                 retry_delay = Some(backoff.next_delay());
@@ -300,18 +310,18 @@ fn follow(follower: &Weak<Follower>, store: &Weak<Shared>, bell: &OwnedFd, news:
     }
 }
 
-/// Waits for a write to the file, the bell, or the end of `time`.
-fn sleep(bell: &OwnedFd, news: Option<&OwnedFd>, time: Duration) {
-    let mut descriptors = vec![PollFd::new(bell, PollFlags::IN)];
-    descriptors.extend(news.map(|news| PollFd::new(news, PollFlags::IN)));
-    let tv_sec = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
-    let timeout = Timespec { tv_sec, tv_nsec: i64::from(time.subsec_nanos()) };
-    // The caller looks at the store whatever ended the wait, an error included.
+/// Waits for a write to the file, for the wake event, or until `max_wait` has passed.
+fn sleep(wake_event: &OwnedFd, file_events: Option<&OwnedFd>, max_wait: Duration) {
+    let mut descriptors = vec![PollFd::new(wake_event, PollFlags::IN)];
+    descriptors.extend(file_events.map(|file_events| PollFd::new(file_events, PollFlags::IN)));
+    let tv_sec = i64::try_from(max_wait.as_secs()).unwrap_or(i64::MAX);
+    let timeout = Timespec { tv_sec, tv_nsec: i64::from(max_wait.subsec_nanos()) };
+    // The caller checks the store in any case, also after an error.
     let _ = poll(&mut descriptors, Some(&timeout));
-    let _ = rustix::io::read(bell, &mut [0_u8; 8]);
-    if let Some(news) = news {
+    let _ = rustix::io::read(wake_event, &mut [0_u8; 8]);
+    if let Some(file_events) = file_events {
         let mut buffer = [MaybeUninit::<u8>::uninit(); 4096];
-        let mut reader = inotify::Reader::new(news, &mut buffer);
+        let mut reader = inotify::Reader::new(file_events, &mut buffer);
         while reader.next().is_ok() {}
     }
 }

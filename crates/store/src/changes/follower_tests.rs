@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const LONG: Duration = Duration::from_mins(1);
-/// How long an idle watch waits in these tests: many times as long as a watch that spins needs for
-/// a thousand looks.
+/// How long an idle watch waits in these tests: many times as long as a spinning watch needs for a
+/// thousand reads.
 const IDLE: Duration = Duration::from_millis(300);
 
 struct Case {
@@ -24,7 +24,7 @@ struct Case {
 }
 
 impl Case {
-    /// A store with few slots of readers, and a watch that has seen all there is.
+    /// Creates a store with few reader slots, and a watch that is up to date.
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder for the test");
         let options = Options::new().readers(8);
@@ -39,7 +39,7 @@ impl Case {
         self.store.put(&self.table, key, b"value").expect("a put");
     }
 
-    /// Takes every slot of a reader, and waits until the follower has failed twice since.
+    /// Takes all reader slots, and waits until the follower has failed twice.
     fn fill_readers(&self) -> Vec<ReadTxn<'static>> {
         let mut readers = Vec::new();
         let error = loop {
@@ -70,7 +70,7 @@ fn a_watch_goes_on_after_all_slots_of_readers_were_in_use() {
     let changes = case.watch.next_within(LONG).expect("no error").expect("changes");
     assert_eq!(changes[0].key, b"a");
     let failures = case.store.watch_failures();
-    // The follower reads again: a commit after this wait began ends it.
+    // The follower can read again: a commit after the wait began ends it.
     std::thread::scope(|scope| {
         let (store, table) = (&case.store, &case.table);
         let watch = &mut case.watch;
@@ -86,7 +86,7 @@ fn a_watch_goes_on_after_all_slots_of_readers_were_in_use() {
 fn an_idle_watch_does_not_spin_after_the_follower_failed() {
     let mut case = Case::new();
     drop(case.fill_readers());
-    // Whatever the follower had to make up for is behind it after this.
+    // After this, the follower has no retries left to do.
     case.put(b"a");
     case.watch.next_within(LONG).expect("no error").expect("changes");
     let before = case.wakeups();
@@ -120,7 +120,7 @@ fn a_wait_ends_with_the_store() {
         let error = waiting.join().expect("no panic").expect_err("the store is closed");
         assert!(matches!(error, Error::Closed), "{error}");
     });
-    // It is the same error for a watch that is asked later, at once.
+    // A later call returns the same error immediately.
     let error = case.watch.next_within(LONG).expect_err("the store is closed");
     assert!(matches!(error, Error::Closed), "{error}");
 }
@@ -133,7 +133,7 @@ fn a_panic_of_the_follower_is_an_error_and_the_next_watch_starts_another() {
         let watch = &mut case.watch;
         let waiting = scope.spawn(move || watch.next_within(LONG));
         follower.panics.store(true, std::sync::atomic::Ordering::Relaxed);
-        follower.ring();
+        follower.notify();
         let error = waiting.join().expect("no panic").expect_err("the thread has panicked");
         let text = error.to_string();
         assert!(text.contains("a thread of the store panicked: a test asked for it"), "{text}");
@@ -161,7 +161,7 @@ fn poll(stream: &mut Stream) -> Poll<Option<Result<Vec<Change>>>> {
     Pin::new(stream).poll_next(&mut Context::from_waker(&waker))
 }
 
-/// Waits until a stream has more, and is woken for it.
+/// Waits until a stream is woken and has a batch.
 fn next(stream: &mut Stream) -> Result<Vec<Change>> {
     let deadline = Instant::now() + LONG;
     loop {
@@ -180,7 +180,7 @@ fn a_stream_of_changes_ends_with_an_error_when_the_follower_has_panicked() {
     let mut stream = case.watch.into_stream();
     assert!(poll(&mut stream).is_pending());
     follower.panics.store(true, Ordering::Relaxed);
-    follower.ring();
+    follower.notify();
     let error = next(&mut stream).expect_err("a panic");
     assert!(error.to_string().contains("a thread of the store panicked"), "{error}");
 }
@@ -232,7 +232,7 @@ fn a_stream_that_waits_ends_with_the_damage_when_its_file_is_truncated() {
     assert_eq!(error.code(), "corrupt", "{error}");
 }
 
-/// The time of now and the longest duration cannot be added: it panicked.
+/// Regression: adding the longest duration to the current time panicked.
 #[test]
 fn a_wait_may_have_the_longest_duration() {
     let mut case = Case::new();
@@ -245,12 +245,12 @@ fn a_wait_may_have_the_longest_duration() {
 fn a_wait_looks_again_until_its_time_is_over_and_seldom() {
     let mut case = Case::new();
     let readers = case.fill_readers();
-    let before = case.watch.looks;
+    let before = case.watch.reads;
     let error = case.watch.next_within(IDLE).expect_err("all slots are in use");
     assert!(matches!(error, Error::ReadersFull { .. }), "{error}");
-    let looks = case.watch.looks - before;
-    // After 0, 10, 30, 70 and 150 ms, and at the end; fewer where this thread was late.
-    assert!((2..=6).contains(&looks), "{looks} looks");
+    let reads = case.watch.reads - before;
+    // Reads after 0, 10, 30, 70 and 150 ms, and at the end; fewer if this thread was delayed.
+    assert!((2..=6).contains(&reads), "{reads} reads");
     drop(readers);
 }
 

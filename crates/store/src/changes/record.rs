@@ -1,8 +1,8 @@
-//! A change as it lies in the table of kept changes, under its number.
+//! The stored form of a change, with its sequence number as the key.
 
 use crate::error::{Error, Result};
 
-/// Where things lie in a record; `docs/formats/store.md` has the same.
+/// Offsets within a record, as in `docs/formats/store.md`.
 pub(crate) mod layout {
     pub(crate) const KIND: usize = 0;
     pub(crate) const NAME_LEN: usize = 1;
@@ -19,16 +19,16 @@ pub(crate) mod layout {
 /// What happened to a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// It has a new value.
+    /// The key has a new value.
     Put,
-    /// It was deleted.
+    /// The key was deleted.
     Delete,
-    /// It expired, and was taken out of the table.
+    /// The row expired and was removed from the table.
     Expire,
 }
 
 impl Act {
-    /// A name for programs.
+    /// Returns the name for programs: `put`, `delete` or `expire`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Put => "put",
@@ -41,23 +41,23 @@ impl Act {
 /// A committed change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Its number: each change has a greater one than those before it. With it a watch goes on.
+    /// The sequence number. Later changes have greater numbers. A watch continues from it.
     pub sequence: u64,
-    /// The transaction it belongs to. Changes of one transaction follow one another.
+    /// The number of the transaction. Changes of one transaction are consecutive.
     pub transaction: u64,
     /// What happened.
     pub act: Act,
-    /// The name of the table; empty for the main one.
+    /// The name of the table; empty for the main table.
     pub table: String,
     /// The key.
     pub key: Vec<u8>,
-    /// The new value; empty unless there is one.
+    /// The new value; empty unless `act` is [`Act::Put`].
     pub value: Vec<u8>,
-    /// When it expires, in milliseconds since the beginning of 1970.
+    /// The time of expiry, in milliseconds since 1970; `None` if the row does not expire.
     pub expires_at_ms: Option<u64>,
 }
 
-/// A change that lies in the store.
+/// A change in its stored form.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record<'r> {
     pub(crate) act: Act,
@@ -69,7 +69,7 @@ pub(crate) struct Record<'r> {
 }
 
 impl<'r> Record<'r> {
-    /// The bytes. Names have at most 200 bytes and keys at most 511.
+    /// Encodes the record. Names have at most 200 bytes and keys at most 511.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut header = [0; layout::HEADER_LEN];
         header[layout::KIND] = match self.act {

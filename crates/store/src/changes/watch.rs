@@ -1,4 +1,4 @@
-//! Watching: the changes of a range, in order, from a number on.
+//! Watches: the changes of a range of keys, in order, from a sequence number on.
 
 use super::backoff::Backoff;
 use super::follower::{Follower, Waited};
@@ -20,57 +20,64 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// Changes of a batch, at most, and about their bytes.
+/// Maximum number of changes in a batch, and their approximate maximum bytes.
 const BATCH_CHANGES: usize = 1024;
 const BATCH_BYTES: usize = 1 << 20;
-/// Changes that are passed over before it is looked whether anybody still wants them.
-const PASS_AT_ONCE: usize = 65_536;
+/// Maximum number of changes of other tables that one transaction skips. Between two such
+/// transactions, cancellation is checked.
+const MAX_SKIPPED: usize = 65_536;
 
 /// Where a watch begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// With the next change that is committed.
     Now,
-    /// With the change after the one of this number: after [`Change::sequence`], or after
-    /// [`Read::sequence`] of what was scanned.
+    /// With the change after the one of this number: [`Change::sequence`], or [`Read::sequence`] of
+    /// a scan.
     After(u64),
-    /// With the oldest change that is kept.
+    /// With the oldest kept change.
     Oldest,
 }
 
-/// Committed changes of one table or all of them, within a range of keys, in order. Nothing that
-/// watches slows writers down: a watch that is slower than changes are let go of ends with
+/// Committed changes of one table or all tables, within a range of keys, in order. Watches do not
+/// slow writers down: a watch that is slower than changes are dropped ends with
 /// [`Error::FellBehind`].
 pub struct Watch {
     shared: Arc<Shared>,
     follower: Arc<Follower>,
-    /// What this watch is called by the follower.
-    name: u64,
+    /// The ID of this watch within the follower.
+    id: u64,
     table: Option<String>,
     range: Range,
-    /// The number of the change that it wants next.
+    /// The number of the next change to return.
     next: u64,
-    /// The last transaction that it has looked at.
+    /// The last transaction that was read.
     transaction: u64,
     backoff: Backoff,
-    /// When a stream looks again after a look that failed.
+    /// When a stream repeats a failed read.
     retry_at: Option<Instant>,
-    /// How often it read the store.
+    /// The number of reads of the store.
     #[cfg(test)]
-    pub(super) looks: u64,
+    pub(super) reads: u64,
 }
 
 impl Store {
-    /// Watches the changes of a table, or of all, within a range of keys. The store must keep
-    /// changes: [`keep_changes`](Self::keep_changes).
+    /// Starts a watch of the changes of a table, or of all tables if `table` is `None`, within a
+    /// range of keys. The store must keep changes: [`keep_changes`](Self::keep_changes).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoChangesKept`] if the store keeps no changes, [`Error::FellBehind`] if changes
+    /// after `start` were dropped, [`Error::Ahead`] if `start` is after the newest change, and
+    /// errors of a read transaction: see [`read`](Self::read).
     pub fn watch(&self, table: Option<&Table>, range: Range, start: Start) -> Result<Watch> {
         let shared = &self.0;
         let follower = shared.follower()?;
-        shared.refresh_own()?;
+        shared.refresh_system_tables()?;
         let (oldest, newest) = {
             let txn = self.read()?;
-            let kept = kept(&txn)?;
-            (kept, txn.sequence()?)
+            let oldest = oldest_kept(&txn)?;
+            (oldest, txn.sequence()?)
         };
         let next = match start {
             Start::Now => newest + 1,
@@ -78,12 +85,12 @@ impl Store {
             Start::Oldest => oldest,
         };
         let table = table.map(|table| table.name().to_owned());
-        let (shared, name) = (Arc::clone(shared), follower.name());
+        let (shared, id) = (Arc::clone(shared), follower.new_id());
         let (backoff, retry_at) = (Backoff::default(), None);
         let watch = Watch {
             shared,
             follower,
-            name,
+            id,
             table,
             range,
             next,
@@ -91,56 +98,57 @@ impl Store {
             backoff,
             retry_at,
             #[cfg(test)]
-            looks: 0,
+            reads: 0,
         };
         watch.check(oldest, newest)?;
         Ok(watch)
     }
 
-    /// Returns how many reads of the store failed for watches of this process, in a way that may
-    /// pass, since the store was opened: those of the thread that notices commits, and those of the
-    /// watches themselves.
+    /// Returns the number of reads of the store that failed temporarily for watches of this process
+    /// since the store was opened: those of the thread that detects commits, and those of the
+    /// watches.
     pub fn watch_failures(&self) -> u64 {
         self.0.watch_failures.load(Ordering::Relaxed)
     }
 
-    /// Returns the counter of [`watch_failures`](Self::watch_failures), for metrics: it can be read
+    /// Returns the counter of [`watch_failures`](Self::watch_failures), for metrics. It can be read
     /// after the store was closed, and does not keep it open.
     pub fn watch_failure_counter(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.0.watch_failures)
     }
 }
 
-/// The oldest change that is kept.
-fn kept(txn: &ReadTxn<'_>) -> Result<u64> {
+/// Returns the number of the oldest kept change.
+fn oldest_kept(txn: &ReadTxn<'_>) -> Result<u64> {
     let view = txn.view();
-    let kept = view.shared.own()?.map(|own| own.kept(&view)).transpose()?;
+    let kept =
+        view.shared.system_tables()?.map(|system_tables| system_tables.kept(&view)).transpose()?;
     kept.flatten().map(|kept| kept.oldest).ok_or(Error::NoChangesKept)
 }
 
 impl Watch {
-    /// The number of the change that it wants next. Another watch can go on from here, with
-    /// [`Start::After`] this less one.
+    /// Returns the number of the next change that this watch returns. Another watch can continue
+    /// with [`Start::After`] this number minus one.
     pub fn next_sequence(&self) -> u64 {
         self.next
     }
 
-    /// Waits for the next changes, for at most `time`, and returns them: those of whole
-    /// transactions or parts of long ones. Returns `None` if nothing was committed by then.
+    /// Waits for at most `time`, and returns the next changes: those of whole transactions or parts
+    /// of long ones. Returns `None` if nothing was committed.
     ///
-    /// Where the store cannot be read for a while, for example because all slots of readers are in
-    /// use, the watch waits on and tries again after 10 ms to 2 s, each delay twice the one before.
+    /// If the store cannot be read temporarily, for example because all reader slots are in use,
+    /// the watch tries again after 10 ms to 2 s, each delay twice the one before.
     /// [`Store::watch_failures`] counts it.
     ///
     /// # Errors
     ///
     /// [`Error::FellBehind`] if changes were dropped before they were read, [`Error::Closed`] if
-    /// the store was closed, and the cause if the store cannot be read when `time` is over. After
-    /// an error of the last kind, such as [`Error::ReadersFull`], the watch can be polled again.
+    /// the store was closed, and the cause if the store cannot be read when `time` has passed.
+    /// After an error of the last kind, such as [`Error::ReadersFull`], this can be called again.
     pub fn next_within(&mut self, time: Duration) -> Result<Option<Vec<Change>>> {
         let deadline = deadline(time);
         loop {
-            let waited = match self.look(&AtomicBool::new(false)) {
+            let waited = match self.read_changes(&AtomicBool::new(false)) {
                 Ok(changes) if !changes.is_empty() => return Ok(Some(changes)),
                 Ok(_) => self.follower.wait(self.transaction, deadline)?,
                 Err(error) => {
@@ -149,15 +157,15 @@ impl Watch {
                         return Err(error);
                     }
                     self.follower.pause_until(deadline.min(now + self.backoff.next_delay()))?;
-                    Waited::Moved
+                    Waited::Committed
                 }
             };
             match waited {
-                Waited::Moved => {}
+                Waited::Committed => {}
                 Waited::TimedOut => return Ok(None),
-                // The thread could not read the store lately: this look finds changes, or fails.
+                // The thread could not read the store lately: this read finds changes or fails.
                 Waited::Unknown => {
-                    let changes = self.look(&AtomicBool::new(false))?;
+                    let changes = self.read_changes(&AtomicBool::new(false))?;
                     return Ok((!changes.is_empty()).then_some(changes));
                 }
             }
@@ -166,9 +174,9 @@ impl Watch {
 
     /// Returns the changes as a stream of batches, which threads of the store read.
     ///
-    /// The stream ends only with an error that stays: [`Error::Closed`], [`Error::FellBehind`],
-    /// [`Error::NoChangesKept`] or damage. Where the store cannot be read for a while, it tries
-    /// again, as [`next_within`](Self::next_within) does.
+    /// The stream ends only with a permanent error: [`Error::Closed`], [`Error::FellBehind`],
+    /// [`Error::NoChangesKept`] or damage. Temporary errors are retried, as by
+    /// [`next_within`](Self::next_within).
     pub fn into_stream(self) -> BatchStream<Vec<Change>> {
         BatchStream::new(Arc::clone(&self.shared), self, false)
     }
@@ -183,14 +191,14 @@ impl Watch {
         Ok(())
     }
 
-    /// Returns what was committed by now, or the first of it; nothing if there is nothing new.
-    /// Counts failures that pass.
-    fn look(&mut self, given_up: &AtomicBool) -> Result<Vec<Change>> {
+    /// Returns the changes that were committed and not read yet, or the first of them; empty if
+    /// there are none. Counts temporary failures.
+    fn read_changes(&mut self, cancelled: &AtomicBool) -> Result<Vec<Change>> {
         #[cfg(test)]
         {
-            self.looks += 1;
+            self.reads += 1;
         }
-        let found = self.look_past_others(given_up);
+        let found = self.read_and_skip(cancelled);
         match &found {
             Ok(_) => self.backoff.reset(),
             Err(error) if error.is_transient() => {
@@ -201,31 +209,32 @@ impl Watch {
         found
     }
 
-    /// Passes over changes of other tables, in several transactions if there are many.
-    fn look_past_others(&mut self, given_up: &AtomicBool) -> Result<Vec<Change>> {
+    /// Skips changes of other tables, in several transactions if there are many.
+    fn read_and_skip(&mut self, cancelled: &AtomicBool) -> Result<Vec<Change>> {
         loop {
             let before = self.next;
-            let changes = self.look_once()?;
-            let passed_all = self.next == before || self.next - before < PASS_AT_ONCE as u64;
-            if !changes.is_empty() || passed_all || given_up.load(Ordering::Relaxed) {
+            let changes = self.read_once()?;
+            let is_at_end = self.next == before || self.next - before < MAX_SKIPPED as u64;
+            if !changes.is_empty() || is_at_end || cancelled.load(Ordering::Relaxed) {
                 return Ok(changes);
             }
         }
     }
 
-    fn look_once(&mut self) -> Result<Vec<Change>> {
+    fn read_once(&mut self) -> Result<Vec<Change>> {
         let shared = Arc::clone(&self.shared);
         let txn = ReadTxn::borrowed(&shared)?;
         let view = txn.view();
-        let (oldest, newest) = (kept(&txn)?, txn.sequence()?);
+        let (oldest, newest) = (oldest_kept(&txn)?, txn.sequence()?);
         self.check(oldest, newest)?;
-        let Some(own) = shared.own()? else { return Err(Error::NoChangesKept) };
+        let Some(system_tables) = shared.system_tables()? else { return Err(Error::NoChangesKept) };
         let from = Range::all().from(key_of(self.next));
-        let entries = Rows::of_own(view, TableId::CHANGES, own.changes, &Scan::new(from))?;
+        let entries =
+            Rows::of_system_table(view, TableId::CHANGES, system_tables.changes, &Scan::new(from))?;
         let (mut changes, mut bytes) = (Vec::new(), 0);
-        for (passed, entry) in entries.enumerate() {
-            if changes.len() == BATCH_CHANGES || bytes >= BATCH_BYTES || passed == PASS_AT_ONCE {
-                // The rest comes with the next look, which must not wait for a commit.
+        for (skipped, entry) in entries.enumerate() {
+            if changes.len() == BATCH_CHANGES || bytes >= BATCH_BYTES || skipped == MAX_SKIPPED {
+                // The next read returns the rest, and must not wait for a commit.
                 return Ok(changes);
             }
             let (key, record) = entry?;
@@ -240,7 +249,7 @@ impl Watch {
                 changes.push(found.to_change(number));
             }
         }
-        // Numbers that were not kept are behind, too.
+        // Changes that were not kept are skipped, too.
         self.next = self.next.max(newest + 1);
         self.transaction = txn.id();
         Ok(changes)
@@ -250,18 +259,18 @@ impl Watch {
 impl Source for Watch {
     type Batch = Vec<Change>;
 
-    fn next(&mut self, given_up: &AtomicBool) -> Result<Next<Vec<Change>>> {
-        // The task may be woken for other reasons before the delay is over.
+    fn next(&mut self, cancelled: &AtomicBool) -> Result<Next<Vec<Change>>> {
+        // The task may be woken for other reasons before the delay has passed.
         let changes = if self.retry_at.is_some_and(|retry_at| Instant::now() < retry_at) {
             Vec::new()
         } else {
-            let looked = self.look(given_up);
-            let has_failed = looked.as_ref().is_err_and(Error::is_transient);
+            let found = self.read_changes(cancelled);
+            let has_failed = found.as_ref().is_err_and(Error::is_transient);
             self.retry_at = has_failed.then(|| Instant::now() + self.backoff.next_delay());
-            if has_failed { Vec::new() } else { looked? }
+            if has_failed { Vec::new() } else { found? }
         };
         if changes.is_empty() {
-            // No thread would wake the task.
+            // If the thread has ended, it would never wake the task.
             self.follower.check()?;
             return Ok(Next::NotYet);
         }
@@ -270,15 +279,15 @@ impl Source for Watch {
 
     fn wake_when_more(&mut self, waker: Waker) {
         match self.retry_at {
-            Some(retry_at) => self.follower.wake_to_retry(retry_at, self.name, waker),
-            None => self.follower.wake_after(self.transaction, self.name, waker),
+            Some(retry_at) => self.follower.wake_to_retry(retry_at, self.id, waker),
+            None => self.follower.wake_after(self.transaction, self.id, waker),
         }
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.follower.forget(self.name);
+        self.follower.forget(self.id);
     }
 }
 

@@ -1,5 +1,5 @@
-//! Integers as keys: big-endian, so that the order of bytes is that of the numbers. Negative
-//! numbers come first: the bit of the sign is turned over.
+//! Integers as big-endian keys, so that byte order is numeric order. Negative numbers come first:
+//! their sign bit is flipped.
 
 #![expect(clippy::big_endian_bytes, reason = "keys are compared byte by byte, the first one first")]
 
@@ -7,12 +7,12 @@ use super::{Key, Value, wrong_len};
 use crate::error::Result;
 use std::borrow::Cow;
 
-/// The key of a number, as the store's own tables have it.
+/// Encodes a number as a key of a system table.
 pub(crate) fn key_of(number: u64) -> [u8; 8] {
     number.to_be_bytes()
 }
 
-/// The number of such a key.
+/// Decodes a number from such a key; `None` if it does not have 8 bytes.
 pub(crate) fn number_of(key: &[u8]) -> Option<u64> {
     key.try_into().ok().map(u64::from_be_bytes)
 }

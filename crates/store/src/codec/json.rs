@@ -1,4 +1,4 @@
-//! Values of any type that serde knows, as JSON.
+//! Values of any type that serde supports, as JSON.
 
 use super::Value;
 use crate::error::{Error, Result};
@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
-/// Values of any type that serde knows, as JSON.
+/// Values of any type that serde supports, as JSON.
 #[derive(Clone, Copy, Debug)]
 pub struct Json<T>(PhantomData<T>);
 

@@ -1,4 +1,4 @@
-//! Types over bytes: how a key or a value of a type becomes bytes, and back.
+//! Codecs: conversions between types and the bytes of keys and values.
 
 pub(crate) mod integers;
 #[cfg(feature = "json")]
@@ -11,31 +11,47 @@ pub use json::Json;
 use crate::error::{Error, Result};
 use std::borrow::Cow;
 
-/// How keys of a type become bytes. The order of the bytes is the order of scans.
+/// A codec for keys. Scans use the order of the encoded bytes.
 pub trait Key {
-    /// The type.
+    /// The type of decoded keys.
     type Item<'t>;
 
-    /// The bytes of a key.
+    /// Encodes a key.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Decode`] if the key has no encoding.
     fn encode<'t>(item: &'t Self::Item<'_>) -> Result<Cow<'t, [u8]>>;
 
-    /// The key that these bytes are. Fails with [`Error::Decode`] where they are none.
+    /// Decodes a key.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Decode`] if the bytes are not an encoded key.
     fn decode(bytes: &[u8]) -> Result<Self::Item<'_>>;
 }
 
-/// How values of a type become bytes.
+/// A codec for values.
 pub trait Value {
-    /// The type.
+    /// The type of decoded values.
     type Item<'t>;
 
-    /// The bytes of a value.
+    /// Encodes a value.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Decode`] if the value has no encoding.
     fn encode<'t>(item: &'t Self::Item<'_>) -> Result<Cow<'t, [u8]>>;
 
-    /// The value that these bytes are. Fails with [`Error::Decode`] where they are none.
+    /// Decodes a value.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Decode`] if the bytes are not an encoded value.
     fn decode(bytes: &[u8]) -> Result<Self::Item<'_>>;
 }
 
-/// Bytes as they are.
+/// Bytes without conversion.
 #[derive(Clone, Copy, Debug)]
 pub enum Bytes {}
 

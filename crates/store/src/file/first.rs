@@ -1,8 +1,8 @@
-//! The first file of a store: two meta pages and no rows, as LMDB writes them.
+//! The file of an empty store: two meta pages as LMDB writes them.
 //!
-//! LMDB creates an empty file and fills it afterwards, so that an empty file may be a store that
-//! another process is about to make, or one that was truncated. Here the file appears whole: an
-//! empty file is damage.
+//! LMDB creates an empty file and fills it afterwards, so an empty file could be a store that
+//! another process is creating, or a truncated one. Here the file is renamed into place when it is
+//! complete, so an empty file is damage.
 
 use super::layout::{MAGIC, META_PAGES, NO_PAGE, VERSION, meta as at, page, tree};
 use crate::error::{Error, Result};
@@ -21,7 +21,7 @@ const MAX_PAGE_SIZE: usize = 32 << 10;
 pub(crate) fn create(path: &Path, map_size: u64) -> Result<()> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    // Another process has another number, another thread another name.
+    // Unique among processes and threads.
     let suffix = format!("mdb.new.{}.{number}", std::process::id());
     let partial = path.with_extension(suffix);
     let page_size = rustix::param::page_size().min(MAX_PAGE_SIZE);
@@ -31,7 +31,7 @@ pub(crate) fn create(path: &Path, map_size: u64) -> Result<()> {
         .and_then(|folder| rename_unless_there(&partial, path).map(|()| folder))
         .and_then(|folder| folder.sync_all());
     if made.is_err() {
-        // It is also removed where another one was first.
+        // Also if another process or thread was first.
         let _ = fs::remove_file(&partial);
     }
     match made {
@@ -44,7 +44,7 @@ pub(crate) fn create(path: &Path, map_size: u64) -> Result<()> {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // The permissions are those that LMDB's own files have.
+    // LMDB creates its files with the same permissions.
     let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
@@ -56,7 +56,7 @@ fn folder_of(path: &Path) -> &Path {
 
 fn rename_unless_there(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Some file systems cannot do this.
+        // Some filesystems do not support the flag.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
             fs::hard_link(from, to)?;
             fs::remove_file(from)
@@ -101,7 +101,7 @@ mod tests {
         crate::environment::open_for_test(&options, &theirs);
         let theirs = fs::read(theirs.join("data.mdb")).expect("bytes");
         assert_eq!(fs::read(&ours).expect("bytes"), theirs);
-        // A second one leaves the first as it is, and nothing beside it.
+        // A second call changes nothing and leaves no other file.
         create(&ours, 2 << 20).expect("the file is there");
         assert_eq!(fs::read(&ours).expect("bytes"), theirs);
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 2);

@@ -1,14 +1,14 @@
-//! Where things lie in a file of LMDB 0.9 on a little-endian machine of 64 bits. Offsets only.
+//! Offsets within a file of LMDB 0.9, on a little-endian machine of 64 bits.
 
-/// What a file begins with, after the header of its first page.
+/// The first field of a meta page after the page header.
 pub(crate) const MAGIC: u32 = 0xBEEF_C0DE;
-/// The version of the format that is read here.
+/// The supported version of the format.
 pub(crate) const VERSION: u32 = 1;
-/// No page: the root of a tree without entries.
+/// The root of a tree without entries.
 pub(crate) const NO_PAGE: u64 = u64::MAX;
-/// The least and the greatest size of a page.
+/// The minimum and maximum size of a page in bytes.
 pub(crate) const PAGE_SIZES: std::ops::RangeInclusive<u32> = 256..=65_536;
-/// Pages before the first one of data.
+/// The number of meta pages, which precede all other pages.
 pub(crate) const META_PAGES: u64 = 2;
 
 /// The header of a page.
@@ -17,7 +17,7 @@ pub(crate) mod page {
     pub(crate) const FLAGS: usize = 10;
     pub(crate) const LOWER: usize = 12;
     pub(crate) const UPPER: usize = 14;
-    /// Of an overflow page: how many pages follow one another, in place of lower and upper.
+    /// In an overflow page, the number of consecutive pages, in place of lower and upper.
     pub(crate) const COUNT: usize = 12;
     pub(crate) const HEADER_LEN: usize = 16;
 
@@ -29,14 +29,14 @@ pub(crate) mod page {
     pub(crate) const LEAF2: u16 = 0x20;
 }
 
-/// A meta page, from the start of the page.
+/// A meta page; offsets from the start of the page.
 pub(crate) mod meta {
     use super::page::HEADER_LEN;
 
     pub(crate) const MAGIC: usize = HEADER_LEN;
     pub(crate) const VERSION: usize = HEADER_LEN + 4;
     pub(crate) const MAP_SIZE: usize = HEADER_LEN + 16;
-    /// The tree of free pages; its padding has the size of a page.
+    /// The tree of free pages. Its padding has the page size.
     pub(crate) const FREE_TREE: usize = HEADER_LEN + 24;
     pub(crate) const MAIN_TREE: usize = FREE_TREE + super::tree::LEN;
     pub(crate) const LAST_PAGE: usize = MAIN_TREE + super::tree::LEN;
@@ -44,7 +44,7 @@ pub(crate) mod meta {
     pub(crate) const LEN: usize = TRANSACTION + 8;
 }
 
-/// What is known of a tree, in a meta page or as the value of a table's name.
+/// The record of a tree, in a meta page or as the value of a table's name.
 pub(crate) mod tree {
     pub(crate) const PADDING: usize = 0;
     pub(crate) const FLAGS: usize = 4;
@@ -58,26 +58,26 @@ pub(crate) mod tree {
 
     /// Keys are compared from their last byte.
     pub(crate) const REVERSE_KEYS: u16 = 0x02;
-    /// A key has several values.
+    /// A key can have several values.
     pub(crate) const DUPLICATES: u16 = 0x04;
-    /// Keys are integers in the machine's order.
+    /// Keys are integers in the machine's byte order.
     pub(crate) const INTEGER_KEYS: u16 = 0x08;
-    /// Flags of tables that have no ordered keys with a value each.
+    /// Flags of tables that are not ordered keys with one value each.
     pub(crate) const OTHER_KINDS: u16 = REVERSE_KEYS | DUPLICATES | INTEGER_KEYS;
 }
 
 /// A node: an entry of a branch or leaf page.
 pub(crate) mod node {
-    /// 32 bits of the length of the value, or of the number of a page.
+    /// 32 bits of the length of the value, or of a page number.
     pub(crate) const LOW: usize = 0;
-    /// The flags of a value, or 16 more bits of the number of a page.
+    /// The flags of a value, or 16 more bits of a page number.
     pub(crate) const FLAGS: usize = 4;
     pub(crate) const KEY_LEN: usize = 6;
     pub(crate) const HEADER_LEN: usize = 8;
 
-    /// The value lies in overflow pages; here is the number of the first.
+    /// The value is in overflow pages; the node has the number of the first.
     pub(crate) const BIG: u16 = 0x01;
-    /// The value is a tree.
+    /// The value is the record of a tree.
     pub(crate) const TREE: u16 = 0x02;
     /// The key has several values.
     pub(crate) const DUPLICATES: u16 = 0x04;

@@ -1,4 +1,4 @@
-//! The two meta pages that a file begins with, checked before LMDB opens it.
+//! The two meta pages of a file, checked before LMDB opens it.
 
 use super::layout::{
     MAGIC, META_PAGES, NO_PAGE, PAGE_SIZES, VERSION, meta as at, page, tree as tree_layout,
@@ -10,10 +10,10 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// More than any store will ever have.
-const MOST_TRANSACTIONS: u64 = 1 << 62;
+/// More transactions than any store will have.
+const MAX_TRANSACTION: u64 = 1 << 62;
 
-/// A meta page whose fields agree with each other and with the file.
+/// A meta page whose fields are consistent with each other and with the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Meta {
     pub(crate) page_size: u32,
@@ -24,28 +24,28 @@ pub(crate) struct Meta {
     pub(crate) transaction: u64,
 }
 
-/// How often the pages are read again when they are not right and others have changed them since.
-const LOOKS: usize = 100;
+/// Maximum number of reads while other processes change the pages.
+const MAX_ATTEMPTS: usize = 100;
 
-/// The meta page of this transaction, or the newest one. `None` when the file has no bytes yet.
+/// Returns the meta page of a transaction, or the newest one. Returns `None` if the file is empty.
 ///
-/// Others may be committing: a page that is read while it is written is half of the one and half
-/// of the other. So what is wrong is believed when it stays as it is.
+/// Another process may write a page while it is read, so an error is returned only if two reads
+/// find the same bytes.
 pub(crate) fn read(file: &File, path: &Path, transaction: Option<u64>) -> Result<Option<Meta>> {
     let mut before = None;
-    for _ in 0..LOOKS {
+    for _ in 0..MAX_ATTEMPTS {
         let mut pages = Pages::default();
-        let found = pages.look(file, path, transaction);
+        let found = pages.read(file, path, transaction);
         if found.is_ok() || before.as_ref() == Some(&pages) {
             return found;
         }
         before = Some(pages);
     }
-    Pages::default().look(file, path, transaction)
+    Pages::default().read(file, path, transaction)
 }
 
-/// Both pages, as far as they were read, and the length of the file after that: commits write
-/// pages first, then the meta page that refers to them.
+/// The bytes of both pages, as far as they were read, and the length of the file after that:
+/// commits write other pages first, then the meta page that refers to them.
 #[derive(Default, PartialEq, Eq)]
 struct Pages {
     both: Vec<[u8; at::LEN]>,
@@ -53,7 +53,7 @@ struct Pages {
 }
 
 impl Pages {
-    fn look(&mut self, file: &File, path: &Path, wanted: Option<u64>) -> Result<Option<Meta>> {
+    fn read(&mut self, file: &File, path: &Path, wanted: Option<u64>) -> Result<Option<Meta>> {
         let len = || Ok(file.metadata().map_err(|e| Error::io(path, "length", e))?.len());
         if len()? == 0 {
             return Ok(None);
@@ -78,7 +78,7 @@ impl Pages {
 
 fn choose(path: &Path, both: [Result<Meta>; 2], transaction: Option<u64>) -> Result<Meta> {
     if let Some(wanted) = transaction {
-        // A page that was being written while it was read is the other transaction's.
+        // A page that was being written belongs to the other transaction.
         let found = both.into_iter().flatten().find(|meta| meta.transaction == wanted);
         return found.ok_or_else(|| {
             corrupt(path, 0, format!("a root of transaction {wanted}"), "those of others")
@@ -88,11 +88,11 @@ fn choose(path: &Path, both: [Result<Meta>; 2], transaction: Option<u64>) -> Res
     let (first, second) = (first?, second?);
     let (index, newest) =
         if second.transaction > first.transaction { (1, second) } else { (0, first) };
-    // LMDB finds the root of a transaction by its number, not by looking which is newer.
-    if newest.transaction % 2 != index || newest.transaction > MOST_TRANSACTIONS {
+    // LMDB chooses the page of a transaction by its number, not by which one is newer.
+    if newest.transaction % 2 != index || newest.transaction > MAX_TRANSACTION {
         let place = index * u64::from(newest.page_size) + at::TRANSACTION as u64;
         let expected = if index == 0 { "an even" } else { "an odd" };
-        let expected = format!("{expected} number of a transaction, up to {MOST_TRANSACTIONS}");
+        let expected = format!("{expected} number of a transaction, up to {MAX_TRANSACTION}");
         return Err(corrupt(path, place, expected, newest.transaction.to_string()));
     }
     Ok(newest)
@@ -155,7 +155,7 @@ fn parse(path: &Path, offset: u64, bytes: &[u8], page_size: u32, len: u64) -> Re
         return Err(corrupt(path, place, "the number of the last page, from 1 to 2^47", found));
     }
     for (root, place) in [(meta.free.root, at::FREE_TREE), (meta.main.root, at::MAIN_TREE)] {
-        // Pages at the end of a file may never have been written when they are free; roots are.
+        // Free pages at the end of a file may never have been written; roots have.
         let inside = (META_PAGES..=meta.last_page).contains(&root)
             && (root + 1) * u64::from(page_size) <= len.next_multiple_of(u64::from(page_size));
         if root != NO_PAGE && !inside {

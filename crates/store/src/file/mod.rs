@@ -1,8 +1,11 @@
-//! The file of a store, read as bytes and not through LMDB, which trusts what it finds.
+//! The file of a store, read without LMDB, which trusts its content. Everything is checked before
+//! it is used.
 //!
-//! `first` has the file of an empty store, `layout` the offsets, `meta` the two pages that a file
-//! begins with, `tree` what is known of a tree, and `page` the entries of one page. Everything is
-//! checked before it is used.
+//! - `first`: the file of an empty store
+//! - `layout`: offsets
+//! - `meta`: the two meta pages
+//! - `tree`: the record of a tree
+//! - `page`: the entries of one page
 
 pub(crate) mod first;
 pub(crate) mod layout;
@@ -15,10 +18,10 @@ use crate::options::Options;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The name of the data within a store's folder.
+/// The name of the data file within a store's folder.
 pub(crate) const DATA: &str = "data.mdb";
 
-/// Makes the folder of a store, if the options allow it and there is none.
+/// Creates the folder of a store, if the options allow it and it does not exist.
 pub(crate) fn make_folder(path: &Path, options: &Options) -> Result<(), Error> {
     if options.read_only || !options.create {
         return Ok(());
@@ -34,32 +37,32 @@ pub(crate) fn make_folder(path: &Path, options: &Options) -> Result<(), Error> {
 ///
 /// # Errors
 ///
-/// Where there is nothing at the path, says that the store is absent.
+/// If the path does not exist, the error says that it has no store.
 pub(crate) fn resolve_folder(path: &Path) -> Result<PathBuf, Error> {
     path.canonicalize().map_err(|e| match e.kind() {
-        // As if the folder were there, without the file.
+        // The same error as for a folder without the file.
         ErrorKind::NotFound => Error::io(&path.join(DATA), "open", e),
         _ => Error::io(path, "open", e),
     })
 }
 
-/// Two bytes at an offset; zero beyond the end, which no caller asks for.
+/// Reads a little-endian integer of two bytes; zero beyond the end.
 #[inline]
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
     bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |chunk| u16::from_le_bytes(*chunk))
 }
 
-/// Four bytes at an offset; zero beyond the end.
+/// Reads a little-endian integer of four bytes; zero beyond the end.
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |chunk| u32::from_le_bytes(*chunk))
 }
 
-/// Eight bytes at an offset; zero beyond the end.
+/// Reads a little-endian integer of eight bytes; zero beyond the end.
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |chunk| u64::from_le_bytes(*chunk))
 }
 
-/// What is wrong at an offset of a file.
+/// Describes damage at an offset of a file.
 #[cold]
 pub(crate) fn damage(
     path: &Path,

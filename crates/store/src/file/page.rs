@@ -8,27 +8,27 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// What kind of page it is.
+/// The kind of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Branch,
     Leaf,
-    /// A leaf of duplicates that all have one size.
+    /// A leaf of duplicates of one size.
     Leaf2,
     Overflow,
 }
 
-/// A page that was read, whose header agrees with where it lies.
+/// A page whose header is valid for its place in the file.
 #[derive(Debug)]
 pub(crate) struct Page<'p> {
     path: &'p Path,
-    /// Where it begins in the file.
+    /// The offset of the page in the file.
     offset: u64,
     pub(crate) kind: Kind,
     bytes: Vec<u8>,
 }
 
-/// An entry of a branch page: keys from this one on are below that page.
+/// An entry of a branch page: `page` has the keys from `key` on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Branch<'p> {
     pub(crate) key: &'p [u8],
@@ -42,11 +42,11 @@ pub(crate) struct Leaf<'p> {
     pub(crate) value: LeafValue<'p>,
 }
 
-/// Where the value of a leaf's entry is.
+/// The location of the value of a leaf's entry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum LeafValue<'p> {
     Here(&'p [u8]),
-    /// In as many pages as its length asks for, from this one on.
+    /// In consecutive overflow pages, from this one on.
     Overflow {
         page: u64,
         len: u32,
@@ -57,7 +57,7 @@ pub(crate) enum LeafValue<'p> {
     Duplicates(&'p [u8]),
 }
 
-/// What a tree within a tree is.
+/// The kind of a tree within a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Nested {
     Table,
@@ -101,7 +101,8 @@ impl<'p> Page<'p> {
     fn check_bounds(&self) -> Result<()> {
         let lower = usize::from(u16_at(&self.bytes, at::LOWER));
         let upper = usize::from(u16_at(&self.bytes, at::UPPER));
-        // In pages of 64 KiB the upper bound of an empty page is zero; no such page is in a tree.
+        // In pages of 64 KiB the upper bound of an empty page is zero, but no such page is in a
+        // tree.
         if lower < at::HEADER_LEN || lower > upper || upper > self.bytes.len() || lower % 2 != 0 {
             let expected = "bounds of the free space, one below the other";
             let found = format!("{lower} and {upper}");
@@ -110,12 +111,12 @@ impl<'p> Page<'p> {
         Ok(())
     }
 
-    /// Of an overflow page: how many pages it begins.
+    /// Returns the number of consecutive overflow pages that this one begins.
     pub(crate) fn overflow_count(&self) -> u32 {
         u32_at(&self.bytes, at::COUNT)
     }
 
-    /// How many entries it has.
+    /// Returns the number of entries.
     pub(crate) fn len(&self) -> usize {
         (usize::from(u16_at(&self.bytes, at::LOWER)).saturating_sub(at::HEADER_LEN)) / 2
     }
@@ -132,7 +133,7 @@ impl<'p> Page<'p> {
         }
     }
 
-    /// Returns where the key of an entry begins in the file.
+    /// Returns the offset of an entry's key in the file.
     pub(crate) fn key_offset(&self, index: usize) -> Result<u64> {
         let (start, _) = self.node(index)?;
         Ok(self.offset + (start + node::HEADER_LEN) as u64)
@@ -147,7 +148,7 @@ impl<'p> Page<'p> {
         Ok(Branch { key, page: high << 32 | low })
     }
 
-    /// An entry of a leaf page.
+    /// Returns an entry of a leaf page.
     pub(crate) fn leaf(&self, index: usize) -> Result<Leaf<'_>> {
         let (start, key) = self.node(index)?;
         let len = u32_at(&self.bytes, start + node::LOW);
@@ -176,9 +177,8 @@ impl<'p> Page<'p> {
         Ok(Leaf { key, value })
     }
 
-    /// Checks that the entries of a branch or leaf fill it: that they take as many bytes as lie
-    /// between the end of its free space and the end of the page. LMDB moves entries together
-    /// whenever it deletes one.
+    /// Checks that the entries of a branch or leaf take exactly the bytes between its free space
+    /// and the end of the page. LMDB moves entries together whenever it deletes one.
     ///
     /// # Errors
     ///
@@ -214,7 +214,7 @@ impl<'p> Page<'p> {
         Ok(node::HEADER_LEN + leaf.key.len() + value_len)
     }
 
-    /// What is wrong with an entry.
+    /// Returns the error for a damaged entry.
     #[cold]
     pub(crate) fn wrong(
         &self,

@@ -1,22 +1,22 @@
-//! What is known of a tree of pages.
+//! The record of a tree of pages.
 
 use super::layout::tree as at;
 use super::{u16_at, u64_at};
 
-/// How the keys of a tree are ordered.
+/// The key order of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// By their bytes, as all tables of this crate.
+    /// By bytes, as in all tables of this crate.
     Bytes,
-    /// By their bytes from the last one.
+    /// By bytes from the last one.
     Reverse,
-    /// As integers of the machine, of one of these lengths.
+    /// As integers of the machine, of one of these lengths in bytes.
     Integers(&'static [usize]),
-    /// Values of a key that has several: not checked.
+    /// Values of a key with several values: not checked.
     Unknown,
 }
 
-/// A tree of pages, as a meta page or its table's name has it. Nothing of it is checked yet.
+/// The record of a tree, from a meta page or from the main table. Its fields are not checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RawTree {
     pub(crate) flags: u16,
@@ -29,7 +29,7 @@ pub(crate) struct RawTree {
 }
 
 impl RawTree {
-    /// Reads a tree; `None` when there are too few or too many bytes for one.
+    /// Reads a record; `None` if it does not have the right length.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         (bytes.len() == at::LEN).then(|| Self {
             flags: u16_at(bytes, at::FLAGS),
@@ -42,7 +42,7 @@ impl RawTree {
         })
     }
 
-    /// How its keys are ordered.
+    /// Returns the key order.
     pub(crate) fn order(&self) -> Order {
         if self.flags & at::INTEGER_KEYS != 0 {
             Order::Integers(&[4, 8])
@@ -53,12 +53,12 @@ impl RawTree {
         }
     }
 
-    /// Whether a key may have several values.
+    /// Returns whether a key can have several values.
     pub(crate) fn has_duplicates(&self) -> bool {
         self.flags & at::DUPLICATES != 0
     }
 
-    /// What kind of table it is, if it is none of ordered keys with a value each.
+    /// Returns a description of the table, if it does not have ordered keys with one value each.
     pub(crate) fn other_kind(&self) -> Option<&'static str> {
         [
             (at::DUPLICATES, "a table with several values for a key"),

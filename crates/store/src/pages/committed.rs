@@ -1,25 +1,26 @@
-//! The committed pages that a write transaction begins from.
+//! The committed pages that a write transaction is based on.
 //!
-//! LMDB changes no page that is committed: it copies each page that it changes, and the copies are
+//! LMDB never changes a committed page: it copies each page that it changes, and the copies are in
 //! its own memory. So a table that the transaction has not changed is read through [`Tree`], as in
 //! a read transaction. A table that it has changed is read and written through LMDB, which trusts
 //! pages; before LMDB follows committed pages to a key, they are checked here, each once.
 //!
-//! The way to a key through the committed pages has all committed pages that LMDB finds on its own
-//! way, with one exception: LMDB merges a leaf that is almost empty with the leaf beside it. Before
-//! a delete that may lead to that, the pages beside the way are checked as well. If leaves in a row
-//! become empty in one transaction, LMDB may merge with a leaf further away, which is not checked.
+//! The path to a key through the committed pages has all committed pages that LMDB reads on its own
+//! path, with one exception: LMDB merges a leaf that is almost empty with a sibling. Before a
+//! delete that may lead to that, the siblings along the path are checked as well. If consecutive
+//! leaves become empty in one transaction, LMDB may merge with a leaf further away, which is not
+//! checked.
 
 use super::cursor::Cursor;
-use super::map::{CheckedPage, is_from};
+use super::map::{CheckedPage, is_at_or_above};
 use super::roots::{Roots, map_of, named};
 use super::tree::{Branches, Root, Tree};
 use crate::error::Result;
 use crate::file::corrupt;
 use crate::file::layout::tree as tree_record;
-use crate::own::layout;
 use crate::read::Source;
 use crate::store::Shared;
+use crate::system_tables::layout;
 use crate::table::Table;
 use heed::{AnyTls, RoTxn};
 use std::cell::RefCell;
@@ -27,7 +28,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Bound;
 
-/// A table, as a transaction tells it from others.
+/// Identifies a table within a transaction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableId<'n> {
     number: usize,
@@ -50,23 +51,23 @@ impl<'n> TableId<'n> {
         if table.name().is_empty() {
             return TableId::MAIN;
         }
-        // Addresses are above the numbers of the store's own tables.
+        // Addresses are above the numbers of the system tables.
         Self { number: table.address(), name: table.name() }
     }
 }
 
-/// What is about to be done with a key.
+/// The next operation on a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,
     Put {
-        /// The bytes of the key and of the value, as they are stored.
+        /// The length of key and value together in bytes, as they are stored.
         row_len: usize,
     },
     Delete,
 }
 
-/// The committed pages that a write transaction, and those nested in it, begin from.
+/// The committed pages that a write transaction, and those nested in it, are based on.
 pub(crate) struct Committed {
     roots: Roots,
     state: RefCell<State>,
@@ -75,7 +76,7 @@ pub(crate) struct Committed {
 /// Pages whose entries were all checked.
 pub(super) type CheckedPages = HashMap<u64, CheckedPage, BuildHasherDefault<PageHasher>>;
 
-/// Hashes the number of a page.
+/// A hasher for page numbers.
 #[derive(Default)]
 pub(super) struct PageHasher(u64);
 
@@ -91,50 +92,50 @@ impl Hasher for PageHasher {
     }
 
     fn write_u64(&mut self, number: u64) {
-        // Fibonacci hashing; the map uses the upper bits, and the lower ones after a rotation.
+        // Fibonacci hashing. The hash map uses the upper bits, and the lower ones after a rotation.
         self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
     }
 }
 
 #[derive(Default)]
 struct State {
-    tables: Vec<Known>,
+    tables: Vec<UsedTable>,
     checked: CheckedPages,
 }
 
 /// A table that the transaction has used.
-struct Known {
+struct UsedTable {
     number: usize,
     root: Root,
     is_changed: bool,
-    /// The leaf that was checked last, and the keys that its branches have around it.
-    last: Option<Last>,
+    /// The leaf that was checked last.
+    last: Option<LastLeaf>,
 }
 
-/// A leaf that was checked, and so were all branches above it. Keys from `low` on and below `high`
-/// belong to it.
-struct Last {
+/// A leaf that was checked together with all branches above it. It has the keys from `low` on and
+/// below `high`.
+struct LastLeaf {
     leaf: u64,
     has_long_values: bool,
     low: Option<Vec<u8>>,
     high: Option<Vec<u8>>,
 }
 
-impl Last {
+impl LastLeaf {
     fn has(&self, key: Option<&[u8]>) -> bool {
         let Some(key) = key else { return self.high.is_none() };
-        self.low.as_deref().is_none_or(|low| is_from(key, low))
-            && self.high.as_deref().is_none_or(|high| !is_from(key, high))
+        self.low.as_deref().is_none_or(|low| is_at_or_above(key, low))
+            && self.high.as_deref().is_none_or(|high| !is_at_or_above(key, high))
     }
 }
 
 impl Committed {
-    /// Finds the pages that a write transaction which has just begun begins from.
+    /// Finds the pages that a new write transaction is based on.
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`](crate::Error::Corrupt) if the meta page is not that of the transaction
-    /// before.
+    /// [`Error::Corrupt`](crate::Error::Corrupt) if the meta page is not that of the previous
+    /// transaction.
     pub(crate) fn of(shared: &Shared, txn: &RoTxn<'_, AnyTls>) -> Result<Self> {
         // Nothing was committed since: this transaction has the write lock.
         let id = (txn.id() as u64).saturating_sub(1);
@@ -149,12 +150,12 @@ impl Committed {
     pub(crate) fn source<'t>(&self, shared: &'t Shared, table: TableId<'_>) -> Result<Source<'t>> {
         let mut state = self.state.borrow_mut();
         let at = self.find(shared, &mut state, table)?;
-        let known = &state.tables[at];
-        let tree = Tree::new(map_of(shared), known.root, shared);
-        Ok(if known.is_changed { Source::Changed(tree) } else { Source::Pages(tree) })
+        let used = &state.tables[at];
+        let tree = Tree::new(map_of(shared), used.root, shared);
+        Ok(if used.is_changed { Source::Changed(tree) } else { Source::Pages(tree) })
     }
 
-    /// Returns whether the main table has a name.
+    /// Returns whether the main table has a key of this name.
     pub(crate) fn has_table(&self, shared: &Shared, name: &str) -> Result<bool> {
         Ok(self.roots.main(shared).get(name.as_bytes())?.is_some())
     }
@@ -166,7 +167,7 @@ impl Committed {
         Ok(Tree::new(map_of(shared), state.tables[at].root, shared))
     }
 
-    /// Checks the committed pages that LMDB follows to a key; of `None`, to the last key.
+    /// Checks the committed pages that LMDB follows to a key, or to the last key if it is `None`.
     pub(crate) fn check(
         &self,
         shared: &Shared,
@@ -177,12 +178,12 @@ impl Committed {
         let mut state = self.state.borrow_mut();
         let at = self.find(shared, &mut state, table)?;
         let State { tables, checked } = &mut *state;
-        let known = &mut tables[at];
-        known.is_changed |= access != Access::Read;
-        let tree = Tree::new(map_of(shared), known.root, shared);
+        let used = &mut tables[at];
+        used.is_changed |= access != Access::Read;
+        let tree = Tree::new(map_of(shared), used.root, shared);
         let Some(root) = tree.root() else { return Ok(()) };
         if access != Access::Delete
-            && let Some(last) = known.last.as_ref().filter(|last| last.has(key))
+            && let Some(last) = used.last.as_ref().filter(|last| last.has(key))
         {
             if last.has_long_values {
                 tree.check_value(&tree.page(last.leaf)?, key)?;
@@ -193,10 +194,10 @@ impl Committed {
         if access == Access::Delete && leaf.may_be_sparse {
             tree.check_pages_beside(root, key, checked)?;
         }
-        let before = known.last.take();
+        let before = used.last.take();
         if leaf.branches == Branches::Checked {
             let before = before.map_or((None, None), |last| (last.low, last.high));
-            known.last = Some(Last {
+            used.last = Some(LastLeaf {
                 leaf: leaf.number,
                 has_long_values: leaf.has_long_values,
                 low: copied(before.0, leaf.low),
@@ -217,7 +218,7 @@ impl Committed {
 
     /// Finds a table among those that the transaction has used, or in the main table.
     fn find(&self, shared: &Shared, state: &mut State, table: TableId<'_>) -> Result<usize> {
-        if let Some(at) = state.tables.iter().position(|known| known.number == table.number) {
+        if let Some(at) = state.tables.iter().position(|used| used.number == table.number) {
             return Ok(at);
         }
         let root = if table.number == TableId::MAIN.number {
@@ -226,22 +227,22 @@ impl Committed {
             let main = self.roots.main(shared);
             if let Some(root) = main.root() {
                 let name = table.name.as_bytes();
-                // LMDB goes this way when it opens a cursor, and writes there when it commits.
+                // LMDB follows this path when it opens a cursor, and writes there when it commits.
                 let access = Access::Put { row_len: name.len() + tree_record::LEN };
                 main.check_pages_to(root, Some(name), access, &mut state.checked)?;
             }
             named(main, table.name)?
         };
-        // LMDB says what is wrong with a table that is not there any more.
+        // LMDB returns the error for a table that no longer exists.
         let is_changed = root.is_none();
         let root = root.unwrap_or(Root::NONE);
-        let known = Known { number: table.number, root, is_changed, last: None };
-        state.tables.push(known);
+        let used = UsedTable { number: table.number, root, is_changed, last: None };
+        state.tables.push(used);
         Ok(state.tables.len() - 1)
     }
 }
 
-/// Copies a key, into the memory of another one if there is one.
+/// Copies a key, into the memory of `into` if there is one.
 fn copied(into: Option<Vec<u8>>, key: Option<&[u8]>) -> Option<Vec<u8>> {
     key.map(|key| {
         let mut copy = into.unwrap_or_default();

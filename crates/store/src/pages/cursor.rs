@@ -1,37 +1,37 @@
-//! The rows of a range of keys, leaf after leaf, in both directions.
+//! A cursor over the rows of a range of keys, leaf by leaf, in both directions.
 
-use super::map::{Page, are_ordered, is_from, prefetch_beyond};
-use super::tree::{Above, Tree};
+use super::map::{Page, are_ordered, is_at_or_above, prefetch_beyond};
+use super::tree::{Ancestors, Tree};
 use crate::error::Result;
 use crate::range::Bounds;
 use crate::rows::Row;
 use std::ops::Bound;
 
-/// A position in a table, and the end of the range that is read.
+/// A position in a table, and the end of the range.
 pub(crate) struct Cursor<'t> {
     tree: Tree<'t>,
-    above: Above<'t>,
-    /// The leaf; `None` after the last one.
+    above: Ancestors<'t>,
+    /// The current leaf; `None` after the last one.
     leaf: Option<Page<'t>>,
-    /// Entries of the leaf that are still to be read.
+    /// The entries of the leaf that were not read yet: from `next` to `end`.
     next: usize,
     end: usize,
     /// The bound at which reading ends.
     bound: Bound<Vec<u8>>,
-    /// Whether the bound lies within this leaf.
+    /// Whether the bound is within the current leaf.
     is_last: bool,
     is_reverse: bool,
-    /// How far the next leaf is in memory; zero if that is not known.
+    /// The distance to the next leaf in memory, in bytes; zero if it is unknown.
     ahead: usize,
 }
 
 impl<'t> Cursor<'t> {
-    /// Begins with the first row of a range, or with the last one if `is_reverse`.
+    /// Moves to the first row of a range, or to the last one if `is_reverse`.
     pub(crate) fn new(tree: Tree<'t>, bounds: Bounds<'_>, is_reverse: bool) -> Result<Self> {
         let (near, far) = if is_reverse { (bounds.1, bounds.0) } else { bounds };
         let mut cursor = Self {
             tree,
-            above: Above::new(),
+            above: Ancestors::new(),
             leaf: None,
             next: 0,
             end: 0,
@@ -69,7 +69,7 @@ impl<'t> Cursor<'t> {
         Ok(())
     }
 
-    /// Takes a leaf, and finds the entries that are within the range.
+    /// Makes a leaf the current one, and finds the entries that are within the range.
     fn enter(&mut self, leaf: Page<'t>) -> Result<()> {
         (self.next, self.end) = (0, leaf.len());
         let (key, equal) = match &self.bound {
@@ -95,7 +95,7 @@ impl<'t> Cursor<'t> {
         Ok(())
     }
 
-    /// Goes to the next leaf in the direction of the scan. Returns whether there is one.
+    /// Moves to the next leaf in the direction of the scan. Returns whether there is one.
     #[inline(never)]
     fn next_leaf(&mut self) -> Result<bool> {
         let reverse = self.is_reverse;
@@ -108,7 +108,7 @@ impl<'t> Cursor<'t> {
                 Some(index + 1).filter(|next| *next < branch.len())
             };
             let Some(next) = next else {
-                // All pages below it were read.
+                // All pages below the branch were read.
                 if branch.is_filled() && branch.is_in_order(1) {
                     continue;
                 }
@@ -124,7 +124,7 @@ impl<'t> Cursor<'t> {
             let leaf = self
                 .tree
                 .descend(&mut self.above, |page| Some(if reverse { page.len() - 1 } else { 0 }))?;
-            // All leaves lie at one depth.
+            // All leaves have the same depth.
             if self.above.len() != depth {
                 return Err(self.tree.damaged_page(&leaf));
             }
@@ -136,20 +136,20 @@ impl<'t> Cursor<'t> {
         Ok(false)
     }
 
-    /// Checks that the keys of a leaf are below the key of a branch, or not below it if the leaf is
-    /// `above`.
+    /// Checks that the keys of a leaf are below a branch key, or, if `above`, not below it.
     fn check_side(&self, leaf: &Page<'t>, between: Option<&[u8]>, above: bool) -> Result<()> {
         let is_on_side = if above {
-            matches!((leaf.key(0), between), (Some(key), Some(between)) if is_from(key, between))
+            let keys = leaf.key(0).zip(between);
+            keys.is_some_and(|(key, between)| is_at_or_above(key, between))
         } else {
             are_ordered(leaf.key(leaf.len() - 1), between)
         };
         if is_on_side { Ok(()) } else { Err(self.tree.damaged_page(leaf)) }
     }
 
-    /// Returns how far the next leaf is from this one in memory; zero if that is not known. Its
-    /// entries are likely to lie where those of this leaf do, and are prefetched one with each row:
-    /// more at once would delay the rows of this leaf.
+    /// Returns the distance from this leaf to the next one in memory, in bytes; zero if it is
+    /// unknown. The entries of the next leaf probably have the same offsets as those of this one.
+    /// One is prefetched with each row: more at once would delay the rows of this leaf.
     fn distance(&self, leaf: &Page<'t>) -> usize {
         let Some((branch, index)) = self.above.last() else { return 0 };
         let next = if self.is_reverse { index.checked_sub(1) } else { Some(index + 1) };
@@ -157,7 +157,7 @@ impl<'t> Cursor<'t> {
         next.zip(self.tree.map()).map_or(0, |(next, map)| map.distance(leaf, next))
     }
 
-    /// Returns the next row of this leaf; `None` if it has no more, or the row is damaged.
+    /// Returns the next row of this leaf; `None` if it has no more, or if the row is damaged.
     #[inline(always)]
     pub(crate) fn next_in_leaf(&mut self) -> Option<Row<'t>> {
         let (leaf, map) = (self.leaf.as_ref()?, self.tree.map()?);
@@ -192,7 +192,7 @@ impl<'t> Cursor<'t> {
                 }
                 return Ok(Some(row));
             }
-            // The leaf is in the processor's cache by now. `visit`, which is to be as fast as
+            // The leaf is in the processor's cache by now. `visit`, which must be as fast as
             // memory, does not compare keys.
             if let Some(leaf) = self.leaf.filter(|leaf| !leaf.is_filled() || !leaf.is_in_order(0)) {
                 return Err(self.tree.damaged_page(&leaf));
@@ -203,7 +203,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Goes to the next leaf after a check of this one. Returns whether there is one.
+    /// Checks this leaf, and moves to the next one. Returns whether there is one.
     pub(super) fn next_sound_leaf(&mut self) -> Result<bool> {
         self.check_leaf()?;
         self.next_leaf()
@@ -237,8 +237,8 @@ impl<'t> Cursor<'t> {
             let is_whole = self.next == 0 && self.end == leaf.len();
             let (mut filled, ahead) = (0, self.ahead);
             for index in self.next..self.end {
-                // The closure is passed to no function that is not in line: what it refers to can
-                // then stay in registers.
+                // The closure is only passed to inlined functions, so that what it refers to can
+                // stay in registers.
                 let ((key, value), len) = match leaf.row_and_len(index, map) {
                     Some(row) => row,
                     None => self.tree.row_and_len(&leaf, index)?,

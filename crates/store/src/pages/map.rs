@@ -1,5 +1,5 @@
-//! The map of a store's file, and the pages in it. This file holds unsafe code: pages are read
-//! where LMDB has them mapped.
+//! The map of a store's file, and the pages in it. This file has unsafe code: pages are read where
+//! LMDB has mapped them.
 
 use crate::file::layout::{META_PAGES, meta, node, page as at, tree};
 use crate::file::{u16_at, u64_at};
@@ -12,24 +12,24 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
 /// Bytes that processors fetch at a time.
 const CACHE_LINE: usize = 64;
 
-/// Where LMDB has a store's file mapped, as far as it is known.
+/// The address at which LMDB has mapped a store's file, as far as it is known.
 #[derive(Debug)]
 pub(crate) struct Mapping {
-    /// The address of the first page; null while it is not known.
+    /// The address of the first page; null while it is unknown.
     first: AtomicPtr<u8>,
-    /// Bytes that the file is known to have, and the map.
+    /// The readable bytes: the known length of the file, within the map.
     len: AtomicUsize,
     /// Dropped before the map is unmapped: see `forget` and `Environment`.
     #[cfg(feature = "sigbus")]
     guard: std::sync::Mutex<Option<nuthatch_sigbus::MapGuard>>,
 }
 
-/// The map as a read transaction sees it: no process changes the pages that the transaction
-/// reaches, and the map does not move while the transaction is open.
+/// The map as a transaction sees it: no process changes the pages that the transaction reads, and
+/// the map does not move while the transaction is open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Map<'t> {
     first: *const u8,
-    /// Bytes that can be read.
+    /// Readable bytes.
     len: usize,
     page_size: usize,
     txn: PhantomData<&'t [u8]>,
@@ -39,13 +39,13 @@ pub(crate) struct Map<'t> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Meta<'t>(&'t [u8; meta::LEN]);
 
-/// A branch or leaf whose header is right.
+/// A branch or leaf with a valid header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Page<'t> {
     bytes: &'t [u8],
     /// The number of entries, at least one.
     len: usize,
-    /// Where the entries begin, after the free space.
+    /// The offset of the entries, after the free space.
     upper: usize,
 }
 
@@ -55,17 +55,17 @@ pub(crate) enum CheckedPage {
     Branch,
     Leaf {
         has_long_values: bool,
-        /// It may be less than a third full without one of its entries. LMDB merges a leaf that is
-        /// less than a quarter full with the leaf beside it.
+        /// Whether it may be less than a third full without one of its entries. LMDB merges a leaf
+        /// that is less than a quarter full with a sibling.
         is_sparse: bool,
     },
 }
 
-/// The entries of a page that were checked.
+/// Sums over the entries of a page that were checked.
 struct Entries {
-    /// The bytes that all entries take together.
+    /// The bytes of all entries together.
     filled: usize,
-    /// The bytes of the largest one.
+    /// The bytes of the largest entry.
     largest: usize,
     has_long_values: bool,
 }
@@ -73,9 +73,9 @@ struct Entries {
 /// The place of a key in a page, between the keys below and above it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap<'t> {
-    /// The entry that the key would come before, or is equal to.
+    /// The entry that the key would precede, or is equal to.
     pub(crate) index: usize,
-    /// The key of the entry before; `None` if it is the first one that has a key.
+    /// The key of the entry before; `None` if `index` is the first entry that has a key.
     pub(crate) below: Option<&'t [u8]>,
     /// The key of the entry at `index`; `None` after the last one.
     pub(crate) above: Option<&'t [u8]>,
@@ -99,8 +99,8 @@ impl Mapping {
         drop(self.guard().take());
     }
 
-    /// Records the address of the map, which has `map_size` bytes: that of bytes which LMDB
-    /// returned, less their offset in the file.
+    /// Records the address of the map, which has `map_size` bytes: the address of `bytes`, which
+    /// LMDB returned, minus their offset in the file.
     pub(crate) fn found(&self, bytes: &[u8], offset: usize, map_size: usize) {
         let first = bytes.as_ptr().wrapping_sub(offset);
         #[cfg(feature = "sigbus")]
@@ -113,8 +113,8 @@ impl Mapping {
         self.first.store(first.cast_mut(), Ordering::Release);
     }
 
-    /// Returns whether a page of the file could not be read since it was mapped. What was read
-    /// before a call that returns `false` is what the file has.
+    /// Returns whether a page of the file could not be read since it was mapped. If this returns
+    /// `false`, all bytes read before the call are those of the file.
     #[cfg(feature = "sigbus")]
     #[inline]
     pub(crate) fn is_lost(&self) -> bool {
@@ -135,14 +135,14 @@ impl Mapping {
         self.guard.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Records how many bytes can be read: those that both the file and the map have.
+    /// Records how many bytes are readable: those that both the file and the map have.
     pub(crate) fn set_len(&self, file_len: u64, map_size: usize) {
         let len = usize::try_from(file_len).map_or(map_size, |len| len.min(map_size));
         self.len.store(len, Ordering::Release);
     }
 
-    /// Returns the map for the lifetime of a read transaction, which the caller has open. `None`
-    /// while the address is not known.
+    /// Returns the map for the lifetime of a transaction, which the caller has open. `None` while
+    /// the address is unknown.
     #[inline]
     pub(crate) fn get<'t>(&self, page_size: u32) -> Option<Map<'t>> {
         let first = self.first.load(Ordering::Acquire).cast_const();
@@ -152,11 +152,11 @@ impl Mapping {
     }
 }
 
-/// Registers LMDB's map with the signal handler. `None` if there is no room for another.
+/// Registers LMDB's map with the signal handler. `None` if it has no room for another one.
 #[cfg(feature = "sigbus")]
 fn register(first: *const u8, map_size: usize) -> Option<nuthatch_sigbus::MapGuard> {
-    // What is read of pages here is checked before it is used as an offset or a length. LMDB fails
-    // on a page of zeros as on other damage; without the guard the process would have ended.
+    // Data read from pages is checked before it is used as an offset or a length. LMDB fails on a
+    // page of zeros as on other damage; without the guard the process would have ended.
     // SAFETY: so reading tolerates zeros, and the guard is dropped before the map is unmapped or
     // moved: `Environment` drops it first, and calls `forget` before it moves the map.
     unsafe { nuthatch_sigbus::MapGuard::register(first, map_size) }
@@ -182,8 +182,8 @@ impl<'t> Map<'t> {
         is_valid.then_some(Page { bytes, len, upper })
     }
 
-    /// Returns bytes from an offset in a page on, which may continue in the pages that follow;
-    /// `None` beyond the end of the file.
+    /// Returns bytes from an offset in a page on, which may continue in the following pages; `None`
+    /// beyond the end of the file.
     #[inline]
     fn bytes(self, page: u64, offset: usize, len: usize) -> Option<&'t [u8]> {
         let start = usize::try_from(page).ok()?.checked_mul(self.page_size)?.checked_add(offset)?;
@@ -192,12 +192,12 @@ impl<'t> Map<'t> {
             return None;
         }
         // SAFETY: the file has these bytes, and LMDB maps all of it up to the pages in use. The map
-        // stays where it is for `'t`, and LMDB does not change pages that a read transaction
-        // reaches, nor those that a write transaction began from: it copies them.
+        // does not move during `'t`, and LMDB does not change pages that a read transaction reads,
+        // nor those that a write transaction is based on: it copies them.
         Some(unsafe { std::slice::from_raw_parts(self.first.wrapping_add(start), len) })
     }
 
-    /// Returns a long value, whose first page has this number.
+    /// Returns a long value, by the number of its first page.
     #[inline]
     fn long_value(self, page: u64, len: usize) -> Option<&'t [u8]> {
         let header = self.bytes(page, 0, at::HEADER_LEN)?;
@@ -218,8 +218,8 @@ impl<'t> Map<'t> {
         Some(if transaction & 1 == 0 { [even, odd] } else { [odd, even] })
     }
 
-    /// Returns how far a page is from another one in memory, and prefetches its header. Zero if
-    /// there is no such page.
+    /// Returns the distance from a page to another one in memory, and prefetches its header. Zero
+    /// if there is no such page.
     pub(crate) fn distance(self, from: &Page<'_>, number: u64) -> usize {
         let Some(bytes) = self.bytes(number, 0, self.page_size) else { return 0 };
         prefetch(bytes.as_ptr());
@@ -228,7 +228,7 @@ impl<'t> Map<'t> {
 }
 
 impl Meta<'_> {
-    /// Reads the number of the transaction that wrote it.
+    /// Reads the number of the transaction that wrote the page.
     #[inline]
     pub(crate) fn transaction(self) -> u64 {
         self.word::<{ meta::TRANSACTION }>()
@@ -248,7 +248,7 @@ impl Meta<'_> {
         let word = self.0.as_ptr().wrapping_add(AT);
         #[expect(clippy::cast_ptr_alignment, reason = "pages and words of a meta page are aligned")]
         let word = word.cast::<u64>();
-        // SAFETY: the word lies within the page, at an offset that is a multiple of eight in a page
+        // SAFETY: the word is within the page, at an offset that is a multiple of eight in a page
         // that is aligned to its size. A volatile read tolerates that it changes meanwhile.
         let word = unsafe { ptr::read_volatile(word) };
         // Words are read in the order of the calls.
@@ -269,14 +269,14 @@ impl<'t> Page<'t> {
         self.len
     }
 
-    /// Returns where the entries begin.
+    /// Returns the offsets of the entries.
     #[inline(always)]
     fn offsets(&self) -> &'t [[u8; 2]] {
         let offsets = self.bytes.get(at::HEADER_LEN..at::HEADER_LEN + 2 * self.len);
         offsets.unwrap_or_default().as_chunks().0
     }
 
-    /// Returns where the key of an entry begins, and the entry's header.
+    /// Returns the offset of an entry's key, and the entry's header.
     #[inline(always)]
     fn node(&self, index: usize) -> Option<(usize, u64)> {
         let start = usize::from(u16_at(self.bytes, at::HEADER_LEN + 2 * index));
@@ -290,13 +290,13 @@ impl<'t> Page<'t> {
         self.bytes.get(start..)?.get(..key_len(header))
     }
 
-    /// Returns the number of the page below an entry of a branch.
+    /// Returns the page number of an entry of a branch.
     #[inline(always)]
     pub(crate) fn child(&self, index: usize) -> Option<u64> {
         if index >= self.len {
             return None;
         }
-        // The number of the page has the bits of length and flags.
+        // The page number uses the bits of length and flags.
         Some(self.node(index)?.1 & ((1 << (8 * node::KEY_LEN)) - 1))
     }
 
@@ -308,9 +308,9 @@ impl<'t> Page<'t> {
     }
 
     /// Finds the place of a key among the entries from `from` on. An entry that is equal to it is
-    /// above it if `equal`, and below it otherwise. It compares the entries that LMDB compares, and
-    /// one or two more if an entry is equal: LMDB can search a page in which this search found all
-    /// entries whole.
+    /// above it if `equal`, and below it otherwise. The search compares the entries that LMDB
+    /// compares, and one or two more if an entry is equal: LMDB can search a page in which this
+    /// search found all entries valid.
     #[inline(always)]
     pub(crate) fn search(&self, from: usize, key: &[u8], equal: bool) -> Option<Gap<'t>> {
         let (mut low, mut high) = (from, self.len);
@@ -343,7 +343,7 @@ impl<'t> Page<'t> {
         let (value, stored) = match (header >> (8 * node::FLAGS)) as u16 {
             0 => (rest.get(..len)?, len),
             node::BIG => (map.long_value(u64::from_le_bytes(*rest.first_chunk()?), len)?, 8),
-            // The record of a table, in the main one.
+            // The record of a table, in the main table.
             node::TREE if len == tree::LEN => (rest.get(..len)?, len),
             _ => return None,
         };
@@ -351,7 +351,7 @@ impl<'t> Page<'t> {
     }
 
     /// Returns the bytes that all entries take together in a page without damage: LMDB moves
-    /// entries together whenever it deletes one. Other sums come from wrong offsets and lengths.
+    /// entries together whenever it deletes one. Wrong offsets and lengths have another sum.
     #[inline(always)]
     pub(crate) fn filled(&self) -> usize {
         self.bytes.len() - self.upper
@@ -367,7 +367,7 @@ impl<'t> Page<'t> {
             let header = header.map_or(u64::MAX, |header| u64::from_le_bytes(*header));
             let is_long = (header >> (8 * node::FLAGS)) & u64::from(node::BIG) != 0;
             let value_len = if is_long { 8 } else { header & 0xFFFF_FFFF };
-            // The header of a branch's entry has the number of a page instead.
+            // In a branch, these bits of the header have a page number.
             let value_len = if is_leaf { value_len } else { 0 };
             is_inside &= start >= self.upper;
             filled +=
@@ -376,11 +376,11 @@ impl<'t> Page<'t> {
         is_inside && filled == self.filled() as u64
     }
 
-    /// Checks that every entry lies within the page and is of a known kind, that the entries fill
-    /// the page, and that the keys are in order: then LMDB can change the page without harm.
-    /// Returns `None` for a damaged page.
+    /// Checks that every entry is within the page and of a known kind, that the entries fill the
+    /// page, and that the keys are in order: then LMDB can change the page safely. Returns `None`
+    /// for a damaged page.
     pub(crate) fn sound(&self) -> Option<CheckedPage> {
-        // Entries are read in the order of their keys, which lie anywhere in the page.
+        // Entries are read in the order of their keys, which is not their order in memory.
         for line in self.bytes[self.upper..].chunks(CACHE_LINE) {
             prefetch(line.as_ptr());
         }
@@ -405,7 +405,7 @@ impl<'t> Page<'t> {
             let (header, rest) = self.bytes.get(start..)?.split_first_chunk()?;
             let header = u64::from_le_bytes(*header);
             let value_len = match (header >> (8 * node::FLAGS)) as u16 {
-                // The header of a branch's entry has the number of a page instead.
+                // In a branch, these bits of the header have a page number.
                 _ if !IS_LEAF => 0,
                 0 => (header & 0xFFFF_FFFF) as usize,
                 node::BIG => {
@@ -432,14 +432,14 @@ impl<'t> Page<'t> {
         Some(entries)
     }
 
-    /// Returns whether a row of so many bytes, key and value together, fits into the free space.
+    /// Returns whether a row of `row_len` bytes, key and value together, fits into the free space.
     pub(crate) fn has_room(&self, row_len: usize) -> bool {
         let free = self.upper - at::HEADER_LEN - 2 * self.len;
         (node::HEADER_LEN + size_of::<u16>() + row_len).next_multiple_of(2) <= free
     }
 
     /// Returns the bytes of a row of a leaf, key and value together; `None` if the value is in
-    /// pages of its own, or the entry is not in the page.
+    /// overflow pages, or the entry is not in the page.
     pub(crate) fn row_len(&self, index: usize) -> Option<usize> {
         let (_, header) = self.node(index)?;
         let is_long = (header >> (8 * node::FLAGS)) & u64::from(node::BIG) != 0;
@@ -452,7 +452,8 @@ impl<'t> Page<'t> {
     }
 
     /// Returns whether the keys around an entry are in order. `from` is the first entry that has a
-    /// key. A key that is out of order leads a search to its own place, so this finds it there.
+    /// key. A key that is out of order leads a search to its own place, so this check finds it
+    /// there.
     pub(crate) fn is_ordered_at(&self, from: usize, index: usize) -> bool {
         let first = index.saturating_sub(2).max(from);
         let last = (index + 1).min(self.len - 1);
@@ -465,8 +466,8 @@ impl<'t> Page<'t> {
     }
 }
 
-/// Compares two keys. Most differ within eight bytes, or are 8 to 16 bytes long and equally long:
-/// these take no call.
+/// Compares two keys. Most keys differ within eight bytes, or have the same length of 8 to 16
+/// bytes: these need no function call.
 #[inline(always)]
 pub(crate) fn compare(one: &[u8], other: &[u8]) -> Order {
     let words = |a: &[u8; 8], b: &[u8; 8]| {
@@ -485,13 +486,13 @@ pub(crate) fn compare(one: &[u8], other: &[u8]) -> Order {
     }
 }
 
-/// Returns whether a key is not below another one.
+/// Returns whether `key` is not below `low`.
 #[inline(always)]
-pub(crate) fn is_from(key: &[u8], low: &[u8]) -> bool {
+pub(crate) fn is_at_or_above(key: &[u8], low: &[u8]) -> bool {
     compare(key, low).is_ge()
 }
 
-/// Returns whether two keys can be read, and the first one is below the second one.
+/// Returns whether both keys are valid, and `low` is below `high`.
 #[inline(always)]
 pub(crate) fn are_ordered(low: Option<&[u8]>, high: Option<&[u8]>) -> bool {
     matches!((low, high), (Some(low), Some(high)) if compare(low, high).is_lt())
@@ -508,11 +509,11 @@ pub(crate) fn prefetch_beyond(bytes: &[u8], distance: usize) {
     prefetch(bytes.as_ptr().wrapping_add(distance));
 }
 
-/// Prefetches a line of memory.
+/// Prefetches a cache line.
 #[inline(always)]
 fn prefetch(line: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch of any address does nothing that can be seen.
+    // SAFETY: a prefetch of any address has no visible effect.
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(line.cast());
     }

@@ -1,4 +1,4 @@
-//! Where the tables of a read transaction begin.
+//! The roots of the tables that a read transaction sees.
 
 use super::map::Map;
 use super::tree::{Root, Tree};
@@ -14,26 +14,27 @@ use std::cell::Cell;
 
 /// The maximum number of levels of a tree.
 const MAX_DEPTH: usize = 32;
-/// Tables whose roots a transaction remembers: those that it looked up last. A longer list would
-/// make each transaction slower to begin.
+/// Number of tables whose roots a transaction caches: those that it looked up last. A longer list
+/// would slow down the start of each transaction.
 const REMEMBERED: usize = 2;
 
 /// The roots that a read transaction sees.
 pub(crate) struct Roots {
     main: Root,
-    /// Tables by their address, which stays: the store keeps every table that it opened. Zero
-    /// stands for none.
+    /// Root pages by the address of the table, which is stable: the store keeps every opened table.
+    /// Zero means none.
     tables: [Cell<(usize, u64)>; REMEMBERED],
 }
 
 impl Roots {
-    /// Finds the main table as a transaction that has just begun sees it. `None` if two others were
+    /// Finds the main table as a new transaction sees it. `None` if two other transactions were
     /// committed since: then its meta page was reused, and its pages are read through LMDB.
     pub(crate) fn of(shared: &Shared, txn: &RoTxn<'_, AnyTls>) -> Result<Option<Self>> {
         Self::of_id(shared, txn, txn.id() as u64)
     }
 
-    /// As `of`, for a transaction that sees the state which the transaction `id` committed.
+    /// Finds the main table as `of` does, for a transaction that sees the state that transaction
+    /// `id` committed.
     pub(super) fn of_id(shared: &Shared, txn: &RoTxn<'_, AnyTls>, id: u64) -> Result<Option<Self>> {
         let environment = &shared.environment;
         let root = match environment.mapping().get(environment.page_size()) {
@@ -43,7 +44,7 @@ impl Roots {
         Ok(root.map(Self::new))
     }
 
-    /// As `of`, where the address of the map is known already; `None` otherwise.
+    /// Finds the main table as `of` does, if the address of the map is known; `None` otherwise.
     #[inline]
     pub(crate) fn known(shared: &Shared, txn: &RoTxn<'_, AnyTls>) -> Option<Self> {
         let environment = &shared.environment;
@@ -78,25 +79,29 @@ impl Roots {
         Tree::new(map_of(shared), self.main, shared)
     }
 
-    /// Returns where the main table begins.
+    /// Returns the root of the main table.
     pub(super) fn main_root(&self) -> Root {
         self.main
     }
 
-    /// Returns one of the store's own tables.
-    pub(crate) fn own<'t>(&self, shared: &'t Shared, name: &str) -> Result<Option<Tree<'t>>> {
+    /// Returns a system table.
+    pub(crate) fn system_table<'t>(
+        &self,
+        shared: &'t Shared,
+        name: &str,
+    ) -> Result<Option<Tree<'t>>> {
         let root = named(self.main(shared), name)?;
         Ok(root.map(|root| Tree::new(map_of(shared), root, shared)))
     }
 }
 
-/// Returns where the file is mapped, if that is known.
+/// Returns the map of the file, if its address is known.
 #[inline]
 pub(super) fn map_of(shared: &Shared) -> Option<Map<'_>> {
     shared.environment.mapping().get(shared.environment.page_size())
 }
 
-/// Returns the root of a table by its name in the main one.
+/// Returns the root of a table by its name in the main table.
 pub(super) fn named(main: Tree<'_>, name: &str) -> Result<Option<Root>> {
     let Some(record) = main.get(name.as_bytes())? else { return Ok(None) };
     check_record(name, record)?;
@@ -106,16 +111,16 @@ pub(super) fn named(main: Tree<'_>, name: &str) -> Result<Option<Root>> {
 /// Reads the root of the main table from the meta page of a transaction.
 #[inline]
 fn main_root(map: Map<'_>, id: u64) -> Option<Root> {
-    // The meta page is written again by the commit after the next one, which cannot have begun
-    // while the other meta page is older than this one.
+    // The commit after the next one writes this meta page again. It cannot have begun while the
+    // other meta page is older than this one.
     let [meta, other] = map.meta_pages(id)?;
     let (root, flags) = meta.main();
     let is_current = meta.transaction() == id && other.transaction() <= id;
     (is_current && flags & tree::OTHER_KINDS == 0).then_some(Root { page: root })
 }
 
-/// Finds the address of the map: the first row of the main table is read from the file and through
-/// LMDB. The pages on the way to it are checked before LMDB reads them.
+/// Finds the address of the map, by reading the first row of the main table both from the file and
+/// through LMDB. The pages on the path to it are checked before LMDB reads them.
 #[cold]
 fn locate(shared: &Shared, txn: &RoTxn<'_, AnyTls>, id: u64) -> Result<Option<Root>> {
     let (file, path) = shared.data();

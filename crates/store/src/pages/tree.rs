@@ -2,7 +2,7 @@
 
 use super::committed::{Access, CheckedPages};
 use super::cursor::Cursor;
-use super::map::{CheckedPage, Gap, Map, Page, are_ordered, compare, is_from};
+use super::map::{CheckedPage, Gap, Map, Page, are_ordered, compare, is_at_or_above};
 use crate::error::{Error, Result};
 use crate::file::corrupt;
 use crate::file::layout::NO_PAGE;
@@ -15,15 +15,15 @@ use std::ops::Bound;
 /// The maximum number of pages from the root to a leaf: LMDB has no deeper trees.
 const MAX_DEPTH: usize = 32;
 
-/// Where a table begins.
+/// The root of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Root {
-    /// The number of the first page; `NO_PAGE` if the table is empty.
+    /// The number of the root page; `NO_PAGE` if the table is empty.
     pub(crate) page: u64,
 }
 
 impl Root {
-    /// Of a table without rows.
+    /// The root of a table without rows.
     pub(super) const NONE: Self = Self { page: NO_PAGE };
 
     pub(crate) fn of(tree: &RawTree) -> Self {
@@ -31,24 +31,24 @@ impl Root {
     }
 }
 
-/// A table as a read transaction sees it.
+/// A table as a transaction sees it.
 #[derive(Clone, Copy)]
 pub(crate) struct Tree<'t> {
-    /// `None` if nothing is known of the map, which then has no rows.
+    /// `None` if the address of the map is unknown, which means that the table has no rows.
     map: Option<Map<'t>>,
     root: u64,
     shared: &'t Shared,
 }
 
-/// The way from the root to a leaf: branches, with the entry of each that leads on.
-pub(super) type Above<'t> = Vec<(Page<'t>, usize)>;
+/// The branches from the root to a leaf, with the index of the entry that was followed in each.
+pub(super) type Ancestors<'t> = Vec<(Page<'t>, usize)>;
 
 impl<'t> Tree<'t> {
     pub(super) fn new(map: Option<Map<'t>>, root: Root, shared: &'t Shared) -> Self {
         Self { map, root: root.page, shared }
     }
 
-    /// Returns the number of the first page; `None` if there are no rows.
+    /// Returns the number of the root page; `None` if there are no rows.
     pub(crate) fn root(&self) -> Option<u64> {
         (self.root != NO_PAGE).then_some(self.root)
     }
@@ -57,7 +57,7 @@ impl<'t> Tree<'t> {
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] if a page on the way is damaged, or the leaf that should have an absent
+    /// [`Error::Corrupt`] if a page on the path is damaged, or the leaf that would have an absent
     /// key.
     #[inline]
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<&'t [u8]>> {
@@ -65,15 +65,15 @@ impl<'t> Tree<'t> {
         match self.map.and_then(|map| find(map, root, key)) {
             Some(Found::Value(value)) => Ok(Some(value)),
             Some(Found::Absent) => Ok(None),
-            None => self.get_slowly(key),
+            None => self.get_with_cursor(key),
         }
     }
 
-    /// As `get`, where a page was not found or is damaged, or the key would lie between two leaves
-    /// that are not below the same branch: it reads and checks the leaves on both sides.
+    /// Looks a key up if `find` could not: a page was missing or damaged, or the key would be
+    /// between two leaves of different branches. Reads and checks the leaves on both sides.
     #[cold]
     #[inline(never)]
-    fn get_slowly(&self, key: &[u8]) -> Result<Option<&'t [u8]>> {
+    fn get_with_cursor(&self, key: &[u8]) -> Result<Option<&'t [u8]>> {
         let from = (Bound::Included(key), Bound::Unbounded);
         let found = Cursor::new(*self, from, false)?.next_row()?;
         if let Some((_, value)) = found.filter(|(found, _)| *found == key) {
@@ -83,12 +83,12 @@ impl<'t> Tree<'t> {
         Cursor::new(*self, before, true)?.next_row().map(|_| None)
     }
 
-    /// Checks all entries of the pages on the way to a key, which LMDB is about to follow.
-    pub(crate) fn check_way(&self, key: &[u8]) -> Result<()> {
+    /// Checks all entries of the pages on the path to a key, which LMDB is about to follow.
+    pub(crate) fn check_path(&self, key: &[u8]) -> Result<()> {
         if self.root().is_none() {
             return Ok(());
         }
-        let mut above = Above::new();
+        let mut above = Ancestors::new();
         let leaf = self.seek(&mut above, |page| Some(page.first_above(1, key, false)? - 1))?;
         let branches = above.iter().map(|(branch, _)| (branch, 1));
         let mut pages = branches.chain([(&leaf, 0)]);
@@ -98,12 +98,13 @@ impl<'t> Tree<'t> {
         }
     }
 
-    /// Checks the pages on the way to a key, or to the last key if it is `None`, and the value of
-    /// that key, before LMDB follows them. Pages in `checked` are taken as they are; those whose
-    /// entries were all checked are added.
+    /// Checks the pages on the path to a key, or to the last key if it is `None`, and the value of
+    /// that key, before LMDB follows them. Pages in `checked` are skipped; those whose entries were
+    /// all checked are added.
     ///
-    /// All entries of the leaf are checked. Of a branch, those that LMDB compares are enough, as
-    /// long as LMDB adds and removes no entry of it and the key belongs to the leaf for sure.
+    /// All entries of the leaf are checked. Of a branch, it is enough to check the entries that
+    /// LMDB compares, as long as LMDB adds and removes no entry of it and the key certainly belongs
+    /// to the leaf.
     pub(super) fn check_pages_to(
         &self,
         root: u64,
@@ -111,16 +112,16 @@ impl<'t> Tree<'t> {
         access: Access,
         checked: &mut CheckedPages,
     ) -> Result<CheckedLeaf<'t>> {
-        let leaf = self.check_way_to_leaf(root, key, access, checked, false)?;
+        let leaf = self.check_path_to_leaf(root, key, access, checked, false)?;
         match leaf.branches {
             Branches::Checked | Branches::Compared => Ok(leaf),
-            Branches::Unsure => self.check_way_to_leaf(root, key, access, checked, true),
+            Branches::Unsure => self.check_path_to_leaf(root, key, access, checked, true),
         }
     }
 
-    /// Goes down to a leaf and checks it, and all entries of the branches above it if
+    /// Descends to a leaf and checks it, and all entries of the branches above it if
     /// `with_branches`.
-    fn check_way_to_leaf(
+    fn check_path_to_leaf(
         &self,
         root: u64,
         key: Option<&[u8]>,
@@ -128,9 +129,10 @@ impl<'t> Tree<'t> {
         checked: &mut CheckedPages,
         with_branches: bool,
     ) -> Result<CheckedLeaf<'t>> {
-        let (mut number, mut way, mut branches) = (root, Way::default(), Branches::Checked);
+        let (mut number, mut bounds, mut branches) =
+            (root, KeyBounds::default(), Branches::Checked);
         for _ in 0..MAX_DEPTH {
-            let Way { low, high, .. } = way;
+            let KeyBounds { low, high, .. } = bounds;
             let before = checked.get(&number).copied();
             let leaf = |has_long_values, may_be_sparse, needs_branches| {
                 let branches = branches.or_unsure(needs_branches);
@@ -140,7 +142,7 @@ impl<'t> Tree<'t> {
                 if has_long_values {
                     self.check_value(&self.page(number)?, key)?;
                 }
-                // LMDB may have changed the leaf: it is not known how full it is.
+                // LMDB may have changed the leaf, so its fill is unknown.
                 return Ok(leaf(has_long_values, true, true));
             }
             let page = self.page(number)?;
@@ -157,8 +159,8 @@ impl<'t> Tree<'t> {
             } else if before.is_none() {
                 branches = Branches::Compared;
             }
-            let (next, _, child) = self.step(&page, way, key)?;
-            (number, way) = (child, next);
+            let (next, _, child) = self.step(&page, bounds, key)?;
+            (number, bounds) = (child, next);
         }
         Err(self.damaged(number))
     }
@@ -194,45 +196,45 @@ impl<'t> Tree<'t> {
         Ok(may_change_branches || (is_at_edge && found.is_none()))
     }
 
-    /// Checks the pages beside those on the way to a key, below the same branches.
+    /// Checks the siblings of the pages on the path to a key, below the same branches.
     pub(super) fn check_pages_beside(
         &self,
         root: u64,
         key: Option<&[u8]>,
         checked: &mut CheckedPages,
     ) -> Result<()> {
-        let (mut number, mut way) = (root, Way::default());
+        let (mut number, mut bounds) = (root, KeyBounds::default());
         for _ in 0..MAX_DEPTH {
             let page = self.page(number)?;
             if !page.is_branch() {
                 return Ok(());
             }
-            let (next, at, child) = self.step(&page, way, key)?;
+            let (next, at, child) = self.step(&page, bounds, key)?;
             for beside in [at.checked_sub(1), Some(at + 1)].into_iter().flatten() {
                 let Some(number) = page.child(beside) else { continue };
                 if !checked.contains_key(&number) {
-                    let low = if beside == 0 { way.low } else { page.key(beside) };
+                    let low = if beside == 0 { bounds.low } else { page.key(beside) };
                     let high =
-                        if beside + 1 < page.len() { page.key(beside + 1) } else { way.high };
+                        if beside + 1 < page.len() { page.key(beside + 1) } else { bounds.high };
                     self.check_page(number, (low, high), checked)?;
                 }
             }
-            (number, way) = (child, next);
+            (number, bounds) = (child, next);
         }
         Err(self.damaged(number))
     }
 
-    /// Goes down from a branch to a key, or to the last key. Returns the way, the entry that leads
-    /// on, and the page below it.
+    /// Descends from a branch to a key, or to the last key. Returns the bounds below the branch,
+    /// the index of the entry, and the page below it.
     fn step(
         &self,
         branch: &Page<'t>,
-        way: Way<'t>,
+        bounds: KeyBounds<'t>,
         key: Option<&[u8]>,
-    ) -> Result<(Way<'t>, usize, u64)> {
+    ) -> Result<(KeyBounds<'t>, usize, u64)> {
         let last = branch.len() - 1;
         if last == 0 {
-            // LMDB ends the process.
+            // LMDB would end the process.
             return Err(self.damaged_page(branch));
         }
         let gap = match key {
@@ -240,12 +242,13 @@ impl<'t> Tree<'t> {
             None => Some(Gap { index: last + 1, below: branch.key(last), above: None }),
         };
         let next = gap.and_then(|gap| {
-            Some((way.down(*branch, &gap)?, gap.index - 1, branch.child(gap.index - 1)?))
+            Some((bounds.down(*branch, &gap)?, gap.index - 1, branch.child(gap.index - 1)?))
         });
         next.ok_or_else(|| self.damaged_page(branch))
     }
 
-    /// Checks all entries of a page, and that a leaf has keys from `low` on and below `high` only.
+    /// Checks all entries of a page. If it is a leaf, also checks that its keys are from `low` on
+    /// and below `high`.
     fn check_page(
         &self,
         number: u64,
@@ -254,7 +257,8 @@ impl<'t> Tree<'t> {
     ) -> Result<CheckedPage> {
         let page = self.page(number)?;
         let kind = page.sound().filter(|_| {
-            let is_above = low.is_none_or(|low| page.key(0).is_some_and(|k| is_from(k, low)));
+            let is_above =
+                low.is_none_or(|low| page.key(0).is_some_and(|k| is_at_or_above(k, low)));
             let is_below = high.is_none() || are_ordered(page.key(page.len() - 1), high);
             page.is_branch() || (is_above && is_below)
         });
@@ -263,8 +267,8 @@ impl<'t> Tree<'t> {
         Ok(kind)
     }
 
-    /// Checks the value that a leaf has for a key, if it has the key: LMDB frees the pages of a
-    /// long value that is replaced.
+    /// Checks the value of a key, if the leaf has the key: LMDB frees the pages of a long value
+    /// that is replaced.
     pub(super) fn check_value(&self, leaf: &Page<'t>, key: Option<&[u8]>) -> Result<()> {
         let Some(key) = key else { return Ok(()) };
         let gap = leaf.search(0, key, true).ok_or_else(|| self.damaged_page(leaf))?;
@@ -283,11 +287,11 @@ impl<'t> Tree<'t> {
         found.ok_or_else(|| self.damaged_page(leaf))
     }
 
-    /// Goes down to a leaf as `descend` does, and checks that its keys are those that all branches
-    /// above it have there.
+    /// Descends to a leaf as `descend` does, and checks that its keys are within the bounds of all
+    /// branches above it.
     pub(super) fn seek(
         &self,
-        above: &mut Above<'t>,
+        above: &mut Ancestors<'t>,
         choose: impl Fn(&Page<'t>) -> Option<usize>,
     ) -> Result<Page<'t>> {
         let leaf = self.descend(above, choose)?;
@@ -295,11 +299,11 @@ impl<'t> Tree<'t> {
         if is_within { Ok(leaf) } else { Err(self.damaged_page(&leaf)) }
     }
 
-    /// Goes down to a leaf, by the entry of each branch that `choose` returns, and checks the
-    /// entries around the way.
+    /// Descends to a leaf, by the entry of each branch that `choose` returns, and checks the
+    /// entries around it.
     pub(super) fn descend(
         &self,
-        above: &mut Above<'t>,
+        above: &mut Ancestors<'t>,
         choose: impl Fn(&Page<'t>) -> Option<usize>,
     ) -> Result<Page<'t>> {
         let mut number = above.last().map_or(Some(self.root), |(page, index)| page.child(*index));
@@ -322,7 +326,7 @@ impl<'t> Tree<'t> {
         }
     }
 
-    /// Returns a row whose value may lie in pages that the file did not have when its length was
+    /// Returns a row whose value may be in pages that the file did not have when its length was
     /// last read.
     pub(super) fn row(&self, leaf: &Page<'t>, index: usize) -> Result<crate::rows::Row<'t>> {
         self.row_and_len(leaf, index).map(|(row, _)| row)
@@ -340,7 +344,7 @@ impl<'t> Tree<'t> {
         row.ok_or_else(|| self.damaged_page(leaf))
     }
 
-    /// Returns a page, whose header is right.
+    /// Returns a page with a valid header.
     pub(super) fn page(&self, number: u64) -> Result<Page<'t>> {
         match self.map.and_then(|map| map.page(number)) {
             Some(page) => Ok(page),
@@ -352,7 +356,7 @@ impl<'t> Tree<'t> {
         self.map
     }
 
-    /// Returns the map with the file's length of now: other processes make the file longer.
+    /// Returns the map with the present length of the file: other processes extend the file.
     #[cold]
     fn refreshed(&self) -> Result<Map<'t>> {
         let (file, path) = self.shared.data();
@@ -370,7 +374,7 @@ impl<'t> Tree<'t> {
         self.damaged(offset / u64::from(self.shared.environment.page_size()))
     }
 
-    /// Tells what is wrong with a page, which is read once more from the file.
+    /// Reads a page from the file again, and returns an error with what is wrong.
     #[cold]
     #[inline(never)]
     fn damaged(&self, number: u64) -> Error {
@@ -423,20 +427,21 @@ enum Found<'t> {
     Absent,
 }
 
-/// The branches above a leaf, as far as a search for a key remembers them.
+/// The bounds of a search for a key, from the branches above a leaf.
 #[derive(Clone, Copy, Default)]
-struct Way<'t> {
-    /// The closest keys of branches that are below the key, or equal to it, and above it.
+struct KeyBounds<'t> {
+    /// The closest branch keys: `low` is the greatest one that is not above the key, and `high` the
+    /// least one above it.
     low: Option<&'t [u8]>,
     high: Option<&'t [u8]>,
-    /// The lowest branch, and the entry that leads to the leaf.
+    /// The lowest branch, and the index of the entry that was followed.
     parent: Option<(Page<'t>, usize)>,
 }
 
-/// Looks a key up; `None` if a page on the way is damaged, or nothing is sure without more pages.
+/// Looks a key up; `None` if a page on the path is damaged, or more pages are needed to be certain.
 #[inline]
 fn find<'t>(map: Map<'t>, root: u64, key: &[u8]) -> Option<Found<'t>> {
-    let (mut number, mut way) = (root, Way::default());
+    let (mut number, mut bounds) = (root, KeyBounds::default());
     for _ in 0..MAX_DEPTH {
         let page = map.page(number)?;
         if !page.is_branch() {
@@ -444,38 +449,40 @@ fn find<'t>(map: Map<'t>, root: u64, key: &[u8]) -> Option<Found<'t>> {
             if gap.above == Some(key) {
                 return Some(Found::Value(page.row(gap.index, map)?.1));
             }
-            return way.shows_absence(map, &page, &gap).then_some(Found::Absent);
+            return bounds.shows_absence(map, &page, &gap).then_some(Found::Absent);
         }
         // The first entry of a branch has no key: it is below all others.
         let gap = page.search(1, key, false)?;
-        way = way.down(page, &gap)?;
+        bounds = bounds.down(page, &gap)?;
         number = page.child(gap.index - 1)?;
     }
     None
 }
 
-impl<'t> Way<'t> {
-    /// Goes down from a branch. `None` if the keys that the search found there are not between
-    /// those of the branches above.
+impl<'t> KeyBounds<'t> {
+    /// Descends from a branch. `None` if the keys that the search found there are not within the
+    /// bounds of the branches above.
     #[inline(always)]
     fn down(self, branch: Page<'t>, gap: &Gap<'t>) -> Option<Self> {
         let is_lower = matches!((self.low, gap.below), (Some(a), Some(b)) if compare(b, a).is_lt());
         let is_upper =
             matches!((self.high, gap.above), (Some(a), Some(b)) if compare(b, a).is_gt());
         let parent = Some((branch, gap.index - 1));
-        let way = Self { low: gap.below.or(self.low), high: gap.above.or(self.high), parent };
-        (!is_lower && !is_upper).then_some(way)
+        let bounds = Self { low: gap.below.or(self.low), high: gap.above.or(self.high), parent };
+        (!is_lower && !is_upper).then_some(bounds)
     }
 
-    /// Returns whether a key that a search did not find is absent: the keys around its place are in
-    /// order, and the leaf has the keys that the branches say. If it would be the first or last one
-    /// of the leaf, a wrong key in a branch may have led there, so the leaf beside is checked.
+    /// Returns whether a key that a search did not find is certainly absent: the keys around its
+    /// place are in order, and the leaf is within the bounds of its branches. If the place is at
+    /// the edge of the leaf, a wrong key in a branch may have led there, so the sibling leaf is
+    /// checked.
     #[inline(never)]
     fn shows_absence(&self, map: Map<'t>, leaf: &Page<'t>, gap: &Gap<'t>) -> bool {
         let (index, last) = (gap.index, leaf.len() - 1);
         let is_ordered = (index < 2 || are_ordered(leaf.key(index - 2), gap.below))
             && (index >= last || are_ordered(gap.above, leaf.key(index + 1)));
-        let is_above = self.low.is_none_or(|low| leaf.key(0).is_some_and(|key| is_from(key, low)));
+        let is_above =
+            self.low.is_none_or(|low| leaf.key(0).is_some_and(|key| is_at_or_above(key, low)));
         let is_below = self.high.is_none() || are_ordered(leaf.key(last), self.high);
         is_ordered
             && is_above
@@ -484,7 +491,7 @@ impl<'t> Way<'t> {
             && (gap.above.is_some() || self.is_before_leaf_after(map))
     }
 
-    /// Returns whether the leaf before has only keys below those of this one; false if it is not
+    /// Returns whether the previous leaf has only keys below those of this one; false if it is not
     /// below the same branch.
     fn is_after_leaf_before(&self, map: Map<'t>) -> bool {
         let (Some(low), Some((branch, at))) = (self.low, self.parent) else { return true };
@@ -497,7 +504,7 @@ impl<'t> Way<'t> {
         })
     }
 
-    /// Returns whether the leaf after has only keys above those of this one; false if it is not
+    /// Returns whether the next leaf has only keys above those of this one; false if it is not
     /// below the same branch.
     fn is_before_leaf_after(&self, map: Map<'t>) -> bool {
         let (Some(high), Some((branch, at))) = (self.high, self.parent) else { return true };
@@ -506,12 +513,12 @@ impl<'t> Way<'t> {
             let first = leaf.key(0);
             !leaf.is_branch()
                 && leaf.is_ordered_at(0, 0)
-                && first.is_some_and(|key| is_from(key, high))
+                && first.is_some_and(|key| is_at_or_above(key, high))
         })
     }
 }
 
-/// Returns whether the keys of a leaf are those that a branch has below entry `at`.
+/// Returns whether the keys of a leaf are within the bounds of entry `at` of a branch.
 fn is_within(leaf: &Page<'_>, branch: &Page<'_>, at: usize) -> bool {
     let is_above = at == 0 || leaf.key(0) >= branch.key(at);
     is_above && (at + 1 >= branch.len() || leaf.key(leaf.len() - 1) < branch.key(at + 1))

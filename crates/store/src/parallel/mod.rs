@@ -1,4 +1,4 @@
-//! Scans by several threads at once, all on one state of the store.
+//! Scans by several threads, all on one state of the store.
 
 mod queue;
 mod split;
@@ -17,12 +17,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// Parts for each thread: so that one with more rows than others keeps no thread waiting for long.
-const PARTS_EACH: usize = 16;
-/// How often all transactions are begun anew, because another process committed in between.
-const TRIES: usize = 64;
+/// Number of parts for each thread, so that a part with more rows than others does not delay the
+/// scan for long.
+const PARTS_PER_THREAD: usize = 16;
+/// Maximum number of attempts to begin all transactions without a commit of another process between
+/// them.
+const MAX_ATTEMPTS: usize = 64;
 
-/// How a scan is shared out among threads.
+/// How a scan is distributed among threads.
 #[derive(Clone, Debug)]
 pub struct Parallel {
     threads: usize,
@@ -31,28 +33,29 @@ pub struct Parallel {
 }
 
 impl Parallel {
-    /// So many threads, from 1 to 256, each of which takes part after part of the range. The parts
-    /// are cut where pages of the table begin, so they have about as many bytes each.
+    /// Splits the scan among this many threads, from 1 to 256. The range is cut into parts at page
+    /// boundaries, so that they have about the same number of bytes, and each thread reads one part
+    /// after the other.
     pub fn split(threads: usize) -> Self {
         Self { threads: threads.clamp(1, 256), ordered: false, ranges: None }
     }
 
-    /// These parts, of each of which the scan reads what is in its own range as well.
+    /// Sets the parts. The scan reads the intersection of each part with its own range.
     #[must_use]
     pub fn ranges(mut self, ranges: Vec<Range>) -> Self {
         self.ranges = Some(ranges);
         self
     }
 
-    /// Batches come in the order of the scan. Without this they come as they are read, which needs
-    /// less memory.
+    /// Returns batches in the order of the scan. Otherwise they are returned as they are read,
+    /// which needs less memory.
     #[must_use]
     pub fn ordered(mut self) -> Self {
         self.ordered = true;
         self
     }
 
-    /// The scans of the parts, in the order of the whole.
+    /// Returns the scans of the parts, in the order of the whole scan.
     fn parts(&self, txn: &ReadTxn<'_>, table: &Table, scan: &Scan) -> Result<Vec<Scan>> {
         if scan.limit != u64::MAX {
             let (expected, found) = ("no limit in a parallel scan".to_owned(), scan.limit);
@@ -60,7 +63,7 @@ impl Parallel {
         }
         let mut ranges = match &self.ranges {
             Some(ranges) => ranges.iter().map(|range| range.and(&scan.range)).collect(),
-            None => split::split(txn.view(), table, &scan.range, self.threads * PARTS_EACH)?,
+            None => split::split(txn.view(), table, &scan.range, self.threads * PARTS_PER_THREAD)?,
         };
         if scan.reverse {
             ranges.reverse();
@@ -70,8 +73,14 @@ impl Parallel {
 }
 
 impl Store {
-    /// Scans with several threads, each in a transaction of its own, all of which see the same
-    /// state of the store. A closure makes something of each row where it lies, or of some.
+    /// Scans with several threads. Each has its own transaction, and all transactions see the same
+    /// state of the store. The threads call `map` with each row, and return its results, without
+    /// `None`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Options`] if the scan has a limit, [`Error::Io`] if a thread cannot be started, and
+    /// errors of read transactions: see [`read`](Self::read).
     pub fn scan_parallel<T, F>(
         &self,
         table: &Table,
@@ -114,15 +123,25 @@ impl Store {
             rows.queue.expect_worker();
             let thread = thread::Builder::new().name("nuthatch-scan".to_owned()).spawn(work);
             if let Err(error) = thread {
-                rows.queue.give_up();
+                rows.queue.cancel();
                 return Err(Error::io(self.path(), "start a thread", error));
             }
         }
         Ok(rows)
     }
 
-    /// Scans with several threads, all on one state of the store, and folds the rows of each part:
-    /// from `first`, by `step`. Answers what became of the parts, in the order of the scan.
+    /// Scans with several threads, all on one state of the store, and folds the rows of each part,
+    /// beginning with the result of `first`, by `step`. Returns the results of the parts in the
+    /// order of the scan.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Options`] if the scan has a limit, [`Error::Corrupt`] if a page is damaged, and
+    /// errors of read transactions: see [`read`](Self::read).
+    ///
+    /// # Panics
+    ///
+    /// Panics if `first` or `step` panics, or a thread cannot be started.
     pub fn fold_parallel<A, F, G>(
         &self,
         table: &Table,
@@ -166,11 +185,17 @@ impl Store {
         folded.into_iter().map(|(_, all)| all).collect()
     }
 
-    /// The parts of a parallel scan, in the order of the whole, for threads of the caller: each
-    /// is read by one of them at a time. All see the same state of the store. They share as many
-    /// transactions as there are threads, and each batch is read in one that no other part is being
-    /// read in, so that many threads do not wait for one another. The transactions end when the
-    /// last part has been read or dropped.
+    /// Returns the parts of a parallel scan, in order, for threads of the caller. Each part is read
+    /// by one thread at a time, and all parts see the same state of the store.
+    ///
+    /// The parts share as many transactions as there are threads. Each batch is read in a
+    /// transaction that no other part is using, so that many threads do not wait for each other.
+    /// The transactions end when the last part has been read or dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Options`] if the scan has a limit, and errors of read transactions: see
+    /// [`read`](Self::read).
     pub fn parallel_batches(
         &self,
         table: &Table,
@@ -188,15 +213,15 @@ impl Store {
         Ok(parts.into_iter().map(part).collect())
     }
 
-    /// So many transactions that see the same state.
+    /// Begins `count` transactions that see the same state.
     pub(crate) fn same_state(&self, count: usize) -> Result<Vec<ReadTxn<'static>>> {
-        for _ in 0..TRIES {
+        for _ in 0..MAX_ATTEMPTS {
             let txns = (0..count).map(|_| self.snapshot()).collect::<Result<Vec<_>>>()?;
             if txns.windows(2).all(|two| two[0].id() == two[1].id()) {
                 return Ok(txns);
             }
         }
-        // While this waits its turn to write, and has it, nobody commits.
+        // While this has the write lock, no process can commit.
         let writing = Shared::write_lock(&self.0)?;
         let txns = (0..count).map(|_| self.snapshot()).collect::<Result<Vec<_>>>()?;
         drop(writing);
@@ -204,7 +229,7 @@ impl Store {
     }
 }
 
-/// Reads a part, and tells whether anybody wants more.
+/// Reads a part. Returns whether to continue with the next part.
 fn read_part<T: Send>(
     queue: &Queue<T>,
     part: usize,
@@ -237,7 +262,7 @@ fn fold_part<A>(
     Ok(all)
 }
 
-/// What a parallel scan makes of the rows, by the batch. Dropping it ends the scan.
+/// An iterator over the results of a parallel scan, in batches. Dropping it ends the scan.
 pub struct ParallelRows<T> {
     queue: Arc<Queue<T>>,
 }
@@ -252,7 +277,7 @@ impl<T> Iterator for ParallelRows<T> {
 
 impl<T> Drop for ParallelRows<T> {
     fn drop(&mut self) {
-        self.queue.give_up();
+        self.queue.cancel();
     }
 }
 

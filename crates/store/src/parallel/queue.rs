@@ -1,39 +1,40 @@
-//! What the threads of a parallel scan hand over: batches by part, a bounded number of them.
+//! The queue between the threads of a parallel scan and its consumer: a bounded number of batches
+//! for each part.
 //!
-//! Threads take parts in order. Whoever asks takes batches of the first part that is not finished,
-//! where order counts, and of any part where it does not. Threads are at most a few parts ahead,
-//! and a few batches in each, so memory stays bounded however slowly batches are taken.
+//! Threads take parts in order. The consumer gets batches of the first unfinished part if the scan
+//! is ordered, otherwise of any part. Threads are at most a few parts ahead, with a few batches in
+//! each, so memory is bounded even if the consumer is slow.
 
 use crate::error::{Error, Result};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Parts that threads may be ahead by, for each thread.
-const PARTS_AHEAD_EACH: usize = 2;
-/// Batches of a part that wait, at most.
-const BATCHES_AHEAD: usize = 8;
+/// Maximum number of parts that are open, for each thread.
+const OPEN_PARTS_PER_THREAD: usize = 2;
+/// Maximum number of batches of a part that are ready.
+const MAX_READY_BATCHES: usize = 8;
 
 pub(super) struct Queue<T> {
     state: Mutex<State<T>>,
-    /// There is a batch, or the end.
+    /// Notified when there is a batch, or the end.
     filled: Condvar,
-    /// There is room, or the scan was given up.
+    /// Notified when there is room, or the scan was cancelled.
     room: Condvar,
     parts: usize,
-    ahead: usize,
+    max_open: usize,
     ordered: bool,
 }
 
 struct State<T> {
-    /// The parts that are read, from the first that is not taken whole.
+    /// The parts that are being read, from the first one that is not completely consumed.
     open: VecDeque<Part<T>>,
-    /// The number of the first of them.
+    /// The number of the first open part.
     first: usize,
-    /// Threads that read.
+    /// The number of threads that read.
     workers: usize,
-    /// A thread was lost to a panic.
-    lost: bool,
-    given_up: bool,
+    /// Whether a thread panicked.
+    has_panicked: bool,
+    cancelled: bool,
 }
 
 struct Part<T> {
@@ -41,14 +42,14 @@ struct Part<T> {
     finished: bool,
 }
 
-/// Tells the queue when a thread is gone, whatever the cause.
+/// Removes a thread from the queue when it is dropped, also after a panic.
 pub(super) struct Worker<'q, T>(&'q Queue<T>);
 
 impl<T> Drop for Worker<'_, T> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.workers -= 1;
-        state.lost |= std::thread::panicking();
+        state.has_panicked |= std::thread::panicking();
         drop(state);
         self.0.filled.notify_all();
     }
@@ -56,37 +57,42 @@ impl<T> Drop for Worker<'_, T> {
 
 impl<T> Queue<T> {
     pub(super) fn new(parts: usize, threads: usize, ordered: bool) -> Self {
-        let state =
-            State { open: VecDeque::new(), first: 0, workers: 0, lost: false, given_up: false };
+        let state = State {
+            open: VecDeque::new(),
+            first: 0,
+            workers: 0,
+            has_panicked: false,
+            cancelled: false,
+        };
         Self {
             state: Mutex::new(state),
             filled: Condvar::new(),
             room: Condvar::new(),
             parts,
-            ahead: threads * PARTS_AHEAD_EACH,
+            max_open: threads * OPEN_PARTS_PER_THREAD,
             ordered,
         }
     }
 
-    /// A thread is about to start.
+    /// Counts a thread that is about to start.
     pub(super) fn expect_worker(&self) {
         self.lock().workers += 1;
     }
 
-    /// The thread that is here, until it is dropped.
+    /// Returns a guard for the current thread, which was counted by `expect_worker`.
     pub(super) fn worker(&self) -> Worker<'_, T> {
         Worker(self)
     }
 
-    /// The next part to read; `None` when there is none, or nobody wants it.
+    /// Returns the next part to read; `None` after the last one, or if the scan was cancelled.
     pub(super) fn take(&self) -> Option<usize> {
         let mut state = self.lock();
         loop {
             let part = state.first + state.open.len();
-            if state.given_up || part >= self.parts {
+            if state.cancelled || part >= self.parts {
                 return None;
             }
-            if state.open.len() < self.ahead {
+            if state.open.len() < self.max_open {
                 state.open.push_back(Part { batches: VecDeque::new(), finished: false });
                 return Some(part);
             }
@@ -94,15 +100,15 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Hands a batch over, when there is room. Whether anybody wants more.
+    /// Adds a batch, when there is room. Returns whether to continue.
     pub(super) fn put(&self, part: usize, batch: Result<Vec<T>>) -> bool {
         let mut state = self.lock();
         loop {
-            if state.given_up {
+            if state.cancelled {
                 return false;
             }
             let at = part - state.first;
-            if state.open[at].batches.len() < BATCHES_AHEAD {
+            if state.open[at].batches.len() < MAX_READY_BATCHES {
                 state.open[at].batches.push_back(batch);
                 break;
             }
@@ -113,7 +119,7 @@ impl<T> Queue<T> {
         true
     }
 
-    /// All of a part was handed over.
+    /// Marks a part as completely read.
     pub(super) fn finish(&self, part: usize) {
         let mut state = self.lock();
         let at = part - state.first;
@@ -124,16 +130,16 @@ impl<T> Queue<T> {
         self.room.notify_all();
     }
 
-    /// Nobody wants more.
-    pub(super) fn give_up(&self) {
+    /// Cancels the scan.
+    pub(super) fn cancel(&self) {
         let mut state = self.lock();
-        state.given_up = true;
+        state.cancelled = true;
         state.open.iter_mut().for_each(|part| part.batches.clear());
         drop(state);
         self.room.notify_all();
     }
 
-    /// The next batch; `None` after the last, and after an error.
+    /// Returns the next batch; `None` after the last one, and after an error.
     pub(super) fn next(&self) -> Option<Result<Vec<T>>> {
         let mut state = self.lock();
         loop {
@@ -145,18 +151,18 @@ impl<T> Queue<T> {
                 drop(state);
                 self.room.notify_all();
                 if batch.is_err() {
-                    self.give_up();
+                    self.cancel();
                 }
                 return Some(batch);
             }
             let done = state.first == self.parts;
-            if state.lost && !state.given_up {
+            if state.has_panicked && !state.cancelled {
                 drop(state);
-                self.give_up();
+                self.cancel();
                 let message = "a closure panicked".to_owned();
-                return Some(Err(Error::Lmdb { act: "scan in parallel", message }));
+                return Some(Err(Error::Lmdb { operation: "scan in parallel", message }));
             }
-            if done || state.given_up || state.workers == 0 {
+            if done || state.cancelled || state.workers == 0 {
                 return None;
             }
             state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -164,13 +170,13 @@ impl<T> Queue<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // What is behind the lock is whole after each statement.
+        // The state is consistent after each statement.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T> State<T> {
-    /// Lets go of parts at the front of which nothing is left.
+    /// Removes finished parts without batches from the front.
     fn close_finished(&mut self) {
         while self.open.front().is_some_and(|part| part.finished && part.batches.is_empty()) {
             self.open.pop_front();

@@ -1,4 +1,4 @@
-//! Cuts a range into parts of about the same size, at keys that the upper pages of the tree have.
+//! Splits a range into parts of about the same size, at keys of branch pages.
 
 use crate::error::Result;
 use crate::file::page::{Kind, Page};
@@ -7,27 +7,27 @@ use crate::read::View;
 use crate::table::Table;
 use std::ops::Bound;
 
-/// The most pages that are looked at: those above a hundred million rows are fewer.
-const MOST_PAGES: usize = 4096;
+/// Maximum number of pages that are read. A table of a hundred million rows has fewer branch pages.
+const MAX_PAGES_READ: usize = 4096;
 
-/// Parts of a range, in order, that have all of it and share nothing; at most so many.
+/// Splits a range into at most `max_parts` parts, in order, without gaps or overlaps.
 pub(crate) fn split(
     view: View<'_>,
     table: &Table,
     range: &Range,
-    parts: usize,
+    max_parts: usize,
 ) -> Result<Vec<Range>> {
     let whole = || Ok(vec![range.clone()]);
-    if parts < 2 || range.bounds().is_none() {
+    if max_parts < 2 || range.bounds().is_none() {
         return whole();
     }
     let Some(root) = root_of(view, table)? else { return whole() };
-    let keys = separators(view, range, root, parts)?;
-    let mut ranges = Vec::with_capacity(parts);
+    let keys = separators(view, range, root, max_parts)?;
+    let mut ranges = Vec::with_capacity(max_parts);
     let mut rest = range.clone();
-    let cuts = (parts - 1).min(keys.len());
+    let cuts = (max_parts - 1).min(keys.len());
     for cut in 0..cuts {
-        // The cuts lie as evenly among the keys as whole numbers can.
+        // The cuts are distributed evenly among the keys.
         let key = &keys[(cut + 1) * keys.len() / (cuts + 1)];
         ranges.push(rest.clone().before(&key[..]));
         rest = rest.from(&key[..]);
@@ -36,22 +36,23 @@ pub(crate) fn split(
     Ok(ranges)
 }
 
-/// Returns the first page of a table, as the transaction sees it; `None` if the range stays whole.
+/// Returns the root page of a table, as the transaction sees it; `None` if the range is not split.
 fn root_of(view: View<'_>, table: &Table) -> Result<Option<u64>> {
     Ok(view.tree(table)?.and_then(|tree| tree.root()))
 }
 
-/// A page and the least key that can be below it; none for the leftmost one.
-type Below = (Option<Vec<u8>>, u64);
+/// The least key that can be below a page, `None` for the leftmost one, and the page.
+type ChildPage = (Option<Vec<u8>>, u64);
 
-/// Keys within the range at which pages begin: of the highest level that has enough of them.
-fn separators(view: View<'_>, range: &Range, root: u64, parts: usize) -> Result<Vec<Vec<u8>>> {
-    let mut level: Vec<Below> = vec![(None, root)];
+/// Returns the keys within the range at which pages begin, of the highest level that has enough of
+/// them.
+fn separators(view: View<'_>, range: &Range, root: u64, max_parts: usize) -> Result<Vec<Vec<u8>>> {
+    let mut level: Vec<ChildPage> = vec![(None, root)];
     let mut read = 0;
     loop {
         let keys: Vec<_> = level.iter().filter_map(|(from, _)| from.clone()).collect();
         let keys: Vec<_> = keys.into_iter().filter(|key| range.contains(key)).collect();
-        if keys.len() + 1 >= parts || read + level.len() > MOST_PAGES {
+        if keys.len() + 1 >= max_parts || read + level.len() > MAX_PAGES_READ {
             return Ok(keys);
         }
         read += level.len();
@@ -62,8 +63,8 @@ fn separators(view: View<'_>, range: &Range, root: u64, parts: usize) -> Result<
     }
 }
 
-/// The pages below those of a level; `None` when these are leaves.
-fn next_level(view: View<'_>, level: &[Below]) -> Result<Option<Vec<Below>>> {
+/// Returns the pages below those of a level; `None` if the level has leaves.
+fn next_level(view: View<'_>, level: &[ChildPage]) -> Result<Option<Vec<ChildPage>>> {
     let (file, path) = view.shared.data();
     let size = view.shared.environment.page_size();
     let mut below = Vec::new();
@@ -82,8 +83,8 @@ fn next_level(view: View<'_>, level: &[Below]) -> Result<Option<Vec<Below>>> {
     Ok(Some(below))
 }
 
-/// Those that may have keys of the range.
-fn within(level: Vec<Below>, range: &Range) -> Vec<Below> {
+/// Returns the pages that may have keys of the range.
+fn within(level: Vec<ChildPage>, range: &Range) -> Vec<ChildPage> {
     let starts_after = |key: &[u8]| match range.start() {
         Bound::Included(start) | Bound::Excluded(start) => key <= start,
         Bound::Unbounded => false,

@@ -1,8 +1,8 @@
-//! Batches as a `futures::Stream`: read by the store's threads when they are asked for.
+//! Batches as a `futures::Stream`, read by threads of the store on demand.
 //!
-//! A stream has a source, which is with the stream or with the thread that reads from it. Asking
-//! has the source read, one batch at a time and, with reading ahead, a few more; dropping the
-//! stream drops the source at once, or as soon as the thread has noticed.
+//! The source of a stream is owned by the stream, or by the thread that reads from it. A poll makes
+//! a thread read one batch, and a few more if reading ahead. Dropping the stream drops the source
+//! immediately, or as soon as the thread has noticed.
 
 use crate::batch::{Batches, RowBatch};
 use crate::error::Result;
@@ -20,27 +20,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// Batches that are read ahead of what is asked for: so many that the thread that reads does not
-/// stop while the one that asks wakes up.
+/// Number of batches that are read ahead: enough for the reading thread to continue while the
+/// consumer wakes up.
 const BATCHES_AHEAD: usize = 4;
 
-/// What batches come from. Asked on a thread of the store.
+/// A source of batches. Called on a thread of the store.
 pub(crate) trait Source: Send + 'static {
     type Batch: Send + 'static;
 
-    /// The next batch. May end early when the stream is given up.
-    fn next(&mut self, given_up: &AtomicBool) -> Result<Next<Self::Batch>>;
+    /// Returns the next batch. May end early if the stream is cancelled.
+    fn next(&mut self, cancelled: &AtomicBool) -> Result<Next<Self::Batch>>;
 
-    /// After [`Next::NotYet`]: wakes when there may be more, which may be so already.
+    /// Wakes a task when there may be more batches, after [`Next::NotYet`]. May wake it
+    /// immediately.
     fn wake_when_more(&mut self, waker: Waker) {
         waker.wake();
     }
 }
 
-/// What a source answers.
+/// The result of [`Source::next`].
 pub(crate) enum Next<B> {
     Batch(B),
-    /// There may be more later.
+    /// There may be more batches later.
     NotYet,
     End,
 }
@@ -51,22 +52,22 @@ impl<B> From<Option<B>> for Next<B> {
     }
 }
 
-/// Batches that a store's threads read as they are asked for: a [`Stream`].
+/// A [`Stream`] of batches that threads of the store read on demand.
 ///
-/// Nothing is read before the first batch is asked for. The transaction ends with the last batch,
-/// or when the stream is dropped; a [`RowBatch`] that is kept keeps it open.
-pub struct BatchStream<B>(Box<dyn Asked<B>>);
+/// Nothing is read before the first poll. The transaction ends with the last batch, or when the
+/// stream is dropped; a [`RowBatch`] that is kept keeps it open.
+pub struct BatchStream<B>(Box<dyn PollBatches<B>>);
 
-/// A stream of the rows of a scan, where they lie.
+/// A stream of the rows of a scan, without copying.
 pub type RowStream = BatchStream<RowBatch>;
 
-/// A stream, whatever its source is.
-trait Asked<B>: Send {
+/// A stream with any source.
+trait PollBatches<B>: Send {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<B>>>;
 }
 
-struct Asking<S: Source> {
-    /// The process whose threads read; `None` after another one has been refused.
+struct SourceStream<S: Source> {
+    /// The process whose threads read; `None` after a poll in another process.
     owner: Option<Owner>,
     shared: Arc<Shared>,
     core: Arc<Core<S>>,
@@ -74,15 +75,15 @@ struct Asking<S: Source> {
 
 struct Core<S: Source> {
     state: Mutex<State<S>>,
-    given_up: AtomicBool,
-    /// How many batches may be ready before they are asked for.
-    ahead: usize,
+    cancelled: AtomicBool,
+    /// Maximum number of batches that are ready.
+    max_ready: usize,
 }
 
 struct State<S: Source> {
     /// The source, unless a thread has it.
     source: Option<S>,
-    /// What was read and not taken yet, in order.
+    /// Batches that were read and not consumed yet, in order.
     ready: VecDeque<Result<S::Batch>>,
     waker: Option<Waker>,
     done: bool,
@@ -95,9 +96,9 @@ impl<B: Send + 'static> BatchStream<B> {
     {
         let (source, ready) = (Some(source), VecDeque::new());
         let state = Mutex::new(State { source, ready, waker: None, done: false });
-        let ahead = if read_ahead { BATCHES_AHEAD } else { 0 };
-        let core = Core { state, given_up: AtomicBool::new(false), ahead };
-        Self(Box::new(Asking { owner: Some(Owner::this()), shared, core: Arc::new(core) }))
+        let max_ready = if read_ahead { BATCHES_AHEAD } else { 0 };
+        let core = Core { state, cancelled: AtomicBool::new(false), max_ready };
+        Self(Box::new(SourceStream { owner: Some(Owner::this()), shared, core: Arc::new(core) }))
     }
 }
 
@@ -115,7 +116,7 @@ impl<B> fmt::Debug for BatchStream<B> {
     }
 }
 
-impl<S: Source> Asked<S::Batch> for Asking<S> {
+impl<S: Source> PollBatches<S::Batch> for SourceStream<S> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<S::Batch>>> {
         let Some(owner) = self.owner else { return Poll::Ready(None) };
         if let Err(error) = owner.check() {
@@ -124,7 +125,7 @@ impl<S: Source> Asked<S::Batch> for Asking<S> {
         }
         let mut state = self.core.lock();
         if let Some(ready) = state.ready.pop_front() {
-            if state.ready.len() < self.core.ahead {
+            if state.ready.len() < self.core.max_ready {
                 self.read(state);
             }
             return Poll::Ready(Some(ready));
@@ -138,8 +139,8 @@ impl<S: Source> Asked<S::Batch> for Asking<S> {
     }
 }
 
-impl<S: Source> Asking<S> {
-    /// Has a thread read the next batch, unless one does.
+impl<S: Source> SourceStream<S> {
+    /// Makes a thread read the next batch, unless one is reading.
     fn read(&self, mut state: MutexGuard<'_, State<S>>) {
         let Some(source) = state.source.take() else { return };
         drop(state);
@@ -158,28 +159,29 @@ impl<S: Source> Asking<S> {
 
 impl<S: Source> Core<S> {
     fn lock(&self) -> MutexGuard<'_, State<S>> {
-        // What is behind the lock is whole after each statement.
+        // The state is consistent after each statement.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// On a thread of the store: reads what is asked for, and leaves it for whoever asks.
+    /// Reads the next batches. Called on a thread of the store.
     fn fill(&self, mut source: S) {
         loop {
-            if self.given_up.load(Ordering::Relaxed) {
+            if self.cancelled.load(Ordering::Relaxed) {
                 return;
             }
             // The closure of `stream_map` is the caller's, and may panic.
-            let next = caught("read a stream", || source.next(&self.given_up)).flatten();
+            let next = caught("read a stream", || source.next(&self.cancelled)).flatten();
             let mut state = self.lock();
-            if self.given_up.load(Ordering::Relaxed) {
-                // Whoever gave up has not found the source: it goes now.
+            if self.cancelled.load(Ordering::Relaxed) {
+                // The stream was dropped while this thread had the source, so the source is dropped
+                // here.
                 drop(state);
                 return;
             }
             match next {
                 Ok(Next::Batch(batch)) => state.ready.push_back(Ok(batch)),
                 Ok(Next::NotYet) => {
-                    // Reading ahead, nobody waits: the next who asks has it read again.
+                    // If no task waits, as when reading ahead, the next poll reads again.
                     if let Some(waker) = state.waker.take() {
                         source.wake_when_more(waker);
                     }
@@ -195,11 +197,11 @@ impl<S: Source> Core<S> {
             let waker = state.waker.take();
             if state.done {
                 drop(state);
-                // Its transaction ends before anybody hears that there is no more.
+                // The transaction ends before the consumer gets the end.
                 drop(source);
                 return wake(waker);
             }
-            let enough = state.ready.len() >= self.ahead.max(1);
+            let enough = state.ready.len() >= self.max_ready.max(1);
             if enough {
                 state.source = Some(source);
                 drop(state);
@@ -217,14 +219,14 @@ fn wake(waker: Option<Waker>) {
     }
 }
 
-impl<S: Source> Drop for Asking<S> {
+impl<S: Source> Drop for SourceStream<S> {
     fn drop(&mut self) {
         if !self.owner.is_some_and(Owner::is_this) {
-            // A child made by `fork`: the lock may be held by a thread that it does not have.
+            // In a child made by `fork`, a thread of the parent may hold the lock forever.
             return;
         }
         let mut state = self.core.lock();
-        self.core.given_up.store(true, Ordering::Relaxed);
+        self.core.cancelled.store(true, Ordering::Relaxed);
         let left = (state.source.take(), std::mem::take(&mut state.ready));
         drop(state);
         drop(left);
@@ -234,12 +236,12 @@ impl<S: Source> Drop for Asking<S> {
 impl Source for Batches {
     type Batch = RowBatch;
 
-    fn next(&mut self, given_up: &AtomicBool) -> Result<Next<RowBatch>> {
-        self.next_unless(given_up).map(Next::from)
+    fn next(&mut self, cancelled: &AtomicBool) -> Result<Next<RowBatch>> {
+        self.next_until_cancelled(cancelled).map(Next::from)
     }
 }
 
-/// Rows that a closure makes something else of.
+/// A scan with a closure that converts its rows.
 struct Mapped<F> {
     batches: Batches,
     map: F,
@@ -252,11 +254,11 @@ where
 {
     type Batch = Vec<T>;
 
-    fn next(&mut self, given_up: &AtomicBool) -> Result<Next<Vec<T>>> {
-        // A batch of which nothing is left is no batch.
-        while let Some(batch) = self.batches.next_unless(given_up)? {
+    fn next(&mut self, cancelled: &AtomicBool) -> Result<Next<Vec<T>>> {
+        // Empty batches are skipped.
+        while let Some(batch) = self.batches.next_until_cancelled(cancelled)? {
             let mapped: Vec<T> = batch.iter().filter_map(&mut self.map).collect();
-            if !mapped.is_empty() || given_up.load(Ordering::Relaxed) {
+            if !mapped.is_empty() || cancelled.load(Ordering::Relaxed) {
                 return Ok(Next::Batch(mapped));
             }
         }
@@ -265,19 +267,18 @@ where
 }
 
 impl Store {
-    /// A scan that is read batch by batch on the caller's thread.
+    /// Returns an iterator over the batches of a scan, read on the caller's thread.
     pub fn batches(&self, table: &Table, scan: &Scan) -> Batches {
         Batches::new(Arc::clone(&self.0), table.clone(), scan.clone())
     }
 
-    /// A scan as a stream of batches, which the store's threads read as they are asked for.
+    /// Returns a scan as a stream of batches, which threads of the store read on demand.
     pub fn stream(&self, table: &Table, scan: &Scan) -> RowStream {
         BatchStream::new(Arc::clone(&self.0), self.batches(table, scan), self.0.read_ahead)
     }
 
-    /// A scan as a stream of what a closure makes of each row, on a thread of the store. It sees
-    /// the row where it lies, so that only what is needed is copied; rows of which it makes nothing
-    /// are left out.
+    /// Returns a scan as a stream of the results of `map`, without `None`. A thread of the store
+    /// calls `map` with each row, without copying it, so that only what is needed is copied.
     pub fn stream_map<T, F>(&self, table: &Table, scan: &Scan, map: F) -> BatchStream<Vec<T>>
     where
         T: Send + 'static,

@@ -9,37 +9,38 @@ use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// What became of a batch that was committed.
+/// The result of a committed batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The transaction it was committed with.
+    /// The number of the transaction.
     pub transaction: u64,
-    /// The number of its last change, from which a watch can go on.
+    /// The number of its last change. A watch can continue after it.
     pub sequence: u64,
-    /// How many keys it deleted.
+    /// Number of deleted keys.
     pub deleted: u64,
 }
 
-/// The acknowledgement of a batch: a future, or something to wait for. It comes when the commit is
-/// as durable as the writer's options say. Dropping it changes nothing: the batch is written.
+/// The acknowledgement of a batch: a future, with a blocking [`wait`](Self::wait). It is complete
+/// when the commit has the durability of the writer's options. Dropping it has no effect on the
+/// batch.
 pub struct Ack {
-    /// The process whose thread answers.
+    /// The process whose thread writes the batch.
     owner: Owner,
     slot: Arc<Slot>,
 }
 
-/// Where the answer is left.
+/// The result of a batch, shared by the writer's thread and the acknowledgement.
 #[derive(Default)]
 pub(super) struct Slot {
     state: Mutex<State>,
-    answered: Condvar,
+    completed: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    answer: Option<Result<Written>>,
+    result: Option<Result<Written>>,
     waker: Option<Waker>,
-    waits: bool,
+    has_waiter: bool,
 }
 
 impl Ack {
@@ -48,16 +49,22 @@ impl Ack {
         (Self { owner: Owner::this(), slot: Arc::clone(&slot) }, slot)
     }
 
-    /// Waits for the answer.
+    /// Waits until the batch was committed or has failed.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the batch was not committed, [`Error::Group`](crate::Error::Group) if another
+    /// batch of its group failed, [`Error::Closed`](crate::Error::Closed) if the writer's thread
+    /// has ended, and [`Error::Forked`](crate::Error::Forked) in a child made by `fork`.
     pub fn wait(self) -> Result<Written> {
         self.owner.check()?;
         let mut state = self.slot.lock();
-        state.waits = true;
+        state.has_waiter = true;
         loop {
-            if let Some(answer) = state.answer.take() {
-                return answer;
+            if let Some(result) = state.result.take() {
+                return result;
             }
-            state = self.slot.answered.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.slot.completed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -70,8 +77,8 @@ impl Future for Ack {
             return Poll::Ready(Err(error));
         }
         let mut state = self.slot.lock();
-        if let Some(answer) = state.answer.take() {
-            return Poll::Ready(answer);
+        if let Some(result) = state.result.take() {
+            return Poll::Ready(result);
         }
         state.waker = Some(context.waker().clone());
         Poll::Pending
@@ -85,14 +92,14 @@ impl fmt::Debug for Ack {
 }
 
 impl Slot {
-    /// Leaves an answer, unless there is one that was not taken yet.
-    pub(super) fn answer(&self, answer: Result<Written>) {
+    /// Sets the result, unless there is one that was not taken yet, and wakes the waiter.
+    pub(super) fn complete(&self, result: Result<Written>) {
         let mut state = self.lock();
-        state.answer.get_or_insert(answer);
-        let (waker, waits) = (state.waker.take(), state.waits);
+        state.result.get_or_insert(result);
+        let (waker, has_waiter) = (state.waker.take(), state.has_waiter);
         drop(state);
-        if waits {
-            self.answered.notify_one();
+        if has_waiter {
+            self.completed.notify_one();
         }
         if let Some(waker) = waker {
             wake(waker);
@@ -100,7 +107,7 @@ impl Slot {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // What is behind the lock is whole after each statement.
+        // The state is consistent after each statement.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,14 +1,14 @@
-//! Writes that happen together or not at all.
+//! Batches: writes that are committed together or not at all.
 
 use crate::error::{Error, Result};
 use crate::range::Range;
 use crate::table::Table;
 use crate::write::{Condition, WriteTxn};
 
-/// What a batch counts as, beyond its bytes, for each write.
-const WRITE_LEN: usize = 64;
+/// Estimated memory of each write beyond its bytes.
+const BYTES_PER_WRITE: usize = 64;
 
-/// Writes and conditions that happen together or not at all, in order.
+/// Writes and conditions that are applied in order, all or none.
 ///
 /// ```
 /// # use nuthatch_store::{Batch, Condition, Options, Store};
@@ -32,12 +32,12 @@ enum Write {
     Put { table: Table, key: Vec<u8>, value: Vec<u8>, expires_at_ms: Option<u64> },
     Delete { table: Table, key: Vec<u8> },
     DeleteRange { table: Table, range: Range },
-    Check { table: Table, key: Vec<u8>, condition: Owned },
+    Check { table: Table, key: Vec<u8>, condition: OwnedCondition },
 }
 
-/// A condition with a value of its own.
+/// A condition that owns its value.
 #[derive(Clone, Debug)]
-enum Owned {
+enum OwnedCondition {
     Absent,
     Present,
     Equals(Vec<u8>),
@@ -45,12 +45,12 @@ enum Owned {
 }
 
 impl Batch {
-    /// A batch without writes.
+    /// Creates an empty batch.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Writes a value under a key.
+    /// Adds a write of a value.
     #[must_use]
     pub fn put(self, table: &Table, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> Self {
         let (key, value) = (key.into(), value.into());
@@ -58,8 +58,8 @@ impl Batch {
         self.with(len, Write::Put { table: table.clone(), key, value, expires_at_ms: None })
     }
 
-    /// Writes a value that expires at a time, in milliseconds since the beginning of 1970, into a
-    /// stamped table.
+    /// Adds a write of a value that expires at a time, in milliseconds since 1970. The table must
+    /// be stamped.
     #[must_use]
     pub fn put_until(
         self,
@@ -73,55 +73,55 @@ impl Batch {
         self.with(len, Write::Put { table, key, value, expires_at_ms: Some(expires_at_ms) })
     }
 
-    /// Deletes a key, if it is there.
+    /// Adds the deletion of a key. The key does not have to exist.
     #[must_use]
     pub fn delete(self, table: &Table, key: impl Into<Vec<u8>>) -> Self {
         let key = key.into();
         self.with(key.len(), Write::Delete { table: table.clone(), key })
     }
 
-    /// Deletes all keys of a range.
+    /// Adds the deletion of all keys of a range.
     #[must_use]
     pub fn delete_range(self, table: &Table, range: Range) -> Self {
         self.with(0, Write::DeleteRange { table: table.clone(), range })
     }
 
-    /// Has nothing of the batch happen unless a condition holds. Writes before it in the batch
-    /// count.
+    /// Adds a condition. If it is not met, nothing of the batch is written. It sees the earlier
+    /// writes of the batch.
     #[must_use]
     pub fn check(self, table: &Table, key: impl Into<Vec<u8>>, condition: Condition<'_>) -> Self {
         let (table, key) = (table.clone(), key.into());
         let condition = match condition {
-            Condition::Absent => Owned::Absent,
-            Condition::Present => Owned::Present,
-            Condition::Equals(value) => Owned::Equals(value.to_vec()),
-            Condition::Version(version) => Owned::Version(version),
+            Condition::Absent => OwnedCondition::Absent,
+            Condition::Present => OwnedCondition::Present,
+            Condition::Equals(value) => OwnedCondition::Equals(value.to_vec()),
+            Condition::Version(version) => OwnedCondition::Version(version),
         };
         self.with(key.len(), Write::Check { table, key, condition })
     }
 
-    /// How many writes and conditions there are.
+    /// Returns the number of writes and conditions.
     pub fn len(&self) -> usize {
         self.writes.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the batch has no writes and conditions.
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
 
-    /// The memory it takes, about.
+    /// Returns the estimated memory in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     fn with(mut self, len: usize, write: Write) -> Self {
-        self.bytes += len + WRITE_LEN;
+        self.bytes += len + BYTES_PER_WRITE;
         self.writes.push(write);
         self
     }
 
-    /// Whether it could fail when some of it is written.
+    /// Returns whether the batch could fail after some of its writes were done.
     pub(crate) fn can_fail_halfway(&self) -> bool {
         let mut written = false;
         self.writes.iter().any(|write| {
@@ -131,8 +131,8 @@ impl Batch {
         })
     }
 
-    /// Does it all in a transaction. Where it fails some of it may be written: the caller drops the
-    /// transaction then.
+    /// Applies the batch in a transaction. Returns the number of deleted keys. If it fails, some
+    /// writes may be done: the caller drops the transaction then.
     pub(crate) fn apply(&self, txn: &mut WriteTxn<'_>) -> Result<u64> {
         let mut deleted = 0;
         for (nth, write) in self.writes.iter().enumerate() {
@@ -156,7 +156,7 @@ impl Batch {
     }
 }
 
-impl Owned {
+impl OwnedCondition {
     fn borrowed(&self) -> Condition<'_> {
         match self {
             Self::Absent => Condition::Absent,

@@ -1,8 +1,8 @@
-//! Writes of many tasks, grouped into transactions, each acknowledged by itself.
+//! Batch writers: writes of many tasks, grouped into transactions, each acknowledged separately.
 //!
-//! Batches wait in a queue; one thread takes what waits, writes it in one transaction, and answers
-//! each batch after the commit. While it waits for the disk, the next group gathers: so the more
-//! tasks write, the more share a commit.
+//! Batches wait in a queue. One thread takes the waiting batches, writes them in one transaction,
+//! and acknowledges each batch after the commit. While it waits for the disk, the next group
+//! gathers, so the more tasks write, the more of them share a commit.
 
 mod ack;
 mod batch;
@@ -24,13 +24,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// What happens to the batches of a group of which one fails.
+/// What happens to a group if one of its batches fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Failure {
-    /// It fails alone: the others are committed.
+    /// The other batches are committed.
     #[default]
     Alone,
-    /// They fail with it, with [`Error::Group`].
+    /// The other batches fail with [`Error::Group`].
     Group,
 }
 
@@ -44,50 +44,53 @@ pub struct BatchOptions {
 }
 
 impl BatchOptions {
-    /// Durable commits of up to 4096 batches or 16 MiB, and a queue of 64 MiB.
+    /// Returns the defaults: durable commits of up to 4096 batches or 16 MiB, and a queue of 64
+    /// MiB.
     pub fn new() -> Self {
         let group = Group { batches: 4096, bytes: 16 << 20, linger: Duration::ZERO };
         let (durability, failure) = (Durability::Sync, Failure::Alone);
         Self { group, queue_bytes: 64 << 20, durability, failure }
     }
 
-    /// How many batches share a transaction, at most.
+    /// Sets the maximum number of batches that share a transaction, at least one; 4096 by default.
     #[must_use]
-    pub fn group_batches(mut self, most: usize) -> Self {
-        self.group.batches = most.max(1);
+    pub fn group_batches(mut self, max: usize) -> Self {
+        self.group.batches = max.max(1);
         self
     }
 
-    /// How many bytes share a transaction, at most; a longer batch has one for itself.
+    /// Sets the maximum bytes of batches that share a transaction; 16 MiB by default. A longer
+    /// batch has a transaction of its own.
     #[must_use]
-    pub fn group_bytes(mut self, most: usize) -> Self {
-        self.group.bytes = most;
+    pub fn group_bytes(mut self, max: usize) -> Self {
+        self.group.bytes = max;
         self
     }
 
-    /// How long a group waits to become larger. None by default: it gathers while the one before is
-    /// written.
+    /// Sets how long a group waits for more batches; zero by default: a group gathers while the one
+    /// before is written.
     #[must_use]
     pub fn linger(mut self, linger: Duration) -> Self {
         self.group.linger = linger;
         self
     }
 
-    /// How many bytes can wait. Whoever submits more waits as well.
+    /// Sets the maximum bytes of waiting batches; 64 MiB by default. Further submissions wait.
     #[must_use]
-    pub fn queue_bytes(mut self, most: usize) -> Self {
-        self.queue_bytes = most;
+    pub fn queue_bytes(mut self, max: usize) -> Self {
+        self.queue_bytes = max;
         self
     }
 
-    /// What commits wait for, and so what an acknowledgement says.
+    /// Sets the durability of commits, and so of acknowledged batches; [`Durability::Sync`] by
+    /// default.
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }
 
-    /// What happens to a group of which one batch fails.
+    /// Sets what happens to a group if one of its batches fails; [`Failure::Alone`] by default.
     #[must_use]
     pub fn failure(mut self, failure: Failure) -> Self {
         self.failure = failure;
@@ -101,9 +104,9 @@ impl Default for BatchOptions {
     }
 }
 
-/// Takes batches of many tasks and threads, and writes them in groups. Can be cloned; what waits is
-/// written when the last one is dropped, by a thread that nobody waits for then: see
-/// [`flush`](Self::flush).
+/// Writes batches of many tasks and threads in groups. Can be cloned. When the last clone is
+/// dropped, the waiting batches are written in the background: call [`flush`](Self::flush) to wait
+/// for them.
 #[derive(Clone)]
 pub struct BatchWriter(Arc<Handle>);
 
@@ -111,7 +114,7 @@ struct Handle(OfProcess<Arc<Queue>>);
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // In a child made by `fork` no thread writes, and the queue may stay locked.
+        // In a child made by `fork` no thread writes, and the queue may be locked forever.
         if self.0.is_own() {
             self.0.close();
         }
@@ -137,24 +140,34 @@ impl Store {
 }
 
 impl BatchWriter {
-    /// Submits a batch; waits on this thread while the queue has no room.
+    /// Submits a batch. Blocks while the queue is full.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Closed`] if the writer's thread has ended, and [`Error::Forked`] in a child made by
+    /// `fork`.
     pub fn submit(&self, batch: Batch) -> Result<Ack> {
         self.queue().push_when_room(batch)
     }
 
-    /// Submits a batch, or gives it back with [`Error::QueueFull`].
+    /// Submits a batch without waiting.
+    ///
+    /// # Errors
+    ///
+    /// Returns the batch with [`Error::QueueFull`] if the queue is full, [`Error::Closed`] if the
+    /// writer's thread has ended, or [`Error::Forked`] in a child made by `fork`.
     pub fn try_submit(&self, batch: Batch) -> std::result::Result<Ack, (Batch, Error)> {
         self.queue().offer(batch)
     }
 
-    /// Submits a batch; the future is ready when the queue has taken it, and answers its
+    /// Submits a batch. The future waits until the queue has accepted the batch, and returns its
     /// acknowledgement.
     pub fn submit_async(&self, batch: Batch) -> Submitting<'_> {
         Submitting { queue: self.queue(), batch: Some(batch) }
     }
 
     /// Checks that this process started the writer. In a child made by `fork` no thread writes, so
-    /// no acknowledgement comes there.
+    /// batches would never be acknowledged.
     ///
     /// # Errors
     ///
@@ -163,7 +176,11 @@ impl BatchWriter {
         self.queue().check_process()
     }
 
-    /// Waits until everything that was submitted before has its answer.
+    /// Waits until all batches that were submitted before are acknowledged.
+    ///
+    /// # Errors
+    ///
+    /// As for [`submit`](Self::submit) and [`Ack::wait`].
     pub fn flush(&self) -> Result<()> {
         self.submit(Batch::new())?.wait().map(|_| ())
     }
@@ -179,7 +196,7 @@ impl fmt::Debug for BatchWriter {
     }
 }
 
-/// A batch that waits for room in a queue.
+/// A future that waits until a queue accepts a batch.
 pub struct Submitting<'w> {
     queue: &'w Queue,
     batch: Option<Batch>,
@@ -190,7 +207,7 @@ impl Future for Submitting<'_> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        // Polled again after it was ready, it has nothing to submit.
+        // If it is polled again after it was ready, it submits an empty batch.
         let batch = this.batch.take().unwrap_or_default();
         match this.queue.offer_or_wake(batch, context.waker()) {
             Ok(ack) => Poll::Ready(Ok(ack)),

@@ -1,4 +1,4 @@
-//! Batches that wait to be written: a bounded number of bytes.
+//! The queue of batches that wait to be written, bounded in bytes.
 
 use super::ack::{Ack, Slot};
 use super::batch::Batch;
@@ -11,13 +11,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// A batch and where its answer goes.
+/// A batch and the place for its result.
 pub(super) struct Item {
     pub(super) batch: Batch,
     pub(super) slot: Arc<Slot>,
 }
 
-/// How much of what waits is taken at once.
+/// Limits of a group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     pub(super) batches: usize,
@@ -26,42 +26,42 @@ pub(super) struct Group {
 }
 
 pub(super) struct Queue {
-    /// The process whose thread writes what waits.
+    /// The process whose thread writes the batches.
     owner: Owner,
     state: Mutex<State>,
-    /// There is something to write, or the end.
+    /// Notified when there is a batch, or the queue is closed.
     work: Condvar,
-    /// There is room.
+    /// Notified when there is room.
     room: Condvar,
-    most_bytes: usize,
+    max_bytes: usize,
 }
 
 #[derive(Default)]
 struct State {
     items: VecDeque<Item>,
     bytes: usize,
-    /// Threads that wait for room.
+    /// Number of threads that wait for room.
     waiting: usize,
     /// Tasks that wait for room.
     wakers: Vec<Waker>,
-    /// Nobody submits any more.
+    /// Whether the last writer handle was dropped.
     closed: bool,
-    /// The thread that writes is gone.
+    /// Whether the thread that writes has ended.
     ended: bool,
 }
 
 impl Queue {
-    pub(super) fn new(most_bytes: usize) -> Self {
+    pub(super) fn new(max_bytes: usize) -> Self {
         let (work, room) = (Condvar::new(), Condvar::new());
-        Self { owner: Owner::this(), state: Mutex::new(State::default()), work, room, most_bytes }
+        Self { owner: Owner::this(), state: Mutex::new(State::default()), work, room, max_bytes }
     }
 
-    /// Fails in a child made by `fork`, where no thread writes.
+    /// Returns an error in a child made by `fork`, where no thread writes.
     pub(super) fn check_process(&self) -> Result<(), Error> {
         self.owner.check()
     }
 
-    /// Takes a batch in, or gives it back.
+    /// Adds a batch, or returns it with the reason.
     pub(super) fn offer(&self, batch: Batch) -> Result<Ack, (Batch, Error)> {
         if let Err(error) = self.owner.check() {
             return Err((batch, error));
@@ -69,7 +69,7 @@ impl Queue {
         self.push(self.lock(), batch)
     }
 
-    /// Takes a batch in when there is room.
+    /// Adds a batch when there is room.
     pub(super) fn push_when_room(&self, batch: Batch) -> Result<Ack, Error> {
         self.owner.check()?;
         let mut state = self.lock();
@@ -81,7 +81,7 @@ impl Queue {
         self.push(state, batch).map_err(|(_, error)| error)
     }
 
-    /// Takes a batch in, or gives it back and wakes this task when there may be room.
+    /// Adds a batch, or returns it and wakes the task when there may be room.
     pub(super) fn offer_or_wake(&self, batch: Batch, waker: &Waker) -> Result<Ack, (Batch, Error)> {
         if let Err(error) = self.owner.check() {
             return Err((batch, error));
@@ -94,9 +94,9 @@ impl Queue {
         self.push(state, batch)
     }
 
-    /// Whether there is room. There is for one batch, however long it is.
+    /// Returns whether there is room. An empty queue accepts a batch of any length.
     fn fits(&self, state: &State, batch: &Batch) -> bool {
-        state.items.is_empty() || state.bytes + batch.bytes() <= self.most_bytes
+        state.items.is_empty() || state.bytes + batch.bytes() <= self.max_bytes
     }
 
     fn push(&self, mut state: MutexGuard<'_, State>, batch: Batch) -> Result<Ack, (Batch, Error)> {
@@ -109,13 +109,13 @@ impl Queue {
         let (ack, slot) = Ack::new();
         state.bytes += batch.bytes();
         state.items.push_back(Item { batch, slot });
-        // The thread that writes sleeps only when nothing waits, or lingers for more.
+        // The thread that writes waits only if the queue is empty, or to gather more batches.
         drop(state);
         self.work.notify_one();
         Ok(ack)
     }
 
-    /// The next batches to write together; `None` when there are none and none will come.
+    /// Returns the next group; `None` if the queue is empty and closed.
     pub(super) fn take(&self, group: Group) -> Option<Vec<Item>> {
         let mut state = self.lock();
         while state.items.is_empty() {
@@ -152,13 +152,13 @@ impl Queue {
         Some(items)
     }
 
-    /// Nobody submits any more: what waits is written, then the thread goes.
+    /// Closes the queue: waiting batches are written, then the thread ends.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.work.notify_all();
     }
 
-    /// The thread that writes is gone: what waits gets an answer all the same.
+    /// Fails all waiting batches, since the thread that writes has ended.
     pub(super) fn end(&self) {
         let mut state = self.lock();
         state.ended = true;
@@ -167,12 +167,12 @@ impl Queue {
         self.room.notify_all();
         wakers.into_iter().for_each(wake);
         for item in items {
-            item.slot.answer(Err(Error::Closed));
+            item.slot.complete(Err(Error::Closed));
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // What is behind the lock is whole after each statement.
+        // The state is consistent after each statement.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

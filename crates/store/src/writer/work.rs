@@ -16,11 +16,11 @@ pub(super) struct Worker {
     options: BatchOptions,
 }
 
-/// What became of a group.
+/// The outcome of a group.
 enum Outcome {
-    /// It was committed; each batch has an answer of its own.
+    /// The group was committed; each batch has its own result.
     Committed(Vec<Result<Written>>),
-    /// Nothing of it was; where one batch is the cause, which.
+    /// Nothing was committed; with the index of the batch that is the cause, if one is.
     Failed(Error, Option<usize>),
 }
 
@@ -30,18 +30,18 @@ impl Worker {
     }
 
     pub(super) fn run(self) {
-        // Whatever ends this thread, nobody waits for answers that will not come.
-        let _end = End(&self.queue);
+        // However this thread ends, all waiting batches get a result.
+        let _end = EndOnDrop(&self.queue);
         while let Some(items) = self.queue.take(self.options.group) {
-            // A clock of the caller may panic. The transaction is dropped then, and nothing of the
-            // group that has no answer yet was committed.
+            // The caller's clock may panic. The transaction is dropped then, and no batch of the
+            // group without a result was committed.
             if let Err(error) = caught("write", || self.write(&items)) {
-                fail(&items, error, None);
+                fail_all(&items, error, None);
             }
         }
     }
 
-    /// Writes a group and answers.
+    /// Writes a group, and sets the results of its batches.
     fn write(&self, items: &[Item]) {
         let outcome = loop {
             match self.commit(items) {
@@ -50,12 +50,12 @@ impl Worker {
             }
         };
         match outcome {
-            Outcome::Committed(answers) => {
-                for (item, answer) in items.iter().zip(answers) {
-                    item.slot.answer(answer);
+            Outcome::Committed(results) => {
+                for (item, result) in items.iter().zip(results) {
+                    item.slot.complete(result);
                 }
             }
-            // Half of it may have room where all has none.
+            // A half may fit even if the whole group does not.
             Outcome::Failed(Error::Full { .. } | Error::TransactionFull, _)
                 if items.len() > 1 && self.options.failure == Failure::Alone =>
             {
@@ -63,7 +63,7 @@ impl Worker {
                 self.write(first);
                 self.write(second);
             }
-            Outcome::Failed(error, cause) => fail(items, error, cause),
+            Outcome::Failed(error, cause) => fail_all(items, error, cause),
         }
     }
 
@@ -77,13 +77,13 @@ impl Worker {
             Err(error) => return Outcome::Failed(error, None),
         };
         let transaction = txn.id();
-        let mut answers = Vec::with_capacity(items.len());
+        let mut results = Vec::with_capacity(items.len());
         for (nth, item) in items.iter().enumerate() {
             match self.apply(&mut txn, item) {
                 Err(error) if !self.fails_alone(&error) => {
                     return Outcome::Failed(error, Some(nth));
                 }
-                answer => answers.push(answer.map(|(deleted, sequence)| Written {
+                result => results.push(result.map(|(deleted, sequence)| Written {
                     transaction,
                     sequence,
                     deleted,
@@ -91,7 +91,7 @@ impl Worker {
             }
         }
         match txn.commit() {
-            Ok(_) => Outcome::Committed(answers),
+            Ok(_) => Outcome::Committed(results),
             Err(error) => Outcome::Failed(error, None),
         }
     }
@@ -106,7 +106,8 @@ impl Worker {
         Ok((deleted, nested.commit()?))
     }
 
-    /// Whether an error is about one batch, so that the transaction goes on without it.
+    /// Returns whether an error concerns only one batch, so that the transaction continues without
+    /// it.
     fn fails_alone(&self, error: &Error) -> bool {
         self.options.failure == Failure::Alone
             && matches!(
@@ -120,22 +121,22 @@ impl Worker {
     }
 }
 
-/// Tells all batches of a group that it failed: the one that is the cause why, the others of it.
-fn fail(items: &[Item], error: Error, cause: Option<usize>) {
+/// Fails all batches of a group: the cause with the error, the others with [`Error::Group`].
+fn fail_all(items: &[Item], error: Error, cause: Option<usize>) {
     let shared = Arc::new(error.copy());
     for (nth, item) in items.iter().enumerate() {
         if Some(nth) != cause {
-            item.slot.answer(Err(Error::Group(Arc::clone(&shared))));
+            item.slot.complete(Err(Error::Group(Arc::clone(&shared))));
         }
     }
     if let Some(item) = cause.and_then(|cause| items.get(cause)) {
-        item.slot.answer(Err(error));
+        item.slot.complete(Err(error));
     }
 }
 
-struct End<'q>(&'q Queue);
+struct EndOnDrop<'q>(&'q Queue);
 
-impl Drop for End<'_> {
+impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         self.0.end();
     }

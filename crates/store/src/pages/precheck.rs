@@ -1,4 +1,4 @@
-//! Checks the leaves that LMDB's cursor is about to enter, in a transaction that writes.
+//! Checks the leaves that LMDB's cursor is about to read, in a write transaction.
 
 use super::cursor::Cursor;
 use super::tree::Tree;
@@ -8,21 +8,21 @@ use std::ops::Bound;
 
 /// A position in the committed leaves of a table, ahead of a cursor of LMDB.
 ///
-/// The leaf that has the row read last, and the one after it, are checked before LMDB goes on. If
-/// the transaction has emptied the leaf after it, LMDB may enter a later one: that is checked
-/// before its first row is returned.
-pub(crate) struct Ahead<'t> {
+/// The leaf of the last row, and the one after it, are checked before LMDB moves on. If the
+/// transaction has emptied the leaf after it, LMDB may read a later one, which is checked before
+/// its first row is returned.
+pub(crate) struct Precheck<'t> {
     cursor: Cursor<'t>,
-    /// The first key of the leaf that was checked last; `None` if there are no more leaves.
+    /// The first key of the leaf that was checked last; `None` after the last leaf.
     nearest: Option<&'t [u8]>,
     far: Bound<Vec<u8>>,
     is_reverse: bool,
 }
 
-impl<'t> Ahead<'t> {
+impl<'t> Precheck<'t> {
     /// Checks the first two leaves of a range, or the last two if `is_reverse`.
     pub(crate) fn new(tree: Tree<'t>, bounds: Bounds<'_>, is_reverse: bool) -> Result<Self> {
-        // LMDB goes on until it finds a key beyond the range.
+        // LMDB reads until it finds a key beyond the range.
         let (near, far) = if is_reverse {
             ((Bound::Unbounded, bounds.1), bounds.0)
         } else {
@@ -37,7 +37,7 @@ impl<'t> Ahead<'t> {
 
     /// Checks the leaves up to the one after the leaf that has this key, which LMDB returned.
     #[inline]
-    pub(crate) fn pass(&mut self, key: &[u8]) -> Result<()> {
+    pub(crate) fn advance_past(&mut self, key: &[u8]) -> Result<()> {
         while let Some(nearest) = self.nearest {
             if if self.is_reverse { nearest < key } else { nearest > key } {
                 break;
@@ -47,10 +47,10 @@ impl<'t> Ahead<'t> {
         Ok(())
     }
 
-    /// Checks the leaves that are left of the range: LMDB may have missed rows in them.
+    /// Checks the remaining leaves of the range: LMDB may have missed rows in them.
     pub(crate) fn finish(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.far, Bound::Unbounded) {
-            Bound::Included(key) | Bound::Excluded(key) => self.pass(&key),
+            Bound::Included(key) | Bound::Excluded(key) => self.advance_past(&key),
             Bound::Unbounded => {
                 while self.nearest.is_some() {
                     self.advance()?;

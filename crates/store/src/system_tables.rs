@@ -1,14 +1,14 @@
-//! The store's own tables: settings, kept changes, and times of expiry. They are made when
-//! something first needs them; a store of plain tables has none.
+//! System tables: settings, kept changes and times of expiry. They are created when a feature first
+//! needs them; a store of plain tables has none.
 
-use crate::environment::Bare;
+use crate::environment::Dbi;
 use crate::error::{Error, Result};
 use crate::pages::TableId;
 use crate::read::View;
 use crate::table::Kind;
 use heed::RwTxn;
 
-/// Names and keys; `docs/formats/store.md` has the same.
+/// Names and keys, as in `docs/formats/store.md`.
 pub(crate) mod layout {
     pub(crate) const SETTINGS: &str = "nuthatch.settings";
     pub(crate) const CHANGES: &str = "nuthatch.changes";
@@ -19,34 +19,34 @@ pub(crate) mod layout {
     pub(crate) const KEEP_KEY: &[u8] = b"keep";
     pub(crate) const TABLE_PREFIX: &[u8] = b"table:";
 
-    /// The version of what is described there.
+    /// The version of the format on that page.
     pub(crate) const FORMAT: u64 = 1;
-    /// A flag of a table's record: its rows have stamps.
+    /// A flag in the record of a table: its rows have stamps.
     pub(crate) const STAMPED: u64 = 1;
-    /// The words of the record of kept changes.
+    /// The number of words in the record of kept changes.
     pub(crate) const KEEP_WORDS: usize = 4;
 }
 
-/// The store's own tables.
+/// The system tables of a store.
 #[derive(Clone, Copy)]
-pub(crate) struct Own {
-    pub(crate) settings: Bare,
-    pub(crate) changes: Bare,
-    pub(crate) expiry: Bare,
+pub(crate) struct SystemTables {
+    pub(crate) settings: Dbi,
+    pub(crate) changes: Dbi,
+    pub(crate) expiry: Dbi,
 }
 
-/// How many changes are kept, and which there are.
+/// The limits of kept changes, and the changes that are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kept {
-    pub(crate) most: u64,
-    pub(crate) most_bytes: u64,
-    /// The oldest that is kept, or the next one where there is none.
+    pub(crate) max: u64,
+    pub(crate) max_bytes: u64,
+    /// The number of the oldest kept change, or of the next change if none is kept.
     pub(crate) oldest: u64,
-    /// Bytes of those that are kept.
+    /// Bytes of the kept changes.
     pub(crate) bytes: u64,
 }
 
-impl Own {
+impl SystemTables {
     pub(crate) fn sequence(&self, view: &View<'_>) -> Result<u64> {
         Ok(self.words::<1>(view, layout::SEQUENCE_KEY)?.map_or(0, |[sequence]| sequence))
     }
@@ -55,15 +55,15 @@ impl Own {
         self.settings.put(txn, layout::SEQUENCE_KEY, &sequence.to_le_bytes())
     }
 
-    /// How many changes are kept; `None` when none are.
+    /// Returns the record of kept changes; `None` if none are kept.
     pub(crate) fn kept(&self, view: &View<'_>) -> Result<Option<Kept>> {
         let words = self.words::<{ layout::KEEP_WORDS }>(view, layout::KEEP_KEY)?;
-        Ok(words.map(|[most, most_bytes, oldest, bytes]| Kept { most, most_bytes, oldest, bytes }))
+        Ok(words.map(|[max, max_bytes, oldest, bytes]| Kept { max, max_bytes, oldest, bytes }))
     }
 
     pub(crate) fn put_kept(&self, txn: &mut RwTxn<'_>, kept: Kept) -> heed::Result<()> {
-        let Kept { most, most_bytes, oldest, bytes } = kept;
-        let words = [most, most_bytes, oldest, bytes].map(u64::to_le_bytes);
+        let Kept { max, max_bytes, oldest, bytes } = kept;
+        let words = [max, max_bytes, oldest, bytes].map(u64::to_le_bytes);
         self.settings.put(txn, layout::KEEP_KEY, words.as_flattened())
     }
 
@@ -86,7 +86,7 @@ impl Own {
         self.settings.put(txn, &table_key(table), &flags.to_le_bytes())
     }
 
-    /// Fails when a later version wrote the settings.
+    /// Returns an error if a later version wrote the settings.
     pub(crate) fn check_format(&self, view: &View<'_>) -> Result<()> {
         match self.words::<1>(view, layout::FORMAT_KEY)? {
             Some([found]) if found != layout::FORMAT => {
@@ -96,9 +96,9 @@ impl Own {
         }
     }
 
-    /// A record of so many words; `None` when it is not there.
+    /// Reads a record of `N` words; `None` if it does not exist.
     fn words<const N: usize>(&self, view: &View<'_>, key: &[u8]) -> Result<Option<[u64; N]>> {
-        let record = view.own_row(TableId::SETTINGS, self.settings, key)?;
+        let record = view.system_row(TableId::SETTINGS, self.settings, key)?;
         let Some(record) = record else { return Ok(None) };
         let (words, rest) = record.as_chunks::<8>();
         match <[[u8; 8]; N]>::try_from(words) {
