@@ -1,6 +1,6 @@
 //! Errors, with the place, what was expected and what was found.
 
-use crate::file::DATA;
+use crate::file_names::DATA;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

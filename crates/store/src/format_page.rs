@@ -1,9 +1,9 @@
 //! Compares `docs/formats/store.md` with the code.
 
 use crate::changes::layout as change;
-use crate::expiry::layout as expiry;
 use crate::stamp::layout as stamp;
-use crate::system_tables::layout as system_tables;
+use crate::table::system_tables::layout as system_tables;
+use crate::write::expiry::layout as expiry;
 use std::collections::BTreeMap;
 
 const PAGE: &str = include_str!("../../../docs/formats/store.md");

@@ -42,67 +42,56 @@
 
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
-mod backup;
-mod batch;
 mod changes;
 mod clock;
 pub mod codec;
-#[cfg(test)]
-mod compact_tests;
 mod environment;
 mod error;
-mod expiry;
 #[cfg(test)]
 mod expiry_tests;
 mod file;
-mod file_check;
-mod fork;
+mod file_names;
+mod follower;
 #[cfg(test)]
 mod format_page;
 #[cfg(test)]
 mod growth;
-mod links;
-mod lock_file;
-mod network;
 mod options;
 mod pages;
 mod panics;
-mod parallel;
 mod pool;
+mod process;
 mod range;
 mod read;
-mod registry;
-mod remap_barrier;
-mod removed;
-mod rows;
 mod scan;
-mod short_write;
+mod scans;
+mod shared;
 mod stamp;
-mod stat;
 mod store;
-mod stream;
-mod system_tables;
 mod table;
-mod verify;
+mod watch;
 mod write;
 mod writer;
 
-pub use backup::{Compacted, compact, compact_with};
-pub use batch::{Batches, RawRow, RowBatch};
-pub use changes::{Act, Change, Start, Watch};
+pub use changes::{Act, Change};
 pub use clock::{Clock, SystemClock};
 pub use error::{Damage, Error, FullCause, IoError, Result};
+pub use file::walk::{Verified, verify_closed};
 pub use options::{Durability, Options};
-pub use parallel::{Parallel, ParallelRows};
+pub use pages::Row;
+pub use process::registry::wait_closed;
 pub use range::Range;
-pub use read::{Entry, Read, ReadTxn, View};
-pub use registry::wait_closed;
-pub use rows::{Row, Rows};
+pub use read::rows::Rows;
+pub use read::view::{Entry, View};
+pub use read::{Read, ReadTxn};
 pub use scan::Scan;
-pub use stat::{Stat, TableStat};
+pub use scans::batch::{Batches, RawRow, RowBatch};
+pub use scans::parallel::{Parallel, ParallelRows};
+pub use scans::stream::{BatchStream, RowStream};
 pub use store::Store;
-pub use stream::{BatchStream, RowStream};
+pub use store::backup::{Compacted, compact, compact_with};
+pub use store::stat::{Stat, TableStat};
 pub use table::{Kind, MAX_NAME_LEN, Table};
-pub use verify::{Verified, verify_closed};
+pub use watch::{Start, Watch};
 pub use write::{Condition, WriteTxn};
 pub use writer::{Ack, Batch, BatchOptions, BatchWriter, Failure, Submitting, Written};

@@ -4,11 +4,11 @@ use super::record::{Act, Record};
 use crate::codec::integers::{key_of, number_of};
 use crate::error::Result;
 use crate::pages::{Access, Committed, TableId};
-use crate::read::View;
+use crate::read::view::View;
+use crate::shared::Shared;
 use crate::stamp::Stamp;
-use crate::store::Shared;
-use crate::system_tables::{Kept, SystemTables, layout};
 use crate::table::Table;
+use crate::table::system_tables::{Kept, SystemTables, layout};
 use heed::{PutFlags, RwTxn};
 use std::rc::Rc;
 
@@ -78,7 +78,12 @@ impl Journal {
         let Some(system_tables) = self.system_tables else { return Ok(()) };
         let error = |e| shared.environment.error("settings", e);
         let check = |access| {
-            self.committed.check(shared, TableId::SETTINGS, Some(layout::KEEP_KEY), access)
+            self.committed.check(
+                &shared.environment,
+                TableId::SETTINGS,
+                Some(layout::KEEP_KEY),
+                access,
+            )
         };
         check(Access::Delete)?;
         check(put_of_words(layout::KEEP_KEY, layout::KEEP_WORDS))?;
@@ -86,7 +91,7 @@ impl Journal {
             trim(shared, txn, &self.committed, &system_tables, kept, self.sequence, u64::MAX)?;
             return system_tables.put_kept(txn, *kept).map_err(error);
         }
-        self.committed.check_all(shared, TableId::CHANGES)?;
+        self.committed.check_all(&shared.environment, TableId::CHANGES)?;
         system_tables.changes.clear(txn).map_err(error)?;
         system_tables.remove_kept(txn).map_err(error)
     }
@@ -136,7 +141,7 @@ impl Journal {
         kept.bytes += bytes.len() as u64;
         let key = key_of(number);
         let access = Access::Put { row_len: key.len() + bytes.len() };
-        self.committed.check(shared, TableId::CHANGES, None, access)?;
+        self.committed.check(&shared.environment, TableId::CHANGES, None, access)?;
         // Sequence numbers only grow, so a record is the last one of the table.
         let put = system_tables.changes.put_with_flags(txn, PutFlags::APPEND, &key, &bytes);
         put.map_err(|e| shared.environment.error("keep a change", e))
@@ -150,7 +155,7 @@ impl Journal {
         let error = |e| shared.environment.error("settings", e);
         let check = |key, words| {
             let access = put_of_words(key, words);
-            self.committed.check(shared, TableId::SETTINGS, Some(key), access)
+            self.committed.check(&shared.environment, TableId::SETTINGS, Some(key), access)
         };
         if let Some(mut kept) = self.kept {
             let max_dropped =
@@ -195,7 +200,7 @@ fn trim(
         if count <= kept.max && kept.bytes <= kept.max_bytes {
             return Ok(());
         }
-        committed.check(shared, TableId::CHANGES, Some(b""), Access::Read)?;
+        committed.check(&shared.environment, TableId::CHANGES, Some(b""), Access::Read)?;
         let first = system_tables.changes.first(txn).map_err(error)?;
         let Some((key, record)) = first else {
             (kept.oldest, kept.bytes) = (newest + 1, 0);
@@ -206,7 +211,7 @@ fn trim(
             return Ok(());
         }
         let key = key.to_vec();
-        committed.check(shared, TableId::CHANGES, Some(&key), Access::Delete)?;
+        committed.check(&shared.environment, TableId::CHANGES, Some(&key), Access::Delete)?;
         system_tables.changes.delete(txn, &key).map_err(error)?;
         kept.bytes = kept.bytes.saturating_sub(len);
         kept.oldest = number + 1;

@@ -4,7 +4,7 @@
 //! another process is creating, or a truncated one. Here the file is renamed into place when it is
 //! complete, so an empty file is damage.
 
-use super::layout::{MAGIC, META_PAGES, NO_PAGE, VERSION, meta as at, page, tree};
+use super::layout::{MAGIC, META_PAGES, NO_PAGE, VERSION, meta as at, page_header, tree_record};
 use crate::error::{Error, Result};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
@@ -70,15 +70,15 @@ fn first_pages(page_size: usize, map_size: u64) -> Vec<u8> {
     let mut bytes = vec![0; page_size * META_PAGES as usize];
     for (number, meta) in (0_u64..).zip(bytes.chunks_exact_mut(page_size)) {
         let mut put = |at: usize, field: &[u8]| meta[at..at + field.len()].copy_from_slice(field);
-        put(page::NUMBER, &number.to_le_bytes());
-        put(page::FLAGS, &page::META.to_le_bytes());
+        put(page_header::NUMBER, &number.to_le_bytes());
+        put(page_header::FLAGS, &page_header::META.to_le_bytes());
         put(at::MAGIC, &MAGIC.to_le_bytes());
         put(at::VERSION, &VERSION.to_le_bytes());
         put(at::MAP_SIZE, &map_size.to_le_bytes());
-        put(at::FREE_TREE + tree::PADDING, &(page_size as u32).to_le_bytes());
-        put(at::FREE_TREE + tree::FLAGS, &tree::INTEGER_KEYS.to_le_bytes());
+        put(at::FREE_TREE + tree_record::PADDING, &(page_size as u32).to_le_bytes());
+        put(at::FREE_TREE + tree_record::FLAGS, &tree_record::INTEGER_KEYS.to_le_bytes());
         for tree_at in [at::FREE_TREE, at::MAIN_TREE] {
-            put(tree_at + tree::ROOT, &NO_PAGE.to_le_bytes());
+            put(tree_at + tree_record::ROOT, &NO_PAGE.to_le_bytes());
         }
         put(at::LAST_PAGE, &(META_PAGES - 1).to_le_bytes());
     }
@@ -98,7 +98,7 @@ mod tests {
         options.map_size(map_size as usize);
         let theirs = folder.path().join("theirs");
         fs::create_dir(&theirs).expect("a folder");
-        crate::environment::open_for_test(&options, &theirs);
+        crate::environment::open::open_for_test(&options, &theirs);
         let theirs = fs::read(theirs.join("data.mdb")).expect("bytes");
         assert_eq!(fs::read(&ours).expect("bytes"), theirs);
         // A second call changes nothing and leaves no other file.

@@ -12,7 +12,7 @@ pub(crate) const PAGE_SIZES: std::ops::RangeInclusive<u32> = 256..=65_536;
 pub(crate) const META_PAGES: u64 = 2;
 
 /// The header of a page.
-pub(crate) mod page {
+pub(crate) mod page_header {
     pub(crate) const NUMBER: usize = 0;
     pub(crate) const FLAGS: usize = 10;
     pub(crate) const LOWER: usize = 12;
@@ -31,21 +31,21 @@ pub(crate) mod page {
 
 /// A meta page; offsets from the start of the page.
 pub(crate) mod meta {
-    use super::page::HEADER_LEN;
+    use super::page_header::HEADER_LEN;
 
     pub(crate) const MAGIC: usize = HEADER_LEN;
     pub(crate) const VERSION: usize = HEADER_LEN + 4;
     pub(crate) const MAP_SIZE: usize = HEADER_LEN + 16;
     /// The tree of free pages. Its padding has the page size.
     pub(crate) const FREE_TREE: usize = HEADER_LEN + 24;
-    pub(crate) const MAIN_TREE: usize = FREE_TREE + super::tree::LEN;
-    pub(crate) const LAST_PAGE: usize = MAIN_TREE + super::tree::LEN;
+    pub(crate) const MAIN_TREE: usize = FREE_TREE + super::tree_record::LEN;
+    pub(crate) const LAST_PAGE: usize = MAIN_TREE + super::tree_record::LEN;
     pub(crate) const TRANSACTION: usize = LAST_PAGE + 8;
     pub(crate) const LEN: usize = TRANSACTION + 8;
 }
 
 /// The record of a tree, in a meta page or as the value of a table's name.
-pub(crate) mod tree {
+pub(crate) mod tree_record {
     pub(crate) const PADDING: usize = 0;
     pub(crate) const FLAGS: usize = 4;
     pub(crate) const DEPTH: usize = 6;
@@ -84,4 +84,4 @@ pub(crate) mod node {
 }
 
 const _: () = assert!(meta::LEN == 152);
-const _: () = assert!(tree::LEN == tree::ROOT + 8);
+const _: () = assert!(tree_record::LEN == tree_record::ROOT + 8);

@@ -1,7 +1,8 @@
 //! The two meta pages of a file, checked before LMDB opens it.
 
 use super::layout::{
-    MAGIC, META_PAGES, NO_PAGE, PAGE_SIZES, VERSION, meta as at, page, tree as tree_layout,
+    MAGIC, META_PAGES, NO_PAGE, PAGE_SIZES, VERSION, meta as at, page_header,
+    tree_record as tree_layout,
 };
 use super::tree::RawTree;
 use super::{corrupt, damage, u16_at, u32_at, u64_at};
@@ -146,9 +147,14 @@ fn parse(path: &Path, offset: u64, bytes: &[u8], page_size: u32, len: u64) -> Re
         let expected = format!("pages of {page_size} bytes, as the first meta page has it");
         return Err(corrupt(path, place, expected, own.to_string()));
     }
-    if u16_at(bytes, page::FLAGS) & page::META == 0 {
-        let found = format!("flags {:#x}", u16_at(bytes, page::FLAGS));
-        return Err(corrupt(path, offset + page::FLAGS as u64, "the flag of a meta page", found));
+    if u16_at(bytes, page_header::FLAGS) & page_header::META == 0 {
+        let found = format!("flags {:#x}", u16_at(bytes, page_header::FLAGS));
+        return Err(corrupt(
+            path,
+            offset + page_header::FLAGS as u64,
+            "the flag of a meta page",
+            found,
+        ));
     }
     if meta.last_page < META_PAGES - 1 || meta.last_page >= 1 << 47 {
         let (place, found) = (offset + at::LAST_PAGE as u64, meta.last_page.to_string());

@@ -6,20 +6,22 @@
 //! - `meta`: the two meta pages
 //! - `tree`: the record of a tree
 //! - `page`: the entries of one page
+//! - `walk`: verification of all pages
+//! - `check`: the check before LMDB opens the file
 
+pub(crate) mod check;
 pub(crate) mod first;
 pub(crate) mod layout;
 pub(crate) mod meta;
 pub(crate) mod page;
 pub(crate) mod tree;
+pub(crate) mod walk;
 
 use crate::error::{Damage, Error};
+use crate::file_names::DATA;
 use crate::options::Options;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-
-/// The name of the data file within a store's folder.
-pub(crate) const DATA: &str = "data.mdb";
 
 /// Creates the folder of a store, if the options allow it and it does not exist.
 pub(crate) fn make_folder(path: &Path, options: &Options) -> Result<(), Error> {
@@ -82,4 +84,9 @@ pub(crate) fn corrupt(
     found: impl Into<String>,
 ) -> Error {
     Error::Corrupt(Box::new(damage(path, offset, expected, found)))
+}
+
+/// Rounds up to a multiple of 64 KiB, the largest page size.
+pub(crate) fn page_multiple(bytes: u64) -> u64 {
+    bytes.next_multiple_of(64 << 10)
 }

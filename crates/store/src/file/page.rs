@@ -1,6 +1,6 @@
 //! The entries of one page.
 
-use super::layout::{node, page as at, tree};
+use super::layout::{node, page_header as at, tree_record};
 use super::tree::RawTree;
 use super::{corrupt, u16_at, u32_at, u64_at};
 use crate::error::{Error, Result};
@@ -166,7 +166,7 @@ impl<'p> Page<'p> {
             flags if flags & node::TREE != 0 && flags & node::BIG == 0 => {
                 let tree = RawTree::read(bytes(len as usize)?);
                 let tree = tree.ok_or_else(|| {
-                    let expected = format!("{} bytes of a tree", tree::LEN);
+                    let expected = format!("{} bytes of a tree", tree_record::LEN);
                     self.wrong(index, expected, format!("{len} bytes"))
                 })?;
                 let nested = flags & node::DUPLICATES == 0;
@@ -209,7 +209,7 @@ impl<'p> Page<'p> {
         let value_len = match leaf.value {
             LeafValue::Here(bytes) | LeafValue::Duplicates(bytes) => bytes.len(),
             LeafValue::Overflow { .. } => size_of::<u64>(),
-            LeafValue::Tree(..) => tree::LEN,
+            LeafValue::Tree(..) => tree_record::LEN,
         };
         Ok(node::HEADER_LEN + leaf.key.len() + value_len)
     }

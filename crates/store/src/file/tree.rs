@@ -1,7 +1,8 @@
 //! The record of a tree of pages.
 
-use super::layout::tree as at;
+use super::layout::tree_record as at;
 use super::{u16_at, u64_at};
+use crate::error::{Error, Result};
 
 /// The key order of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,5 +68,21 @@ impl RawTree {
         ]
         .into_iter()
         .find_map(|(flag, what)| (self.flags & flag != 0).then_some(what))
+    }
+}
+
+/// Checks whether this crate supports a table, by its record in the main table.
+pub(crate) fn check_record(name: &str, record: &[u8]) -> Result<()> {
+    let Some(found) = RawTree::read(record) else {
+        return Err(Error::table(name, "a table", "a value in the main table"));
+    };
+    check_kind(name, &found)
+}
+
+/// Checks whether this crate supports a table: one value for each key, in byte order of the keys.
+pub(crate) fn check_kind(name: &str, tree: &RawTree) -> Result<()> {
+    match tree.other_kind() {
+        Some(found) => Err(Error::table(name, "a table of ordered keys and values", found)),
+        None => Ok(()),
     }
 }

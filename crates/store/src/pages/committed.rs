@@ -11,21 +11,19 @@
 //! leaves become empty in one transaction, LMDB may merge with a leaf further away, which is not
 //! checked.
 
+use super::check::{Access, Branches, CheckedPages};
 use super::cursor::Cursor;
-use super::map::{CheckedPage, is_at_or_above};
+use super::page::is_at_or_above;
 use super::roots::{Roots, map_of, named};
-use super::tree::{Branches, Root, Tree};
+use super::tree::{Root, Source, Tree};
+use crate::environment::Environment;
 use crate::error::Result;
 use crate::file::corrupt;
-use crate::file::layout::tree as tree_record;
-use crate::read::Source;
-use crate::store::Shared;
-use crate::system_tables::layout;
+use crate::file::layout::tree_record;
 use crate::table::Table;
+use crate::table::system_tables::layout;
 use heed::{AnyTls, RoTxn};
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Bound;
 
 /// Identifies a table within a transaction.
@@ -56,45 +54,10 @@ impl<'n> TableId<'n> {
     }
 }
 
-/// The next operation on a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    Read,
-    Put {
-        /// The length of key and value together in bytes, as they are stored.
-        row_len: usize,
-    },
-    Delete,
-}
-
 /// The committed pages that a write transaction, and those nested in it, are based on.
 pub(crate) struct Committed {
     roots: Roots,
     state: RefCell<State>,
-}
-
-/// Pages whose entries were all checked.
-pub(super) type CheckedPages = HashMap<u64, CheckedPage, BuildHasherDefault<PageHasher>>;
-
-/// A hasher for page numbers.
-#[derive(Default)]
-pub(super) struct PageHasher(u64);
-
-impl Hasher for PageHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        // Fibonacci hashing. The hash map uses the upper bits, and the lower ones after a rotation.
-        self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
-    }
 }
 
 #[derive(Default)]
@@ -136,51 +99,55 @@ impl Committed {
     ///
     /// [`Error::Corrupt`](crate::Error::Corrupt) if the meta page is not that of the previous
     /// transaction.
-    pub(crate) fn of(shared: &Shared, txn: &RoTxn<'_, AnyTls>) -> Result<Self> {
+    pub(crate) fn of(environment: &Environment, txn: &RoTxn<'_, AnyTls>) -> Result<Self> {
         // Nothing was committed since: this transaction has the write lock.
         let id = (txn.id() as u64).saturating_sub(1);
-        let roots = Roots::of_id(shared, txn, id)?.ok_or_else(|| {
+        let roots = Roots::of_id(environment, txn, id)?.ok_or_else(|| {
             let expected = format!("a meta page of transaction {id}");
-            corrupt(shared.data().1, 0, expected, "another one")
+            corrupt(environment.data().1, 0, expected, "another one")
         })?;
         Ok(Self { roots, state: RefCell::default() })
     }
 
     /// Returns how a table is read.
-    pub(crate) fn source<'t>(&self, shared: &'t Shared, table: TableId<'_>) -> Result<Source<'t>> {
+    pub(crate) fn source<'t>(
+        &self,
+        environment: &'t Environment,
+        table: TableId<'_>,
+    ) -> Result<Source<'t>> {
         let mut state = self.state.borrow_mut();
-        let at = self.find(shared, &mut state, table)?;
+        let at = self.find(environment, &mut state, table)?;
         let used = &state.tables[at];
-        let tree = Tree::new(map_of(shared), used.root, shared);
+        let tree = Tree::new(map_of(environment), used.root, environment);
         Ok(if used.is_changed { Source::Changed(tree) } else { Source::Pages(tree) })
     }
 
     /// Returns whether the main table has a key of this name.
-    pub(crate) fn has_table(&self, shared: &Shared, name: &str) -> Result<bool> {
-        Ok(self.roots.main(shared).get(name.as_bytes())?.is_some())
+    pub(crate) fn has_table(&self, environment: &Environment, name: &str) -> Result<bool> {
+        Ok(self.roots.main(environment).get(name.as_bytes())?.is_some())
     }
 
     /// Returns a table as it was when the transaction began.
-    fn tree_of<'t>(&self, shared: &'t Shared, table: TableId<'_>) -> Result<Tree<'t>> {
+    fn tree_of<'t>(&self, environment: &'t Environment, table: TableId<'_>) -> Result<Tree<'t>> {
         let mut state = self.state.borrow_mut();
-        let at = self.find(shared, &mut state, table)?;
-        Ok(Tree::new(map_of(shared), state.tables[at].root, shared))
+        let at = self.find(environment, &mut state, table)?;
+        Ok(Tree::new(map_of(environment), state.tables[at].root, environment))
     }
 
     /// Checks the committed pages that LMDB follows to a key, or to the last key if it is `None`.
     pub(crate) fn check(
         &self,
-        shared: &Shared,
+        environment: &Environment,
         table: TableId<'_>,
         key: Option<&[u8]>,
         access: Access,
     ) -> Result<()> {
         let mut state = self.state.borrow_mut();
-        let at = self.find(shared, &mut state, table)?;
+        let at = self.find(environment, &mut state, table)?;
         let State { tables, checked } = &mut *state;
         let used = &mut tables[at];
         used.is_changed |= access != Access::Read;
-        let tree = Tree::new(map_of(shared), used.root, shared);
+        let tree = Tree::new(map_of(environment), used.root, environment);
         let Some(root) = tree.root() else { return Ok(()) };
         if access != Access::Delete
             && let Some(last) = used.last.as_ref().filter(|last| last.has(key))
@@ -208,23 +175,28 @@ impl Committed {
     }
 
     /// Checks all committed pages of a table, which LMDB is about to free.
-    pub(crate) fn check_all(&self, shared: &Shared, table: TableId<'_>) -> Result<()> {
-        self.check(shared, table, None, Access::Delete)?;
+    pub(crate) fn check_all(&self, environment: &Environment, table: TableId<'_>) -> Result<()> {
+        self.check(environment, table, None, Access::Delete)?;
         let all = (Bound::Unbounded, Bound::Unbounded);
-        let mut leaves = Cursor::new(self.tree_of(shared, table)?, all, false)?;
+        let mut leaves = Cursor::new(self.tree_of(environment, table)?, all, false)?;
         while leaves.next_sound_leaf()? {}
         Ok(())
     }
 
     /// Finds a table among those that the transaction has used, or in the main table.
-    fn find(&self, shared: &Shared, state: &mut State, table: TableId<'_>) -> Result<usize> {
+    fn find(
+        &self,
+        environment: &Environment,
+        state: &mut State,
+        table: TableId<'_>,
+    ) -> Result<usize> {
         if let Some(at) = state.tables.iter().position(|used| used.number == table.number) {
             return Ok(at);
         }
         let root = if table.number == TableId::MAIN.number {
             Some(self.roots.main_root())
         } else {
-            let main = self.roots.main(shared);
+            let main = self.roots.main(environment);
             if let Some(root) = main.root() {
                 let name = table.name.as_bytes();
                 // LMDB follows this path when it opens a cursor, and writes there when it commits.

@@ -1,10 +1,10 @@
 //! A cursor over the rows of a range of keys, leaf by leaf, in both directions.
 
-use super::map::{Page, are_ordered, is_at_or_above, prefetch_beyond};
+use super::page::{Page, Row, are_ordered, is_at_or_above};
 use super::tree::{Ancestors, Tree};
+use crate::environment::mapping::prefetch_beyond;
 use crate::error::Result;
 use crate::range::Bounds;
-use crate::rows::Row;
 use std::ops::Bound;
 
 /// A position in a table, and the end of the range.

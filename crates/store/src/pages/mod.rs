@@ -22,16 +22,20 @@
 //! follows or copies committed pages, all entries of the leaf are checked, and the entries of the
 //! branches that LMDB compares; all entries of a branch before LMDB may add or remove one.
 
+mod bounds;
+mod check;
 mod committed;
 mod cursor;
-mod map;
+mod lookup;
+mod page;
 mod precheck;
 mod roots;
 mod tree;
 
-pub(crate) use committed::{Access, Committed, TableId};
+pub(crate) use check::Access;
+pub(crate) use committed::{Committed, TableId};
 pub(crate) use cursor::Cursor;
-pub(crate) use map::Mapping;
+pub use page::Row;
 pub(crate) use precheck::Precheck;
 pub(crate) use roots::Roots;
-pub(crate) use tree::Tree;
+pub(crate) use tree::{Source, Tree};

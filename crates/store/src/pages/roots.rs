@@ -1,14 +1,14 @@
 //! The roots of the tables that a read transaction sees.
 
-use super::map::Map;
 use super::tree::{Root, Tree};
+use crate::environment::Environment;
+use crate::environment::mapping::Map;
 use crate::error::{Error, Result};
-use crate::file::layout::{NO_PAGE, tree};
+use crate::file::layout::{NO_PAGE, tree_record};
 use crate::file::meta;
 use crate::file::page::{Kind, Page as FilePage};
-use crate::file::tree::RawTree;
-use crate::store::Shared;
-use crate::table::{Table, check_kind, check_record};
+use crate::file::tree::{RawTree, check_kind, check_record};
+use crate::table::Table;
 use heed::{AnyTls, RoTxn};
 use std::cell::Cell;
 
@@ -29,25 +29,27 @@ pub(crate) struct Roots {
 impl Roots {
     /// Finds the main table as a new transaction sees it. `None` if two other transactions were
     /// committed since: then its meta page was reused, and its pages are read through LMDB.
-    pub(crate) fn of(shared: &Shared, txn: &RoTxn<'_, AnyTls>) -> Result<Option<Self>> {
-        Self::of_id(shared, txn, txn.id() as u64)
+    pub(crate) fn of(environment: &Environment, txn: &RoTxn<'_, AnyTls>) -> Result<Option<Self>> {
+        Self::of_id(environment, txn, txn.id() as u64)
     }
 
     /// Finds the main table as `of` does, for a transaction that sees the state that transaction
     /// `id` committed.
-    pub(super) fn of_id(shared: &Shared, txn: &RoTxn<'_, AnyTls>, id: u64) -> Result<Option<Self>> {
-        let environment = &shared.environment;
+    pub(super) fn of_id(
+        environment: &Environment,
+        txn: &RoTxn<'_, AnyTls>,
+        id: u64,
+    ) -> Result<Option<Self>> {
         let root = match environment.mapping().get(environment.page_size()) {
             Some(map) => main_root(map, id),
-            None => locate(shared, txn, id)?,
+            None => locate(environment, txn, id)?,
         };
         Ok(root.map(Self::new))
     }
 
     /// Finds the main table as `of` does, if the address of the map is known; `None` otherwise.
     #[inline]
-    pub(crate) fn known(shared: &Shared, txn: &RoTxn<'_, AnyTls>) -> Option<Self> {
-        let environment = &shared.environment;
+    pub(crate) fn known(environment: &Environment, txn: &RoTxn<'_, AnyTls>) -> Option<Self> {
         let map = environment.mapping().get(environment.page_size())?;
         main_root(map, txn.id() as u64).map(Self::new)
     }
@@ -59,24 +61,28 @@ impl Roots {
 
     /// Returns a table; `None` if the transaction does not see it.
     #[inline]
-    pub(crate) fn tree<'t>(&self, shared: &'t Shared, table: &Table) -> Result<Option<Tree<'t>>> {
-        let map = map_of(shared);
+    pub(crate) fn tree<'t>(
+        &self,
+        environment: &'t Environment,
+        table: &Table,
+    ) -> Result<Option<Tree<'t>>> {
+        let map = map_of(environment);
         if table.name().is_empty() {
-            return Ok(Some(Tree::new(map, self.main, shared)));
+            return Ok(Some(Tree::new(map, self.main, environment)));
         }
         let id = table.address();
         if let Some((_, page)) = self.tables.iter().map(Cell::get).find(|(known, _)| *known == id) {
-            return Ok(Some(Tree::new(map, Root { page }, shared)));
+            return Ok(Some(Tree::new(map, Root { page }, environment)));
         }
-        let Some(root) = named(self.main(shared), table.name())? else { return Ok(None) };
+        let Some(root) = named(self.main(environment), table.name())? else { return Ok(None) };
         let [last, before] = &self.tables;
         before.set(last.replace((id, root.page)));
-        Ok(Some(Tree::new(map, root, shared)))
+        Ok(Some(Tree::new(map, root, environment)))
     }
 
     /// Returns the main table.
-    pub(crate) fn main<'t>(&self, shared: &'t Shared) -> Tree<'t> {
-        Tree::new(map_of(shared), self.main, shared)
+    pub(crate) fn main<'t>(&self, environment: &'t Environment) -> Tree<'t> {
+        Tree::new(map_of(environment), self.main, environment)
     }
 
     /// Returns the root of the main table.
@@ -87,18 +93,18 @@ impl Roots {
     /// Returns a system table.
     pub(crate) fn system_table<'t>(
         &self,
-        shared: &'t Shared,
+        environment: &'t Environment,
         name: &str,
     ) -> Result<Option<Tree<'t>>> {
-        let root = named(self.main(shared), name)?;
-        Ok(root.map(|root| Tree::new(map_of(shared), root, shared)))
+        let root = named(self.main(environment), name)?;
+        Ok(root.map(|root| Tree::new(map_of(environment), root, environment)))
     }
 }
 
 /// Returns the map of the file, if its address is known.
 #[inline]
-pub(super) fn map_of(shared: &Shared) -> Option<Map<'_>> {
-    shared.environment.mapping().get(shared.environment.page_size())
+pub(super) fn map_of(environment: &Environment) -> Option<Map<'_>> {
+    environment.mapping().get(environment.page_size())
 }
 
 /// Returns the root of a table by its name in the main table.
@@ -116,15 +122,14 @@ fn main_root(map: Map<'_>, id: u64) -> Option<Root> {
     let [meta, other] = map.meta_pages(id)?;
     let (root, flags) = meta.main();
     let is_current = meta.transaction() == id && other.transaction() <= id;
-    (is_current && flags & tree::OTHER_KINDS == 0).then_some(Root { page: root })
+    (is_current && flags & tree_record::OTHER_KINDS == 0).then_some(Root { page: root })
 }
 
 /// Finds the address of the map, by reading the first row of the main table both from the file and
 /// through LMDB. The pages on the path to it are checked before LMDB reads them.
 #[cold]
-fn locate(shared: &Shared, txn: &RoTxn<'_, AnyTls>, id: u64) -> Result<Option<Root>> {
-    let (file, path) = shared.data();
-    let environment = &shared.environment;
+fn locate(environment: &Environment, txn: &RoTxn<'_, AnyTls>, id: u64) -> Result<Option<Root>> {
+    let (file, path) = environment.data();
     let found = match meta::read(file, path, Some(id)) {
         Ok(found) => found,
         // The meta page of this transaction may have been reused.

@@ -1,8 +1,8 @@
 //! The acknowledgement of a batch.
 
 use crate::error::Result;
-use crate::fork::Owner;
 use crate::panics::wake;
+use crate::process::Owner;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;

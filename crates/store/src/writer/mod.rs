@@ -13,8 +13,8 @@ pub use ack::{Ack, Written};
 pub use batch::Batch;
 
 use crate::error::{Error, Result};
-use crate::fork::OfProcess;
 use crate::options::Durability;
+use crate::process::OfProcess;
 use crate::store::Store;
 use queue::{Group, Queue};
 use std::fmt;
