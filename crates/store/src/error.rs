@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_without_a_store_is_told_with_what_makes_one() {
+    fn the_error_for_a_path_without_a_store_says_how_to_create_one() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("file");
         std::fs::write(&file, "no store").expect("a file");

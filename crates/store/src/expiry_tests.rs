@@ -110,7 +110,7 @@ fn an_update_that_is_aborted_keeps_the_entry() {
 }
 
 #[test]
-fn entries_that_earlier_versions_left_behind_go_when_their_time_comes() {
+fn entries_that_earlier_versions_left_behind_are_removed_when_they_expire() {
     let case = Case::new();
     case.put_until(b"session", FAR);
     // What a refresh left behind: entries of versions that the row no longer has.

@@ -31,7 +31,7 @@ fn expect(found: &BTreeMap<String, usize>, expected: &[(&str, usize)]) {
 }
 
 #[test]
-fn rows_and_records_lie_where_the_page_says() {
+fn offsets_of_rows_and_records_are_those_of_the_page() {
     expect(
         &offsets("A row of a stamped table"),
         &[("version", stamp::VERSION), ("expiry", stamp::EXPIRY), ("value", stamp::LEN)],

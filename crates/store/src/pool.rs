@@ -25,12 +25,12 @@ struct State {
     jobs: VecDeque<Job>,
     threads: usize,
     idle: usize,
-    closed: bool,
+    is_closed: bool,
 }
 
 impl Pool {
     pub(crate) fn new(max_threads: usize) -> Self {
-        let state = State { jobs: VecDeque::new(), threads: 0, idle: 0, closed: false };
+        let state = State { jobs: VecDeque::new(), threads: 0, idle: 0, is_closed: false };
         Self(Arc::new(PoolThreads { state: Mutex::new(state), work: Condvar::new(), max_threads }))
     }
 
@@ -63,7 +63,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        self.0.lock().closed = true;
+        self.0.lock().is_closed = true;
         self.0.work.notify_all();
     }
 }
@@ -85,7 +85,7 @@ impl PoolThreads {
                 state = self.lock();
                 continue;
             }
-            if state.closed {
+            if state.is_closed {
                 break;
             }
             state.idle += 1;

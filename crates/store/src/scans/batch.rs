@@ -141,17 +141,17 @@ pub struct Batches {
     txns: Option<SharedTxns>,
     /// The index of the transaction that the last batch was read in.
     current: usize,
-    done: bool,
+    is_done: bool,
 }
 
 impl Batches {
     pub(crate) fn new(shared: Arc<Shared>, table: Table, scan: Scan) -> Self {
-        Self { shared, table, scan, txns: None, current: 0, done: false }
+        Self { shared, table, scan, txns: None, current: 0, is_done: false }
     }
 
     /// Creates a scan in open transactions. `txns` must not be empty.
     pub(crate) fn within(txns: SharedTxns, shared: Arc<Shared>, table: Table, scan: Scan) -> Self {
-        Self { shared, table, scan, txns: Some(txns), current: 0, done: false }
+        Self { shared, table, scan, txns: Some(txns), current: 0, is_done: false }
     }
 
     /// Returns the next batch; `None` after the last one.
@@ -177,12 +177,12 @@ impl Batches {
         &mut self,
         cancelled: &AtomicBool,
     ) -> Result<Option<RowBatch>> {
-        if self.done {
+        if self.is_done {
             return Ok(None);
         }
         let filled = self.fill(cancelled);
-        if self.done || filled.is_err() {
-            self.done = true;
+        if self.is_done || filled.is_err() {
+            self.is_done = true;
             self.txns = None;
         }
         filled
@@ -199,22 +199,22 @@ impl Batches {
         let scan = &self.scan;
         let max_rows = scan.batch_rows.min(usize::try_from(scan.limit).unwrap_or(usize::MAX));
         let mut rows: Vec<RawRow> = Vec::with_capacity(max_rows.min(Scan::BATCH_ROWS));
-        let (mut bytes, mut ended, mut last) = (0, true, None);
+        let (mut bytes, mut is_at_end, mut last) = (0, true, None);
         reading.scan(&self.table, &scan.clone().limit(max_rows as u64))?.visit(|key, value| {
             rows.push(raw(key, value));
             prefetch_for_write(rows.as_ptr().wrapping_add(rows.len() + PREFETCH_DISTANCE));
             bytes += key.len() + value.len();
-            let full = rows.len() == max_rows || bytes >= scan.batch_bytes;
+            let is_full = rows.len() == max_rows || bytes >= scan.batch_bytes;
             let check_now = rows.len().is_multiple_of(ROWS_PER_CANCEL_CHECK);
-            let enough = full || (check_now && cancelled.load(Ordering::Relaxed));
-            if enough {
-                (ended, last) = (false, Some(key.to_vec()));
+            let is_complete = is_full || (check_now && cancelled.load(Ordering::Relaxed));
+            if is_complete {
+                (is_at_end, last) = (false, Some(key.to_vec()));
             }
-            !enough
+            !is_complete
         })?;
         drop(reading);
         let left = scan.limit - rows.len() as u64;
-        self.done = ended || left == 0;
+        self.is_done = is_at_end || left == 0;
         if let Some(last) = last {
             let range: Range = scan.range.rest(&last, scan.reverse);
             self.scan = Scan { range, limit: left, ..scan.clone() };

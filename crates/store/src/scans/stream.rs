@@ -87,7 +87,7 @@ struct State<S: Source> {
     /// Batches that were read and not consumed yet, in order.
     ready: VecDeque<Result<S::Batch>>,
     waker: Option<Waker>,
-    done: bool,
+    is_done: bool,
 }
 
 impl<B: Send + 'static> BatchStream<B> {
@@ -96,7 +96,7 @@ impl<B: Send + 'static> BatchStream<B> {
         S: Source<Batch = B>,
     {
         let (source, ready) = (Some(source), VecDeque::new());
-        let state = Mutex::new(State { source, ready, waker: None, done: false });
+        let state = Mutex::new(State { source, ready, waker: None, is_done: false });
         let max_ready = if read_ahead { BATCHES_AHEAD } else { 0 };
         let core = Core { state, cancelled: AtomicBool::new(false), max_ready };
         Self(Box::new(SourceStream { owner: Some(Owner::this()), shared, core: Arc::new(core) }))
@@ -131,7 +131,7 @@ impl<S: Source> PollBatches<S::Batch> for SourceStream<S> {
             }
             return Poll::Ready(Some(ready));
         }
-        if state.done {
+        if state.is_done {
             return Poll::Ready(None);
         }
         state.waker = Some(context.waker().clone());
@@ -150,7 +150,7 @@ impl<S: Source> SourceStream<S> {
         if let Err(error) = submitted {
             let mut state = self.core.lock();
             state.ready.push_back(Err(error));
-            state.done = true;
+            state.is_done = true;
             let waker = state.waker.take();
             drop(state);
             wake(waker);
@@ -189,21 +189,21 @@ impl<S: Source> Core<S> {
                     state.source = Some(source);
                     return;
                 }
-                Ok(Next::End) => state.done = true,
+                Ok(Next::End) => state.is_done = true,
                 Err(error) => {
                     state.ready.push_back(Err(error));
-                    state.done = true;
+                    state.is_done = true;
                 }
             }
             let waker = state.waker.take();
-            if state.done {
+            if state.is_done {
                 drop(state);
                 // The transaction ends before the consumer gets the end.
                 drop(source);
                 return wake(waker);
             }
-            let enough = state.ready.len() >= self.max_ready.max(1);
-            if enough {
+            let is_enough = state.ready.len() >= self.max_ready.max(1);
+            if is_enough {
                 state.source = Some(source);
                 drop(state);
                 return wake(waker);

@@ -18,8 +18,8 @@ const LONG: Duration = Duration::from_mins(1);
 /// The environment variable with the path of the store, for the other process.
 const STORE: &str = "NUTHATCH_TEST_COMPACTED_STORE";
 
-/// The other process: opens the store, waits for a line of input, and prints the value of a key.
-/// Does nothing without a store in the environment.
+/// Acts as the other process: opens the store, waits for a line of input, and prints the value of
+/// a key. Does nothing without a store in the environment.
 #[test]
 fn reads_what_it_opens() {
     let Ok(path) = std::env::var(STORE) else { return };
@@ -84,7 +84,7 @@ fn sync(file: &File) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Regression: the lock was released before the rename, and the reader kept the old file.
+// With the lock released before the rename, the reader kept the old file.
 #[test]
 fn a_process_that_opens_a_store_during_a_compaction_sees_the_new_file() {
     let folder = tempfile::tempdir().expect("a folder");

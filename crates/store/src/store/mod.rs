@@ -193,10 +193,10 @@ impl Store {
     pub fn update<R>(&self, mut action: impl FnMut(&mut WriteTxn<'_>) -> Result<R>) -> Result<R> {
         loop {
             let mut txn = self.write()?;
-            let done = action(&mut txn).and_then(|result| txn.commit().map(|_| result));
-            match done {
+            let result = action(&mut txn).and_then(|value| txn.commit().map(|_| value));
+            match result {
                 Err(Error::Full { .. }) if self.0.environment.grow_after_full()? => {}
-                done => return done,
+                result => return result,
             }
         }
     }

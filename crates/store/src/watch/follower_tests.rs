@@ -232,7 +232,7 @@ fn a_stream_that_waits_ends_with_the_damage_when_its_file_is_truncated() {
     assert_eq!(error.code(), "corrupt", "{error}");
 }
 
-/// Regression: adding the longest duration to the current time panicked.
+// Adding the longest duration to the current time panicked.
 #[test]
 fn a_wait_may_have_the_longest_duration() {
     let mut case = Case::new();
@@ -242,7 +242,7 @@ fn a_wait_may_have_the_longest_duration() {
 }
 
 #[test]
-fn a_wait_looks_again_until_its_time_is_over_and_seldom() {
+fn a_wait_retries_with_backoff_until_its_deadline() {
     let mut case = Case::new();
     let readers = case.fill_readers();
     let before = case.watch.reads;

@@ -13,7 +13,8 @@ impl WriteTxn<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Lmdb`] if LMDB cannot begin it, and [`Error::Forked`] in a child made by `fork`.
+    /// [`Error::Lmdb`](crate::Error::Lmdb) if LMDB cannot begin it, and
+    /// [`Error::Forked`](crate::Error::Forked) in a child made by `fork`.
     pub fn nested(&mut self) -> Result<WriteTxn<'_>> {
         self.shared.environment.check_process()?;
         let heed = self.shared.environment.heed();
@@ -35,11 +36,12 @@ impl WriteTxn<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if the commit cannot be written, or if the store's files were removed or
-    /// replaced since they were opened: data written to them is lost when the last process closes
-    /// them. Commits that are not synced detect that within 0.1 s. Moving the folder does not
-    /// matter. [`Error::Full`] if the map is full, and [`Error::Corrupt`] if a page could not be
-    /// read.
+    /// - [`Error::Io`](crate::Error::Io) if the commit cannot be written, or if the store's files
+    ///   were removed or replaced since they were opened: data written to them is lost when the
+    ///   last process closes them. Commits that are not synced detect that within 0.1 s. Moving the
+    ///   folder does not matter.
+    /// - [`Error::Full`](crate::Error::Full) if the map is full.
+    /// - [`Error::Corrupt`](crate::Error::Corrupt) if a page could not be read.
     pub fn commit(mut self) -> Result<u64> {
         self.shared.environment.check_process()?;
         self.check_readable()?;

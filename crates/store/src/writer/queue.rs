@@ -45,9 +45,9 @@ struct State {
     /// Tasks that wait for room.
     wakers: Vec<Waker>,
     /// Whether the last writer handle was dropped.
-    closed: bool,
+    is_closed: bool,
     /// Whether the thread that writes has ended.
-    ended: bool,
+    has_ended: bool,
 }
 
 impl Queue {
@@ -73,7 +73,7 @@ impl Queue {
     pub(super) fn push_when_room(&self, batch: Batch) -> Result<Ack, Error> {
         self.owner.check()?;
         let mut state = self.lock();
-        while !self.fits(&state, &batch) && !state.ended {
+        while !self.fits(&state, &batch) && !state.has_ended {
             state.waiting += 1;
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.waiting -= 1;
@@ -87,7 +87,7 @@ impl Queue {
             return Err((batch, error));
         }
         let mut state = self.lock();
-        if !self.fits(&state, &batch) && !state.ended {
+        if !self.fits(&state, &batch) && !state.has_ended {
             state.wakers.push(waker.clone());
             return Err((batch, Error::QueueFull));
         }
@@ -100,7 +100,7 @@ impl Queue {
     }
 
     fn push(&self, mut state: MutexGuard<'_, State>, batch: Batch) -> Result<Ack, (Batch, Error)> {
-        if state.ended {
+        if state.has_ended {
             return Err((batch, Error::Closed));
         }
         if !self.fits(&state, &batch) {
@@ -119,13 +119,13 @@ impl Queue {
     pub(super) fn take(&self, group: Group) -> Option<Vec<Item>> {
         let mut state = self.lock();
         while state.items.is_empty() {
-            if state.closed {
+            if state.is_closed {
                 return None;
             }
             state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         let deadline = deadline(group.linger);
-        while state.items.len() < group.batches && state.bytes < group.bytes && !state.closed {
+        while state.items.len() < group.batches && state.bytes < group.bytes && !state.is_closed {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -135,8 +135,8 @@ impl Queue {
         }
         let (mut items, mut bytes) = (Vec::new(), 0);
         while let Some(item) = state.items.front() {
-            let full = items.len() >= group.batches || bytes + item.batch.bytes() > group.bytes;
-            if full && !items.is_empty() {
+            let is_full = items.len() >= group.batches || bytes + item.batch.bytes() > group.bytes;
+            if is_full && !items.is_empty() {
                 break;
             }
             bytes += item.batch.bytes();
@@ -154,14 +154,14 @@ impl Queue {
 
     /// Closes the queue: waiting batches are written, then the thread ends.
     pub(super) fn close(&self) {
-        self.lock().closed = true;
+        self.lock().is_closed = true;
         self.work.notify_all();
     }
 
     /// Fails all waiting batches, since the thread that writes has ended.
     pub(super) fn end(&self) {
         let mut state = self.lock();
-        state.ended = true;
+        state.has_ended = true;
         let (items, wakers) = (std::mem::take(&mut state.items), std::mem::take(&mut state.wakers));
         drop(state);
         self.room.notify_all();

@@ -29,7 +29,7 @@ const MAX_ATTEMPTS: usize = 64;
 #[derive(Clone, Debug)]
 pub struct Parallel {
     threads: usize,
-    ordered: bool,
+    is_ordered: bool,
     ranges: Option<Vec<Range>>,
 }
 
@@ -38,7 +38,7 @@ impl Parallel {
     /// boundaries, so that they have about the same number of bytes, and each thread reads one part
     /// after the other.
     pub fn split(threads: usize) -> Self {
-        Self { threads: threads.clamp(1, 256), ordered: false, ranges: None }
+        Self { threads: threads.clamp(1, 256), is_ordered: false, ranges: None }
     }
 
     /// Sets the parts. The scan reads the intersection of each part with its own range.
@@ -52,7 +52,7 @@ impl Parallel {
     /// which needs less memory.
     #[must_use]
     pub fn ordered(mut self) -> Self {
-        self.ordered = true;
+        self.is_ordered = true;
         self
     }
 
@@ -98,7 +98,7 @@ impl Store {
             Some(txn) => parallel.parts(txn, table, scan)?,
             None => Vec::new(),
         };
-        let queue = Queue::new(parts.len(), parallel.threads, parallel.ordered);
+        let queue = Queue::new(parts.len(), parallel.threads, parallel.is_ordered);
         let rows = ParallelRows { queue: Arc::new(queue) };
         let (parts, map) = (Arc::new(parts), Arc::new(map));
         for txn in txns {
@@ -171,10 +171,10 @@ impl Store {
                         let part = next.fetch_add(1, Ordering::Relaxed);
                         let Some(scan) = parts.get(part) else { break };
                         let all = fold_part(&txn, table, scan, first(), step);
-                        let failed = all.is_err();
+                        let has_failed = all.is_err();
                         let mut folded = folded.lock().unwrap_or_else(PoisonError::into_inner);
                         folded.push((part, all));
-                        if failed {
+                        if has_failed {
                             next.store(parts.len(), Ordering::Relaxed);
                         }
                     }
@@ -238,10 +238,10 @@ fn read_part<T: Send>(
     map: &impl Fn(Row<'_>) -> Option<T>,
 ) -> bool {
     for batch in batches {
-        let failed = batch.is_err();
+        let has_failed = batch.is_err();
         let mapped = batch.map(|batch| batch.iter().filter_map(map).collect::<Vec<_>>());
-        let empty = mapped.as_ref().is_ok_and(Vec::is_empty);
-        if !empty && !queue.put(part, mapped) || failed {
+        let is_empty = mapped.as_ref().is_ok_and(Vec::is_empty);
+        if !is_empty && !queue.put(part, mapped) || has_failed {
             return false;
         }
     }

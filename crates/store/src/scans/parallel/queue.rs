@@ -22,7 +22,7 @@ pub(super) struct Queue<T> {
     room: Condvar,
     parts: usize,
     max_open: usize,
-    ordered: bool,
+    is_ordered: bool,
 }
 
 struct State<T> {
@@ -39,7 +39,7 @@ struct State<T> {
 
 struct Part<T> {
     batches: VecDeque<Result<Vec<T>>>,
-    finished: bool,
+    is_finished: bool,
 }
 
 /// Removes a thread from the queue when it is dropped, also after a panic.
@@ -56,7 +56,7 @@ impl<T> Drop for Worker<'_, T> {
 }
 
 impl<T> Queue<T> {
-    pub(super) fn new(parts: usize, threads: usize, ordered: bool) -> Self {
+    pub(super) fn new(parts: usize, threads: usize, is_ordered: bool) -> Self {
         let state = State {
             open: VecDeque::new(),
             first: 0,
@@ -70,7 +70,7 @@ impl<T> Queue<T> {
             room: Condvar::new(),
             parts,
             max_open: threads * OPEN_PARTS_PER_THREAD,
-            ordered,
+            is_ordered,
         }
     }
 
@@ -93,7 +93,7 @@ impl<T> Queue<T> {
                 return None;
             }
             if state.open.len() < self.max_open {
-                state.open.push_back(Part { batches: VecDeque::new(), finished: false });
+                state.open.push_back(Part { batches: VecDeque::new(), is_finished: false });
                 return Some(part);
             }
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -123,7 +123,7 @@ impl<T> Queue<T> {
     pub(super) fn finish(&self, part: usize) {
         let mut state = self.lock();
         let at = part - state.first;
-        state.open[at].finished = true;
+        state.open[at].is_finished = true;
         state.close_finished();
         drop(state);
         self.filled.notify_one();
@@ -143,7 +143,7 @@ impl<T> Queue<T> {
     pub(super) fn next(&self) -> Option<Result<Vec<T>>> {
         let mut state = self.lock();
         loop {
-            let among = if self.ordered { 1 } else { state.open.len() };
+            let among = if self.is_ordered { 1 } else { state.open.len() };
             let parts = state.open.iter_mut().take(among);
             let batch = parts.map(|part| &mut part.batches).find_map(VecDeque::pop_front);
             if let Some(batch) = batch {
@@ -155,14 +155,14 @@ impl<T> Queue<T> {
                 }
                 return Some(batch);
             }
-            let done = state.first == self.parts;
+            let is_done = state.first == self.parts;
             if state.has_panicked && !state.cancelled {
                 drop(state);
                 self.cancel();
                 let message = "a closure panicked".to_owned();
                 return Some(Err(Error::Lmdb { operation: "scan in parallel", message }));
             }
-            if done || state.cancelled || state.workers == 0 {
+            if is_done || state.cancelled || state.workers == 0 {
                 return None;
             }
             state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -178,7 +178,7 @@ impl<T> Queue<T> {
 impl<T> State<T> {
     /// Removes finished parts without batches from the front.
     fn close_finished(&mut self) {
-        while self.open.front().is_some_and(|part| part.finished && part.batches.is_empty()) {
+        while self.open.front().is_some_and(|part| part.is_finished && part.batches.is_empty()) {
             self.open.pop_front();
             self.first += 1;
         }
