@@ -90,7 +90,8 @@ fn counts_of_pages_of_a_table_with_duplicates_are_not_damage() {
     let mut rows =
         "VERSION=3\nformat=print\ndatabase=d\ntype=btree\ndupsort=1\nHEADER=END\n".to_owned();
     for number in 0..ENTRIES {
-        rows += &format!(" k{}\n {number:06}{}\n", number % 2, "x".repeat(300));
+        let row = [format!(" k{}\n {number:06}", number % 2), "x".repeat(300), "\n".to_owned()];
+        rows.push_str(&row.concat());
     }
     lmdb("mdb_load", &["-s", "d"], &place.path(), &(rows + "DATA=END\n"));
     let data = place.path().join("data.mdb");
