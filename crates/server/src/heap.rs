@@ -1,8 +1,8 @@
 //! Memory that the allocator keeps after it was freed.
 
 /// Has the allocator return blocks to the system when they are freed, if they have at least twice
-/// this many bytes, and keep at most as many at the end of each heap. A buffer that gathers a request
-/// of fewer bytes may have twice as many, and its block is used again and again.
+/// this many bytes, and keep at most as many at the end of each heap. A buffer that gathers a
+/// shorter request may have up to twice as many bytes, and its block is used again and again.
 ///
 /// By default glibc raises both thresholds when a longer mapped block is freed, the second one up
 /// to 64 MiB. A heap then keeps that much freed memory in addition to the memory budget, which
