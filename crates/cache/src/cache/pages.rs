@@ -73,6 +73,7 @@ impl Cache {
         if charged > 0 {
             shared.dirty.push_back(DirtyPages { number, bytes: charged, huge: 0 });
             shared.dirty_bytes += charged;
+            shared.freed += 1;
         }
         segments.update_limit(&shared);
     }

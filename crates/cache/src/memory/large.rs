@@ -117,6 +117,7 @@ impl Segments {
     pub(crate) fn finish_release(&self, slice: &DirtySlice) {
         let mut shared = self.lock();
         shared.releases_in_flight -= 1;
+        shared.freed += 1;
         if self.is_large(slice.number) {
             shared.large_bytes -= slice.bytes;
             shared.free_runs.free(slice.number, 1);

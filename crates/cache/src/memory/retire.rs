@@ -25,6 +25,7 @@ impl Segments {
             if meta.live.load(Ordering::Acquire) != SEALED {
                 continue;
             }
+            shared.freed += 1;
             // So that no thread that ended a reference retires it now.
             meta.live.store(0, Ordering::Relaxed);
             if self.is_large(number) {
@@ -62,5 +63,29 @@ impl Segments {
     pub(crate) fn discard(&self, shared: &mut Shared, number: u32, bytes: u64) {
         shared.dirty.push_back(DirtyPages { number, bytes, huge: self.huge_page_bytes(bytes) });
         shared.dirty_bytes += bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::meta::Queue;
+
+    /// A session finds no free memory, is descheduled, and another thread ends its guard and frees
+    /// the retired segment. The session must look again, although nothing is retired any more.
+    #[test]
+    fn memory_that_became_free_after_a_session_looked_for_some_is_noticed() {
+        let segments = Segments::new(16 << 20, 0);
+        let epochs = Epochs::new();
+        let slot = epochs.register().expect("a slot");
+        let (segment, tail) = segments.open(&epochs, 0, 0).expect("a segment");
+        let guard = epochs.enter(slot);
+        segments.seal(&epochs, segment, &tail, Queue::Small);
+        let freed_before = segments.freed();
+        assert!(segments.awaits_other_threads(freed_before), "a guard keeps the segment");
+        drop(guard);
+        segments.available(&epochs);
+        assert!(segments.awaits_other_threads(freed_before), "the segment is free now");
+        assert!(!segments.awaits_other_threads(segments.freed()), "nothing else is kept");
     }
 }

@@ -68,6 +68,8 @@ pub(crate) struct Shared {
     /// Bytes of retired segments, and of retired large items among them.
     pub(super) retired_bytes: u64,
     pub(crate) retired_large_bytes: u64,
+    /// Number of times that memory became free, or dirty so that any session can free it.
+    pub(crate) freed: u64,
     pub(crate) small: VecDeque<Segment>,
     pub(crate) main: VecDeque<Segment>,
     /// Sealed segments with expiring items.
@@ -252,11 +254,19 @@ impl Segments {
         in_use * u64::from(self.len) > 2 * live + MIN_WASTED_SEGMENTS * u64::from(self.len)
     }
 
-    /// Returns whether other threads are about to free memory: guards keep some, or its pages are
-    /// being returned to the system.
-    pub(crate) fn awaits_other_threads(&self) -> bool {
+    /// Returns the number of times that memory became free.
+    pub(crate) fn freed(&self) -> u64 {
+        self.lock().freed
+    }
+
+    /// Returns whether other threads have freed memory since [`freed`](Self::freed) returned this
+    /// number, or are about to: guards keep some, or its pages are being returned to the system.
+    ///
+    /// Both are read under one lock. Otherwise a session that found neither free memory nor a
+    /// victim would give up if guards ended in between.
+    pub(crate) fn awaits_other_threads(&self, freed: u64) -> bool {
         let shared = self.lock();
-        !shared.retired.is_empty() || shared.releases_in_flight > 0
+        !shared.retired.is_empty() || shared.releases_in_flight > 0 || shared.freed != freed
     }
 
     /// Returns the bytes of the segments that the index uses.

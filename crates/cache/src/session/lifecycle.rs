@@ -73,6 +73,7 @@ impl<'c> Session<'c> {
         for _ in 0..MAX_FREE_TRIES {
             loop {
                 let guard = self.begin();
+                let freed_before = segments.freed();
                 if self.cache.has_memory_for(requested) {
                     return true;
                 }
@@ -82,7 +83,8 @@ impl<'c> Session<'c> {
                 if freed {
                     break;
                 }
-                if !segments.awaits_other_threads() || !self.wait_for_guards(&mut rounds, waits) {
+                let awaits = segments.awaits_other_threads(freed_before);
+                if !awaits || !self.wait_for_guards(&mut rounds, waits) {
                     return false;
                 }
             }
