@@ -1,7 +1,9 @@
 /* Uses the header for real. Ends with 0, or tells the line of what did not hold. The argument is a
  * folder in which it may make stores. */
 #include "nuthatch.h"
+#include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -311,6 +313,40 @@ static void use_in_child(const struct forked *parent) {
     OK(nuthatch_store_close(parent->store, &error));
 }
 
+/* Returns whether a thread of this process sleeps, by the state in its /proc file. A thread that has
+ * ended sleeps, too. */
+static int sleeps(const char *id) {
+    char path[64], stat[512];
+    snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", id);
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        return 1;
+    }
+    size_t len = fread(stat, 1, sizeof stat - 1, file);
+    fclose(file);
+    stat[len] = 0;
+    /* The name of the thread, in parentheses, may contain any character. */
+    const char *name_end = strrchr(stat, ')');
+    return !name_end || name_end[1] == 0 || name_end[2] == 'S';
+}
+
+/* Waits until all other threads sleep. The address sanitizer of GCC 12 does not hold the locks of its
+ * allocator across a fork: if another thread is within malloc, the child waits for it forever. */
+static void wait_until_other_threads_sleep(void) {
+    char own[32];
+    snprintf(own, sizeof own, "%d", (int)getpid());
+    for (int all = 0; !all; sched_yield()) {
+        DIR *threads = opendir("/proc/self/task");
+        CHECK(threads);
+        all = 1;
+        for (struct dirent *thread; (thread = readdir(threads));) {
+            int is_other = thread->d_name[0] != '.' && strcmp(thread->d_name, own) != 0;
+            all = all && (!is_other || sleeps(thread->d_name));
+        }
+        closedir(threads);
+    }
+}
+
 /* In a child made by fork what its parent opened fails; the child opens the store itself, and the
  * parent goes on where it was. */
 static void forking(const char *path) {
@@ -331,6 +367,7 @@ static void forking(const char *path) {
     OK(nuthatch_store_open_writer(opened.store, NULL, &opened.writer, &error));
     OK(nuthatch_store_open_watch(opened.store, table, NULL, NUTHATCH_STORE_FROM_NOW, 0,
                                  &opened.watch, &error));
+    wait_until_other_threads_sleep();
     pid_t child = fork();
     if (child == 0) {
         use_in_child(&opened);
