@@ -1,6 +1,6 @@
 # The same commands locally and in CI.
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all check check-long bench-snapshot bench-store bench-server bench-java bench-chunks fuzz
+.PHONY: help run test test-all check check-long docs bench-snapshot bench-store bench-server bench-java bench-chunks fuzz
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -11,7 +11,7 @@ run: ## Build nuthatch and take a tour of it on real data
 test: ## Run the checks that every change must pass
 	@scripts/test
 
-test-all: ## Run the checks that are slow by nature, after `make test`: clients, fuzzing, sanitizer, loom
+test-all: ## Run the checks that are slow by nature, after `make test`: clients, fuzzing, sanitizer, loom, book
 	@scripts/test slow
 
 check: ## Run the quick checks: format, house rules, lints
@@ -23,6 +23,9 @@ check-long: ## Run all checks, the largest sizes, five minutes of chunks, and fu
 	@bench/large
 	@cargo test --locked --quiet -p nuthatch-chunks --test resilience -- 300
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-300} scripts/fuzz
+
+docs: ## Build the book of docs/ with mdBook, in target/book
+	@scripts/book
 
 bench-snapshot: ## Measure the snapshot engine beside its rivals; ARGS are handed on
 	@cargo run --locked --release --manifest-path bench/rivals/Cargo.toml -- $(ARGS)

@@ -313,8 +313,8 @@ static void use_in_child(const struct forked *parent) {
     OK(nuthatch_store_close(parent->store, &error));
 }
 
-/* Returns whether a thread of this process sleeps, by the state in its /proc file. A thread that has
- * ended sleeps, too. */
+/* Returns whether a thread of this process sleeps, by the state in its /proc file. A thread that
+ * has ended sleeps, too. */
 static int sleeps(const char *id) {
     char path[64], stat[512];
     snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", id);
@@ -330,8 +330,8 @@ static int sleeps(const char *id) {
     return !name_end || name_end[1] == 0 || name_end[2] == 'S';
 }
 
-/* Waits until all other threads sleep. The address sanitizer of GCC 12 does not hold the locks of its
- * allocator across a fork: if another thread is within malloc, the child waits for it forever. */
+/* Waits until all other threads sleep. The address sanitizer of GCC 12 does not hold the locks of
+ * its allocator across a fork: if another thread is within malloc, the child waits forever. */
 static void wait_until_other_threads_sleep(void) {
     char own[32];
     snprintf(own, sizeof own, "%d", (int)getpid());

@@ -64,3 +64,7 @@ pub use session::state::{Guard, Session};
 pub use session::value_ref::ValueRef;
 pub use stats::Stats;
 pub use write::{Condition, Expiry, Outcome, Write};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/cache.md")]
+struct CachePage;

@@ -80,3 +80,7 @@ pub use writer::{
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/snapshots.md")]
+struct SnapshotsPage;

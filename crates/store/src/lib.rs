@@ -95,3 +95,7 @@ pub use table::{Kind, MAX_NAME_LEN, Table};
 pub use watch::{Start, Watch};
 pub use write::{Condition, WriteTxn};
 pub use writer::{Ack, Batch, BatchOptions, BatchWriter, Failure, Submitting, Written};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/store.md")]
+struct StorePage;
