@@ -11,7 +11,7 @@ run: ## Build nuthatch and take a tour of it on real data
 test: ## Run the checks that every change must pass
 	@scripts/test
 
-test-all: ## Run the checks that are slow by nature, after `make test`: clients, fuzzing, sanitizer, loom, book
+test-all: ## Run the slow checks, after `make test`: clients, fuzzing, sanitizer, loom, book
 	@scripts/test slow
 
 check: ## Run the quick checks: format, house rules, lints
@@ -27,23 +27,23 @@ check-long: ## Run all checks, the largest sizes, five minutes of chunks, and fu
 docs: ## Build the book of docs/ with mdBook, in target/book
 	@scripts/book
 
-bench-snapshot: ## Measure the snapshot engine beside its rivals; ARGS are handed on
+bench-snapshot: ## Compare the snapshot engine with other systems; ARGS are passed on
 	@cargo run --locked --release --manifest-path bench/rivals/Cargo.toml -- $(ARGS)
 
-bench-store: ## Measure the ordered store beside its rivals; ARGS are handed on
+bench-store: ## Compare the ordered store with other systems; ARGS are passed on
 	@scripts/packages librocksdb-dev
 	@cargo run --locked --release --manifest-path bench/rivals/Cargo.toml --features rocksdb -- \
 		store $(ARGS)
 
-bench-server: ## Measure the cache server beside its rivals; ARGS are handed on
+bench-server: ## Compare the cache server with other servers; ARGS are passed on
 	@cargo build --locked --release -p nuthatch-cli
 	@cargo run --locked --release -p nuthatch-load --bin race -- \
 		--nuthatch $${CARGO_TARGET_DIR:-target}/release/nuthatch $(ARGS)
 
-bench-java: ## Measure scans from Java beside lmdbjava; ARGS are handed on to JMH
+bench-java: ## Compare scans from Java with lmdbjava; ARGS are passed on to JMH
 	@scripts/java bench $(ARGS)
 
-bench-chunks: ## Measure the chunk cache beside its rivals; ARGS are handed on
+bench-chunks: ## Compare the chunk cache with other caches; ARGS are passed on
 	@scripts/packages postgresql
 	@cargo run --locked --release --manifest-path bench/chunks/Cargo.toml --features rivals -- $(ARGS)
 
