@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nuthatch_cli::input::parse_jsonl;
+use nuthatch_import::parse_jsonl;
 use nuthatch_fuzz::JsonRows;
 
 fuzz_target!(|bytes: &[u8]| {

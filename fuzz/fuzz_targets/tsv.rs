@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nuthatch_cli::input::{RowSink, Type, parse_tsv};
+use nuthatch_import::{RowSink, Type, parse_tsv};
 use nuthatch_cli::output::{tsv_escape, tsv_value};
 use nuthatch_fuzz::JsonRows;
 use nuthatch_snapshot::{Error, Value};

@@ -1,6 +1,6 @@
 //! Rows that a parser found, as text.
 
-use nuthatch_cli::input::RowSink;
+use nuthatch_import::RowSink;
 use nuthatch_cli::output::json_row;
 use nuthatch_snapshot::{Error, Value};
 
@@ -27,7 +27,7 @@ impl JsonRows {
     /// What was written must be read back as the same rows.
     pub fn check(&self) {
         let mut again = Self::default();
-        let read = nuthatch_cli::input::parse_jsonl(&self.lines, &mut again);
+        let read = nuthatch_import::parse_jsonl(&self.lines, &mut again);
         assert!(read.is_ok(), "{}: {read:?}", self.lines.escape_ascii());
         assert_eq!(self.rows, again.rows);
         assert!(self.lines == again.lines, "{}", again.lines.escape_ascii());

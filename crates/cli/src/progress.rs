@@ -3,7 +3,7 @@
 use crate::figures::{bytes, grouped};
 use crate::streams::tell;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use nuthatch_cli::input::Step;
+use nuthatch_import::Step;
 use nuthatch_snapshot::{Progress, Stage};
 use std::io::{IsTerminal, stderr};
 use std::sync::Mutex;

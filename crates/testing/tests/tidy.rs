@@ -25,10 +25,12 @@ const IMPORTS: &[Arrows] = &[
     ("server", &["cache"]),
     ("rpc", &["store", "listen"]),
     ("units", &[]),
+    ("import", &["snapshot"]),
     (
         "cli",
         &[
             "snapshot",
+            "import",
             "store",
             "cache",
             "filesystem",

@@ -7,8 +7,8 @@ use crate::figures::{bytes, grouped, parse_size, seconds};
 use crate::progress::Display;
 use crate::streams::{Stdout, report as print_report, tell_lines};
 use clap::{Args, ValueEnum};
-use nuthatch_cli::input::{self, Format, Inputs, Options, Pattern, Type};
 use nuthatch_cli::output::json_string;
+use nuthatch_import::{Format, Inputs, Options, Pattern, Type};
 use nuthatch_snapshot::{Compression, OnDuplicate, Summary, WriterOptions};
 use std::env;
 use std::fmt::Write;
@@ -204,7 +204,7 @@ impl Build {
         &self,
         inputs: &Inputs,
         display: &Arc<Display>,
-    ) -> Result<(Summary, Option<File>), input::Error> {
+    ) -> Result<(Summary, Option<File>), nuthatch_import::Error> {
         let threads = self.threads.map_or_else(cores, usize::from);
         let memory = usize::try_from(self.memory).unwrap_or(usize::MAX);
         let readers = reading_threads(threads, memory);
@@ -293,9 +293,9 @@ fn cut_off(failure: Failure) -> Failure {
     }
 }
 
-fn failure(inputs: &Inputs, error: input::Error) -> Failure {
+fn failure(inputs: &Inputs, error: nuthatch_import::Error) -> Failure {
     match error {
-        input::Error::Snapshot(nuthatch_snapshot::Error::Duplicate(duplicate)) => {
+        nuthatch_import::Error::Snapshot(nuthatch_snapshot::Error::Duplicate(duplicate)) => {
             let (first, second) = (inputs.place(duplicate.first), inputs.place(duplicate.second));
             let key = shown(&duplicate.key);
             Failure::Error(format!(

@@ -3,8 +3,8 @@
 use super::{Answer, Failure, shown};
 use crate::streams::{Stdout, tell};
 use clap::{Args, ValueEnum};
-use nuthatch_cli::input::Type;
 use nuthatch_cli::output::{json_row, tsv_escape, tsv_value};
+use nuthatch_import::Type;
 use nuthatch_snapshot::{Scratch, Snapshot, ValueType};
 use std::path::PathBuf;
 

@@ -17,7 +17,7 @@ mod verify;
 mod whole_file;
 
 use clap::{Parser, Subcommand};
-use nuthatch_cli::input;
+use nuthatch_import as input;
 
 /// What a command did.
 pub(crate) enum Answer {

@@ -1,4 +1,4 @@
-//! Values as text and bytes, in the forms that [`input`](crate::input) reads back exactly.
+//! Values as text and bytes, in the forms that `nuthatch-import` reads back exactly.
 
 mod json;
 mod raw;

@@ -1,7 +1,7 @@
 //! AxonCache's text.
 
 use crate::{accepts, refuses, rows_of};
-use nuthatch_cli::input::parse_dta;
+use nuthatch_import::parse_dta;
 
 fn parse(text: &[u8]) -> Result<Vec<String>, String> {
     rows_of(|rows| parse_dta(text, rows))

@@ -1,7 +1,7 @@
 //! JSON lines.
 
 use crate::{accepts, refuses, rows_of};
-use nuthatch_cli::input::parse_jsonl;
+use nuthatch_import::parse_jsonl;
 
 fn parse(text: &[u8]) -> Result<Vec<String>, String> {
     rows_of(|rows| parse_jsonl(text, rows))

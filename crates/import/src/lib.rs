@@ -7,26 +7,42 @@
 //!
 //! Lines are counted from one, and columns are characters of the line, counted from one.
 
+#[path = "inputs/chunks.rs"]
 mod chunks;
+#[path = "formats/columns.rs"]
 mod columns;
+#[path = "formats/csv.rs"]
 mod csv;
+#[path = "formats/dta.rs"]
 mod dta;
+#[path = "inputs/for_each.rs"]
 mod each;
 mod error;
+#[path = "json/scanner.rs"]
 mod json;
+#[path = "formats/jsonl.rs"]
 mod jsonl;
+#[path = "inputs/file.rs"]
 mod open;
+#[path = "inputs/options.rs"]
 mod options;
 #[cfg(feature = "parquet")]
+#[path = "formats/parquet/mod.rs"]
 mod parquet;
 #[cfg(not(feature = "parquet"))]
-#[path = "absent_parquet.rs"]
+#[path = "formats/parquet_disabled.rs"]
 mod parquet;
+#[path = "pattern.rs"]
 mod patterns;
+#[path = "inputs/feed.rs"]
 mod pipeline;
+#[path = "text/cursor.rs"]
 mod rows;
+#[path = "inputs/source.rs"]
 mod source;
+#[path = "formats/tsv.rs"]
 mod tsv;
+#[path = "field_type.rs"]
 mod typed;
 
 pub use csv::parse_csv;

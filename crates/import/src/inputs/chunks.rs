@@ -162,10 +162,10 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::columns::Choice;
-    use crate::input::error::RowError;
-    use crate::input::rows::RowSink;
-    use crate::input::{dta, jsonl, tsv};
+    use crate::columns::Choice;
+    use crate::error::RowError;
+    use crate::rows::RowSink;
+    use crate::{dta, jsonl, tsv};
     use nuthatch_snapshot::Value;
     use proptest::prelude::*;
 

@@ -1,6 +1,6 @@
 //! What the columns of a Parquet file are, as far as they are asked for.
 
-use crate::input::columns::Choice;
+use crate::columns::Choice;
 use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as Physical};
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor, Type};
 

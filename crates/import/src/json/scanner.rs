@@ -1,9 +1,13 @@
 //! A scanner over JSON text, for values of the kinds that snapshots hold. It builds no tree: text
 //! without escapes is borrowed, lists are gathered in a [`Room`] that is used again.
 
+#[path = "list.rs"]
 mod list;
+#[path = "number.rs"]
 mod number;
+#[path = "string.rs"]
 mod string;
+#[path = "value.rs"]
 mod value;
 
 pub(crate) use list::Elements;

@@ -1,7 +1,7 @@
 //! JSON strings.
 
 use super::Scanner;
-use crate::input::error::{Fault, Scan};
+use crate::error::{Fault, Scan};
 
 impl<'t> Scanner<'t> {
     /// A string: borrowed where it has no escapes, otherwise left in `unescaped` and `None`.

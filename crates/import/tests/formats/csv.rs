@@ -1,7 +1,7 @@
 //! CSV.
 
 use crate::{Rows, accepts, refuses, rows_of};
-use nuthatch_cli::input::parse_csv;
+use nuthatch_import::parse_csv;
 use proptest::prelude::*;
 
 fn parse(text: &[u8]) -> Result<Vec<String>, String> {

@@ -3,10 +3,9 @@
 mod csv;
 mod dta;
 mod jsonl;
-mod properties;
 mod tsv;
 
-use nuthatch_cli::input::{RowError, RowSink};
+use nuthatch_import::{RowError, RowSink};
 use nuthatch_snapshot::Value;
 
 /// Keeps each row as `line key value`, the value as `Debug` has it.

@@ -1,7 +1,7 @@
 //! JSON numbers, and the floats that JSON cannot hold.
 
 use super::Scanner;
-use crate::input::error::{Fault, Scan};
+use crate::error::{Fault, Scan};
 
 /// A number, of the type its text has.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,7 +1,7 @@
 //! TSV.
 
 use crate::{accepts, refuses, rows_of};
-use nuthatch_cli::input::{Type, parse_tsv};
+use nuthatch_import::{Type, parse_tsv};
 
 fn parse(text: &[u8], value_type: Type) -> Result<Vec<String>, String> {
     rows_of(|rows| parse_tsv(text, value_type, rows))

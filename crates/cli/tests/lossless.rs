@@ -1,7 +1,7 @@
 //! Rows written by `output` are read back exactly; JSON is taken and refused as `serde_json` does.
 
-use nuthatch_cli::input::{RowSink, Type, parse_csv, parse_dta, parse_jsonl, parse_tsv};
 use nuthatch_cli::output::{json_row, raw_value, tsv_escape, tsv_value};
+use nuthatch_import::{RowSink, Type, parse_csv, parse_dta, parse_jsonl, parse_tsv};
 use nuthatch_snapshot::{StringListBuf, Value, ValueType};
 use proptest::prelude::*;
 

@@ -2,10 +2,10 @@
 
 use super::blocks::{Block, Loaded, Values};
 use super::schema::{Column, Columns, Kind};
-use crate::input::error::{Fault, Refusal, RowError};
-use crate::input::json::Room;
-use crate::input::patterns::Singles;
-use crate::input::rows::RowSink;
+use crate::error::{Fault, Refusal, RowError};
+use crate::json::Room;
+use crate::patterns::Singles;
+use crate::rows::RowSink;
 use nuthatch_snapshot::Value;
 use parquet::data_type::ByteArray;
 use std::ops::Range;

@@ -3,7 +3,7 @@
 use super::list::Elements;
 use super::number::{self, Number, SPECIAL_DOUBLE};
 use super::{Scanner, number::exact};
-use crate::input::error::{Fault, Scan};
+use crate::error::{Fault, Scan};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use nuthatch_snapshot::{StringListBuf, Value};

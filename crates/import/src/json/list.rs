@@ -3,7 +3,7 @@
 use super::number::{self, Number, SPECIAL_DOUBLE, SPECIAL_SINGLE};
 use super::value::{Room, Shape};
 use super::{Scanner, number::exact};
-use crate::input::error::{Fault, Scan};
+use crate::error::{Fault, Scan};
 
 /// What the elements of a list may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

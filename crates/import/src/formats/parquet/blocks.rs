@@ -1,7 +1,7 @@
 //! Reads a Parquet file block by block: some rows of all columns asked for.
 
 use super::schema::{Column, Columns};
-use crate::input::columns::Choice;
+use crate::columns::Choice;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType, FixedLenByteArray};
 use parquet::errors::ParquetError;
