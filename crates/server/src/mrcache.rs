@@ -5,7 +5,7 @@
 
 use crate::commands::Other;
 use crate::full::Full;
-use crate::lent::Lent;
+use crate::output::Lent;
 use crate::protocol::mrcache::{Framing, Request};
 use nuthatch_cache::{Cache, Error, Guard, Write};
 use std::sync::Arc;

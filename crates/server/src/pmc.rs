@@ -4,7 +4,7 @@
 
 use crate::commands::{Client, Denied, Other, Server};
 use crate::full::Full;
-use crate::lent::Lent;
+use crate::output::Lent;
 use crate::protocol::pmc::{Reply, Request, Span};
 use nuthatch_cache::{Cache, Error, Guard, Write};
 use std::sync::Arc;

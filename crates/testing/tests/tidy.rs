@@ -88,8 +88,11 @@ const UNSAFE: &[Exception] = &[
     Exception { place: "crates/sigbus/tests/truncated.rs", reason: "reads a map that was cut" },
     Exception { place: "crates/segments/src/lock.rs", reason: "locks a byte of a file" },
     Exception { place: "bench/load/src/uring.rs", reason: "lends memory to the kernel" },
-    Exception { place: "crates/server/src/heap.rs", reason: "calls the allocator" },
-    Exception { place: "crates/server/src/reactor/uring.rs", reason: "lends memory to the kernel" },
+    Exception { place: "crates/server/src/worker/heap.rs", reason: "calls the allocator" },
+    Exception {
+        place: "crates/server/src/net/reactor/uring.rs",
+        reason: "lends memory to the kernel",
+    },
     Exception { place: "bench/harness/src/store/lmdb.rs", reason: "opens an environment of LMDB" },
     Exception { place: "bench/rivals/src/lmdb.rs", reason: "opens an environment of LMDB" },
     Exception { place: "bench/rivals/src/rocksdb.rs", reason: "calls its C interface" },

@@ -1,6 +1,6 @@
 //! A client of the admin port.
 
-use crate::address::Address;
+use crate::net::address::Address;
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;

@@ -14,9 +14,9 @@ mod tests;
 pub use client::Client;
 pub use exposition::Format;
 
-use crate::address::{Address, SocketFiles};
-use crate::journal;
-use crate::socket_file;
+use crate::log;
+use crate::net::address::{Address, SocketFiles};
+use crate::net::socket_file;
 use crate::worker::Common;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -242,7 +242,7 @@ async fn accept<S>(
                 });
             }
             Err(error) => {
-                journal::admin_accept_failed(&error);
+                log::admin_accept_failed(&error);
                 // Descriptors may be used up: without a pause this would spin.
                 sleep(PAUSE).await;
             }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::commands::Server;
-use crate::reactor::Kind;
+use crate::net::reactor::Kind;
 use crate::serve::Options;
 use nuthatch_cache::{Cache, Options as CacheOptions};
 use std::io::{Read, Write};

@@ -1,7 +1,7 @@
 //! One request, on its way to its answer.
 
 use super::{Client, Keys, Server};
-use crate::lent::SHOWN_FROM;
+use crate::output::SHOWN_FROM;
 use crate::protocol::resp::{Reply, Span};
 use nuthatch_cache::{Guard, Item, PendingValue};
 

@@ -6,8 +6,8 @@ use super::permissions::Denied;
 use super::transactions::Transaction;
 use super::users::User;
 use super::{Server, lookup};
-use crate::journal;
-use crate::lent::Lent;
+use crate::log;
+use crate::output::Lent;
 use crate::protocol::resp::Version;
 use std::sync::Arc;
 
@@ -108,7 +108,7 @@ impl Client {
             self.become_user(user);
             return true;
         }
-        journal::login_failed(self.peer(), name);
+        log::login_failed(self.peer(), name);
         false
     }
 
@@ -181,7 +181,7 @@ impl Client {
     #[cold]
     pub(crate) fn note_output_limit(&self) {
         self.metrics.add_output_limit();
-        journal::output_limit_hit(self.peer());
+        log::output_limit_hit(self.peer());
     }
 
     /// Where it connects from.

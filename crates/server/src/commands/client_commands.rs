@@ -5,7 +5,7 @@ use super::clients::{Connection, Words};
 use super::failure::{ANSWER_TOO_LONG, SYNTAX};
 use super::subcommands::{self, part};
 use super::{Call, Command, Failure, Result};
-use crate::journal;
+use crate::log;
 use crate::protocol::resp::integer;
 use std::sync::Arc;
 
@@ -271,7 +271,7 @@ fn kill(call: &mut Call<'_>) -> Result {
             continue;
         }
         killed += 1;
-        journal::connection_killed(&connection.endpoints.peer, call.client.peer());
+        log::connection_killed(&connection.endpoints.peer, call.client.peer());
         if connection.id == call.client.id {
             // It still gets its answer.
             call.client.closing = true;

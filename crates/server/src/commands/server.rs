@@ -9,7 +9,7 @@ use super::slowlog::SlowLog;
 use super::turns::TurnTotals;
 use super::users::Users;
 use super::{Client, Failure};
-use crate::journal;
+use crate::log;
 use crate::protocol::resp::ValueLimit;
 use nuthatch_cache::{Cache, Stats};
 use std::collections::hash_map::RandomState;
@@ -194,7 +194,7 @@ impl Server {
         self.drains_until.get_or_init(|| {
             begins = true;
             // Logged before a thread sees it: the process may end at once.
-            journal::draining(patience);
+            log::draining(patience);
             let now = Instant::now();
             // A time that is too far for the clock is a day.
             now.checked_add(patience).unwrap_or(now + Duration::from_hours(24))
@@ -355,7 +355,7 @@ impl Server {
     ) -> Result<Client, Failure> {
         if self.clients.len() as u64 >= self.settings.clients_most() {
             self.clients.add_refused();
-            journal::connection_refused(&endpoints.peer, self.settings.clients_most());
+            log::connection_refused(&endpoints.peer, self.settings.clients_most());
             return Err(Failure::answer(TOO_MANY_CLIENTS));
         }
         let connection = self.clients.open(endpoints, now_ms);

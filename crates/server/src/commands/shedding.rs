@@ -2,7 +2,7 @@
 
 use super::Server;
 use super::clients::Connection;
-use crate::journal;
+use crate::log;
 use std::cmp::Reverse;
 
 /// Minimum buffers of a client that is closed, since less would free too little memory; unless
@@ -109,7 +109,7 @@ impl Server {
             }
             if self.clients.shed(buffers.connection) {
                 bytes += buffers.bytes;
-                journal::buffers_shed(&buffers.connection.endpoints.peer, buffers.bytes);
+                log::buffers_shed(&buffers.connection.endpoints.peer, buffers.bytes);
             }
         }
         self.clients.is_closing()

@@ -1,15 +1,15 @@
 //! The protocols of memcached, executed by [`memcache`](crate::memcache).
 
 use super::{Driver, Stage, Step};
-use crate::connection::Connection;
 use crate::full::Full;
 use crate::http_guard::is_http_line;
-use crate::journal;
+use crate::log;
 use crate::memcache::{self, Call, Next};
+use crate::net::connection::Connection;
+use crate::net::decoder::Talk;
 use crate::protocol::memcache::{Error, KeyRoom, Request as Asked, Step as Found};
 use crate::protocol::memcache::{reply, with_value};
 use crate::protocol::resp::Span;
-use crate::talk::Talk;
 use nuthatch_cache::PendingValue;
 
 pub(crate) struct MemcacheDriver;
@@ -84,7 +84,7 @@ impl Driver for MemcacheDriver {
             Request::Fault { error, close } => {
                 reply::error(&mut stage.connection.out, *error);
                 if *close {
-                    journal::request_malformed(stage.connection.client.peer(), error);
+                    log::request_malformed(stage.connection.client.peer(), error);
                     stage.connection.close_after_input();
                 }
             }

@@ -12,9 +12,9 @@ pub(crate) use pmc::{PmcDecoder, PmcDriver};
 pub(crate) use resp::RespDriver;
 
 use crate::commands::Server;
-use crate::connection::Connection;
 use crate::full::Full;
 use crate::memcache::Shared;
+use crate::net::connection::Connection;
 use crate::protocol::resp::Span;
 use nuthatch_cache::Guard;
 

@@ -1,14 +1,14 @@
 //! mrcache's protocol, executed by [`mrcache`](crate::mrcache).
 
 use super::{Driver, Stage, Step};
-use crate::connection::Connection;
 use crate::full::Full;
 use crate::http_guard::begins_like_http;
-use crate::journal;
+use crate::log;
 use crate::mrcache;
+use crate::net::connection::Connection;
+use crate::net::decoder::Talk;
 use crate::protocol::mrcache::{Error, Framing, Request as Asked, Step as Found};
 use crate::protocol::resp::{Span, ValueLimit};
-use crate::talk::Talk;
 
 pub(crate) struct MrcacheDriver;
 
@@ -79,9 +79,9 @@ impl Driver for MrcacheDriver {
                     } else {
                         ValueLimit::BeforeLogin
                     };
-                    journal::value_refused(peer, error, &limit);
+                    log::value_refused(peer, error, &limit);
                 } else {
-                    journal::request_malformed(peer, error);
+                    log::request_malformed(peer, error);
                 }
                 stage.connection.closing = true;
                 return Ok(());

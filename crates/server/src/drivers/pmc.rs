@@ -3,14 +3,14 @@
 
 use super::resp::Request as RespRequest;
 use super::{Driver, RespDriver, Stage, Step};
-use crate::connection::Connection;
 use crate::full::Full;
 use crate::http_guard::{has_http_line, is_http_line};
-use crate::journal;
+use crate::log;
+use crate::net::connection::Connection;
+use crate::net::decoder::Talk;
 use crate::pmc;
 use crate::protocol::pmc::{Decoder, Reply, Request as Asked, Step as Found, TooLong};
 use crate::protocol::resp::{self, Span};
-use crate::talk::Talk;
 
 pub(crate) struct PmcDriver;
 
@@ -135,7 +135,7 @@ impl Driver for PmcDriver {
                 Ok(())
             }
             Request::Fault(fault) => {
-                journal::request_malformed(stage.connection.client.peer(), fault);
+                log::request_malformed(stage.connection.client.peer(), fault);
                 Reply::new(&mut stage.connection.out).error(&fault.to_string());
                 stage.connection.close_after_input();
                 Ok(())

@@ -2,13 +2,13 @@
 
 use super::{Driver, Stage, Step};
 use crate::commands::{Args, Call, Failure, Found, execute_found, lookup, refuse_for_memory};
-use crate::connection::Connection;
-use crate::drafting::Drafting;
 use crate::full::Full;
 use crate::http_guard::is_http_word;
-use crate::journal;
+use crate::log;
+use crate::net::connection::Connection;
+use crate::net::decoder::Talk;
+use crate::net::pending_value::Drafting;
 use crate::protocol::resp::{self, Decoder, Inline, ProtocolError, Reply, Span};
-use crate::talk::Talk;
 use std::ops::Range;
 
 pub(crate) struct RespDriver;
@@ -120,7 +120,7 @@ impl Driver for RespDriver {
             if let Request::Http = request {
                 connection.refuse_http(server);
             } else if let Request::Fault(fault) = request {
-                journal::request_malformed(connection.client.peer(), fault);
+                log::request_malformed(connection.client.peer(), fault);
                 let Connection { client, out, .. } = &mut **connection;
                 Reply::new(out, client.version).error(fault.to_string().as_bytes());
                 connection.close_after_input();

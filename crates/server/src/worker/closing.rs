@@ -2,8 +2,8 @@
 
 use super::Worker;
 use crate::commands::Server;
-use crate::connection::DISCARD_IDLE_S;
-use crate::journal;
+use crate::log;
+use crate::net::connection::DISCARD_IDLE_S;
 use std::sync::atomic::Ordering;
 
 impl Worker<'_> {
@@ -46,7 +46,7 @@ impl Worker<'_> {
         for (number, connection) in self.connections.iter() {
             let session = connection.tls.as_ref();
             if session.is_some_and(|session| !tls.accepts(session.client_certificates())) {
-                journal::certificate_not_accepted(connection.client.peer());
+                log::certificate_not_accepted(connection.client.peer());
                 connection.abort();
                 self.touched.push(number);
             }

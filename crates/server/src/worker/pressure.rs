@@ -1,7 +1,7 @@
 //! What a worker does when connections take so much memory that there is little of it left.
 
 use super::Worker;
-use crate::heap;
+use super::heap;
 
 impl Worker<'_> {
     /// Begins or ends to spare memory, as connections take much or little of it. While it is

@@ -1,7 +1,7 @@
 //! Draining, and connections of users who lost their rights.
 
 use super::Worker;
-use crate::journal;
+use crate::log;
 use rustix::io::ioctl_fionread;
 use std::io;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ impl Worker<'_> {
             let was_trusted = connection.trusted;
             let keeps = connection.client.renew_user(server);
             if !keeps || (was_trusted && !connection.client.is_authenticated(server)) {
-                journal::connection_lost_rights(connection.client.peer());
+                log::connection_lost_rights(connection.client.peer());
                 connection.abort();
                 self.touched.push(number);
             }

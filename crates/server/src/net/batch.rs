@@ -4,13 +4,13 @@
 //! need of memory is asked for, and only then they are executed, in order: so the waits for memory
 //! overlap, instead of coming one after the other.
 
+use super::connection::Connection;
+use super::connections::Connections;
+use super::reactor::{Filled, Number, Reactor};
 use crate::commands::Server;
-use crate::connection::Connection;
-use crate::connections::Connections;
 use crate::drivers::{Driver, Stage, Step};
 use crate::memcache::Shared;
 use crate::protocol::resp::Span;
-use crate::reactor::{Filled, Number, Reactor};
 use nuthatch_cache::{Guard, KeyHash, Session};
 use std::ops::Range;
 

@@ -1,6 +1,6 @@
 //! Where a server listens.
 
-use crate::{socket_file, taken};
+use super::{bind_retry, socket_file};
 use rustix::net::sockopt::{set_socket_reuseaddr, set_socket_reuseport};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with};
 use std::fmt;
@@ -68,7 +68,7 @@ impl Address {
     pub(crate) fn listen(&self) -> io::Result<(OwnedFd, Self)> {
         match self {
             Self::Tcp(address) => {
-                let socket = taken::listen_tcp(*address, || {
+                let socket = bind_retry::listen_tcp(*address, || {
                     let socket = tcp_socket(*address)?;
                     bind(&socket, address)?;
                     listen(&socket, BACKLOG)?;

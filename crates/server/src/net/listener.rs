@@ -1,6 +1,6 @@
 //! Where clients connect, and what they speak there.
 
-use crate::address::{Address, SocketFiles};
+use super::address::{Address, SocketFiles};
 use crate::protocol::mrcache::Framing;
 use std::fmt;
 use std::io;

@@ -17,7 +17,7 @@ pub(crate) use choice::Kind;
 pub use choice::Reactors;
 pub(crate) use waker::Waker;
 
-use crate::lent::Outgoing;
+use crate::output::Outgoing;
 use epoll::Epoll;
 use std::io;
 use std::os::fd::OwnedFd;

@@ -4,7 +4,7 @@ mod files;
 
 pub use files::{TlsError, unreadable};
 
-use crate::lent::Outgoing;
+use crate::output::Outgoing;
 use files::{certificates, private_key};
 use rustls::crypto::CryptoProvider;
 use rustls::server::WebPkiClientVerifier;

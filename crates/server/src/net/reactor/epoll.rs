@@ -7,7 +7,7 @@
 
 use super::pool::Pool;
 use super::{Event, Filled, Number, Socket, Waker};
-use crate::lent::Outgoing;
+use crate::output::Outgoing;
 use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};

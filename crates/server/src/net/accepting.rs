@@ -4,8 +4,8 @@
 //! accepting fails, and would fail again at once. So it rests until a connection of this worker has
 //! gone, or for a while, as others may have gone elsewhere. Clients wait in the kernel until then.
 
-use crate::listener::{Listening, Protocol};
-use crate::reactor::{Number, Reactor, Socket};
+use super::listener::{Listening, Protocol};
+use super::reactor::{Number, Reactor, Socket};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 use std::io;
@@ -114,7 +114,7 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reactor::{Event, Kind};
+    use crate::net::reactor::{Event, Kind};
     use std::net::{TcpListener, TcpStream};
 
     fn accepting_rests_without_descriptors(kind: Kind) {

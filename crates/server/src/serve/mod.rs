@@ -1,17 +1,19 @@
 //! A running server: its threads, from the first to listen to the last to stop.
 
-use crate::address::{Address, SocketFiles};
+mod redis_settings;
+
 use crate::admin::{Admin, Listeners, Told};
 use crate::commands::{Server, Users};
-use crate::drafting::min_long_len;
-use crate::facts::facts;
-use crate::heap;
-use crate::journal;
-use crate::listener::{Bound, Listener, Listening, Protocol, listen};
-use crate::reactor::Reactors;
+use crate::log;
+use crate::net::address::{Address, SocketFiles};
+use crate::net::listener::{Bound, Listener, Listening, Protocol, listen};
+use crate::net::pending_value::min_long_len;
+use crate::net::reactor::Reactors;
 use crate::tls::Tls;
+use crate::worker::heap;
 use crate::worker::{Common, Worker};
 use nuthatch_cache::{Cache, Eviction, Prefill};
+use redis_settings::facts;
 use std::io;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
@@ -95,7 +97,7 @@ pub struct Stopper(Arc<Common>);
 impl Stopper {
     /// Asks all threads to stop. They answer what they are at, and go.
     pub fn stop(&self) {
-        journal::stopping();
+        log::stopping();
         self.0.stop();
     }
 
@@ -204,7 +206,7 @@ impl Running {
             running.admin = Some(Admin::start(admin, &told)?);
         }
         let Self { listeners, admin_addresses, .. } = &running;
-        journal::started(options.threads, listeners, admin_addresses, reactor.name());
+        log::started(options.threads, listeners, admin_addresses, reactor.name());
         Ok(running)
     }
 
@@ -225,7 +227,7 @@ impl Running {
             let mut stops_others = StopsOthers(Some(&common));
             let ended = worker.run();
             match &ended {
-                Err(error) => journal::thread_failed(number, error),
+                Err(error) => log::thread_failed(number, error),
                 // Others may still have something under way.
                 Ok(()) if !common.is_stopping() => stops_others.0 = None,
                 Ok(()) => {}
@@ -288,7 +290,7 @@ impl Running {
         // Whoever asks is told that it stops until it has.
         self.admin = None;
         if was_running {
-            journal::stopped();
+            log::stopped();
         }
         self.files.remove();
         result

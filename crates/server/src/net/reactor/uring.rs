@@ -12,7 +12,7 @@
 
 use super::buffers::Buffers;
 use super::{BUFFER_LEN, Event, Filled, Number, Socket, Waker};
-use crate::lent::Outgoing;
+use crate::output::Outgoing;
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::event::PollFlags;

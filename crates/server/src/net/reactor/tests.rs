@@ -1,7 +1,7 @@
 //! What holds of every reactor, in the same words for each.
 
 use super::{BUFFER_LEN, Event, Filled, Kind, Number, Reactor, Socket};
-use crate::lent::Outgoing;
+use crate::output::Outgoing;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socket, socketpair};
 use std::fs::File;

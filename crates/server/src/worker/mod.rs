@@ -2,33 +2,36 @@
 
 mod closing;
 mod expiring;
+pub(crate) mod heap;
+mod idle;
 mod input;
 mod pressure;
+mod spare_buffers;
 #[cfg(test)]
 mod tests;
 mod upkeep;
 
-use crate::accepting::Listeners;
-use crate::batch::{Batch, Scene, Source, Work};
 use crate::commands::{Client, Endpoints, Failure, Metrics, Server};
-use crate::connection::{Connection, KEPT, TOO_LONG_NOW};
-use crate::connections::Connections;
 use crate::drivers::{Driver, MemcacheDriver, MrcacheDriver, PmcDriver, RespDriver};
-use crate::idle::Idle;
-use crate::journal;
-use crate::lent::Outgoing;
-use crate::listener::{Listening, Protocol};
+use crate::log;
 use crate::memcache::Shared;
+use crate::net::accepting::Listeners;
+use crate::net::batch::{Batch, Scene, Source, Work};
+use crate::net::connection::{Connection, KEPT, TOO_LONG_NOW};
+use crate::net::connections::Connections;
+use crate::net::listener::{Listening, Protocol};
+use crate::net::reactor::{BUFFER_LEN, Event, Kind, Number, Reactor, Waker};
+use crate::output::Outgoing;
 use crate::protocol::mrcache::Framing;
-use crate::reactor::{BUFFER_LEN, Event, Kind, Number, Reactor, Waker};
 use crate::serve::Options;
-use crate::spares::Spares;
 use crate::tls::{Session as TlsSession, Tls};
+use idle::Idle;
 use nuthatch_cache::Session;
 use rustix::net::sockopt::{
     set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl, set_tcp_nodelay,
 };
 use rustix::net::{Shutdown, SocketAddrAny};
+use spare_buffers::Spares;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -238,7 +241,7 @@ impl<'c> Worker<'c> {
             Event::Accepted { listener, socket, more } => {
                 let error = socket.map(|socket| self.welcome(socket, listener)).err();
                 if !self.listeners.is_closed() {
-                    error.iter().for_each(journal::accept_failed);
+                    error.iter().for_each(log::accept_failed);
                 }
                 if !more {
                     self.listeners.ended(listener, error.as_ref(), &mut self.reactor)?;

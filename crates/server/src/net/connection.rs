@@ -1,15 +1,15 @@
 //! One connection: what was received and not executed, and what is to be sent.
 
-use crate::batch::{Progress, Source, Work};
+use super::batch::{Progress, Source, Work};
+use super::decoder::Talk;
+use super::listener::Protocol;
+use super::pending_value::Drafting;
+use super::reactor::{Number, Reactor, Socket};
 use crate::commands::{Client, Server, TOO_MANY_CLIENTS};
-use crate::drafting::Drafting;
-use crate::journal;
-use crate::lent::Outgoing;
-use crate::listener::Protocol;
+use crate::log;
+use crate::output::Outgoing;
 use crate::protocol::memcache::reply::server_error;
 use crate::protocol::{pmc, resp};
-use crate::reactor::{Number, Reactor, Socket};
-use crate::talk::Talk;
 use crate::tls::{SESSION_LEN, Session};
 use nuthatch_cache::Guard;
 use rustix::io::Errno;
@@ -369,7 +369,7 @@ impl Connection {
         let is_beyond_hard = server.settings.output_hard_limit().is_some_and(|most| output > most);
         let is_beyond = (is_beyond_soft || is_beyond_hard) && !self.shut;
         if is_beyond {
-            journal::output_limit_exceeded(self.client.peer(), output);
+            log::output_limit_exceeded(self.client.peer(), output);
             server.clients.add_output_closed();
             self.abort();
         }
@@ -433,14 +433,14 @@ impl Connection {
             self.refuse_input(TOO_MUCH_BEFORE_LOGIN);
         } else {
             // It does not read, and would not read this error either.
-            journal::input_refused(self.client.peer(), TOO_MUCH_BEFORE_LOGIN);
+            log::input_refused(self.client.peer(), TOO_MUCH_BEFORE_LOGIN);
             self.abort();
         }
     }
 
     /// Closes the connection with this error, and frees the memory of its input.
     pub(crate) fn refuse_input(&mut self, text: &str) {
-        journal::input_refused(self.client.peer(), text);
+        log::input_refused(self.client.peer(), text);
         self.refuse(text);
         (self.inbox, self.done) = (Vec::new(), 0);
         self.draft = Drafting::None;
@@ -474,7 +474,7 @@ impl Connection {
     #[cold]
     pub(crate) fn refuse_http(&mut self, server: &Server) {
         server.clients.add_http_refused();
-        journal::http_refused(self.client.peer(), self.talk.protocol().system());
+        log::http_refused(self.client.peer(), self.talk.protocol().system());
         self.closing = true;
     }
 

@@ -1,7 +1,7 @@
 //! Sockets in the file system. A server that was killed leaves its own behind: the next one
 //! replaces it, if nobody listens there.
 
-use crate::taken::{PATIENCE, hangs_up};
+use super::bind_retry::{PATIENCE, hangs_up};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::fs::{self, File, TryLockError};

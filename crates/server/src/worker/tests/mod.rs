@@ -10,10 +10,10 @@ use std::os::unix::net::UnixStream;
 macro_rules! over_every_reactor {
     ($($test:ident)*) => {
         mod io_uring {
-            $(#[test] fn $test() { super::$test(crate::reactor::Kind::Uring); })*
+            $(#[test] fn $test() { super::$test(crate::net::reactor::Kind::Uring); })*
         }
         mod epoll {
-            $(#[test] fn $test() { super::$test(crate::reactor::Kind::Epoll); })*
+            $(#[test] fn $test() { super::$test(crate::net::reactor::Kind::Epoll); })*
         }
     };
 }
@@ -93,7 +93,7 @@ fn buffers_of_unknown_connections_come_back(kind: Kind) {
     let common = common(16 << 20, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
     let (ours, theirs) = pair();
-    let ours = crate::reactor::Socket::new(ours);
+    let ours = crate::net::reactor::Socket::new(ours);
     worker.reactor.receive(&ours, 77).expect("receives");
     let mut events = Vec::new();
     for round in 0..2 * BUFFERS_MOST {
@@ -336,7 +336,7 @@ fn bytes_that_the_kernel_did_not_report_are_received(kind: Kind) {
         worker.reactor.wait(None, &mut events).expect("a wait");
     }
     let (silent, _theirs) = pair();
-    let silent = crate::reactor::Socket::new(silent);
+    let silent = crate::net::reactor::Socket::new(silent);
     worker.reactor.receive(&silent, number).expect("receives");
     client.write_all(b"PING\r\n").expect("sent");
     let connection = worker.connections.get(number).expect("it is open");

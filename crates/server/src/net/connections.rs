@@ -1,7 +1,7 @@
 //! The connections of a worker, by number.
 
-use crate::connection::Connection;
-use crate::reactor::Number;
+use super::connection::Connection;
+use super::reactor::Number;
 
 /// Connections. The number of one that is gone is given to a later one.
 #[derive(Default)]

@@ -3,8 +3,8 @@
 //! Nothing is logged for each request. Whatever a client can cause again and again is logged
 //! sparingly: a few lines of a kind in ten seconds, and then how many were left out.
 
-use crate::address::Address;
-use crate::listener::Listener;
+use crate::net::address::Address;
+use crate::net::listener::Listener;
 use std::fmt::Display;
 use std::io;
 use std::sync::{Mutex, PoisonError};

@@ -12,9 +12,9 @@
 //! 3. If no client can be closed, the rest is discarded as it arrives, and the request gets an
 //!    out-of-memory error. The connection stays open.
 
+use super::connection::{Connection, append};
+use super::decoder::Talk;
 use crate::commands::Server;
-use crate::connection::{Connection, append};
-use crate::talk::Talk;
 use nuthatch_cache::{Cache, Error, Guard, PendingValue, Session};
 
 /// Values are long from so many granules of the cache on.

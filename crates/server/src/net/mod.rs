@@ -1,0 +1,13 @@
+//! Connections: sockets that listen and accept, I/O backends, received requests, and their batches.
+
+pub(crate) mod accepting;
+pub(crate) mod address;
+pub(crate) mod batch;
+mod bind_retry;
+pub(crate) mod connection;
+pub(crate) mod connections;
+pub(crate) mod decoder;
+pub(crate) mod listener;
+pub(crate) mod pending_value;
+pub(crate) mod reactor;
+pub(crate) mod socket_file;
