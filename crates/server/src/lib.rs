@@ -17,6 +17,7 @@ mod output;
 pub mod pmc;
 pub mod protocol;
 mod serve;
+pub mod state;
 mod tls;
 mod worker;
 

@@ -3,10 +3,10 @@
 //! `SETZ` and `GETZ` do what `SET` and `GET` do: a client gets what it has stored, and other
 //! protocols read the same value. How values are kept in memory is the cache's business.
 
-use crate::commands::Other;
 use crate::full::Full;
 use crate::output::Lent;
 use crate::protocol::mrcache::{Framing, Request};
+use crate::state::Other;
 use nuthatch_cache::{Cache, Error, Guard, Write};
 use std::sync::Arc;
 

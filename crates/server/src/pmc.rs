@@ -2,10 +2,10 @@
 //!
 //! [`commands`]: crate::commands
 
-use crate::commands::{Client, Denied, Other, Server};
 use crate::full::Full;
 use crate::output::Lent;
 use crate::protocol::pmc::{Reply, Request, Span};
+use crate::state::{Client, Denied, Other, Server};
 use nuthatch_cache::{Cache, Error, Guard, Write};
 use std::sync::Arc;
 

@@ -2,10 +2,11 @@
 //! small protocols.
 
 use nuthatch_cache::{Cache, Eviction, Guard, Options, Write};
-use nuthatch_server::commands::{Args, Client, Server};
+use nuthatch_server::commands::Args;
 use nuthatch_server::protocol::mrcache::Framing;
 use nuthatch_server::protocol::resp::Span;
 use nuthatch_server::protocol::{memcache as memcache_protocol, mrcache as mrcache_protocol, pmc};
+use nuthatch_server::state::{Client, Server};
 use nuthatch_server::{Full, Lent, commands, memcache, mrcache};
 use std::sync::Arc;
 

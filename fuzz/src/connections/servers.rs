@@ -1,7 +1,7 @@
 //! The servers that scripts talk to, and how it is seen that nothing is left of a script.
 
 use nuthatch_cache::{Cache, Options as CacheOptions};
-use nuthatch_server::commands::{Server, Users};
+use nuthatch_server::state::{Server, Users};
 use nuthatch_server::protocol::mrcache::Framing;
 use nuthatch_server::{Address, Listener, Options, Protocol, Running};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};

@@ -1,6 +1,6 @@
 //! The text in which metrics are told: Prometheus's own format, or OpenMetrics for those who ask.
 
-use crate::commands::bucket_end_ns;
+use crate::state::bucket_end_ns;
 use std::fmt::{self, Display, Write};
 
 /// The versions of the text.

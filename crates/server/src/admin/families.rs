@@ -5,7 +5,7 @@
 
 use super::exposition::{Format, Page};
 use super::process;
-use crate::commands::{Server, Totals};
+use crate::state::{Server, Totals};
 use nuthatch_cache::Stats;
 
 /// Buckets of commands' times end at powers of two from 128 ns to 8.6 s; those of turns from 1 us.

@@ -1,9 +1,9 @@
 //! What clients can make the admin port hold, within limits that tests need not wait for.
 
 use super::*;
-use crate::commands::Server;
 use crate::net::reactor::Kind;
 use crate::serve::Options;
+use crate::state::Server;
 use nuthatch_cache::{Cache, Options as CacheOptions};
 use std::io::{Read, Write};
 use std::net::TcpStream;

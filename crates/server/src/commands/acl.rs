@@ -1,9 +1,10 @@
 //! `ACL`: who is logged in. Users come from a file, and are changed there.
 
 use super::subcommands::{self, part};
-use super::{Call, Command, Result, users};
+use super::{Call, Command, Result};
+use crate::state::users;
 
-pub(super) const SUBCOMMANDS: &[Command] =
+pub(crate) const SUBCOMMANDS: &[Command] =
     &[part("acl|whoami", 2, whoami), part("acl|users", 2, names), part("acl|help", 2, help)];
 
 const HELP: &[&str] = &[

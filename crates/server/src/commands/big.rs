@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 /// A whole number: its digits to the base 2^32, the lowest first and the highest not zero.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Big(Vec<u32>);
+pub(crate) struct Big(Vec<u32>);
 
 impl Big {
-    pub(super) fn new(number: u64) -> Self {
+    pub(crate) fn new(number: u64) -> Self {
         let mut digits = vec![number as u32, (number >> 32) as u32];
         while digits.last() == Some(&0) {
             digits.pop();
@@ -16,16 +16,16 @@ impl Big {
     }
 
     /// How many bits it has.
-    pub(super) fn bits(&self) -> u32 {
+    pub(crate) fn bits(&self) -> u32 {
         self.0.last().map_or(0, |last| self.0.len() as u32 * 32 - last.leading_zeros())
     }
 
-    pub(super) fn is_zero(&self) -> bool {
+    pub(crate) fn is_zero(&self) -> bool {
         self.0.is_empty()
     }
 
     /// `self * factor + more`
-    pub(super) fn multiply_add(&mut self, factor: u32, more: u32) {
+    pub(crate) fn multiply_add(&mut self, factor: u32, more: u32) {
         let mut carry = u64::from(more);
         for digit in &mut self.0 {
             carry += u64::from(*digit) * u64::from(factor);
@@ -38,7 +38,7 @@ impl Big {
     }
 
     /// `self * 10^exponent`
-    pub(super) fn scale(&mut self, exponent: u32) {
+    pub(crate) fn scale(&mut self, exponent: u32) {
         for _ in 0..exponent / 9 {
             self.multiply_add(1_000_000_000, 0);
         }
@@ -46,7 +46,7 @@ impl Big {
     }
 
     /// `self * 2^count`
-    pub(super) fn shift_left(&mut self, count: u32) {
+    pub(crate) fn shift_left(&mut self, count: u32) {
         if self.is_zero() {
             return;
         }
@@ -55,7 +55,7 @@ impl Big {
     }
 
     /// `self / 2`
-    pub(super) fn halve(&mut self) {
+    pub(crate) fn halve(&mut self) {
         let mut above = 0;
         for digit in self.0.iter_mut().rev() {
             (*digit, above) = (*digit >> 1 | above << 31, *digit & 1);
@@ -64,7 +64,7 @@ impl Big {
     }
 
     /// Subtracts a number, if that is not greater; whether it did.
-    pub(super) fn subtract(&mut self, other: &Self) -> bool {
+    pub(crate) fn subtract(&mut self, other: &Self) -> bool {
         let order = self.0.len().cmp(&other.0.len());
         if order.then_with(|| self.0.iter().rev().cmp(other.0.iter().rev())) == Ordering::Less {
             return false;
@@ -98,7 +98,7 @@ impl Big {
     }
 
     /// In decimal digits.
-    pub(super) fn text(mut self) -> String {
+    pub(crate) fn text(mut self) -> String {
         let mut groups = Vec::new();
         while !self.is_zero() {
             groups.push(self.divide(1_000_000_000));

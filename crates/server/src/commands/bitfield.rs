@@ -3,10 +3,11 @@
 use super::bits::offset;
 use super::failure::SYNTAX;
 use super::modify::{check_len, in_place_of};
-use super::{Args, Call, Command, Failure, Flags, OUT_OF_MEMORY, Result, update};
+use super::{Args, Call, Command, Failure, Flags, OUT_OF_MEMORY, Result};
 use crate::protocol::resp::{Reply, integer};
+use crate::state::update;
 
-pub(super) const COMMANDS: &[Command] = &[
+pub(crate) const COMMANDS: &[Command] = &[
     Command::of_key("bitfield", -2, Flags::WRITES, bitfield),
     Command::of_key("bitfield_ro", -2, Flags::READS, bitfield_ro),
 ];

@@ -1,16 +1,17 @@
 //! Commands over the bits of values. Bit 0 is the highest of the first byte.
 
 use super::failure::SYNTAX;
-use super::making::Making;
 use super::modify::{check_len, clamp, in_place_of};
-use super::{Args, Call, Command, Failure, Flags, Keys, OUT_OF_MEMORY, Result, update};
+use super::{Args, Call, Command, Failure, Flags, Keys, OUT_OF_MEMORY, Result};
 use crate::protocol::resp::integer;
+use crate::state::new_value::Making;
+use crate::state::update;
 use nuthatch_cache::Write;
 
 /// `BITOP operation destination source...`: the keys begin at the second argument.
 const BITOP_KEYS: Keys = Keys { first: 2, last: -1, step: 1 };
 
-pub(super) const COMMANDS: &[Command] = &[
+pub(crate) const COMMANDS: &[Command] = &[
     Command::of_key("setbit", 4, Flags::WRITES, setbit),
     Command::of_key("getbit", 3, Flags::READS, getbit),
     Command::of_key("bitcount", -2, Flags::READS, bitcount),
@@ -31,7 +32,7 @@ const NOT_A_BIT: Failure = Failure::answer("ERR bit is not an integer or out of 
 const OFFSETS: i64 = 512 << 20 << 3;
 
 /// The number of a bit; with `width`, `#N` is the first bit of the field N of such a width.
-pub(super) fn offset(text: &[u8], width: Option<u32>) -> Result<u64> {
+pub(crate) fn offset(text: &[u8], width: Option<u32>) -> Result<u64> {
     let number = match (text, width) {
         ([b'#', rest @ ..], Some(width)) => {
             integer(rest).and_then(|number| number.checked_mul(i64::from(width)))

@@ -1,8 +1,9 @@
 //! One request, on its way to its answer.
 
-use super::{Client, Keys, Server};
+use super::Keys;
 use crate::output::SHOWN_FROM;
 use crate::protocol::resp::{Reply, Span};
+use crate::state::{Client, Server};
 use nuthatch_cache::{Guard, Item, PendingValue};
 
 /// The arguments of a request, the command's name first.
@@ -60,13 +61,13 @@ impl<'a> Args<'a> {
     }
 
     /// Those from this place on, the first of them as if it were the name.
-    pub(super) fn behind(&self, at: usize) -> Self {
+    pub(crate) fn behind(&self, at: usize) -> Self {
         Self { spans: self.spans.get(at..).unwrap_or_default(), ..*self }
     }
 
     /// Bytes of the whole request, with what frames it.
     #[inline]
-    pub(super) fn request_len(&self) -> usize {
+    pub(crate) fn request_len(&self) -> usize {
         self.bytes.len() + self.draft.map_or(0, PendingValue::value_len)
     }
 
@@ -115,7 +116,7 @@ impl Call<'_> {
 
     /// Answers with the value of an item.
     #[inline]
-    pub(super) fn reply_value(&mut self, item: &Item<'_>) {
+    pub(crate) fn reply_value(&mut self, item: &Item<'_>) {
         let value = item.value();
         if value.len() < SHOWN_FROM {
             return self.reply().bulk(value);
@@ -126,13 +127,13 @@ impl Call<'_> {
     }
 
     /// How long the answers may become with this one, if it may be longer by far than its request.
-    pub(super) fn answers_most(&self) -> usize {
+    pub(crate) fn answers_most(&self) -> usize {
         self.out.len().saturating_add(self.server.answer_most())
     }
 
     /// Takes back what was answered from `start` on.
     #[inline]
-    pub(super) fn take_back(&mut self, start: usize) {
+    pub(crate) fn take_back(&mut self, start: usize) {
         self.client.lent.take_back(self.out, start);
     }
 }

@@ -1,18 +1,18 @@
 //! `CLIENT`: what connections are told of themselves and of each other.
 
-use super::client::Answers;
-use super::clients::{Connection, Words};
 use super::failure::{ANSWER_TOO_LONG, SYNTAX};
 use super::subcommands::{self, part};
 use super::{Call, Command, Failure, Result};
 use crate::log;
 use crate::protocol::resp::integer;
+use crate::state::Answers;
+use crate::state::clients::{Connection, Words};
 use std::sync::Arc;
 
 /// Maximum bytes of a client's name, of its library's name, and of that library's version.
 const MAX_NAME_LEN: usize = 1024;
 
-pub(super) const SUBCOMMANDS: &[Command] = &[
+pub(crate) const SUBCOMMANDS: &[Command] = &[
     part("client|id", 2, id),
     part("client|setname", 3, set_name),
     part("client|getname", 2, get_name),
@@ -69,7 +69,7 @@ fn printable(text: &[u8]) -> Option<&str> {
 }
 
 /// A name that a client may give itself.
-pub(super) fn check_name(name: &[u8]) -> Result<&str> {
+pub(crate) fn check_name(name: &[u8]) -> Result<&str> {
     let text = "ERR Client names cannot contain spaces, newlines or special characters.";
     let name = printable(name).ok_or(Failure::answer(text))?;
     check_name_len("Client names", name)?;

@@ -1,12 +1,13 @@
 //! `CONFIG`: what the settings are, and changing them.
 
 use super::failure::SYNTAX;
-use super::glob::Glob;
-use super::settings::{CONSTANTS, KNOWN, Known, refused};
 use super::subcommands::{self, part};
-use super::{Call, Command, Failure, Result, Server};
+use super::{Call, Command, Failure, Result};
+use crate::state::Server;
+use crate::state::glob::Glob;
+use crate::state::settings::{CONSTANTS, KNOWN, Known, refused};
 
-pub(super) const SUBCOMMANDS: &[Command] = &[
+pub(crate) const SUBCOMMANDS: &[Command] = &[
     part("config|get", -3, get),
     part("config|set", -4, set),
     part("config|resetstat", 2, reset_counts),

@@ -2,16 +2,17 @@
 
 use super::client_commands::check_name;
 use super::failure::SYNTAX;
-use super::{Call, Command, Failure, Flags, Keys, NOT_AN_INTEGER, Result, users};
+use super::{Call, Command, Failure, Flags, Keys, NOT_AN_INTEGER, Result};
 use crate::protocol::resp::{Version, integer};
+use crate::state::users;
 
 /// The version of Redis whose commands these are: clients decide by it what to use.
-pub(super) const COMPATIBLE_VERSION: &str = "7.0.15";
+pub(crate) const COMPATIBLE_VERSION: &str = "7.0.15";
 
 const BEFORE_AUTH: Flags = Flags { before_auth: true, ..Flags::READS };
 const BEFORE_AUTH_AT_ONCE: Flags = Flags { never_queued: true, ..BEFORE_AUTH };
 
-pub(super) const COMMANDS: &[Command] = &[
+pub(crate) const COMMANDS: &[Command] = &[
     Command { name: "ping", arity: -1, keys: Keys::NONE, flags: Flags::READS, run: ping },
     Command { name: "echo", arity: 2, keys: Keys::NONE, flags: Flags::READS, run: echo },
     Command { name: "hello", arity: -1, keys: Keys::NONE, flags: BEFORE_AUTH, run: hello },

@@ -8,7 +8,7 @@ use crate::protocol::resp::Version;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-pub(super) const COMMANDS: &[Command] =
+pub(crate) const COMMANDS: &[Command] =
     &[Command { name: "debug", arity: -2, keys: Keys::NONE, flags: Flags::READS, run: debug }];
 
 const HELP: &[&str] = &[

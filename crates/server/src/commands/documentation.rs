@@ -2,13 +2,13 @@
 
 use super::execute::takes;
 use super::failure::{ANSWER_TOO_LONG, SYNTAX};
-use super::glob::Glob;
-use super::permissions::is_in;
 use super::subcommands::{self, part};
 use super::{Args, Call, Command, Failure, Found, Keys, Result, all};
 use crate::protocol::resp::Reply;
+use crate::state::glob::Glob;
+use crate::state::permissions::is_in;
 
-pub(super) const SUBCOMMANDS: &[Command] = &[
+pub(crate) const SUBCOMMANDS: &[Command] = &[
     part("command|count", 2, count),
     part("command|docs", -2, docs),
     part("command|info", -2, info),
@@ -41,7 +41,7 @@ fn help(call: &mut Call<'_>) -> Result {
 }
 
 /// `COMMAND`
-pub(super) fn command(call: &mut Call<'_>) -> Result {
+pub(crate) fn command(call: &mut Call<'_>) -> Result {
     let mut reply = call.reply();
     reply.array(all().count());
     all().for_each(|command| tell(&mut reply, command));

@@ -1,9 +1,9 @@
 //! From a request to its answer.
 
-use super::client::{Answers, State};
-use super::metrics::Metrics;
-use super::permissions::Denied;
 use super::{Call, Command, Failure, Found, Result, lookup, subcommands};
+use crate::state::Denied;
+use crate::state::Metrics;
+use crate::state::{Answers, State};
 
 /// What the answer is when there is no room, not even in another turn.
 pub const OUT_OF_MEMORY: Failure =
@@ -34,7 +34,7 @@ pub fn execute_found(call: &mut Call<'_>, found: Option<Found>) -> Result {
 
 /// Whether a command takes so many arguments.
 #[inline]
-pub(super) fn takes(command: &Command, len: usize) -> bool {
+pub(crate) fn takes(command: &Command, len: usize) -> bool {
     match usize::try_from(command.arity) {
         Ok(arity) => len == arity,
         Err(_) => len >= command.arity.unsigned_abs() as usize,
@@ -43,7 +43,7 @@ pub(super) fn takes(command: &Command, len: usize) -> bool {
 
 /// Runs a command, counts it, and takes its time.
 #[inline]
-pub(super) fn run(call: &mut Call<'_>, Found { command, number }: Found) -> Result {
+pub(crate) fn run(call: &mut Call<'_>, Found { command, number }: Found) -> Result {
     let start = call.out.len();
     let settings = &call.server.settings;
     let short = Metrics::is_short(command, call.args.request_len(), settings);

@@ -2,10 +2,11 @@
 
 use super::modify::{again, gone};
 use super::options::{Time, invalid_expiry};
-use super::{Args, Call, Command, Failure, Flags, OUT_OF_MEMORY, Result, update};
+use super::{Args, Call, Command, Failure, Flags, OUT_OF_MEMORY, Result};
+use crate::state::update;
 use nuthatch_cache::Expiry;
 
-pub(super) const COMMANDS: &[Command] = &[
+pub(crate) const COMMANDS: &[Command] = &[
     Command::of_key("expire", -3, Flags::WRITES, |call| expire(call, Time::EX, "expire")),
     Command::of_key("pexpire", -3, Flags::WRITES, |call| expire(call, Time::PX, "pexpire")),
     Command::of_key("expireat", -3, Flags::WRITES, |call| expire(call, Time::EXAT, "expireat")),

@@ -5,7 +5,7 @@ use super::big::Big;
 
 /// A number, or what stands for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extended {
+pub(crate) enum Extended {
     Finite(Finite),
     Infinite { negative: bool },
     NotANumber,
@@ -14,7 +14,7 @@ pub(super) enum Extended {
 /// `mantissa * 2^exponent`. The highest bit of the mantissa is set, but for zero, whose exponent
 /// is less than all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Finite {
+pub(crate) struct Finite {
     negative: bool,
     mantissa: u64,
     exponent: i32,
@@ -36,7 +36,7 @@ impl Extended {
 
     /// Reads what `strtold` of C reads, but for hexadecimal digits. What is too large to be told
     /// from infinity, or too small to be told from zero, is no number.
-    pub(super) fn parse(text: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let (negative, rest) = match text {
             _ if text.len() > TEXT_MOST => return None,
             [b'-', rest @ ..] => (true, rest),
@@ -96,7 +96,7 @@ impl Extended {
     }
 
     /// The sum.
-    pub(super) fn add(self, other: Self) -> Self {
+    pub(crate) fn add(self, other: Self) -> Self {
         match (self, other) {
             (Self::Finite(one), Self::Finite(two)) => one.add(two),
             (Self::Infinite { negative: one }, Self::Infinite { negative: two }) if one != two => {
@@ -109,7 +109,7 @@ impl Extended {
 
     /// In decimal digits without an exponent, seventeen behind the point, without zeros at the end;
     /// nothing for infinity.
-    pub(super) fn text(self) -> Option<String> {
+    pub(crate) fn text(self) -> Option<String> {
         let Self::Finite(Finite { negative, mantissa, exponent }) = self else { return None };
         let mut text = match u32::try_from(exponent) {
             Ok(exponent) => {

@@ -23,22 +23,22 @@ impl Failure {
 }
 
 /// An option is not one, or stands beside another that it excludes.
-pub(super) const SYNTAX: Failure = Failure::answer("ERR syntax error");
+pub(crate) const SYNTAX: Failure = Failure::answer("ERR syntax error");
 /// An argument should be a number, and is not, or not one of 64 bits.
-pub(super) const NOT_AN_INTEGER: Failure =
+pub(crate) const NOT_AN_INTEGER: Failure =
     Failure::answer("ERR value is not an integer or out of range");
 
 /// An argument should be a number with a fraction, and is not.
-pub(super) const NOT_A_FLOAT: Failure = Failure::answer("ERR value is not a valid float");
+pub(crate) const NOT_A_FLOAT: Failure = Failure::answer("ERR value is not a valid float");
 
 /// Returns the error for a value that is longer than this limit allows.
 #[cold]
-pub(super) fn value_too_long(limit: ValueLimit) -> Failure {
+pub(crate) fn value_too_long(limit: ValueLimit) -> Failure {
     Failure::Answer(format!("ERR string exceeds maximum allowed size ({limit})").into())
 }
 
-/// An answer would be longer than [`Server::answer_most`](super::Server::answer_most).
-pub(super) const ANSWER_TOO_LONG: Failure =
+/// An answer would be longer than [`Server::answer_most`](crate::state::Server::answer_most).
+pub(crate) const ANSWER_TOO_LONG: Failure =
     Failure::answer("ERR the answer is longer than there is memory for");
 
 impl From<nuthatch_cache::Error> for Failure {

@@ -1,9 +1,10 @@
 //! `INFO`: the server in numbers.
 
 use super::connection::COMPATIBLE_VERSION;
-use super::histogram::quantile_ns;
-use super::{Call, Result, Server};
+use super::{Call, Result};
 use crate::admin::process::Process;
+use crate::state::Server;
+use crate::state::histogram::quantile_ns;
 use nuthatch_cache::Guard;
 use std::fmt::Write;
 
@@ -26,7 +27,7 @@ const SECTIONS: &[Section] = &[
 ];
 
 /// `INFO [section...]`
-pub(super) fn info(call: &mut Call<'_>) -> Result {
+pub(crate) fn info(call: &mut Call<'_>) -> Result {
     let asked: Vec<_> = call.args.from(1).map(<[u8]>::to_ascii_lowercase).collect();
     let has = |name: &str| asked.iter().any(|one| one == name.as_bytes());
     let (every, usual) = (has("all") || has("everything"), asked.is_empty() || has("default"));

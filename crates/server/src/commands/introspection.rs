@@ -4,7 +4,7 @@ use super::failure::SYNTAX;
 use super::info::info;
 use super::{Call, Command, Flags, Keys, Result};
 
-pub(super) const COMMANDS: &[Command] = &[
+pub(crate) const COMMANDS: &[Command] = &[
     Command { name: "dbsize", arity: 1, keys: Keys::NONE, flags: Flags::READS, run: dbsize },
     Command { name: "flushall", arity: -1, keys: Keys::NONE, flags: TOGETHER, run: flush },
     Command { name: "flushdb", arity: -1, keys: Keys::NONE, flags: TOGETHER, run: flush },

@@ -14,7 +14,7 @@ const fn of_keys(
     Command { name, arity, keys, flags, run }
 }
 
-pub(super) const COMMANDS: &[Command] = &[
+pub(crate) const COMMANDS: &[Command] = &[
     of_keys("del", -2, Flags::WRITES, remove),
     of_keys("unlink", -2, Flags::WRITES, remove),
     of_keys("exists", -2, Flags::READS, exists),

@@ -1,11 +1,11 @@
 //! `LATENCY`: how long commands take.
 
-use super::histogram::octaves;
-use super::metrics::CommandTotals;
 use super::subcommands::{self, part};
 use super::{Call, Command, Failure, Result};
+use crate::state::CommandTotals;
+use crate::state::histogram::octaves;
 
-pub(super) const SUBCOMMANDS: &[Command] = &[
+pub(crate) const SUBCOMMANDS: &[Command] = &[
     part("latency|histogram", -2, histogram),
     part("latency|latest", 2, latest),
     part("latency|history", 3, history),

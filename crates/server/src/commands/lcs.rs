@@ -4,7 +4,7 @@ use super::failure::SYNTAX;
 use super::modify::signed;
 use super::{Args, Call, Command, Failure, Flags, Keys, Result};
 
-pub(super) const COMMANDS: &[Command] =
+pub(crate) const COMMANDS: &[Command] =
     &[Command { name: "lcs", arity: -3, keys: Keys::TWO, flags: Flags::READS, run: lcs }];
 
 /// Steps that one request may take. Redis takes four bytes for each, and refuses more than this by

@@ -5,7 +5,7 @@ use super::subcommands::{self, part};
 use super::{Call, Command, Flags, Keys, Result};
 use crate::protocol::resp::integer;
 
-pub(super) const SUBCOMMANDS: &[Command] = &[
+pub(crate) const SUBCOMMANDS: &[Command] = &[
     Command {
         name: "memory|usage",
         arity: -3,

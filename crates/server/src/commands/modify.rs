@@ -6,12 +6,12 @@ use crate::protocol::resp::ValueLimit;
 use nuthatch_cache::{Expiry, Item, Write};
 
 /// How to store what becomes of an item's value: the rest of the item stays.
-pub(super) fn in_place_of(item: Option<Item<'_>>) -> Write<'static> {
+pub(crate) fn in_place_of(item: Option<Item<'_>>) -> Write<'static> {
     Write::new().expiry(Expiry::Keep).flags(item.map_or(0, |item| item.flags()))
 }
 
 /// How to store an item once more, value and all, with another expiry.
-pub(super) fn again(item: Item<'_>, expiry: Expiry, value: &mut Vec<u8>) -> Write<'static> {
+pub(crate) fn again(item: Item<'_>, expiry: Expiry, value: &mut Vec<u8>) -> Write<'static> {
     value.extend_from_slice(item.value());
     let write = Write::new().expiry(expiry).flags(item.flags()).protocol_bits(item.protocol_bits());
     match item.cas() {
@@ -22,7 +22,7 @@ pub(super) fn again(item: Item<'_>, expiry: Expiry, value: &mut Vec<u8>) -> Writ
 
 /// Returns the write that removes a key within an update, atomically: an item that has expired is
 /// not written, and the old one is removed.
-pub(super) fn gone() -> Write<'static> {
+pub(crate) fn gone() -> Write<'static> {
     Write::new().expiry(Expiry::At(0))
 }
 
@@ -31,7 +31,7 @@ pub(super) fn gone() -> Write<'static> {
 /// # Errors
 ///
 /// Names the limit that the length exceeds.
-pub(super) fn check_len(call: &Call<'_>, len: usize) -> Result {
+pub(crate) fn check_len(call: &Call<'_>, len: usize) -> Result {
     let max = call.server.cache.max_value_len();
     if len <= max {
         return Ok(());
@@ -43,21 +43,21 @@ pub(super) fn check_len(call: &Call<'_>, len: usize) -> Result {
 }
 
 /// A length, a count or a position: there is no memory for one of 64 bits.
-pub(super) fn signed(count: usize) -> i64 {
+pub(crate) fn signed(count: usize) -> i64 {
     count.cast_signed() as i64
 }
 
 impl Call<'_> {
     /// Answers a length, a count or a position.
     #[inline]
-    pub(super) fn reply_count(&mut self, count: usize) {
+    pub(crate) fn reply_count(&mut self, count: usize) {
         self.reply().integer(signed(count));
     }
 }
 
 /// The bytes from `start` to `end`, both included, of a value of `len`: negative numbers count from
 /// the end, what lies outside is cut off. Nothing if no byte is left.
-pub(super) fn clamp(start: i64, end: i64, len: usize) -> Option<(usize, usize)> {
+pub(crate) fn clamp(start: i64, end: i64, len: usize) -> Option<(usize, usize)> {
     let place = |at: i64| match usize::try_from(at) {
         Ok(at) => at,
         Err(_) => len.saturating_sub(at.unsigned_abs() as usize),

@@ -72,12 +72,12 @@ struct Entry {
 }
 
 /// All commands, by name.
-pub(super) struct Index([Entry; PLACES]);
+pub(crate) struct Index([Entry; PLACES]);
 
 impl Index {
     /// An index of the commands in these tables. What is wrong with them is found as it compiles.
     #[expect(clippy::large_stack_arrays, reason = "it is made as it compiles")]
-    pub(super) const fn new(tables: &'static [&'static [Command]]) -> Self {
+    pub(crate) const fn new(tables: &'static [&'static [Command]]) -> Self {
         let name = Name { first: 0, last: 0, len: 0 };
         let nobody = Entry { name, command: None, number: 0 };
         let mut index = Self([nobody; PLACES]);
@@ -108,7 +108,7 @@ impl Index {
 
     /// The command of this name, in any case, and its number.
     #[inline]
-    pub(super) fn find(&self, name: &[u8]) -> Option<Found> {
+    pub(crate) fn find(&self, name: &[u8]) -> Option<Found> {
         let name = Name::new(name)?;
         let mut place = name.place();
         loop {

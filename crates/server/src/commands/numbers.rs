@@ -6,7 +6,7 @@ use super::modify::in_place_of;
 use super::{Call, Command, Failure, Flags, Result};
 use crate::protocol::resp::integer;
 
-pub(super) const COMMANDS: &[Command] = &[
+pub(crate) const COMMANDS: &[Command] = &[
     Command::of_key("incr", 2, Flags::WRITES, |call| add(call, 1)),
     Command::of_key("decr", 2, Flags::WRITES, |call| add(call, -1)),
     Command::of_key("incrby", 3, Flags::WRITES, incrby),

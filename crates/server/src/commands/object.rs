@@ -3,7 +3,7 @@
 use super::{Call, Command, Failure, Flags, Keys, Result};
 use crate::protocol::resp::integer;
 
-pub(super) const COMMANDS: &[Command] = &[Command {
+pub(crate) const COMMANDS: &[Command] = &[Command {
     name: "object",
     arity: -2,
     keys: Keys { first: 2, last: 2, step: 1 },
@@ -77,7 +77,7 @@ fn help(call: &mut Call<'_>) -> Result {
 }
 
 /// The encoding that Redis would choose for such a value.
-pub(super) fn encoding(value: &[u8]) -> &'static str {
+pub(crate) fn encoding(value: &[u8]) -> &'static str {
     match value.len() {
         1..=20 if integer(value).is_some() => "int",
         0..=44 => "embstr",

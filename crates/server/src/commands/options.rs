@@ -20,26 +20,26 @@ impl Args<'_> {
 
 /// How an argument tells a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Time {
-    pub(super) unit_ms: i64,
+pub(crate) struct Time {
+    pub(crate) unit_ms: i64,
     /// Counted from now, not from the beginning of 1970.
-    pub(super) from_now: bool,
+    pub(crate) from_now: bool,
 }
 
 impl Time {
-    pub(super) const EX: Self = Self { unit_ms: 1000, from_now: true };
-    pub(super) const PX: Self = Self { unit_ms: 1, from_now: true };
-    pub(super) const EXAT: Self = Self { unit_ms: 1000, from_now: false };
-    pub(super) const PXAT: Self = Self { unit_ms: 1, from_now: false };
+    pub(crate) const EX: Self = Self { unit_ms: 1000, from_now: true };
+    pub(crate) const PX: Self = Self { unit_ms: 1, from_now: true };
+    pub(crate) const EXAT: Self = Self { unit_ms: 1000, from_now: false };
+    pub(crate) const PXAT: Self = Self { unit_ms: 1, from_now: false };
 
     /// What `count` tells, in milliseconds since the beginning of 1970; nothing beyond 64 bits.
-    pub(super) fn at_ms(self, count: i64, now_ms: u64) -> Option<i64> {
+    pub(crate) fn at_ms(self, count: i64, now_ms: u64) -> Option<i64> {
         let base = if self.from_now { i64::try_from(now_ms).ok()? } else { 0 };
         count.checked_mul(self.unit_ms)?.checked_add(base)
     }
 
     /// The expiry that the argument at this place tells: it may be past, but not before 1970.
-    pub(super) fn expiry(self, call: &Call<'_>, at: usize, command: &str) -> Result<Expiry> {
+    pub(crate) fn expiry(self, call: &Call<'_>, at: usize, command: &str) -> Result<Expiry> {
         let count = call.args.integer(at)?;
         let at_ms = if count > 0 { self.at_ms(count, call.turn.now_ms()) } else { None };
         match at_ms.and_then(|ms| u64::try_from(ms).ok()) {
@@ -50,13 +50,13 @@ impl Time {
 }
 
 /// A time that is none.
-pub(super) fn invalid_expiry(command: &str) -> Failure {
+pub(crate) fn invalid_expiry(command: &str) -> Failure {
     Failure::Answer(format!("ERR invalid expire time in '{command}' command").into())
 }
 
 /// When an item shall expire, as options say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Ttl {
+pub(crate) enum Ttl {
     /// They say nothing.
     #[default]
     Unsaid,
@@ -101,16 +101,16 @@ impl Ttl {
 
 /// The options of `SET`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SetOptions<'a> {
-    pub(super) condition: Condition<'a>,
+pub(crate) struct SetOptions<'a> {
+    pub(crate) condition: Condition<'a>,
     /// The old value is asked for.
-    pub(super) get: bool,
-    pub(super) ttl: Ttl,
+    pub(crate) get: bool,
+    pub(crate) ttl: Ttl,
 }
 
 impl<'a> SetOptions<'a> {
     /// Reads all arguments behind the value.
-    pub(super) fn parse(args: Args<'a>) -> Result<Self> {
+    pub(crate) fn parse(args: Args<'a>) -> Result<Self> {
         let mut options = Self { condition: Condition::Always, get: false, ttl: Ttl::Unsaid };
         let mut at = 3;
         while at < args.len() {
@@ -147,7 +147,7 @@ impl<'a> SetOptions<'a> {
 }
 
 /// The options of `GETEX`.
-pub(super) fn getex(args: Args<'_>) -> Result<Ttl> {
+pub(crate) fn getex(args: Args<'_>) -> Result<Ttl> {
     let mut ttl = Ttl::Unsaid;
     let mut at = 2;
     while at < args.len() {

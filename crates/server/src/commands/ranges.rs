@@ -1,9 +1,10 @@
 //! Commands over parts of a value.
 
 use super::modify::{check_len, clamp, in_place_of};
-use super::{Call, Command, Failure, Flags, OUT_OF_MEMORY, Result, update};
+use super::{Call, Command, Failure, Flags, OUT_OF_MEMORY, Result};
+use crate::state::update;
 
-pub(super) const COMMANDS: &[Command] = &[
+pub(crate) const COMMANDS: &[Command] = &[
     Command::of_key("append", 3, Flags::WRITES, append),
     Command::of_key("strlen", 2, Flags::READS, strlen),
     Command::of_key("getrange", 4, Flags::READS, getrange),

@@ -1,11 +1,11 @@
 //! Commands over all keys.
 
 use super::failure::{ANSWER_TOO_LONG, SYNTAX};
-use super::glob::Glob;
 use super::{Call, Command, Failure, Flags, Keys, Result};
 use crate::protocol::resp::{Reply, Version};
+use crate::state::glob::Glob;
 
-pub(super) const COMMANDS: &[Command] = &[
+pub(crate) const COMMANDS: &[Command] = &[
     Command { name: "scan", arity: -2, keys: Keys::NONE, flags: Flags::READS, run: scan },
     Command { name: "keys", arity: 2, keys: Keys::NONE, flags: Flags::READS, run: keys },
     Command { name: "randomkey", arity: 1, keys: Keys::NONE, flags: Flags::READS, run: randomkey },

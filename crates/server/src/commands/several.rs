@@ -5,7 +5,7 @@ use super::modify::check_len;
 use super::{Call, Command, Failure, Flags, Keys, Result};
 use nuthatch_cache::Write;
 
-pub(super) const COMMANDS: &[Command] = &[
+pub(crate) const COMMANDS: &[Command] = &[
     Command { name: "mget", arity: -2, keys: Keys::ALL, flags: Flags::READS, run: mget },
     Command {
         name: "mset",

@@ -7,7 +7,7 @@ use crate::protocol::resp::integer;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub(super) const SUBCOMMANDS: &[Command] = &[
+pub(crate) const SUBCOMMANDS: &[Command] = &[
     part("slowlog|get", -2, get),
     part("slowlog|len", 2, len),
     part("slowlog|reset", 2, reset),
@@ -48,7 +48,7 @@ struct Entry {
 
 /// The log: the newest entry first, and the number of the next one.
 #[derive(Debug, Default)]
-pub(super) struct SlowLog(Mutex<(VecDeque<Entry>, i64)>);
+pub(crate) struct SlowLog(Mutex<(VecDeque<Entry>, i64)>);
 
 impl SlowLog {
     fn lock(&self) -> MutexGuard<'_, (VecDeque<Entry>, i64)> {
@@ -56,13 +56,13 @@ impl SlowLog {
     }
 
     /// How many requests were logged, and how many are here.
-    pub(super) fn counts(&self) -> (u64, u64) {
+    pub(crate) fn counts(&self) -> (u64, u64) {
         let log = self.lock();
         (log.1.unsigned_abs(), log.0.len() as u64)
     }
 
     /// Adds a request that took so long.
-    pub(super) fn add(&self, call: &Call<'_>, command: &Command, us: u64) {
+    pub(crate) fn add(&self, call: &Call<'_>, command: &Command, us: u64) {
         let args = shown(call, command);
         let peer = call.client.connection.endpoints.peer.clone();
         let name = call.client.connection.words().name;

@@ -2,11 +2,12 @@
 
 use super::modify::{again, gone};
 use super::options::{self, SetOptions, Time, Ttl};
-use super::{Call, Command, Flags, OUT_OF_MEMORY, Result, update};
+use super::{Call, Command, Flags, OUT_OF_MEMORY, Result};
 use crate::protocol::resp::Reply;
+use crate::state::update;
 use nuthatch_cache::{Condition, Expiry, Item, Outcome, Write};
 
-pub(super) const COMMANDS: &[Command] = &[
+pub(crate) const COMMANDS: &[Command] = &[
     Command::of_key("get", 2, Flags::READS, get),
     Command::of_key("set", -3, Flags::WRITES, set),
     Command::of_key("setnx", 3, Flags::WRITES, setnx),

@@ -4,7 +4,7 @@ use super::table::{self, TABLES};
 use super::{Call, Command, Failure, Flags, Found, Keys, Result};
 use super::{acl, client_commands, configuration, documentation, latency, memory, slowlog};
 
-pub(super) const COMMANDS: &[Command] = &[
+pub(crate) const COMMANDS: &[Command] = &[
     container("acl", -2),
     container("client", -2),
     Command { run: documentation::command, ..container("command", -1) },
@@ -35,7 +35,7 @@ fn nothing(_: &mut Call<'_>) -> Result {
 }
 
 /// A command behind a container, over no key, that changes nothing that is stored.
-pub(super) const fn part(
+pub(crate) const fn part(
     name: &'static str,
     arity: i32,
     run: fn(&mut Call<'_>) -> Result,
@@ -44,14 +44,14 @@ pub(super) const fn part(
 }
 
 /// The answer to a number of arguments that the command behind a container does not take.
-pub(super) fn wrong(call: &Call<'_>, container: &str) -> Failure {
+pub(crate) fn wrong(call: &Call<'_>, container: &str) -> Failure {
     let name = String::from_utf8_lossy(call.args.get(1));
     let text = "ERR unknown subcommand or wrong number of arguments for";
     Failure::Answer(format!("{text} '{name}'. Try {container} HELP.").into())
 }
 
 /// Answers the lines of a container's help.
-pub(super) fn help(call: &mut Call<'_>, lines: &[&str]) {
+pub(crate) fn help(call: &mut Call<'_>, lines: &[&str]) {
     call.reply().array(lines.len());
     for line in lines {
         call.reply().simple(line.as_bytes());
@@ -59,7 +59,7 @@ pub(super) fn help(call: &mut Call<'_>, lines: &[&str]) {
 }
 
 /// The commands behind this one; none if it has no such.
-pub(super) fn of(container: &Command) -> impl ExactSizeIterator<Item = Found> + use<> {
+pub(crate) fn of(container: &Command) -> impl ExactSizeIterator<Item = Found> + use<> {
     let group = COMMANDS.iter().position(|command| command.name == container.name);
     let mut first: usize = TABLES.iter().map(|table| table.len()).sum();
     first += GROUPS[..group.unwrap_or_default()].iter().map(|parts| parts.len()).sum::<usize>();
@@ -68,12 +68,12 @@ pub(super) fn of(container: &Command) -> impl ExactSizeIterator<Item = Found> + 
 }
 
 /// The command behind `container` that `name` names, in any case.
-pub(super) fn find(container: &Command, name: &[u8]) -> Option<Found> {
+pub(crate) fn find(container: &Command, name: &[u8]) -> Option<Found> {
     of(container).find(|found| last_name(found.command).eq_ignore_ascii_case(name))
 }
 
 /// The command of this name, which may be one such as `client|list`.
-pub(super) fn find_full(name: &[u8]) -> Option<Found> {
+pub(crate) fn find_full(name: &[u8]) -> Option<Found> {
     match name.iter().position(|byte| *byte == b'|') {
         Some(bar) => find(table::find(&name[..bar])?, &name[bar + 1..]),
         None => table::lookup(name),
@@ -87,12 +87,12 @@ fn last_name(command: &Command) -> &'static [u8] {
 }
 
 /// All commands, in the order of their numbers.
-pub(super) fn everything() -> impl Iterator<Item = &'static Command> {
+pub(crate) fn everything() -> impl Iterator<Item = &'static Command> {
     TABLES.iter().chain(GROUPS).flat_map(|table| table.iter())
 }
 
 /// How many numbers there are.
-pub(super) fn count() -> usize {
+pub(crate) fn count() -> usize {
     TABLES.iter().chain(GROUPS).map(|table| table.len()).sum()
 }
 

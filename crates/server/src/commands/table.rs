@@ -24,7 +24,7 @@ pub struct Command {
 
 impl Command {
     /// A command whose only key is its first argument.
-    pub(super) const fn of_key(
+    pub(crate) const fn of_key(
         name: &'static str,
         arity: i32,
         flags: Flags,
@@ -88,11 +88,11 @@ impl Flags {
     /// It writes several keys at once.
     pub const WRITES_TOGETHER: Self = Self { exclusive: true, ..Self::WRITES };
     /// Its first argument names a command of its own.
-    pub(super) const CONTAINER: Self = Self { container: true, ..Self::READS };
+    pub(crate) const CONTAINER: Self = Self { container: true, ..Self::READS };
 }
 
 /// The commands of each file.
-pub(super) const TABLES: &[&[Command]] = &[
+pub(crate) const TABLES: &[&[Command]] = &[
     strings::COMMANDS,
     several::COMMANDS,
     ranges::COMMANDS,
@@ -124,7 +124,7 @@ pub fn find(name: &[u8]) -> Option<&'static Command> {
 pub struct Found {
     /// The command.
     pub command: &'static Command,
-    pub(super) number: usize,
+    pub(crate) number: usize,
 }
 
 /// As [`find`], for [`execute_found`](super::execute_found).

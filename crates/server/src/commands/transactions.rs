@@ -8,15 +8,15 @@
 
 use super::execute::{OUT_OF_MEMORY, run};
 use super::failure::ANSWER_TOO_LONG;
-use super::permissions::Denied;
 use super::{Args, Call, Command, Failure, Flags, Found, Keys, Result};
 use crate::protocol::resp::Span;
+use crate::state::Denied;
 use nuthatch_cache::{Guard, Item};
 use std::fmt;
 
 const AT_ONCE: Flags = Flags { never_queued: true, ..Flags::READS };
 
-pub(super) const COMMANDS: &[Command] = &[
+pub(crate) const COMMANDS: &[Command] = &[
     Command { name: "multi", arity: 1, keys: Keys::NONE, flags: AT_ONCE, run: multi },
     Command {
         name: "exec",
@@ -35,7 +35,7 @@ const BYTES_MOST: usize = 64 << 20;
 
 /// What waits for `EXEC`, and what is watched for it.
 #[derive(Debug, Default)]
-pub(super) struct Transaction {
+pub(crate) struct Transaction {
     queued: Vec<Queued>,
     watched: Vec<Watched>,
     bytes: usize,
@@ -79,22 +79,22 @@ impl Seen {
 
 impl Transaction {
     /// How many requests wait.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.queued.len()
     }
 
     /// Bytes of requests and keys.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// The next `EXEC` is to be refused.
-    pub(super) fn abort(&mut self) {
+    pub(crate) fn abort(&mut self) {
         self.aborted = true;
     }
 
     /// Copies a request.
-    pub(super) fn queue(&mut self, found: Found, args: Args<'_>) -> Result {
+    pub(crate) fn queue(&mut self, found: Found, args: Args<'_>) -> Result {
         let len = args.from(0).map(<[u8]>::len).sum::<usize>();
         self.take_room(len + args.len() * size_of::<Span>() + size_of::<Queued>())?;
         let mut bytes = Vec::with_capacity(len);

@@ -11,11 +11,11 @@ pub(crate) use mrcache::MrcacheDriver;
 pub(crate) use pmc::{PmcDecoder, PmcDriver};
 pub(crate) use resp::RespDriver;
 
-use crate::commands::Server;
 use crate::full::Full;
 use crate::memcache::Shared;
 use crate::net::connection::Connection;
 use crate::protocol::resp::Span;
+use crate::state::Server;
 use nuthatch_cache::Guard;
 
 /// What a connection's bytes begin with.

@@ -1,8 +1,8 @@
 //! Who may do what: users log in with their first `set`, as in memcached.
 
-use crate::commands::{Client, Denied, Server};
 use crate::protocol::memcache::reply::{self, Line};
 use crate::protocol::memcache::{Error, KeyRoom, Meta, MetaVerb, Request, Store, StoreMode};
+use crate::state::{Client, Denied, Server};
 
 /// Whether a request may be executed. If not, it is answered here.
 ///

@@ -2,8 +2,8 @@
 
 use super::Shared;
 use crate::Lent;
-use crate::commands::Server;
 use crate::protocol::memcache::reply::{self, LINE_END, Line};
+use crate::state::Server;
 use nuthatch_cache::{Guard, Item};
 
 /// All that a request needs to be answered.

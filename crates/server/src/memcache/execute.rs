@@ -3,12 +3,12 @@
 use super::refusal::{Refusal, Result};
 use super::time::End;
 use super::{Call, Next, meta, stats, text};
-use crate::commands::Other;
 use crate::full::Full;
 use crate::protocol::memcache::reply::{self, Line};
 use crate::protocol::memcache::{
     Arith, Direction, Error, KeyRoom, Meta, MetaVerb, Request, Store, StoreMode, TooLarge,
 };
+use crate::state::Other;
 
 /// The release of memcached whose commands these are: clients decide by it what to use, and some
 /// read three numbers and nothing else.

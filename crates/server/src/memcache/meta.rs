@@ -6,10 +6,10 @@ use super::rewrite::{STALE, gone, write};
 use super::store::{Stored, Storing};
 use super::time::End;
 use super::{Call, meta_get};
-use crate::commands::update;
 use crate::protocol::memcache::meta_reply::{self, Item, Outcome};
 use crate::protocol::memcache::reply::LINE_END;
 use crate::protocol::memcache::{Direction, KeyRoom, Meta, MetaVerb, StoreMode};
+use crate::state::update;
 
 /// Runs a meta command.
 #[inline]

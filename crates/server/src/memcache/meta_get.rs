@@ -5,9 +5,9 @@ use super::meta::cas_to_store;
 use super::refusal::{NO_ROOM, Result};
 use super::rewrite::{STALE, WON, again, write};
 use super::time::End;
-use crate::commands::update;
 use crate::protocol::memcache::meta_reply::{self, Item as Told, Outcome, Renewal};
 use crate::protocol::memcache::{Meta, reply::LINE_END};
+use crate::state::update;
 use nuthatch_cache::Item;
 
 /// What a request may change.

@@ -3,8 +3,8 @@
 use super::refusal::{NO_ROOM, Result};
 use super::rewrite::{STALE, WON, write};
 use super::time::End;
-use crate::commands::{Server, update};
 use crate::protocol::memcache::StoreMode;
+use crate::state::{Server, update};
 use nuthatch_cache::{Condition, Guard, Item, Write};
 
 /// What to store, and on what it depends.

@@ -6,9 +6,9 @@ use super::refusal::{NO_ROOM, Refusal, Result};
 use super::rewrite::again;
 use super::store::{Stored, Storing};
 use super::time::End;
-use crate::commands::update;
 use crate::protocol::memcache::reply::{self, Line};
 use crate::protocol::memcache::{Arith, Error, Get, Store};
+use crate::state::update;
 
 /// `get`, `gets`, `gat`, `gats`
 #[inline]

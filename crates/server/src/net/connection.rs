@@ -5,11 +5,11 @@ use super::decoder::Talk;
 use super::listener::Protocol;
 use super::pending_value::Drafting;
 use super::reactor::{Number, Reactor, Socket};
-use crate::commands::{Client, Server, TOO_MANY_CLIENTS};
 use crate::log;
 use crate::output::Outgoing;
 use crate::protocol::memcache::reply::server_error;
 use crate::protocol::{pmc, resp};
+use crate::state::{Client, Server, TOO_MANY_CLIENTS};
 use crate::tls::{SESSION_LEN, Session};
 use nuthatch_cache::Guard;
 use rustix::io::Errno;
@@ -506,7 +506,7 @@ impl Connection {
     }
 
     /// Publishes the lengths of the buffers, for `CLIENT LIST` and for
-    /// [`Server::shed_buffers`](crate::commands::Server::shed_buffers).
+    /// [`Server::shed_buffers`](crate::state::Server::shed_buffers).
     pub(crate) fn publish_buffers(&self, now_s: u64) {
         let room = self.inbox.capacity() - self.inbox.len();
         let waiting = self.inbox.len() - self.done;

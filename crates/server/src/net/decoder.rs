@@ -1,11 +1,11 @@
 //! Which protocol a connection speaks, and what is known of a request that is not whole.
 
 use super::listener::Protocol;
-use crate::commands::Server;
 use crate::drivers::PmcDecoder;
 use crate::protocol::mrcache::Framing;
 use crate::protocol::resp::ValueLimit;
 use crate::protocol::{memcache, mrcache, pmc, resp};
+use crate::state::Server;
 
 /// Which protocol a connection speaks, with what finds its requests.
 #[derive(Clone, Debug)]

@@ -14,7 +14,7 @@
 
 use super::connection::{Connection, append};
 use super::decoder::Talk;
-use crate::commands::Server;
+use crate::state::Server;
 use nuthatch_cache::{Cache, Error, Guard, PendingValue, Session};
 
 /// Values are long from so many granules of the cache on.

@@ -3,12 +3,12 @@
 mod redis_settings;
 
 use crate::admin::{Admin, Listeners, Told};
-use crate::commands::{Server, Users};
 use crate::log;
 use crate::net::address::{Address, SocketFiles};
 use crate::net::listener::{Bound, Listener, Listening, Protocol, listen};
 use crate::net::pending_value::min_long_len;
 use crate::net::reactor::Reactors;
+use crate::state::{Server, Users};
 use crate::tls::Tls;
 use crate::worker::heap;
 use crate::worker::{Common, Worker};

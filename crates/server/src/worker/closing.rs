@@ -1,9 +1,9 @@
 //! Connections that a worker closes: killed ones, silent ones, and those beyond output limits.
 
 use super::Worker;
-use crate::commands::Server;
 use crate::log;
 use crate::net::connection::DISCARD_IDLE_S;
+use crate::state::Server;
 use std::sync::atomic::Ordering;
 
 impl Worker<'_> {

@@ -2,10 +2,10 @@
 //! the connection has received before.
 
 use super::Worker;
-use crate::commands::Server;
 use crate::net::batch::{Source, Work};
 use crate::net::connection::{Connection, append};
 use crate::net::reactor::{Filled, Number};
+use crate::state::Server;
 use nuthatch_cache::Session;
 
 impl Worker<'_> {

@@ -11,7 +11,7 @@ mod spare_buffers;
 mod tests;
 mod upkeep;
 
-use crate::commands::{Client, Endpoints, Failure, Metrics, Server};
+use crate::commands::Failure;
 use crate::drivers::{Driver, MemcacheDriver, MrcacheDriver, PmcDriver, RespDriver};
 use crate::log;
 use crate::memcache::Shared;
@@ -24,6 +24,7 @@ use crate::net::reactor::{BUFFER_LEN, Event, Kind, Number, Reactor, Waker};
 use crate::output::Outgoing;
 use crate::protocol::mrcache::Framing;
 use crate::serve::Options;
+use crate::state::{Client, Endpoints, Metrics, Server};
 use crate::tls::{Session as TlsSession, Tls};
 use idle::Idle;
 use nuthatch_cache::Session;

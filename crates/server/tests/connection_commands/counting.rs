@@ -1,7 +1,7 @@
 //! What is counted, and that all who tell it agree.
 
 use crate::house::House;
-use nuthatch_server::commands::{Endpoints, Totals};
+use nuthatch_server::state::{Endpoints, Totals};
 
 /// The number behind `name` in a text such as `calls=3,usec=4`.
 fn field(text: &str, line: &str, name: &str) -> u64 {

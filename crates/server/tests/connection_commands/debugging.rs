@@ -1,7 +1,8 @@
 //! `DEBUG`, where it is allowed.
 
 use crate::house::House;
-use nuthatch_server::commands::{Client, Debugging, Endpoints};
+use nuthatch_server::commands::Debugging;
+use nuthatch_server::state::{Client, Endpoints};
 
 #[test]
 fn debug_is_for_whom_it_is_allowed_to_and_cannot_be_allowed_later() {

@@ -1,10 +1,9 @@
 //! A server with clients, without sockets.
 
 use nuthatch_cache::{Cache, Clock, Guard, Options, Session};
-use nuthatch_server::commands::{
-    Args, Call, Client, Endpoints, Failure, Metrics, Server, Users, execute,
-};
+use nuthatch_server::commands::{Args, Call, Failure, execute};
 use nuthatch_server::protocol::resp::Span;
+use nuthatch_server::state::{Client, Endpoints, Metrics, Server, Users};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,7 +1,8 @@
 //! Several clients at once.
 
 use crate::house::House;
-use nuthatch_server::commands::{Endpoints, Failure};
+use nuthatch_server::commands::Failure;
+use nuthatch_server::state::Endpoints;
 
 #[test]
 fn a_watched_key_that_another_client_writes_stops_the_transaction() {

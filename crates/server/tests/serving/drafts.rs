@@ -2,7 +2,7 @@
 
 use crate::served::{LOCAL, ask, at, connect_to, over_every_reactor, pass_time};
 use nuthatch_cache::{Cache, Eviction, Options as CacheOptions};
-use nuthatch_server::commands::{Server, Users};
+use nuthatch_server::state::{Server, Users};
 use nuthatch_server::{Options, Protocol, Reactors, Running};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};

@@ -1,7 +1,7 @@
 //! Users and settings that are replaced while clients are connected.
 
 use crate::served::{LOCAL, ask, at, cache, connect_to, info, over_every_reactor};
-use nuthatch_server::commands::{Server, Users};
+use nuthatch_server::state::{Server, Users};
 use nuthatch_server::{Options, Protocol, Reactors, Reload, Running};
 use std::io::Read;
 use std::net::TcpStream;

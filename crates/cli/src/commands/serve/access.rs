@@ -6,7 +6,7 @@ use super::place::Place;
 use super::reading::{open_to_all, read_text};
 use crate::commands::Failure;
 use crate::commands::listening::EXPOSED_ADMIN;
-use nuthatch_server::commands::Users;
+use nuthatch_server::state::Users;
 use nuthatch_server::{Tls, TlsFiles};
 use std::path::{Path, PathBuf};
 

@@ -9,7 +9,7 @@ use super::reading::read_text;
 use super::table::{Setting, Told, settings};
 use crate::commands::Failure;
 use crate::commands::whole_file::WholeFile;
-use nuthatch_server::commands::Rewrite;
+use nuthatch_server::state::Rewrite;
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;

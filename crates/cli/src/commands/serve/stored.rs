@@ -7,7 +7,7 @@ use crate::commands::Failure;
 use crate::commands::resources::limit_connections;
 use crate::commands::store::{Secrets, keep_changes, open_store};
 use nuthatch_rpc::{Options, Reloader, Server, Stopper};
-use nuthatch_server::commands::Exposition;
+use nuthatch_server::state::Exposition;
 use nuthatch_server::{Address, Stopper as CacheStopper};
 use nuthatch_store::{Durability, Options as StoreOptions, Store};
 use std::net::SocketAddr;

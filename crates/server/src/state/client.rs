@@ -1,11 +1,12 @@
 //! What a connection has set for itself.
 
+use super::Server;
 use super::clients::Connection;
 use super::metrics::Metrics;
 use super::permissions::Denied;
-use super::transactions::Transaction;
 use super::users::User;
-use super::{Server, lookup};
+use crate::commands::lookup;
+use crate::commands::transactions::Transaction;
 use crate::log;
 use crate::output::Lent;
 use crate::protocol::resp::Version;
@@ -23,12 +24,12 @@ pub struct Client {
     pub version: Version,
     /// It asked to be closed, once this answer is sent.
     pub closing: bool,
-    pub(super) state: State,
+    pub(crate) state: State,
     /// Who it has logged in as.
-    pub(super) user: Option<Arc<User>>,
+    pub(crate) user: Option<Arc<User>>,
     /// What waits for `EXEC`, and what is watched for it.
-    pub(super) transaction: Transaction,
-    pub(super) connection: Arc<Connection>,
+    pub(crate) transaction: Transaction,
+    pub(crate) connection: Arc<Connection>,
     pub(crate) metrics: Arc<Metrics>,
     /// Values of its answers that are not in their buffer.
     pub(crate) lent: Lent,
@@ -36,18 +37,18 @@ pub struct Client {
 
 /// What every command has to look at, before it runs or after. Usually nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct State {
+pub(crate) struct State {
     /// It may do everything, and nobody needs to ask.
-    pub(super) trusted: bool,
+    pub(crate) trusted: bool,
     /// Requests are queued for `EXEC`.
-    pub(super) queues: bool,
+    pub(crate) queues: bool,
     /// Which answers are sent.
-    pub(super) answers: Answers,
+    pub(crate) answers: Answers,
 }
 
 /// Which answers are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Answers {
+pub(crate) enum Answers {
     #[default]
     All,
     /// All but that to the next command.
@@ -59,7 +60,7 @@ pub(super) enum Answers {
 
 impl State {
     /// What nearly every command finds.
-    pub(super) const PLAIN: Self = Self { trusted: true, queues: false, answers: Answers::All };
+    pub(crate) const PLAIN: Self = Self { trusted: true, queues: false, answers: Answers::All };
 }
 
 impl Client {
@@ -113,7 +114,7 @@ impl Client {
     }
 
     /// The user it has logged in as, or the one that clients are without logging in.
-    pub(super) fn current_user(&mut self, server: &Server) -> Option<&User> {
+    pub(crate) fn current_user(&mut self, server: &Server) -> Option<&User> {
         if self.user.is_none() {
             let open = server.users().open();
             if let Some(user) = open {
@@ -190,19 +191,19 @@ impl Client {
     }
 
     /// From here on the client is this user.
-    pub(super) fn become_user(&mut self, user: Arc<User>) {
+    pub(crate) fn become_user(&mut self, user: Arc<User>) {
         self.state.trusted = user.permissions.are_all();
         self.connection.say(|words| user.name().clone_into(&mut words.user));
         self.user = Some(user);
     }
 
-    pub(super) fn set_version(&mut self, version: Version) {
+    pub(crate) fn set_version(&mut self, version: Version) {
         self.version = version;
         self.connection.resp3.set((version == Version::Resp3).into());
     }
 
     /// As it was when it connected, but for its number.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.set_version(Version::default());
         self.state = State::default();
         self.user = None;
@@ -217,14 +218,14 @@ impl Client {
     }
 
     /// Forgets what is queued and watched.
-    pub(super) fn leave_transaction(&mut self) {
+    pub(crate) fn leave_transaction(&mut self) {
         self.transaction = Transaction::default();
         self.state.queues = false;
         self.note_queued();
     }
 
     /// Shows others how many requests wait.
-    pub(super) fn note_queued(&self) {
+    pub(crate) fn note_queued(&self) {
         let queued = if self.state.queues { 1 + self.transaction.len() as u64 } else { 0 };
         self.connection.queued.set(queued);
         self.connection.queued_len.set(self.transaction.bytes() as u64);

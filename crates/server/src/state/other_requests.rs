@@ -1,7 +1,8 @@
 //! Requests in other protocols than RESP, as they are counted.
 
 use super::metrics::Metrics;
-use super::{Client, Server, subcommands};
+use super::{Client, Server};
+use crate::commands::subcommands;
 
 macro_rules! others {
     ($($name:ident = $text:literal,)+) => {
@@ -53,12 +54,12 @@ others! {
 }
 
 /// How many names there are that requests are counted under.
-pub(super) fn count() -> usize {
+pub(crate) fn count() -> usize {
     subcommands::count() + NAMES.len()
 }
 
 /// Those names, by their numbers.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     subcommands::everything().map(|command| command.name).chain(NAMES.iter().copied())
 }
 

@@ -1,6 +1,6 @@
 //! What `CONFIG` knows, and what of it can change while the server runs.
 
-use super::Failure;
+use crate::commands::Failure;
 use crate::protocol::resp::integer;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -119,24 +119,24 @@ impl Settings {
 
     /// Commands that take more microseconds go to the slow log; none do where it is negative.
     #[inline]
-    pub(super) fn slower_than_us(&self) -> i64 {
+    pub(crate) fn slower_than_us(&self) -> i64 {
         self.slower_than_us.load(Ordering::Relaxed)
     }
 
     /// How many entries the slow log keeps.
-    pub(super) fn slowlog_len_most(&self) -> usize {
+    pub(crate) fn slowlog_len_most(&self) -> usize {
         self.slowlog_len_most.load(Ordering::Relaxed).unsigned_abs() as usize
     }
 
     /// Whether times are counted by their size.
-    pub(super) fn tracks_latency(&self) -> bool {
+    pub(crate) fn tracks_latency(&self) -> bool {
         self.tracks_latency.load(Ordering::Relaxed) != 0
     }
 }
 
 /// What a setting can be.
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// A number within these bounds.
     Number(i64, i64),
     /// A number of bytes, which may have a unit.
@@ -146,8 +146,8 @@ pub(super) enum Kind {
 }
 
 /// A setting that can change.
-pub(super) struct Known {
-    pub(super) name: &'static str,
+pub(crate) struct Known {
+    pub(crate) name: &'static str,
     kind: Kind,
     of: fn(&Settings) -> &AtomicI64,
 }
@@ -155,7 +155,7 @@ pub(super) struct Known {
 const MOST: i64 = i64::MAX;
 
 /// The settings that can change.
-pub(super) const KNOWN: &[Known] = &[
+pub(crate) const KNOWN: &[Known] = &[
     Known { name: "timeout", kind: Kind::Number(0, i32::MAX as i64), of: |s| &s.timeout_s },
     Known { name: "maxclients", kind: Kind::Number(1, u32::MAX as i64), of: |s| &s.clients_most },
     Known {
@@ -189,7 +189,7 @@ pub(super) const KNOWN: &[Known] = &[
 ];
 
 /// Settings that clients ask for and that never change. Setting one to what it is does nothing.
-pub(super) const CONSTANTS: &[(&str, &str)] = &[
+pub(crate) const CONSTANTS: &[(&str, &str)] = &[
     ("save", ""),
     ("appendonly", "no"),
     ("databases", "1"),
@@ -200,7 +200,7 @@ pub(super) const CONSTANTS: &[(&str, &str)] = &[
 
 impl Known {
     /// The setting as text.
-    pub(super) fn text(&self, settings: &Settings) -> String {
+    pub(crate) fn text(&self, settings: &Settings) -> String {
         let number = (self.of)(settings).load(Ordering::Relaxed);
         match self.kind {
             Kind::YesNo => if number == 0 { "no" } else { "yes" }.to_owned(),
@@ -209,7 +209,7 @@ impl Known {
     }
 
     /// The number that a text stands for, or what is wrong with it.
-    pub(super) fn parse(&self, text: &[u8]) -> Result<i64, String> {
+    pub(crate) fn parse(&self, text: &[u8]) -> Result<i64, String> {
         let (number, least, most) = match self.kind {
             Kind::YesNo => {
                 return match () {
@@ -235,7 +235,7 @@ impl Known {
     }
 
     /// Returns the number, unless this process cannot have as many connections.
-    pub(super) fn check(&self, settings: &Settings, number: i64) -> Result<i64, String> {
+    pub(crate) fn check(&self, settings: &Settings, number: i64) -> Result<i64, String> {
         let limit = settings.clients_limit.load(Ordering::Relaxed);
         if self.name == "maxclients" && number.unsigned_abs() > limit {
             return Err(format!("the limit of open files is too low: expected at most {limit}"));
@@ -244,7 +244,7 @@ impl Known {
     }
 
     /// Changes the setting.
-    pub(super) fn set(&self, settings: &Settings, number: i64) {
+    pub(crate) fn set(&self, settings: &Settings, number: i64) {
         (self.of)(settings).store(number, Ordering::Relaxed);
         settings.changes.fetch_add(1, Ordering::Release);
     }
@@ -267,7 +267,7 @@ fn bytes(text: &[u8]) -> Option<i64> {
 }
 
 /// What `CONFIG SET` answers when a setting is refused.
-pub(super) fn refused(name: &[u8], problem: &str) -> Failure {
+pub(crate) fn refused(name: &[u8], problem: &str) -> Failure {
     let name = String::from_utf8_lossy(name);
     let text = "ERR CONFIG SET failed (possibly related to argument";
     Failure::Answer(format!("{text} '{name}') - {problem}").into())

@@ -5,7 +5,7 @@ use super::histogram::{BUCKETS, Histogram};
 
 /// What one thread counts of its turns. It alone writes here.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(crate) struct Turns {
     began_ns: Counter,
     ns: Counter,
     times: Histogram,
@@ -22,17 +22,17 @@ pub struct TurnTotals {
 }
 
 impl Turns {
-    pub(super) fn begin(&self, now_ns: u64) {
+    pub(crate) fn begin(&self, now_ns: u64) {
         self.began_ns.set(now_ns);
     }
 
-    pub(super) fn end(&self, now_ns: u64) {
+    pub(crate) fn end(&self, now_ns: u64) {
         let ns = now_ns.saturating_sub(self.began_ns.get());
         self.ns.add(ns);
         self.times.add(ns, 1);
     }
 
-    pub(super) fn totals(&self) -> TurnTotals {
+    pub(crate) fn totals(&self) -> TurnTotals {
         let mut times = Vec::with_capacity(BUCKETS);
         times.extend(self.times.counts());
         TurnTotals { ns: self.ns.get(), times }

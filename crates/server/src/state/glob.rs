@@ -2,17 +2,17 @@
 
 /// A pattern: `*` stands for any bytes, `?` for any byte, `[a-z]` for one of a class and `[^a-z]`
 /// for one outside it, and `\` takes the next byte as it is.
-pub(super) struct Glob<'a>(&'a [u8]);
+pub(crate) struct Glob<'a>(&'a [u8]);
 
 impl<'a> Glob<'a> {
     /// A pattern; nothing if every key matches it.
-    pub(super) fn new(pattern: &'a [u8]) -> Option<Self> {
+    pub(crate) fn new(pattern: &'a [u8]) -> Option<Self> {
         (pattern != b"*").then_some(Self(pattern))
     }
 
     /// Whether a key matches. Takes time in proportion to both lengths, multiplied: a star that
     /// comes later makes it useless to try another length for an earlier one.
-    pub(super) fn matches(&self, key: &[u8]) -> bool {
+    pub(crate) fn matches(&self, key: &[u8]) -> bool {
         let (mut pattern, mut rest) = (self.0, key);
         let mut star = None;
         if rest.is_empty() {

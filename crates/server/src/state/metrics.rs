@@ -8,11 +8,13 @@
 //! is given its share. All others are timed alone, and so is everything while the slow log wants
 //! commands below [`ALONE_BELOW_US`].
 
+use super::Settings;
+use super::TurnTotals;
 use super::counter::Counter;
 use super::histogram::Histogram;
-use super::others;
-use super::turns::{TurnTotals, Turns};
-use super::{Command, Keys, Settings};
+use super::iterations::Turns;
+use super::other_requests;
+use crate::commands::{Command, Keys};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
@@ -64,7 +66,7 @@ impl Default for Metrics {
             running: Counter::default(),
             group: Default::default(),
             group_len: Counter::default(),
-            commands: (0..others::count()).map(|_| OnceLock::new()).collect(),
+            commands: (0..other_requests::count()).map(|_| OnceLock::new()).collect(),
             received: Counter::default(),
             sent: Counter::default(),
             connections: Counter::default(),
@@ -107,7 +109,7 @@ impl Metrics {
     }
 
     /// The turns of the thread's event loop.
-    pub(super) fn turns(&self) -> TurnTotals {
+    pub(crate) fn turns(&self) -> TurnTotals {
         self.turns.totals()
     }
 
@@ -120,19 +122,19 @@ impl Metrics {
 
     /// Whether a command with a request so long can be timed in a group.
     #[inline]
-    pub(super) fn is_short(command: &Command, request_len: usize, settings: &Settings) -> bool {
+    pub(crate) fn is_short(command: &Command, request_len: usize, settings: &Settings) -> bool {
         command.keys == Keys::ONE && Self::is_short_len(request_len, settings)
     }
 
     /// Whether a request so long that is over one key can be timed in a group.
     #[inline]
-    pub(super) fn is_short_len(request_len: usize, settings: &Settings) -> bool {
+    pub(crate) fn is_short_len(request_len: usize, settings: &Settings) -> bool {
         request_len <= SHORT_LEN && !(0..ALONE_BELOW_US).contains(&settings.slower_than_us())
     }
 
     /// A command begins.
     #[inline]
-    pub(super) fn begin(&self, short: bool, settings: &Settings) {
+    pub(crate) fn begin(&self, short: bool, settings: &Settings) {
         if self.running.get() == 0 {
             self.running.set(1);
             self.read_ns.set(self.now_ns());
@@ -144,7 +146,7 @@ impl Metrics {
     /// A command is done. Answers the nanoseconds it took if they were taken for it: where there
     /// are others in its group, they are counted in, but what took long was this one.
     #[inline]
-    pub(super) fn end(
+    pub(crate) fn end(
         &self,
         number: usize,
         (short, reply_len): (bool, usize),
@@ -196,19 +198,19 @@ impl Metrics {
     }
 
     /// Returns the calls of all commands.
-    pub(super) fn calls(&self) -> u64 {
+    pub(crate) fn calls(&self) -> u64 {
         let commands = self.commands.iter().filter_map(OnceLock::get);
         commands.map(|command| command.calls.get()).sum()
     }
 
     /// Returns the bytes that were received, and those that were sent.
-    pub(super) fn traffic(&self) -> (u64, u64) {
+    pub(crate) fn traffic(&self) -> (u64, u64) {
         (self.received.get(), self.sent.get())
     }
 
     /// Counts an answer that is an error: of a command that was refused before it ran, or of one
     /// that ran, or of none that is known.
-    pub(super) fn error(&self, text: &str, number: Option<usize>, ran: bool) {
+    pub(crate) fn error(&self, text: &str, number: Option<usize>, ran: bool) {
         let code = text.split(' ').next().unwrap_or_default();
         let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
         match errors.get_mut(code) {
@@ -263,12 +265,12 @@ pub fn bucket_end_ns(bucket: usize) -> u64 {
 
 impl Totals {
     /// Adds what a thread has counted.
-    pub(super) fn add(&mut self, metrics: &Metrics) {
+    pub(crate) fn add(&mut self, metrics: &Metrics) {
         self.received += metrics.received.get();
         self.sent += metrics.sent.get();
         self.connections += metrics.connections.get();
         self.output_limits += metrics.output_limits.get();
-        for (name, one) in others::names().zip(&metrics.commands) {
+        for (name, one) in other_requests::names().zip(&metrics.commands) {
             let Some(one) = one.get() else { continue };
             let sum = self.commands.entry(name).or_default();
             sum.calls += one.calls.get();
@@ -286,7 +288,7 @@ impl Totals {
     }
 
     /// What was counted since `earlier`.
-    pub(super) fn since(mut self, earlier: &Self) -> Self {
+    pub(crate) fn since(mut self, earlier: &Self) -> Self {
         self.received -= earlier.received.min(self.received);
         self.sent -= earlier.sent.min(self.sent);
         self.connections -= earlier.connections.min(self.connections);

@@ -34,13 +34,13 @@ pub(crate) fn update<'w, R>(
 
 /// The memory of a value that is being made. It counts until this goes.
 #[derive(Debug)]
-pub(super) struct Making<'s> {
+pub(crate) struct Making<'s> {
     server: &'s Server,
     len: usize,
 }
 
 impl<'s> Making<'s> {
-    pub(super) fn new(server: &'s Server) -> Self {
+    pub(crate) fn new(server: &'s Server) -> Self {
         Self { server, len: 0 }
     }
 
@@ -51,7 +51,7 @@ impl<'s> Making<'s> {
     /// it is stored. If that did not fit, the old one would have to make room.
     #[inline]
     #[must_use]
-    pub(super) fn has_room(&mut self, old: usize, len: usize) -> bool {
+    pub(crate) fn has_room(&mut self, old: usize, len: usize) -> bool {
         len < COUNTED_FROM || self.count(old, len)
     }
 

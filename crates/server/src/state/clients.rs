@@ -39,7 +39,7 @@ pub struct Clients {
 type Open = Mutex<BTreeMap<u64, Weak<Connection>>>;
 
 impl Clients {
-    pub(super) fn open(&self, endpoints: Endpoints, now_ms: u64) -> Arc<Connection> {
+    pub(crate) fn open(&self, endpoints: Endpoints, now_ms: u64) -> Arc<Connection> {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let mut connection = Connection::default();
         connection.id = id;
@@ -100,7 +100,7 @@ impl Clients {
 
     /// Marks a connection to be closed for the memory of its buffers. Returns false if it is marked
     /// or closed already.
-    pub(super) fn shed(&self, connection: &Connection) -> bool {
+    pub(crate) fn shed(&self, connection: &Connection) -> bool {
         let is_marked = self.mark(connection);
         if is_marked {
             self.add_output_closed();
@@ -139,7 +139,7 @@ impl Clients {
     }
 
     /// All connections, by their numbers.
-    pub(super) fn all(&self) -> Vec<Arc<Connection>> {
+    pub(crate) fn all(&self) -> Vec<Arc<Connection>> {
         // The lock is free again before any of these is dropped, since that takes it.
         let open = lock(&self.open);
         let all = open.values().filter_map(Weak::upgrade).collect();
@@ -148,7 +148,7 @@ impl Clients {
     }
 
     /// Marks a connection to be closed, and counts that it was killed.
-    pub(super) fn kill(&self, connection: &Connection) {
+    pub(crate) fn kill(&self, connection: &Connection) {
         self.mark(connection);
         self.kills.fetch_add(1, Ordering::Relaxed);
     }
@@ -157,30 +157,30 @@ impl Clients {
 /// The public state of a connection. Only its own thread writes here, except `lifecycle`, which any
 /// thread may mark.
 #[derive(Debug, Default)]
-pub(super) struct Connection {
-    pub(super) id: u64,
-    pub(super) endpoints: Endpoints,
+pub(crate) struct Connection {
+    pub(crate) id: u64,
+    pub(crate) endpoints: Endpoints,
     since_ms: u64,
-    pub(super) lifecycle: Lifecycle,
+    pub(crate) lifecycle: Lifecycle,
     words: Mutex<Words>,
-    pub(super) active_ms: Counter,
+    pub(crate) active_ms: Counter,
     /// The number of the last command, plus one.
-    pub(super) command: Counter,
-    pub(super) resp3: Counter,
+    pub(crate) command: Counter,
+    pub(crate) resp3: Counter,
     /// How many requests wait for `EXEC`, plus one; zero outside a transaction.
-    pub(super) queued: Counter,
-    pub(super) queued_len: Counter,
-    pub(super) unevictable: Counter,
-    pub(super) untouching: Counter,
-    pub(super) input_len: Counter,
-    pub(super) input_room: Counter,
+    pub(crate) queued: Counter,
+    pub(crate) queued_len: Counter,
+    pub(crate) unevictable: Counter,
+    pub(crate) untouching: Counter,
+    pub(crate) input_len: Counter,
+    pub(crate) input_room: Counter,
     /// Bytes of answers that it has not taken, with items that are not copied.
-    pub(super) output_len: Counter,
+    pub(crate) output_len: Counter,
     /// Bytes of memory of those answers, without items.
-    pub(super) output_buffer_len: Counter,
+    pub(crate) output_buffer_len: Counter,
     /// When it last made progress, in seconds of the workers' clock: see
     /// [`Client::note_progress`](super::Client::note_progress).
-    pub(super) progress_s: Counter,
+    pub(crate) progress_s: Counter,
     clients: Weak<Open>,
     /// As in [`Clients`].
     closing: Arc<AtomicU64>,
@@ -188,18 +188,18 @@ pub(super) struct Connection {
 
 /// Whether a connection is open, is marked to be closed, or is closed.
 #[derive(Debug, Default)]
-pub(super) struct Lifecycle(AtomicU8);
+pub(crate) struct Lifecycle(AtomicU8);
 
 impl Lifecycle {
     const OPEN: u8 = 0;
     const MARKED: u8 = 1;
     const CLOSED: u8 = 2;
 
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.0.load(Ordering::Relaxed) == Self::OPEN
     }
 
-    pub(super) fn is_marked(&self) -> bool {
+    pub(crate) fn is_marked(&self) -> bool {
         self.0.load(Ordering::Relaxed) == Self::MARKED
     }
 
@@ -210,18 +210,18 @@ impl Lifecycle {
     }
 
     /// Notes that the connection is closed. Returns whether it was marked.
-    pub(super) fn close(&self) -> bool {
+    pub(crate) fn close(&self) -> bool {
         self.0.swap(Self::CLOSED, Ordering::AcqRel) == Self::MARKED
     }
 }
 
 /// What a client says of itself.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Words {
-    pub(super) name: String,
-    pub(super) user: String,
-    pub(super) library: String,
-    pub(super) library_version: String,
+pub(crate) struct Words {
+    pub(crate) name: String,
+    pub(crate) user: String,
+    pub(crate) library: String,
+    pub(crate) library_version: String,
 }
 
 impl Drop for Connection {
@@ -237,27 +237,27 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    pub(super) fn is_killed(&self) -> bool {
+    pub(crate) fn is_killed(&self) -> bool {
         !self.lifecycle.is_open()
     }
 
     /// What the client said of itself.
-    pub(super) fn words(&self) -> Words {
+    pub(crate) fn words(&self) -> Words {
         lock(&self.words).clone()
     }
 
     /// Returns the bytes of memory of incomplete and queued requests.
-    pub(super) fn input_bytes(&self) -> u64 {
+    pub(crate) fn input_bytes(&self) -> u64 {
         self.input_len.get() + self.input_room.get() + self.queued_len.get()
     }
 
     /// Changes what the client said of itself.
-    pub(super) fn say(&self, change: impl FnOnce(&mut Words)) {
+    pub(crate) fn say(&self, change: impl FnOnce(&mut Words)) {
         change(&mut lock(&self.words));
     }
 
     /// The line of `CLIENT LIST`.
-    pub(super) fn line(&self, now_ms: u64) -> String {
+    pub(crate) fn line(&self, now_ms: u64) -> String {
         let Endpoints { peer, local, fd } = &self.endpoints;
         let Words { name, user, library, library_version } = self.words();
         let seconds = |since_ms| now_ms.saturating_sub(since_ms) / 1000;
@@ -276,7 +276,7 @@ impl Connection {
         let tot_mem = size_of::<Self>() as u64 + qbuf + free + obl + multi_mem;
         let command = (self.command.get() as usize)
             .checked_sub(1)
-            .and_then(|number| super::others::names().nth(number))
+            .and_then(|number| super::other_requests::names().nth(number))
             .unwrap_or("NULL");
         let user = if user.is_empty() { super::users::DEFAULT.to_owned() } else { user };
         let resp = 2 + self.resp3.get();

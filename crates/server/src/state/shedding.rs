@@ -119,7 +119,7 @@ impl Server {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::Endpoints;
+    use crate::state::Endpoints;
     use nuthatch_cache::{Cache, Options};
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;

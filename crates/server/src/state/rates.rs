@@ -13,32 +13,32 @@ const MIN_SPAN: Duration = Duration::from_millis(500);
 
 /// What was counted since the server started, at a moment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
-    pub(super) at: Instant,
-    pub(super) calls: u64,
-    pub(super) received: u64,
-    pub(super) sent: u64,
-    pub(super) hits: u64,
-    pub(super) misses: u64,
+pub(crate) struct Sample {
+    pub(crate) at: Instant,
+    pub(crate) calls: u64,
+    pub(crate) received: u64,
+    pub(crate) sent: u64,
+    pub(crate) hits: u64,
+    pub(crate) misses: u64,
 }
 
 /// Counts for each second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct PerSecond {
-    pub(super) calls: u64,
-    pub(super) received: u64,
-    pub(super) sent: u64,
-    pub(super) hits: u64,
-    pub(super) misses: u64,
+pub(crate) struct PerSecond {
+    pub(crate) calls: u64,
+    pub(crate) received: u64,
+    pub(crate) sent: u64,
+    pub(crate) hits: u64,
+    pub(crate) misses: u64,
 }
 
 /// The last two samples, the later one first.
 #[derive(Debug, Default)]
-pub(super) struct Rates([Option<Sample>; 2]);
+pub(crate) struct Rates([Option<Sample>; 2]);
 
 impl Rates {
     /// Takes a sample, unless the last one is recent.
-    pub(super) fn sample(&mut self, now: Instant, sample: impl FnOnce() -> Sample) {
+    pub(crate) fn sample(&mut self, now: Instant, sample: impl FnOnce() -> Sample) {
         let Self([last, before]) = self;
         if last.is_none_or(|last| now.saturating_duration_since(last.at) >= INTERVAL) {
             *before = last.replace(sample());
@@ -46,7 +46,7 @@ impl Rates {
     }
 
     /// Returns the rates from the last sample that is not too recent up to now.
-    pub(super) fn until(&self, now: &Sample) -> PerSecond {
+    pub(crate) fn until(&self, now: &Sample) -> PerSecond {
         let is_old = |one: &&Sample| now.at.saturating_duration_since(one.at) >= MIN_SPAN;
         let Some(base) = self.0.iter().flatten().find(is_old) else { return PerSecond::default() };
         let nanos = now.at.saturating_duration_since(base.at).as_nanos().max(1);

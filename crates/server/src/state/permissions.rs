@@ -1,7 +1,7 @@
 //! Which commands and keys a user may use.
 
 use super::glob::Glob;
-use super::{Args, Command, Failure, Found, Keys, subcommands};
+use crate::commands::{Args, Command, Failure, Found, Keys, subcommands};
 
 /// A word is not shown where it may be a password without its mark.
 const UNKNOWN_RULE: &str = "expected a rule such as on, off, nopass, >PASSWORD, #SHA256, \
@@ -35,7 +35,7 @@ pub enum Denied {
 
 impl Denied {
     /// The answer to a command that is denied.
-    pub(super) fn failure(self, command: &Command) -> Failure {
+    pub(crate) fn failure(self, command: &Command) -> Failure {
         match self {
             Self::All => Failure::answer("NOAUTH Authentication required."),
             Self::Command => {
@@ -52,7 +52,7 @@ impl Denied {
 
 /// Which commands and keys a user may use.
 #[derive(Clone, Debug)]
-pub(super) struct Permissions {
+pub(crate) struct Permissions {
     /// By the number of a command.
     commands: Vec<bool>,
     /// Patterns of keys.
@@ -61,23 +61,23 @@ pub(super) struct Permissions {
 
 impl Permissions {
     /// Nothing.
-    pub(super) fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self { commands: vec![false; subcommands::count()], keys: Vec::new() }
     }
 
     /// Everything.
-    pub(super) fn all() -> Self {
+    pub(crate) fn all() -> Self {
         Self { commands: vec![true; subcommands::count()], keys: vec![b"*".to_vec()] }
     }
 
     /// Whether that is everything.
-    pub(super) fn are_all(&self) -> bool {
+    pub(crate) fn are_all(&self) -> bool {
         self.all_keys() && self.commands.iter().all(|allowed| *allowed)
     }
 
     /// Returns whether all that `others` allow is allowed. A pattern that is not there is taken to
     /// be lost, although others may match the same keys.
-    pub(super) fn include(&self, others: &Self) -> bool {
+    pub(crate) fn include(&self, others: &Self) -> bool {
         let commands = self.commands.iter().zip(&others.commands);
         let mut keys = others.keys.iter();
         commands.into_iter().all(|(mine, theirs)| *mine || !*theirs)
@@ -89,7 +89,7 @@ impl Permissions {
     }
 
     /// Applies a rule; see [`users`](super::users).
-    pub(super) fn apply(&mut self, rule: &str) -> Result<(), &'static str> {
+    pub(crate) fn apply(&mut self, rule: &str) -> Result<(), &'static str> {
         match rule {
             "allkeys" => self.keys = vec![b"*".to_vec()],
             "resetkeys" => self.keys.clear(),
@@ -131,12 +131,12 @@ impl Permissions {
     }
 
     /// What of a request is denied, if something is.
-    pub(super) fn check(&self, found: Found, args: Args<'_>) -> Result<(), Denied> {
+    pub(crate) fn check(&self, found: Found, args: Args<'_>) -> Result<(), Denied> {
         self.check_keys(found, args.keys(found.command.keys))
     }
 
     /// The same with the keys that a command names.
-    pub(super) fn check_keys<'k>(
+    pub(crate) fn check_keys<'k>(
         &self,
         found: Found,
         mut keys: impl Iterator<Item = &'k [u8]>,
@@ -156,7 +156,7 @@ impl Permissions {
 }
 
 /// Whether a command is in a group.
-pub(super) fn is_in(command: &Command, group: &str) -> bool {
+pub(crate) fn is_in(command: &Command, group: &str) -> bool {
     let name = command.name;
     let container = name.split('|').next().unwrap_or(name);
     let has_keys = command.keys != Keys::NONE || READS.contains(&name);

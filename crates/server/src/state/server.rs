@@ -1,14 +1,15 @@
 //! What all connections share.
 
+use super::Client;
+use super::TurnTotals;
 use super::clients::{Clients, Endpoints};
-use super::debug::Debugging;
 use super::metrics::{Metrics, Totals};
 use super::rates::{PerSecond, Rates, Sample};
 use super::settings::Settings;
-use super::slowlog::SlowLog;
-use super::turns::TurnTotals;
 use super::users::Users;
-use super::{Client, Failure};
+use crate::commands::Debugging;
+use crate::commands::Failure;
+use crate::commands::slowlog::SlowLog;
 use crate::log;
 use crate::protocol::resp::ValueLimit;
 use nuthatch_cache::{Cache, Stats};
@@ -32,7 +33,7 @@ impl Rewrite {
         Self(Box::new(rewrite))
     }
 
-    pub(super) fn run(&self, settings: &[(&'static str, String)]) -> Result<(), String> {
+    pub(crate) fn run(&self, settings: &[(&'static str, String)]) -> Result<(), String> {
         (self.0)(settings)
     }
 }
@@ -121,10 +122,10 @@ pub struct Server {
     pub also_told: Vec<Exposition>,
     /// Whether the default user must keep a password, since others can reach this machine.
     pub stays_closed: bool,
-    pub(super) slowlog: SlowLog,
-    pub(super) started: Instant,
+    pub(crate) slowlog: SlowLog,
+    pub(crate) started: Instant,
     /// Tells this run of the server from others.
-    pub(super) run_id: String,
+    pub(crate) run_id: String,
     /// Whether threads are to stop.
     stopping: AtomicBool,
     /// When connections are closed although something is under way, once the server drains.
@@ -389,7 +390,7 @@ impl Server {
     }
 
     /// Returns what was counted for each second of about the last one.
-    pub(super) fn rates(&self) -> PerSecond {
+    pub(crate) fn rates(&self) -> PerSecond {
         let now = self.sample(Instant::now());
         self.rates.lock().unwrap_or_else(PoisonError::into_inner).until(&now)
     }
@@ -420,28 +421,28 @@ impl Server {
     }
 
     /// What was counted since `CONFIG RESETSTAT`.
-    pub(super) fn totals_since_reset(&self) -> Totals {
+    pub(crate) fn totals_since_reset(&self) -> Totals {
         let before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         self.totals().since(&before.0)
     }
 
     /// What the cache has counted now, and what it had at `CONFIG RESETSTAT`.
-    pub(super) fn stats(&self) -> (Stats, Stats) {
+    pub(crate) fn stats(&self) -> (Stats, Stats) {
         let before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         (self.cache.stats(), before.1)
     }
 
     /// Counts anew from here on, for those who ask through commands.
-    pub(super) fn reset_counts(&self) {
+    pub(crate) fn reset_counts(&self) {
         let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         *before = (self.totals(), self.cache.stats());
     }
 
-    pub(super) fn users(&self) -> RwLockReadGuard<'_, Users> {
+    pub(crate) fn users(&self) -> RwLockReadGuard<'_, Users> {
         self.users.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn users_mut(&self) -> RwLockWriteGuard<'_, Users> {
+    pub(crate) fn users_mut(&self) -> RwLockWriteGuard<'_, Users> {
         self.users.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

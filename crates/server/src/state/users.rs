@@ -31,7 +31,7 @@ const BAD_HASH: &str = "expected 64 hexadecimal digits after #, found something 
                         PASSWORD | sha256sum` prints them";
 
 /// The name of the user that clients are before they log in.
-pub(super) const DEFAULT: &str = "default";
+pub(crate) const DEFAULT: &str = "default";
 
 /// A user. Passwords are kept as hashes and shown to nobody.
 #[derive(Clone)]
@@ -40,7 +40,7 @@ pub struct User {
     on: bool,
     any_password: bool,
     passwords: Vec<Hash>,
-    pub(super) permissions: Permissions,
+    pub(crate) permissions: Permissions,
 }
 
 impl fmt::Debug for User {
@@ -206,18 +206,18 @@ impl Users {
     }
 
     /// Whether the default user has a password.
-    pub(super) fn requires_password(&self) -> bool {
+    pub(crate) fn requires_password(&self) -> bool {
         self.0.get(DEFAULT).is_some_and(|user| !user.any_password)
     }
 
     /// The default user, if clients are that one without logging in.
-    pub(super) fn open(&self) -> Option<Arc<User>> {
+    pub(crate) fn open(&self) -> Option<Arc<User>> {
         self.0.get(DEFAULT).filter(|user| user.on && user.any_password).cloned()
     }
 
     /// Returns the user of the same name, unless there is none any more, or it may do less than
     /// `old`: it is off, lacks a command or a key, or needs a password where `old` needed none.
-    pub(super) fn renewed(&self, old: &User) -> Option<Arc<User>> {
+    pub(crate) fn renewed(&self, old: &User) -> Option<Arc<User>> {
         let user = self.0.get(&old.name)?;
         let includes = user.permissions.include(&old.permissions);
         let keeps = user.on && includes && (user.any_password || !old.any_password);
@@ -225,7 +225,7 @@ impl Users {
     }
 
     /// The user of this name, if the password is right.
-    pub(super) fn log_in(&self, name: &[u8], password: &[u8]) -> Option<Arc<User>> {
+    pub(crate) fn log_in(&self, name: &[u8], password: &[u8]) -> Option<Arc<User>> {
         // Hashed for users who do not exist, too, or the time would tell who does.
         let hash = hash(password);
         let name = std::str::from_utf8(name).ok()?;
@@ -233,7 +233,7 @@ impl Users {
     }
 
     /// The names.
-    pub(super) fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 }
