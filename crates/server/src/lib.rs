@@ -1,12 +1,10 @@
 //! The cache server: protocols that clients of Redis and memcached speak, and the commands behind.
 //!
-//! Data flows one way: bytes are received (event loop), become requests (`protocol`), are executed
-//! on the cache (`commands` and its like, by way of `drivers`), and the answers of a whole batch
-//! are sent together.
+//! Data flows one way: bytes are received (`worker`, `net`), become requests (a decoder of `resp`,
+//! `memcache`, `pmc` or `mrcache`), are executed on the cache (their `commands`), and the replies of
+//! a whole batch are sent together.
 
 pub mod admin;
-pub mod commands;
-mod drivers;
 mod full;
 mod http_guard;
 mod log;
@@ -15,7 +13,7 @@ pub mod mrcache;
 mod net;
 mod output;
 pub mod pmc;
-pub mod protocol;
+pub mod resp;
 mod serve;
 pub mod state;
 mod tls;

@@ -4,9 +4,9 @@
 mod case;
 
 use case::Case;
-use nuthatch_server::protocol::memcache::meta_reply::{self, Item, Outcome, Renewal, Stored};
-use nuthatch_server::protocol::memcache::reply::{self, LINE_END, Line};
-use nuthatch_server::protocol::memcache::{
+use nuthatch_server::memcache::meta_reply::{self, Item, Outcome, Renewal, Stored};
+use nuthatch_server::memcache::reply::{self, LINE_END, Line};
+use nuthatch_server::memcache::{
     Decoder, Direction, Error, Flags, KeyRoom, Limits, Meta, MetaVerb, Request, Step, StoreMode,
 };
 

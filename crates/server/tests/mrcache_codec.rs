@@ -3,7 +3,7 @@
 mod case;
 
 use case::Case;
-use nuthatch_server::protocol::mrcache::{Decoder, Framing, Limits, Request, Step};
+use nuthatch_server::mrcache::{Decoder, Framing, Limits, Request, Step};
 
 const REQUESTS: &str = include_str!("../../../testdata/protocol/mrcache.txt");
 const REPLIES: &str = include_str!("../../../testdata/protocol/mrcache-replies.txt");

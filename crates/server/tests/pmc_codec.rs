@@ -3,7 +3,7 @@
 mod case;
 
 use case::Case;
-use nuthatch_server::protocol::{pmc, resp};
+use nuthatch_server::{pmc, resp};
 use pmc::{Request, Step};
 
 const REQUESTS: &str = include_str!("../../../testdata/protocol/pmc.txt");

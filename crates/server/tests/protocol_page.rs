@@ -1,6 +1,6 @@
 //! The page of protocols tells of every command there is, and of no other.
 
-use nuthatch_server::commands::all;
+use nuthatch_server::resp::commands::all;
 use std::collections::BTreeSet;
 
 #[test]

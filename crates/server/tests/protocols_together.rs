@@ -2,12 +2,15 @@
 //! small protocols.
 
 use nuthatch_cache::{Cache, Eviction, Guard, Options, Write};
-use nuthatch_server::commands::Args;
-use nuthatch_server::protocol::mrcache::Framing;
-use nuthatch_server::protocol::resp::Span;
-use nuthatch_server::protocol::{memcache as memcache_protocol, mrcache as mrcache_protocol, pmc};
+use nuthatch_server::memcache::commands as memcache;
+use nuthatch_server::mrcache::Framing;
+use nuthatch_server::mrcache::commands as mrcache;
+use nuthatch_server::resp::Span;
+use nuthatch_server::resp::commands;
+use nuthatch_server::resp::commands::Args;
 use nuthatch_server::state::{Client, Server};
-use nuthatch_server::{Full, Lent, commands, memcache, mrcache};
+use nuthatch_server::{Full, Lent};
+use nuthatch_server::{memcache as memcache_protocol, mrcache as mrcache_protocol, pmc};
 use std::sync::Arc;
 
 struct Engine {
@@ -78,8 +81,10 @@ impl Engine {
         let mut out = Vec::new();
         let mut lent = Lent::default();
         let answer = (&mut out, &mut lent, &self.cache);
-        self.in_turn(|turn| nuthatch_server::pmc::execute(turn, &message, request, answer))
-            .expect("there is room");
+        self.in_turn(|turn| {
+            nuthatch_server::pmc::commands::execute(turn, &message, request, answer)
+        })
+        .expect("there is room");
         assert_eq!(out.pop(), Some(pmc::SEPARATOR));
         String::from_utf8(out).expect("text")
     }
@@ -203,7 +208,7 @@ fn without_room_the_old_value_goes_with_the_new_one() {
     let set = mrcache_protocol::Request::Set { key: &key, value: &value };
     let text = format!("SET \x01\0\0\0 {}", String::from_utf8_lossy(&value));
     let (message, request) = pmc_request(&text);
-    let pmc_key = nuthatch_server::pmc::key(&message, request).expect("a key");
+    let pmc_key = nuthatch_server::pmc::commands::key(&message, request).expect("a key");
     assert_eq!((mrcache::key(&set), pmc_key), (Some(&key[..]), &b"\x01\0\0\0"[..]));
 
     // Both may be stored in another turn: nothing is done, and nothing answered.
@@ -212,13 +217,16 @@ fn without_room_the_old_value_goes_with_the_new_one() {
     let answer = (&mut out, &mut lent, &cache);
     assert_eq!(mrcache::execute(&turn, Framing::Len4, &set, answer), Err(Full));
     let answer = (&mut out, &mut lent, &cache);
-    assert_eq!(nuthatch_server::pmc::execute(&turn, &message, request, answer), Err(Full));
+    assert_eq!(
+        nuthatch_server::pmc::commands::execute(&turn, &message, request, answer),
+        Err(Full)
+    );
     assert!(out.is_empty());
     assert!(turn.get(&key).is_some() && turn.get(pmc_key).is_some());
 
     mrcache::out_of_memory(&turn, &set);
     assert!(out.is_empty());
-    nuthatch_server::pmc::out_of_memory(&turn, &message, request, &mut out);
+    nuthatch_server::pmc::commands::out_of_memory(&turn, &message, request, &mut out);
     assert_eq!(out, b"ERROR: the memory is used up\x1f");
     assert!(turn.get(&key).is_none() && turn.get(pmc_key).is_none());
 }

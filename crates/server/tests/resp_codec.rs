@@ -3,7 +3,8 @@
 mod case;
 
 use case::Case;
-use nuthatch_server::protocol::resp::{Decoder, Limits, Reply, Span, Step, Version};
+use nuthatch_server::resp::Span;
+use nuthatch_server::resp::{Decoder, Limits, Reply, Step, Version};
 
 const REQUESTS: &str = include_str!("../../../testdata/protocol/resp.txt");
 const REPLIES: &str = include_str!("../../../testdata/protocol/resp-replies.txt");

@@ -1,35 +1,29 @@
-//! The commands of memcached: what a text or meta request does to the cache, and what is answered.
+//! The protocols of memcached on one connection: text commands, and meta commands of two letters.
 //!
-//! memcached 1.6 is the reference. What differs, differs for a reason:
-//!
-//! - A counter that gets shorter is not padded with spaces. memcached pads as an optimisation that
-//!   its protocol tells clients not to rely on, and other protocols here read the value, too.
-//! - A counter is digits, and spaces behind them; memcached counts whatever follows a space.
-//! - `incr`, `decr` and `ma` keep the marks of an item, and `ma` gives it its new time; memcached
-//!   does so depending on the length of the number, and on who else reads it.
-//! - Flags of `mg` and `ma` work together and not one after the other: `R` looks at the time before
-//!   `T`, and `t` tells the one after it.
-//! - `h` and `fetch` tell of reads of the key, those before its last write among them; `l` and `la`
-//!   tell nothing.
-//! - An item has no number for compare-and-set until somebody asks for it, so that most items need
-//!   not keep one. Threads take numbers in blocks: a later one may be smaller, and a write with `I`
-//!   is then refused as if its number were unknown.
+//! A [`Decoder`] turns received bytes into [`Request`]s that borrow from them; the functions in
+//! [`reply`] and [`meta_reply`] turn what came of them into bytes. memcached 1.6 is the reference;
+//! where Nuthatch differs, the place that differs says why.
 
-mod admission;
-mod arithmetic;
-mod call;
-mod execute;
-mod meta;
-mod meta_get;
-mod refusal;
-mod rewrite;
-mod shared;
-mod stats;
-mod store;
-mod text;
-mod time;
+pub mod commands;
+mod decode;
+pub(crate) mod driver;
+pub mod meta_reply;
+pub mod reply;
 
-pub use admission::admit;
-pub use call::{Call, Next};
-pub use execute::{execute, keys, kind, out_of_memory, replaces};
-pub use shared::Shared;
+pub use decode::base64::KeyRoom;
+pub use decode::error::Error;
+pub use decode::flags::Flags;
+pub use decode::request::{
+    Arith, Direction, Get, Key, Keys, KeysIter, Meta, MetaVerb, Request, Store, StoreMode, TooLarge,
+};
+pub(crate) use decode::with_value;
+pub use decode::{Decoder, Limits, Step};
+
+/// Bytes of the longest key; of its base64 text where it has one, as in memcached.
+pub const MAX_KEY_LEN: usize = 250;
+
+/// Bytes of the longest line, without its end, of all commands but those that take many keys.
+pub const MAX_LINE_LEN: usize = 2048;
+
+/// Bytes of the longest data block that any limit allows: lengths are 32 bits in memcached.
+pub const MAX_OBJECT_LEN: usize = i32::MAX as usize - 2;

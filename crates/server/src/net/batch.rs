@@ -6,10 +6,10 @@
 
 use super::connection::Connection;
 use super::connections::Connections;
+use super::driver::{Driver, Stage, Step};
 use super::reactor::{Filled, Number, Reactor};
-use crate::drivers::{Driver, Stage, Step};
-use crate::memcache::Shared;
-use crate::protocol::resp::Span;
+use crate::memcache::commands::Shared;
+use crate::resp::Span;
 use crate::state::Server;
 use nuthatch_cache::{Guard, KeyHash, Session};
 use std::ops::Range;

@@ -1,11 +1,11 @@
 //! Which protocol a connection speaks, and what is known of a request that is not whole.
 
 use super::listener::Protocol;
-use crate::drivers::PmcDecoder;
-use crate::protocol::mrcache::Framing;
-use crate::protocol::resp::ValueLimit;
-use crate::protocol::{memcache, mrcache, pmc, resp};
+use crate::mrcache::Framing;
+use crate::pmc::driver::PmcDecoder;
+use crate::resp::ValueLimit;
 use crate::state::Server;
+use crate::{memcache, mrcache, pmc, resp};
 
 /// Which protocol a connection speaks, with what finds its requests.
 #[derive(Clone, Debug)]

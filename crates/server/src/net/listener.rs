@@ -1,7 +1,7 @@
 //! Where clients connect, and what they speak there.
 
 use super::address::{Address, SocketFiles};
-use crate::protocol::mrcache::Framing;
+use crate::mrcache::Framing;
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;

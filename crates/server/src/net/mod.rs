@@ -7,6 +7,7 @@ mod bind_retry;
 pub(crate) mod connection;
 pub(crate) mod connections;
 pub(crate) mod decoder;
+pub(crate) mod driver;
 pub(crate) mod listener;
 pub(crate) mod pending_value;
 pub(crate) mod reactor;

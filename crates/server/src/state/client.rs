@@ -5,11 +5,11 @@ use super::clients::Connection;
 use super::metrics::Metrics;
 use super::permissions::Denied;
 use super::users::User;
-use crate::commands::lookup;
-use crate::commands::transactions::Transaction;
 use crate::log;
 use crate::output::Lent;
-use crate::protocol::resp::Version;
+use crate::resp::Version;
+use crate::resp::commands::connection::transactions::Transaction;
+use crate::resp::commands::lookup;
 use std::sync::Arc;
 
 /// The state of one connection, whatever it speaks; versions and transactions are RESP's alone.
@@ -75,7 +75,7 @@ impl Client {
     }
 
     /// Whether the client has logged in, or need not. Before that a request may not be as long:
-    /// see [`Limits::before_auth`](crate::protocol::resp::Limits::before_auth).
+    /// see [`Limits::before_auth`](crate::resp::Limits::before_auth).
     pub fn is_authenticated(&self, server: &Server) -> bool {
         self.user.is_some() || server.users().open().is_some()
     }

@@ -14,7 +14,7 @@ use super::counter::Counter;
 use super::histogram::Histogram;
 use super::iterations::Turns;
 use super::other_requests;
-use crate::commands::{Command, Keys};
+use crate::resp::commands::{Command, Keys};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;

@@ -2,7 +2,7 @@
 
 use super::metrics::Metrics;
 use super::{Client, Server};
-use crate::commands::subcommands;
+use crate::resp::commands::subcommands;
 
 macro_rules! others {
     ($($name:ident = $text:literal,)+) => {

@@ -1,7 +1,7 @@
 //! Which commands and keys a user may use.
 
 use super::glob::Glob;
-use crate::commands::{Args, Command, Failure, Found, Keys, subcommands};
+use crate::resp::commands::{Args, Command, Failure, Found, Keys, subcommands};
 
 /// A word is not shown where it may be a password without its mark.
 const UNKNOWN_RULE: &str = "expected a rule such as on, off, nopass, >PASSWORD, #SHA256, \

@@ -1,7 +1,7 @@
 //! What `CONFIG` knows, and what of it can change while the server runs.
 
-use crate::commands::Failure;
-use crate::protocol::resp::integer;
+use crate::resp::commands::Failure;
+use crate::resp::integer;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// Settings that change while the server runs. Reading one costs as much as reading a number.

@@ -1,7 +1,7 @@
 //! A server with an admin port, and what is asked of both.
 
 use nuthatch_cache::{Cache, Options as CacheOptions};
-use nuthatch_server::protocol::mrcache::Framing;
+use nuthatch_server::mrcache::Framing;
 use nuthatch_server::{Address, Listener, Options, Protocol, Running};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};

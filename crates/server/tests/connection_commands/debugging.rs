@@ -1,7 +1,7 @@
 //! `DEBUG`, where it is allowed.
 
 use crate::house::House;
-use nuthatch_server::commands::Debugging;
+use nuthatch_server::resp::commands::Debugging;
 use nuthatch_server::state::{Client, Endpoints};
 
 #[test]

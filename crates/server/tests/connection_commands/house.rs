@@ -1,8 +1,8 @@
 //! A server with clients, without sockets.
 
 use nuthatch_cache::{Cache, Clock, Guard, Options, Session};
-use nuthatch_server::commands::{Args, Call, Failure, execute};
-use nuthatch_server::protocol::resp::Span;
+use nuthatch_server::resp::Span;
+use nuthatch_server::resp::commands::{Args, Call, Failure, execute};
 use nuthatch_server::state::{Client, Endpoints, Metrics, Server, Users};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,7 @@
 //! Several clients at once.
 
 use crate::house::House;
-use nuthatch_server::commands::Failure;
+use nuthatch_server::resp::commands::Failure;
 use nuthatch_server::state::Endpoints;
 
 #[test]

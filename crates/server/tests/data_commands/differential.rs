@@ -4,7 +4,7 @@ use crate::engine::Engine;
 use crate::generate::{Chance, Compare, compare};
 use crate::redis::Redis;
 use nuthatch_cache::{Clock, SystemClock};
-use nuthatch_server::protocol::resp::Version;
+use nuthatch_server::resp::Version;
 
 const SEQUENCES: u64 = 60;
 const REQUESTS: usize = 1000;

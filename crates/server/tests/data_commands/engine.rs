@@ -1,8 +1,9 @@
 //! The commands over a cache of their own, without a server around them.
 
 use nuthatch_cache::{Cache, Clock, Options, Session};
-use nuthatch_server::commands::{Args, Call, Failure, execute};
-use nuthatch_server::protocol::resp::{Span, Version};
+use nuthatch_server::resp::Span;
+use nuthatch_server::resp::Version;
+use nuthatch_server::resp::commands::{Args, Call, Failure, execute};
 use nuthatch_server::state::{Client, Server};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

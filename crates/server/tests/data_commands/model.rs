@@ -2,7 +2,7 @@
 //! number.
 
 use crate::engine::Engine;
-use nuthatch_server::protocol::resp::Version;
+use nuthatch_server::resp::Version;
 use proptest::prelude::*;
 
 /// Bits of the longest value of the model.

@@ -1,6 +1,6 @@
 //! A Redis of one's own.
 
-use nuthatch_server::protocol::resp::Version;
+use nuthatch_server::resp::Version;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStdout, Command, Stdio};

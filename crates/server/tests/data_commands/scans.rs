@@ -1,7 +1,7 @@
 //! Commands over all keys, with more keys than one request looks at.
 
 use crate::engine::{Connection, Engine};
-use nuthatch_server::protocol::resp::Version;
+use nuthatch_server::resp::Version;
 use std::collections::BTreeSet;
 
 const KEYS: usize = 5000;

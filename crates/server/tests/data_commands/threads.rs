@@ -1,7 +1,7 @@
 //! Commands of several threads at once: none is lost, and none is done twice.
 
 use crate::engine::{Connection, Engine};
-use nuthatch_server::protocol::resp::Version;
+use nuthatch_server::resp::Version;
 use std::sync::Barrier;
 use std::thread;
 

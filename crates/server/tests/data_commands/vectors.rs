@@ -4,7 +4,7 @@ use crate::case::Case;
 use crate::engine::Engine;
 use crate::redis::Redis;
 use nuthatch_cache::{Clock, SystemClock};
-use nuthatch_server::protocol::resp::Version;
+use nuthatch_server::resp::Version;
 
 const COMMANDS: &str = include_str!("../../../../testdata/protocol/commands.txt");
 

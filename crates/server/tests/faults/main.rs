@@ -15,7 +15,7 @@ mod unread;
 mod values;
 
 use nuthatch_cache::{Cache, Clock, Eviction, Options as CacheOptions};
-use nuthatch_server::protocol::mrcache::Framing;
+use nuthatch_server::mrcache::Framing;
 use nuthatch_server::{Address, Listener, Options, Protocol, Running};
 use std::io::{Read, Write};
 use std::net::TcpStream;

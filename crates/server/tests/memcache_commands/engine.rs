@@ -1,8 +1,8 @@
 //! The commands over a cache of their own, without a server around them.
 
 use nuthatch_cache::{Cache, Clock, Guard, Options};
-use nuthatch_server::memcache::{Call, Next, Shared, execute};
-use nuthatch_server::protocol::memcache::{Decoder, Limits, Step, reply};
+use nuthatch_server::memcache::commands::{Call, Next, Shared, execute};
+use nuthatch_server::memcache::{Decoder, Limits, Step, reply};
 use nuthatch_server::state::Server;
 use nuthatch_server::{Full, Lent};
 use std::sync::Arc;

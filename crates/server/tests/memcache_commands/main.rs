@@ -10,8 +10,8 @@ mod vectors;
 
 use engine::{Engine, START_MS};
 use nuthatch_cache::Write;
-use nuthatch_server::memcache::{Next, keys};
-use nuthatch_server::protocol::memcache::{Decoder, KeyRoom, Limits, Request, Step};
+use nuthatch_server::memcache::commands::{Next, keys};
+use nuthatch_server::memcache::{Decoder, KeyRoom, Limits, Request, Step};
 
 #[test]
 fn quit_closes_the_connection() {

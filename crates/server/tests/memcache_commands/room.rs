@@ -3,8 +3,8 @@
 use crate::engine::Engine;
 use nuthatch_cache::{Eviction, Options, Write};
 use nuthatch_server::Full;
-use nuthatch_server::memcache::{execute, out_of_memory};
-use nuthatch_server::protocol::memcache::{Decoder, Limits, Step};
+use nuthatch_server::memcache::commands::{execute, out_of_memory};
+use nuthatch_server::memcache::{Decoder, Limits, Step};
 
 /// A cache that evicts nothing, and in which a value as long as those there finds no room: that of
 /// `a`, with a number for compare-and-set, and of `b1` and others without.

@@ -15,7 +15,7 @@ mod store;
 
 use lane::Lane;
 use nuthatch_cache::{Cache, Clock, Options as CacheOptions};
-use nuthatch_server::protocol::mrcache::Framing;
+use nuthatch_server::mrcache::Framing;
 use nuthatch_server::{Address, Listener, Options, Protocol, Running};
 use op::{Ask, Op, op};
 use proptest::collection::vec;

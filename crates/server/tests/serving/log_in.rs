@@ -4,7 +4,7 @@ use crate::ask_last;
 use crate::served::{
     LOCAL, ask, at, cache, connect_to, info, options, over_every_reactor, pass_time, start,
 };
-use nuthatch_server::protocol::mrcache::Framing;
+use nuthatch_server::mrcache::Framing;
 use nuthatch_server::state::{Server, Users};
 use nuthatch_server::{Options, Protocol, Reactors, Running};
 use rustix::net::sockopt::set_socket_recv_buffer_size;

@@ -2,7 +2,7 @@
 
 use crate::served::{LOCAL, ask, at, cache, connect_to, over_every_reactor};
 use nuthatch_cache::Cache;
-use nuthatch_server::protocol::mrcache::Framing;
+use nuthatch_server::mrcache::Framing;
 use nuthatch_server::{Options, Protocol, Reactors, Running};
 use std::io::{Read, Write};
 use std::sync::Arc;

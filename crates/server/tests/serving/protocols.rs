@@ -2,7 +2,7 @@
 
 use crate::ask_last;
 use crate::served::{LOCAL, ask, at, connect_to, over_every_reactor, start};
-use nuthatch_server::protocol::mrcache::Framing;
+use nuthatch_server::mrcache::Framing;
 use nuthatch_server::{Options, Protocol, Reactors, Running};
 use std::io::{Read, Write};
 

@@ -3,7 +3,7 @@
 use crate::served::{
     LOCAL, ask, at, cache, connect, connect_to, options, over_every_reactor, start,
 };
-use nuthatch_server::protocol::mrcache::Framing;
+use nuthatch_server::mrcache::Framing;
 use nuthatch_server::{Options, Protocol, Reactors, Running};
 use std::io::{Read, Write};
 

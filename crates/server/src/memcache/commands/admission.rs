@@ -1,0 +1,71 @@
+//! Who may do what: users log in with their first `set`, as in memcached.
+
+use crate::memcache::reply::{self, Line};
+use crate::memcache::{Error, KeyRoom, Meta, MetaVerb, Request, Store, StoreMode};
+use crate::state::{Client, Denied, Server};
+
+/// Whether a request may be executed. If not, it is answered here.
+///
+/// Before its log-in a client may send one request: a `set` of any key, whose value is the name of
+/// a user, a space and a password. It is answered `STORED` and nothing is stored.
+pub fn admit(
+    client: &mut Client,
+    server: &Server,
+    request: &Request<'_>,
+    out: &mut Vec<u8>,
+) -> bool {
+    let mut room = KeyRoom::default();
+    let error = match client.admit(server, command(request), super::keys(request, &mut room)) {
+        Ok(()) => return true,
+        Err(Denied::All) => match request {
+            Request::Store(Store { mode: StoreMode::Set, value, .. }) => {
+                if log_in(client, server, value) {
+                    reply::line(out, Line::Stored);
+                    return false;
+                }
+                Error::LogInFailed
+            }
+            Request::Quit => return true,
+            _ => Error::LogInFirst,
+        },
+        Err(Denied::Command) => Error::DeniedCommand,
+        Err(Denied::Key) => Error::DeniedKey,
+    };
+    reply::error(out, error);
+    false
+}
+
+fn log_in(client: &mut Client, server: &Server, value: &[u8]) -> bool {
+    let space = value.iter().position(|byte| *byte == b' ');
+    let Some((name, password)) = space.map(|at| value.split_at(at)) else { return false };
+    client.log_in(server, name, &password[1..])
+}
+
+/// The command of RESP that a request amounts to.
+fn command(request: &Request<'_>) -> &'static str {
+    let store = |mode| match mode {
+        StoreMode::Set | StoreMode::Add | StoreMode::Replace => "set",
+        StoreMode::Append | StoreMode::Prepend => "append",
+    };
+    match request {
+        Request::Get(get) if get.exptime.is_some() => "getex",
+        Request::Get(_) => "get",
+        Request::Store(Store { mode, .. }) => store(*mode),
+        Request::Arith(_) => "incrby",
+        Request::Touch { .. } => "expire",
+        Request::Delete { .. } => "del",
+        Request::FlushAll { .. } => "flushall",
+        Request::Stats { .. } => "info",
+        Request::Meta(Meta { verb, flags, .. }) => match verb {
+            // It makes items, gives others a new time, or marks them.
+            MetaVerb::Get if [b'N', b'T', b'R'].iter().any(|flag| flags.has(*flag)) => "getex",
+            MetaVerb::Get => "get",
+            MetaVerb::Set(mode) => store(*mode),
+            MetaVerb::Delete => "del",
+            MetaVerb::Arith(_) => "incrby",
+            MetaVerb::Debug => "object",
+        },
+        Request::TooLarge(_) => "set",
+        Request::Version | Request::Verbosity { .. } | Request::Noop | Request::Quit => "ping",
+    }
+}

@@ -1,0 +1,113 @@
+//! Counting up and down, for text and meta requests.
+
+use super::refusal::{Refusal, Result};
+use super::rewrite::write;
+use super::time::End;
+use crate::memcache::{Direction, Error};
+use nuthatch_cache::{Guard, Item, Write};
+
+/// Digits of the greatest number.
+const DIGITS_MOST: usize = 20;
+
+/// What to count, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counting<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) direction: Direction,
+    pub(crate) delta: u64,
+    /// When the item ends from now on; without, that stays.
+    pub(crate) end: Option<End>,
+    /// The number for compare-and-set that the item must have.
+    pub(crate) compare: Option<u64>,
+    /// The number for compare-and-set that the item gets, if it must have one at once.
+    pub(crate) cas: Option<u64>,
+    /// Where there is nothing, this number, until then.
+    pub(crate) vivify: Option<(u64, End)>,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counted {
+    /// The number now, and when it ends.
+    To { number: u64, end: End },
+    /// There is nothing to count.
+    NotFound,
+    /// The item has another number for compare-and-set.
+    Exists,
+}
+
+impl Counting<'_> {
+    /// Counts.
+    pub(crate) fn count(&self, turn: &Guard<'_>) -> Result<Counted> {
+        turn.update(self.key, |item, value| match self.change(item) {
+            Ok((Counted::To { number, end }, flags, marks)) => {
+                value.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+                let write: Write<'_> = write(end, self.cas).flags(flags).protocol_bits(marks);
+                (Some(write), Ok(Counted::To { number, end }))
+            }
+            Ok((nothing, ..)) => (None, Ok(nothing)),
+            Err(refusal) => (None, Err(refusal)),
+        })?
+    }
+
+    /// What an item becomes, with its flags and marks.
+    fn change(&self, item: Option<Item<'_>>) -> Result<(Counted, u32, u8)> {
+        let Some(item) = item else {
+            let made = self.vivify.map(|(number, end)| Counted::To { number, end });
+            return Ok((made.unwrap_or(Counted::NotFound), 0, 0));
+        };
+        // In the order of memcached, for requests with two faults.
+        if item.value().is_empty() {
+            return Err(Refusal::Answer(Error::NotNumeric));
+        }
+        // A number of 0 is none: then there is nothing to compare.
+        let compare = self.compare.filter(|cas| *cas != 0);
+        if compare.is_some() && compare != item.cas() {
+            return Ok((Counted::Exists, 0, 0));
+        }
+        let number = parse(item.value()).ok_or(Refusal::Answer(Error::NotNumeric))?;
+        let number = match self.direction {
+            Direction::Increment => number.wrapping_add(self.delta),
+            Direction::Decrement => number.saturating_sub(self.delta),
+        };
+        let end = self.end.unwrap_or(End::of(&item));
+        Ok((Counted::To { number, end }, item.flags(), item.protocol_bits()))
+    }
+}
+
+/// The number that a value is: digits, and the spaces with which memcached fills up a number that
+/// got shorter.
+fn parse(value: &[u8]) -> Option<u64> {
+    let digits = value.trim_ascii_end();
+    if digits.is_empty() || digits.len() > DIGITS_MOST || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_is_digits_and_spaces_behind_them() {
+        assert_eq!(parse(b"0"), Some(0));
+        assert_eq!(parse(b"007"), Some(7));
+        assert_eq!(parse(b"9   "), Some(9));
+        assert_eq!(parse(b"18446744073709551615"), Some(u64::MAX));
+        let none: [&[u8]; 9] = [
+            b"",
+            b" ",
+            b" 1",
+            b"+1",
+            b"-1",
+            b"1 a",
+            b"1.5",
+            b"18446744073709551616",
+            b"000000000000000000001",
+        ];
+        for value in none {
+            assert_eq!(parse(value), None, "{}", value.escape_ascii());
+        }
+    }
+}

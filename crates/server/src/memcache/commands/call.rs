@@ -1,0 +1,52 @@
+//! One request, on its way to its answer.
+
+use super::Shared;
+use crate::Lent;
+use crate::memcache::reply::{self, LINE_END, Line};
+use crate::state::Server;
+use nuthatch_cache::{Guard, Item};
+
+/// All that a request needs to be answered.
+#[derive(Debug)]
+pub struct Call<'a> {
+    /// The cache.
+    pub turn: &'a Guard<'a>,
+    /// What all connections share.
+    pub server: &'a Server,
+    /// What those that speak this protocol share.
+    pub shared: &'a Shared,
+    /// Where the answer goes, behind those of earlier requests.
+    pub out: &'a mut Vec<u8>,
+    /// Values of answers that are not there.
+    pub lent: &'a mut Lent,
+}
+
+impl Call<'_> {
+    /// Answers with the value of an item, behind the line that tells of it.
+    #[inline]
+    pub(crate) fn value(&mut self, item: &Item<'_>) {
+        self.lent.value(self.turn, &self.server.cache, item, self.out);
+        self.out.extend_from_slice(LINE_END);
+    }
+
+    /// Takes back what was answered from `start` on.
+    pub(crate) fn take_back(&mut self, start: usize) {
+        self.lent.take_back(self.out, start);
+    }
+
+    /// Answers a line, if the client wants one.
+    pub(crate) fn answer(&mut self, noreply: bool, line: Line) {
+        if !noreply {
+            reply::line(self.out, line);
+        }
+    }
+}
+
+/// What becomes of the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The next request, please.
+    GoOn,
+    /// It ends once all answers are sent.
+    Close,
+}

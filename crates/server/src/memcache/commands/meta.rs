@@ -1,0 +1,153 @@
+//! The meta commands: `ms`, `md`, `ma`, `me`. `mg` has a file of its own.
+
+use super::arithmetic::{Counted, Counting};
+use super::refusal::{NO_ROOM, Result};
+use super::rewrite::{STALE, gone, write};
+use super::store::{Stored, Storing};
+use super::time::End;
+use super::{Call, meta_get};
+use crate::memcache::meta_reply::{self, Item, Outcome};
+use crate::memcache::reply::LINE_END;
+use crate::memcache::{Direction, KeyRoom, Meta, MetaVerb, StoreMode};
+use crate::state::update;
+
+/// Runs a meta command.
+#[inline]
+pub(crate) fn run(call: &mut Call<'_>, request: &Meta<'_>) -> Result {
+    let mut room = KeyRoom::default();
+    let key = request.key.bytes(&mut room);
+    match request.verb {
+        MetaVerb::Get => meta_get::get(call, request, key),
+        MetaVerb::Set(mode) => set(call, request, key, mode),
+        MetaVerb::Delete => delete(call, request, key),
+        MetaVerb::Arith(direction) => arith(call, request, key, direction),
+        MetaVerb::Debug => {
+            debug(call, request, key);
+            Ok(())
+        }
+    }
+}
+
+/// The number for compare-and-set that what is written gets: the one that the client wants, or a
+/// new one if it is to be told.
+pub(crate) fn cas_to_store(call: &Call<'_>, request: &Meta<'_>) -> Option<u64> {
+    let told = || request.flags.has(b'c').then(|| call.turn.new_cas());
+    request.flags.new_cas().or_else(told)
+}
+
+/// `ms`
+fn set(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8], mode: StoreMode) -> Result {
+    let (flags, now_ms) = (request.flags, call.turn.now_ms());
+    let cas = cas_to_store(call, request);
+    let storing = Storing {
+        mode,
+        key,
+        value: request.value,
+        flags: flags.client_flags(),
+        end: flags.exptime().map_or(End(None), |exptime| End::new(exptime, now_ms)),
+        compare: flags.compare_cas(),
+        cas,
+        invalidate: flags.invalidate(),
+        vivify: flags.vivify().map(|exptime| End::new(exptime, now_ms)),
+    };
+    let mut item = Item { cas: cas.unwrap_or(0), ..Item::default() };
+    let outcome = match storing.store((call.turn, call.server))? {
+        Stored::Yes { len } => {
+            item.len = len;
+            Outcome::Done(&item)
+        }
+        Stored::No => Outcome::NotStored,
+        Stored::Exists => Outcome::Exists,
+        Stored::NotFound => Outcome::NotFound,
+    };
+    meta_reply::reply(call.out, request, outcome);
+    Ok(())
+}
+
+/// `md`: the item goes, or it loses its value, or it becomes stale.
+fn delete(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result {
+    const DONE: Outcome<'_> = Outcome::Done(&Item {
+        len: 0,
+        cas: 0,
+        client_flags: 0,
+        ttl_secs: None,
+        idle_secs: 0,
+        hit_before: false,
+        stale: false,
+        renewal: meta_reply::Renewal::None,
+    });
+    let (flags, turn) = (request.flags, call.turn);
+    let (invalidate, compare) = (flags.invalidate(), flags.compare_cas());
+    let outcome = if !invalidate && !flags.remove_value() && compare.is_none() {
+        if turn.remove(key) { DONE } else { Outcome::NotFound }
+    } else {
+        let len = |old| if flags.remove_value() { 0 } else { old };
+        let outcome = update((turn, call.server), key, len, |item, value| {
+            let Some(item) = item else { return (None, Outcome::NotFound) };
+            if compare.is_some() && compare != item.cas() {
+                return (None, Outcome::Exists);
+            }
+            if !invalidate && !flags.remove_value() {
+                return (Some(gone()), DONE);
+            }
+            let end = match flags.exptime() {
+                Some(exptime) => End::new(exptime, turn.now_ms()),
+                None => End::of(&item),
+            };
+            // Without its number, so that nobody stores what was made of the item as it was.
+            let mut write = write(end, flags.new_cas());
+            if !flags.remove_value() {
+                value.extend_from_slice(item.value());
+                write = write.flags(item.flags());
+            }
+            (Some(if invalidate { write.protocol_bits(STALE) } else { write }), DONE)
+        })?;
+        outcome.ok_or(NO_ROOM)?
+    };
+    meta_reply::reply(call.out, request, outcome);
+    Ok(())
+}
+
+/// `ma`
+fn arith(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8], direction: Direction) -> Result {
+    let (flags, now_ms) = (request.flags, call.turn.now_ms());
+    let cas = cas_to_store(call, request);
+    let vivify = flags.vivify();
+    let counting = Counting {
+        key,
+        direction,
+        delta: flags.delta(),
+        end: flags.exptime().map(|exptime| End::new(exptime, now_ms)),
+        compare: flags.compare_cas(),
+        cas,
+        vivify: vivify.map(|exptime| (flags.initial(), End::new(exptime, now_ms))),
+    };
+    let mut digits = itoa::Buffer::new();
+    let mut text = "";
+    let mut item = Item { cas: cas.unwrap_or(0), ..Item::default() };
+    let outcome = match counting.count(call.turn)? {
+        Counted::To { number, end } => {
+            text = digits.format(number);
+            item.len = text.len();
+            item.ttl_secs = end.ttl_secs(now_ms);
+            Outcome::Done(&item)
+        }
+        Counted::NotFound => Outcome::NotFound,
+        Counted::Exists => Outcome::Exists,
+    };
+    if meta_reply::reply(call.out, request, outcome) {
+        call.out.extend_from_slice(text.as_bytes());
+        call.out.extend_from_slice(LINE_END);
+    }
+    Ok(())
+}
+
+/// `me`: the storage has no classes, and what an item takes beside key and value is not told.
+fn debug(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) {
+    let stored = call.turn.peek(key).map(|item| meta_reply::Stored {
+        item: meta_get::told(&item, call.turn.now_ms()),
+        class: 1,
+        stored_len: key.len() + item.value().len(),
+    });
+    meta_reply::debug(call.out, request, stored.as_ref());
+}

@@ -1,0 +1,159 @@
+//! `mg`: the value of an item, facts about it, and who is to renew it.
+
+use super::Call;
+use super::meta::cas_to_store;
+use super::refusal::{NO_ROOM, Result};
+use super::rewrite::{STALE, WON, again, write};
+use super::time::End;
+use crate::memcache::Meta;
+use crate::memcache::meta_reply::{self, Item as Told, Outcome, Renewal};
+use crate::memcache::reply::LINE_END;
+use crate::state::update;
+use nuthatch_cache::Item;
+
+/// What a request may change.
+struct Wants {
+    /// When the item ends from now on.
+    touch: Option<End>,
+    /// When an item ends that is made since there is none.
+    vivify: Option<End>,
+    /// An item that ends before this is to be renewed.
+    recache: Option<End>,
+    /// The item must have a number for compare-and-set.
+    cas: bool,
+}
+
+impl Wants {
+    #[inline]
+    fn of(request: &Meta<'_>, now_ms: u64) -> Self {
+        let flags = &request.flags;
+        let end = |exptime| End::new(exptime, now_ms);
+        Self {
+            touch: flags.exptime().map(end),
+            vivify: flags.vivify().map(end),
+            recache: flags.recache().map(end),
+            cas: flags.has(b'c'),
+        }
+    }
+
+    /// Whether the client that gets the item is to renew it.
+    #[inline]
+    fn renewal(&self, item: &Item<'_>) -> Renewal {
+        let ends = |before| End::of(item).is_before(before);
+        match item.protocol_bits() {
+            marks if marks & WON != 0 => Renewal::Taken,
+            marks if marks & STALE != 0 || self.recache.is_some_and(ends) => Renewal::Won,
+            _ => Renewal::None,
+        }
+    }
+
+    /// Whether the item must be written to answer the request.
+    #[inline]
+    fn change(&self, item: &Item<'_>) -> bool {
+        self.touch.is_some()
+            || (self.cas && item.cas().is_none())
+            || self.renewal(item) == Renewal::Won
+    }
+}
+
+/// `mg`
+#[inline]
+pub(crate) fn get(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result {
+    let wants = Wants::of(request, call.turn.now_ms());
+    let bump = !request.flags.no_bump();
+    let found = if bump { call.turn.get(key) } else { call.turn.peek(key) };
+    match found {
+        Some(item) if !wants.change(&item) => {
+            let renewal = wants.renewal(&item);
+            let told = Told { renewal, ..told(&item, call.turn.now_ms()) };
+            if meta_reply::reply(call.out, request, Outcome::Done(&told)) {
+                call.value(&item);
+            }
+        }
+        None if wants.vivify.is_none() => {
+            meta_reply::reply(call.out, request, Outcome::NotFound);
+        }
+        _ => {
+            let hit_before = found.is_some_and(|item| item.frequency() > 0);
+            change(call, request, (key, hit_before), &wants)?;
+        }
+    }
+    Ok(())
+}
+
+/// The facts that an item tells itself.
+#[inline]
+pub(crate) fn told(item: &Item<'_>, now_ms: u64) -> Told {
+    Told {
+        len: item.value().len(),
+        cas: item.cas().unwrap_or(0),
+        client_flags: item.flags(),
+        ttl_secs: End::of(item).ttl_secs(now_ms),
+        idle_secs: 0,
+        hit_before: item.frequency() > 0,
+        stale: item.protocol_bits() & STALE != 0,
+        renewal: Renewal::None,
+    }
+}
+
+#[inline]
+fn answer(out: &mut Vec<u8>, request: &Meta<'_>, told: &Told, value: &[u8]) {
+    if meta_reply::reply(out, request, Outcome::Done(told)) {
+        out.extend_from_slice(value);
+        out.extend_from_slice(LINE_END);
+    }
+}
+
+/// Answers with the item as it becomes, and writes it so.
+fn change(
+    call: &mut Call<'_>,
+    request: &Meta<'_>,
+    (key, hit_before): (&[u8], bool),
+    wants: &Wants,
+) -> Result {
+    let start = call.out.len();
+    let made_cas = cas_to_store(call, request);
+    let (turn, out) = (call.turn, &mut *call.out);
+    let now_ms = turn.now_ms();
+    let changed = update(
+        (turn, call.server),
+        key,
+        |old| old,
+        |item, value| {
+            // What an earlier try answered is not what was changed.
+            out.truncate(start);
+            let Some(item) = item else {
+                let Some(end) = wants.vivify else {
+                    meta_reply::reply(out, request, Outcome::NotFound);
+                    return (None, ());
+                };
+                let told = Told {
+                    cas: made_cas.unwrap_or(0),
+                    ttl_secs: end.ttl_secs(now_ms),
+                    renewal: Renewal::Won,
+                    ..Told::default()
+                };
+                answer(out, request, &told, b"");
+                return (Some(write(end, made_cas).protocol_bits(WON)), ());
+            };
+            let renewal = wants.renewal(&item);
+            let end = wants.touch.unwrap_or(End::of(&item));
+            let cas = item.cas().or_else(|| wants.cas.then(|| turn.new_cas()));
+            let told = Told {
+                cas: cas.unwrap_or(0),
+                ttl_secs: end.ttl_secs(now_ms),
+                hit_before,
+                renewal,
+                ..told(&item, now_ms)
+            };
+            answer(out, request, &told, item.value());
+            if !wants.change(&item) {
+                return (None, ());
+            }
+            let write = again(&item, end, cas, value);
+            let won = renewal == Renewal::Won;
+            (Some(if won { write.protocol_bits(item.protocol_bits() | WON) } else { write }), ())
+        },
+    )?;
+    changed.ok_or(NO_ROOM)
+}

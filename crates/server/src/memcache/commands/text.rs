@@ -1,0 +1,115 @@
+//! The text commands over keys.
+
+use super::Call;
+use super::arithmetic::{Counted, Counting};
+use super::refusal::{NO_ROOM, Refusal, Result};
+use super::rewrite::again;
+use super::store::{Stored, Storing};
+use super::time::End;
+use crate::memcache::reply::{self, Line};
+use crate::memcache::{Arith, Error, Get, Store};
+use crate::state::update;
+
+/// `get`, `gets`, `gat`, `gats`
+#[inline]
+pub(crate) fn get(call: &mut Call<'_>, get: &Get<'_>) -> Result {
+    let most = call.out.len() + call.server.answer_most();
+    for key in get.keys {
+        if let Some(exptime) = get.exptime {
+            get_and_touch(call, key, exptime, get.cas)?;
+        } else if get.cas {
+            if let Some((item, cas)) = call.turn.get_with_cas(key)? {
+                reply::value_header(call.out, key, item.flags(), item.value().len(), Some(cas));
+                call.value(&item);
+            }
+        } else if let Some(item) = call.turn.get(key) {
+            reply::value_header(call.out, key, item.flags(), item.value().len(), None);
+            call.value(&item);
+        }
+        if call.out.len() > most {
+            return Err(Refusal::Answer(Error::AnswerTooLong));
+        }
+    }
+    reply::line(call.out, Line::End);
+    Ok(())
+}
+
+fn get_and_touch(call: &mut Call<'_>, key: &[u8], exptime: i64, with_cas: bool) -> Result {
+    let start = call.out.len();
+    let (turn, out) = (call.turn, &mut *call.out);
+    // Counts the lookup: an update does not.
+    if turn.get(key).is_none() {
+        return Ok(());
+    }
+    let end = End::new(exptime, turn.now_ms());
+    let touched = update(
+        (turn, call.server),
+        key,
+        |old| old,
+        |item, value| {
+            // What an earlier try answered is not what was touched.
+            out.truncate(start);
+            let Some(item) = item else { return (None, ()) };
+            let cas = item.cas().or_else(|| with_cas.then(|| turn.new_cas()));
+            reply::value(out, key, item.flags(), item.value(), cas.filter(|_| with_cas));
+            (Some(again(&item, end, cas, value)), ())
+        },
+    )?;
+    touched.ok_or(NO_ROOM)
+}
+
+/// `set`, `add`, `replace`, `append`, `prepend`, `cas`
+pub(crate) fn store(call: &mut Call<'_>, store: &Store<'_>) -> Result {
+    let storing = Storing {
+        mode: store.mode,
+        key: store.key,
+        value: store.value,
+        flags: store.flags,
+        end: End::new(store.exptime, call.turn.now_ms()),
+        compare: store.cas,
+        cas: None,
+        invalidate: false,
+        vivify: None,
+    };
+    let line = match storing.store((call.turn, call.server))? {
+        Stored::Yes { .. } => Line::Stored,
+        Stored::No => Line::NotStored,
+        Stored::Exists => Line::Exists,
+        Stored::NotFound => Line::NotFound,
+    };
+    call.answer(store.noreply, line);
+    Ok(())
+}
+
+/// `incr`, `decr`
+pub(crate) fn arith(call: &mut Call<'_>, arith: &Arith<'_>) -> Result {
+    let counting = Counting {
+        key: arith.key,
+        direction: arith.direction,
+        delta: arith.delta,
+        end: None,
+        compare: None,
+        cas: None,
+        vivify: None,
+    };
+    match counting.count(call.turn)? {
+        Counted::To { number, .. } if !arith.noreply => reply::number(call.out, number),
+        Counted::To { .. } => {}
+        Counted::NotFound | Counted::Exists => call.answer(arith.noreply, Line::NotFound),
+    }
+    Ok(())
+}
+
+/// `touch key exptime`
+pub(crate) fn touch(call: &mut Call<'_>, key: &[u8], exptime: i64, noreply: bool) -> Result {
+    let end = End::new(exptime, call.turn.now_ms());
+    let was_there = update(
+        (call.turn, call.server),
+        key,
+        |old| old,
+        |item, value| (item.map(|item| again(&item, end, item.cas(), value)), item.is_some()),
+    )?;
+    let was_there = was_there.ok_or(NO_ROOM)?;
+    call.answer(noreply, if was_there { Line::Touched } else { Line::NotFound });
+    Ok(())
+}

@@ -1,0 +1,333 @@
+//! From received bytes to requests.
+
+pub(crate) mod base64;
+mod command;
+pub(crate) mod error;
+pub(crate) mod flags;
+mod meta;
+pub(crate) mod request;
+mod text;
+mod words;
+
+use super::Error;
+use super::Flags;
+use super::{Get, Key, Keys, Meta, MetaVerb, Request, Store, StoreMode, TooLarge};
+use super::{MAX_KEY_LEN, MAX_LINE_LEN, MAX_OBJECT_LEN};
+use command::{Command, Fault, Rest};
+use words::{Words, plain_len};
+
+const LINE_END_LEN: usize = 2;
+
+/// What a connection may send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of the longest value; at most [`MAX_OBJECT_LEN`].
+    pub object_len: usize,
+    /// Bytes of the longest line of `get`, `gets`, `gat` and `gats`, of which memcached has no
+    /// limit.
+    pub many_keys_len: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { object_len: 512 << 20, many_keys_len: 8 << 20 }
+    }
+}
+
+/// Bytes of the longest value before a client has logged in: a name and a password.
+const OBJECT_LEN_BEFORE_AUTH: usize = 4 << 10;
+
+impl Limits {
+    /// The same limits for a client that has yet to log in.
+    #[must_use]
+    pub fn before_auth(self) -> Self {
+        let object_len = self.object_len.min(OBJECT_LEN_BEFORE_AUTH);
+        Self { object_len, many_keys_len: MAX_LINE_LEN }
+    }
+}
+
+/// What the next bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<'b> {
+    /// A request.
+    Request {
+        /// What is asked for.
+        request: Request<'b>,
+        /// How many bytes it took.
+        consumed: usize,
+    },
+    /// A request that is refused; the client is to get [`Error::text`].
+    Error {
+        /// Why.
+        error: Error,
+        /// How many bytes it took.
+        consumed: usize,
+        /// Whether the connection must be closed: where the next request starts is unknown. An
+        /// error that closes is answered although the client asked for no reply.
+        close: bool,
+    },
+    /// Bytes to which there is no answer: data of a refused request, or a bad request whose client
+    /// does not want to know.
+    Skip {
+        /// How many.
+        consumed: usize,
+    },
+    /// Part of a request.
+    More {
+        /// How many more bytes there must be before another look can help.
+        needed: usize,
+    },
+}
+
+/// Finds requests in the bytes that a connection received.
+///
+/// It keeps what it found out about a request of which a part is still to come, so that no byte is
+/// looked at twice; the bytes themselves stay with the caller.
+#[derive(Clone, Debug)]
+pub struct Decoder {
+    limits: Limits,
+    /// How many bytes of the first line are known to hold no end of it.
+    searched: usize,
+    /// How long the request is, once its line tells.
+    needed: usize,
+    /// How many bytes of a refused data block are still to come.
+    skip: usize,
+    /// Where the data block of the first request starts while it is not whole, and whether its
+    /// value is received elsewhere.
+    block_start: usize,
+    elided: bool,
+    /// The last request was one whose value was received elsewhere.
+    was_elided: bool,
+}
+
+impl Decoder {
+    /// A decoder for a new connection.
+    pub fn new(limits: Limits) -> Self {
+        let object_len = limits.object_len.min(MAX_OBJECT_LEN);
+        let many_keys_len = limits.many_keys_len.clamp(MAX_LINE_LEN, MAX_OBJECT_LEN);
+        let limits = Limits { object_len, many_keys_len };
+        Self {
+            limits,
+            searched: 0,
+            needed: 0,
+            skip: 0,
+            block_start: 0,
+            elided: false,
+            was_elided: false,
+        }
+    }
+
+    /// After [`Step::More`], the value of which bytes are missing, if that is what is missing:
+    /// where it starts in the request, and its length.
+    pub fn awaits(&self) -> Option<(usize, usize)> {
+        let awaits = self.needed > 0 && !self.elided;
+        awaits.then(|| (self.block_start, self.needed - self.block_start - LINE_END_LEN))
+    }
+
+    /// The value that [`awaits`](Self::awaits) tells of is received elsewhere: from here on `next`
+    /// gets the request without it, and finds it empty. [`was_elided`](Self::was_elided) tells
+    /// which request that was.
+    pub fn elide(&mut self) {
+        if self.needed > 0 {
+            self.elided = true;
+            self.needed = self.block_start + LINE_END_LEN;
+        }
+    }
+
+    /// Whether the value of the request, the error or the bytes to skip that came last was received
+    /// elsewhere. Told once.
+    #[inline]
+    pub fn was_elided(&mut self) -> bool {
+        std::mem::take(&mut self.was_elided)
+    }
+
+    /// The next step with `bytes`: all that was received and not consumed. After
+    /// [`Step::More`] they must start with the same bytes.
+    #[inline]
+    pub fn next<'b>(&mut self, bytes: &'b [u8]) -> Step<'b> {
+        // All three are 0 at the start of a request.
+        if self.skip | self.searched | self.needed == 0
+            && let Some(step) = quick(bytes)
+        {
+            return step;
+        }
+        self.next_of_any(bytes)
+    }
+
+    fn next_of_any<'b>(&mut self, bytes: &'b [u8]) -> Step<'b> {
+        if self.skip > 0 {
+            return self.skip(bytes);
+        }
+        if bytes.len() < self.needed {
+            return Step::More { needed: self.needed - bytes.len() };
+        }
+        let line = match self.line(bytes, MAX_LINE_LEN) {
+            None if takes_many_keys(bytes) => self.line(bytes, self.limits.many_keys_len),
+            short => short,
+        };
+        let Some((line, consumed)) = line else { return self.no_line(bytes) };
+        match parse(line) {
+            Ok(Command::Whole(request)) => {
+                self.searched = 0;
+                Step::Request { request, consumed }
+            }
+            Ok(Command::Block(request, len)) => self.block(bytes, consumed, request, len),
+            Err(fault) => self.fault(fault, consumed),
+        }
+    }
+
+    /// The first line without its end, and its length with it, if it is no longer than `limit`.
+    #[inline]
+    fn line<'b>(&self, bytes: &'b [u8], limit: usize) -> Option<(&'b [u8], usize)> {
+        let candidates = bytes.get(self.searched..bytes.len().min(limit + LINE_END_LEN))?;
+        let newline = self.searched + memchr::memchr(b'\n', candidates)?;
+        let line = &bytes[..newline];
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        (line.len() <= limit).then_some((line, newline + 1))
+    }
+
+    /// The limit depends on what a line starts with and not on how much of it has come, so that the
+    /// same bytes are the same requests however they are received.
+    #[cold]
+    fn no_line<'b>(&mut self, bytes: &'b [u8]) -> Step<'b> {
+        let many = takes_many_keys(bytes);
+        let limit = if many { self.limits.many_keys_len } else { MAX_LINE_LEN };
+        if bytes.len() >= limit + LINE_END_LEN {
+            let consumed = bytes.len();
+            self.searched = 0;
+            return Step::Error { error: Error::LineTooLong, consumed, close: true };
+        }
+        self.searched = bytes.len();
+        Step::More { needed: 1 }
+    }
+
+    fn block<'b>(
+        &mut self,
+        bytes: &'b [u8],
+        start: usize,
+        request: Request<'b>,
+        len: usize,
+    ) -> Step<'b> {
+        self.searched = 0;
+        if len > self.limits.object_len {
+            self.skip = len.saturating_add(LINE_END_LEN);
+            return Step::Request { request: too_large(request), consumed: start };
+        }
+        let end = start + if self.elided { 0 } else { len } + LINE_END_LEN;
+        let Some(block) = bytes.get(start..end) else {
+            (self.block_start, self.needed) = (start, end);
+            return Step::More { needed: end - bytes.len() };
+        };
+        self.needed = 0;
+        self.was_elided = std::mem::take(&mut self.elided);
+        match block.strip_suffix(b"\r\n") {
+            Some(value) => Step::Request { request: with_value(request, value), consumed: end },
+            // Unlike memcached, which goes on with the next line: that may be a part of the value.
+            None => self.fault(Fault::without_length(Error::BadChunk), end),
+        }
+    }
+
+    fn fault<'b>(&mut self, fault: Fault, consumed: usize) -> Step<'b> {
+        self.searched = 0;
+        let Fault { error, quiet, rest } = fault;
+        if let Rest::Block(len) = rest {
+            self.skip = len.saturating_add(LINE_END_LEN);
+        }
+        if quiet {
+            Step::Skip { consumed }
+        } else {
+            Step::Error { error, consumed, close: rest == Rest::Unknown }
+        }
+    }
+
+    #[cold]
+    fn skip<'b>(&mut self, bytes: &'b [u8]) -> Step<'b> {
+        let consumed = self.skip.min(bytes.len());
+        self.skip -= consumed;
+        if consumed == 0 { Step::More { needed: 1 } } else { Step::Skip { consumed } }
+    }
+}
+
+/// `get` with one key and `mg`, by far the most frequent requests, with one look at each byte.
+/// Whatever is unusual in them is left to the long way.
+#[inline]
+fn quick(bytes: &[u8]) -> Option<Step<'_>> {
+    let (verb, rest) = bytes.split_at_checked(4)?;
+    match verb {
+        b"get " => {
+            let (text, end) = quick_key(rest)?;
+            let get = Get { keys: Keys { text }, exptime: None, cas: false };
+            quick_step(Request::Get(get), bytes, end)
+        }
+        [b'm', b'g', b' ', _] => {
+            let (key, rest) = quick_key(&bytes[3..])?;
+            let (flags, end) = Flags::parse_plain(rest).ok()?;
+            let key = Key { text: key, base64: false };
+            let short = bytes.len() - end.len() <= MAX_LINE_LEN && !flags.has(b'b');
+            let meta = Meta { verb: MetaVerb::Get, key, value: b"", flags };
+            short.then(|| quick_step(Request::Meta(meta), bytes, end))?
+        }
+        _ => None,
+    }
+}
+
+#[inline]
+fn quick_key(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let len = plain_len(&bytes[..bytes.len().min(MAX_KEY_LEN + 1)]);
+    if (1..=MAX_KEY_LEN).contains(&len) { Some(bytes.split_at(len)) } else { None }
+}
+
+/// A request that takes up `bytes` as far as `end`, which must be the end of its line.
+#[inline]
+fn quick_step<'b>(request: Request<'b>, bytes: &[u8], end: &[u8]) -> Option<Step<'b>> {
+    let consumed = bytes.len() - end.len() + LINE_END_LEN;
+    end.starts_with(b"\r\n").then_some(Step::Request { request, consumed })
+}
+
+fn parse(line: &[u8]) -> Result<Command<'_>, Fault> {
+    let mut words = Words { rest: line };
+    let verb = words.next().ok_or(Error::UnknownCommand)?;
+    match *verb {
+        [b'm', letter] => meta::parse(letter, words.rest),
+        _ => text::parse(verb, words.rest),
+    }
+}
+
+/// Whether a line is of the commands that take many keys. The bytes within any limit tell it; while
+/// fewer have come it makes no difference.
+fn takes_many_keys(bytes: &[u8]) -> bool {
+    let verbs: [&[u8]; 4] = [b"get ", b"gets ", b"gat ", b"gats "];
+    let Some(start) = bytes.get(..MAX_LINE_LEN) else { return false };
+    let line = start.trim_ascii_start();
+    verbs.iter().any(|verb| line.starts_with(verb))
+}
+
+/// The same request with this value, if it has one at all.
+pub(crate) fn with_value<'b>(request: Request<'b>, value: &'b [u8]) -> Request<'b> {
+    match request {
+        Request::Store(store) => Request::Store(Store { value, ..store }),
+        Request::Meta(meta) => Request::Meta(Meta { value, ..meta }),
+        other => other,
+    }
+}
+
+fn noreply(request: &Request<'_>) -> bool {
+    matches!(request, Request::Store(Store { noreply: true, .. }))
+}
+
+/// Only what replaces any value makes the old one wrong. memcached removes it for each mode of
+/// `ms`, and for `set` alone of the text commands.
+#[cold]
+fn too_large(request: Request<'_>) -> Request<'_> {
+    let (key, remove) = match request {
+        Request::Store(Store { mode, key, cas, .. }) => {
+            (Key { text: key, base64: false }, mode == StoreMode::Set && cas.is_none())
+        }
+        Request::Meta(meta) => {
+            let replaces = meta.verb == MetaVerb::Set(StoreMode::Set);
+            (meta.key, replaces && meta.flags.compare_cas().is_none())
+        }
+        other => return other,
+    };
+    Request::TooLarge(TooLarge { key, remove, noreply: noreply(&request) })
+}

@@ -1,0 +1,119 @@
+//! Replies to text commands, and what both protocols have in common.
+
+use super::Error;
+
+/// The end of a line, and of a data block.
+pub const LINE_END: &[u8] = b"\r\n";
+
+/// A reply of one line that is always the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// There are no more values, or statistics.
+    End,
+    /// The value is stored.
+    Stored,
+    /// The value is not stored, for the key is there or is not.
+    NotStored,
+    /// The value is not stored, for another came between.
+    Exists,
+    /// The key is not there.
+    NotFound,
+    /// The key is removed.
+    Deleted,
+    /// The key has its new time.
+    Touched,
+    /// Done.
+    Ok,
+    /// The statistics start anew.
+    Reset,
+    /// All before is answered.
+    Noop,
+}
+
+impl Line {
+    /// The line with its end.
+    #[inline]
+    pub fn bytes(self) -> &'static [u8] {
+        match self {
+            Self::End => b"END\r\n",
+            Self::Stored => b"STORED\r\n",
+            Self::NotStored => b"NOT_STORED\r\n",
+            Self::Exists => b"EXISTS\r\n",
+            Self::NotFound => b"NOT_FOUND\r\n",
+            Self::Deleted => b"DELETED\r\n",
+            Self::Touched => b"TOUCHED\r\n",
+            Self::Ok => b"OK\r\n",
+            Self::Reset => b"RESET\r\n",
+            Self::Noop => b"MN\r\n",
+        }
+    }
+}
+
+/// Writes a line.
+#[inline]
+pub fn line(out: &mut Vec<u8>, line: Line) {
+    out.extend_from_slice(line.bytes());
+}
+
+/// Writes why a request is refused.
+pub fn error(out: &mut Vec<u8>, error: Error) {
+    out.extend_from_slice(error.text().as_bytes());
+    out.extend_from_slice(LINE_END);
+}
+
+/// Writes that the server cannot go on with this client, and why.
+pub fn server_error(out: &mut Vec<u8>, why: &str) {
+    out.extend_from_slice(b"SERVER_ERROR ");
+    out.extend(why.bytes().map(|byte| if byte.is_ascii_control() { b' ' } else { byte }));
+    out.extend_from_slice(LINE_END);
+}
+
+/// Writes the line before a value of `len` bytes; with its number for `gets` and `gats`. The value
+/// and [`LINE_END`] must follow, from wherever they are.
+#[inline]
+pub fn value_header(out: &mut Vec<u8>, key: &[u8], flags: u32, len: usize, cas: Option<u64>) {
+    out.extend_from_slice(b"VALUE ");
+    out.extend_from_slice(key);
+    number_after(out, b' ', u64::from(flags));
+    number_after(out, b' ', len as u64);
+    if let Some(cas) = cas {
+        number_after(out, b' ', cas);
+    }
+    out.extend_from_slice(LINE_END);
+}
+
+/// Writes a value and the lines around it.
+#[inline]
+pub fn value(out: &mut Vec<u8>, key: &[u8], flags: u32, value: &[u8], cas: Option<u64>) {
+    value_header(out, key, flags, value.len(), cas);
+    out.extend_from_slice(value);
+    out.extend_from_slice(LINE_END);
+}
+
+/// Writes what `incr` or `decr` arrived at.
+pub fn number(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+    out.extend_from_slice(LINE_END);
+}
+
+/// Writes the version of the server.
+pub fn version(out: &mut Vec<u8>, version: &str) {
+    out.extend_from_slice(b"VERSION ");
+    out.extend_from_slice(version.as_bytes());
+    out.extend_from_slice(LINE_END);
+}
+
+/// Writes a statistic; [`Line::End`] follows the last.
+pub fn stat(out: &mut Vec<u8>, name: &str, value: &str) {
+    out.extend_from_slice(b"STAT ");
+    out.extend_from_slice(name.as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(value.as_bytes());
+    out.extend_from_slice(LINE_END);
+}
+
+#[inline]
+pub(crate) fn number_after(out: &mut Vec<u8>, before: u8, number: u64) {
+    out.push(before);
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}

@@ -1,0 +1,118 @@
+//! mrcache's protocol, executed by [`commands`].
+
+use super::commands;
+use super::{Error, Framing, Request as Asked, Step as Found};
+use crate::full::Full;
+use crate::http_guard::begins_like_http;
+use crate::log;
+use crate::net::connection::Connection;
+use crate::net::decoder::Talk;
+use crate::net::driver::{Driver, Stage, Step};
+use crate::resp::Span;
+use crate::resp::ValueLimit;
+
+pub(crate) struct MrcacheDriver;
+
+/// A request of mrcache's, or something else: there is no answer to that, and the connection ends.
+pub(crate) type Request<'b> = Result<(Framing, Asked<'b>), Refused>;
+
+/// Why bytes are no request.
+pub(crate) enum Refused {
+    Malformed(Error),
+    /// A request of HTTP: its second byte is no operation.
+    Http,
+}
+
+impl Driver for MrcacheDriver {
+    type Request<'b> = Request<'b>;
+
+    #[inline]
+    fn next<'b>(
+        connection: &mut Connection,
+        bytes: &'b [u8],
+        _: &mut Vec<Span>,
+    ) -> Step<Request<'b>> {
+        let Talk::Mrcache(framing, decoder) = &connection.talk else { return Step::More };
+        match decoder.next(bytes) {
+            Found::Request { request, consumed } => {
+                Step::Request { request: Ok((*framing, request)), consumed }
+            }
+            Found::Error { error } => {
+                let is_http = begins_like_http(bytes);
+                let refused = if is_http { Refused::Http } else { Refused::Malformed(error) };
+                Step::Request { request: Err(refused), consumed: bytes.len() }
+            }
+            Found::More { .. } => Step::More,
+        }
+    }
+
+    #[inline]
+    fn keys(request: &Request<'_>, _: &[Span], mut each: impl FnMut(&[u8]) -> bool) {
+        if let Some(key) = request.as_ref().ok().and_then(|(_, asked)| commands::key(asked)) {
+            each(key);
+        }
+    }
+
+    #[inline]
+    fn replaces(request: &Request<'_>) -> bool {
+        matches!(request, Ok((_, Asked::Set { .. })))
+    }
+
+    #[inline]
+    fn is_exclusive(_: &Request<'_>) -> bool {
+        false
+    }
+
+    #[inline]
+    fn execute(request: &Request<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
+        let (framing, asked) = match request {
+            Ok(request) => request,
+            Err(Refused::Http) => {
+                stage.connection.refuse_http(stage.server);
+                return Ok(());
+            }
+            Err(Refused::Malformed(error)) => {
+                let peer = stage.connection.client.peer();
+                if let Error::ValueTooLong { .. } = error {
+                    // The log is the only place that can tell.
+                    let limit = if stage.connection.trusted {
+                        stage.server.gathered_limit().1
+                    } else {
+                        ValueLimit::BeforeLogin
+                    };
+                    log::value_refused(peer, error, &limit);
+                } else {
+                    log::request_malformed(peer, error);
+                }
+                stage.connection.closing = true;
+                return Ok(());
+            }
+        };
+        let client = &mut stage.connection.client;
+        if !client.may_all() {
+            let command = if commands::writes(asked) { "set" } else { "get" };
+            let denied = client.admit(stage.server, command, commands::key(asked).into_iter());
+            if denied.is_err() {
+                // There is no answer that tells, and a miss would be wrong.
+                stage.connection.closing = true;
+                return Ok(());
+            }
+            stage.connection.note_admitted(stage.server);
+        }
+        let (kind, len) = commands::kind(asked);
+        let Connection { client, out, .. } = &mut *stage.connection;
+        let start = out.len();
+        client.begin(stage.server, len);
+        let answer = (&mut *out, &mut client.lent, &stage.server.cache);
+        commands::execute(stage.turn, *framing, asked, answer)?;
+        client.end(stage.server, (kind, len, out.len() - start), stage.turn.now_ms());
+        Ok(())
+    }
+
+    #[cold]
+    fn out_of_memory(request: &Request<'_>, stage: &mut Stage<'_>) {
+        if let Ok((_, asked)) = request {
+            commands::out_of_memory(stage.turn, asked);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The commands of poor-man's-cache in its own messages. Those in RESP are [`commands`].
+//!
+//! [`commands`]: crate::resp::commands
+
+use super::{Reply, Request, Span};
+use crate::full::Full;
+use crate::output::Lent;
+use crate::state::{Client, Denied, Other, Server};
+use nuthatch_cache::{Cache, Error, Guard, Write};
+use std::sync::Arc;
+
+/// Executes the request in a message and appends its answer. With [`Full`] nothing was answered:
+/// there may be room in the next turn, in which to try once more; then [`out_of_memory`].
+#[inline]
+pub fn execute(
+    turn: &Guard<'_>,
+    message: &[u8],
+    request: Request,
+    (out, lent, cache): (&mut Vec<u8>, &mut Lent, &Arc<Cache>),
+) -> Result<(), Full> {
+    let part = |span: Span| span.of(message).unwrap_or_default();
+    let mut reply = Reply::new(out);
+    match request {
+        Request::Get { key } => match turn.get(part(key)) {
+            Some(item) if reply.takes(item.value()) => {
+                lent.value(turn, cache, &item, out);
+                Reply::new(out).value_end();
+            }
+            Some(_) => {}
+            None => reply.miss(),
+        },
+        Request::Set { key, value } => match turn.set(part(key), part(value), &Write::new()) {
+            Ok(_) => reply.ok(),
+            Err(Error::Full) => return Err(Full),
+            Err(error) => refuse(turn, part(key), &error, &mut reply),
+        },
+        Request::Del { key } if turn.remove(part(key)) => reply.ok(),
+        Request::Del { .. } => reply.no_such_key(),
+        Request::Fault(fault) => reply.fault(fault),
+    }
+    Ok(())
+}
+
+/// Whether a message may be executed. If not, it is answered here. Clients log in through `AUTH` of
+/// RESP, on the same connection.
+pub fn admit(
+    client: &mut Client,
+    server: &Server,
+    (message, request): (&[u8], Request),
+    out: &mut Vec<u8>,
+) -> bool {
+    let command = match request {
+        Request::Get { .. } => "get",
+        Request::Set { .. } => "set",
+        Request::Del { .. } => "del",
+        Request::Fault(_) => "ping",
+    };
+    let text = match client.admit(server, command, key(message, request).into_iter()) {
+        Ok(()) => return true,
+        Err(Denied::All) => "Authentication required",
+        Err(Denied::Command) => "No permission to run this command",
+        Err(Denied::Key) => "No permission to access this key",
+    };
+    Reply::new(out).error(text);
+    false
+}
+
+/// Answers a request for which there is no room, not even in another turn.
+pub fn out_of_memory(turn: &Guard<'_>, message: &[u8], request: Request, out: &mut Vec<u8>) {
+    let key = key(message, request).unwrap_or_default();
+    refuse(turn, key, &Error::Full, &mut Reply::new(out));
+}
+
+/// So that nobody gets the old value for one that could not be stored, the old one must go.
+fn refuse(turn: &Guard<'_>, key: &[u8], error: &Error, reply: &mut Reply<'_>) {
+    turn.remove(key);
+    reply.error(&error.to_string());
+}
+
+/// The key that the request in a message looks up, to be hashed and asked for ahead.
+#[inline]
+pub fn key(message: &[u8], request: Request) -> Option<&[u8]> {
+    match request {
+        Request::Get { key } | Request::Set { key, .. } | Request::Del { key } => key.of(message),
+        Request::Fault(_) => None,
+    }
+}
+
+/// What a request is counted as.
+#[inline]
+pub fn kind(request: Request) -> Other {
+    match request {
+        Request::Get { .. } => Other::PmcGet,
+        Request::Set { .. } => Other::PmcSet,
+        Request::Del { .. } => Other::PmcDel,
+        Request::Fault(_) => Other::PmcFault,
+    }
+}

@@ -1,0 +1,158 @@
+//! The messages of poor-man's-cache, executed by [`commands`], among which any may be
+//! one of RESP instead.
+
+use super::Span;
+use super::commands;
+use super::{Decoder, Reply, Request as Asked, Step as Found, TooLong};
+use crate::full::Full;
+use crate::http_guard::{has_http_line, is_http_line};
+use crate::log;
+use crate::net::connection::Connection;
+use crate::net::decoder::Talk;
+use crate::net::driver::{Driver, Stage, Step};
+use crate::resp;
+use crate::resp::driver::Request as RespRequest;
+use crate::resp::driver::RespDriver;
+
+pub(crate) struct PmcDriver;
+
+/// Finds messages of both kinds.
+#[derive(Clone, Debug)]
+pub(crate) struct PmcDecoder {
+    pub(crate) messages: Decoder,
+    pub(crate) resp: resp::Decoder,
+}
+
+/// A message.
+pub(crate) enum Request<'b> {
+    Message {
+        bytes: &'b [u8],
+        asked: Asked,
+    },
+    Resp(RespRequest<'b>),
+    Fault(TooLong),
+    /// A request of HTTP.
+    Http,
+}
+
+/// Bytes that tell whether a message without end is a request of HTTP.
+const LINE_START_LEN: usize = 16;
+
+/// Returns whether a message is a request of HTTP, whose lines end with the separator at best.
+/// A value may hold any lines, so that those of `SET` tell nothing.
+#[inline]
+fn is_http(message: &[u8], asked: Asked) -> bool {
+    match asked {
+        Asked::Set { .. } => false,
+        Asked::Fault(_) => has_http_line(message),
+        // What follows the key has no meaning: most messages have nothing there.
+        Asked::Get { key } | Asked::Del { key } => {
+            let end = key.start as usize + key.len as usize;
+            message.len() > end + 1 && has_http_line(&message[end..])
+        }
+    }
+}
+
+impl Driver for PmcDriver {
+    type Request<'b> = Request<'b>;
+
+    #[inline]
+    fn next<'b>(
+        connection: &mut Connection,
+        bytes: &'b [u8],
+        spans: &mut Vec<Span>,
+    ) -> Step<Request<'b>> {
+        let Talk::Pmc(decoder) = &mut connection.talk else { return Step::More };
+        match decoder.messages.next(bytes) {
+            Ok(Found::Request { request: asked, consumed }) => {
+                let bytes = &bytes[..consumed];
+                if is_http(bytes, asked) {
+                    return Step::Request { request: Request::Http, consumed };
+                }
+                Step::Request { request: Request::Message { bytes, asked }, consumed }
+            }
+            Ok(Found::Empty { consumed }) => Step::Skip { consumed },
+            Ok(Found::Resp) => match RespRequest::next(&mut decoder.resp, bytes, spans) {
+                Step::Request { request, consumed } => {
+                    Step::Request { request: Request::Resp(request), consumed }
+                }
+                Step::Skip { consumed } => Step::Skip { consumed },
+                Step::More => Step::More,
+            },
+            // No separator comes before the body, which may be long.
+            Ok(Found::More) if is_http_line(&bytes[..bytes.len().min(LINE_START_LEN)]) => {
+                Step::Request { request: Request::Http, consumed: bytes.len() }
+            }
+            Ok(Found::More) => Step::More,
+            Err(fault) => Step::Request { request: Request::Fault(fault), consumed: bytes.len() },
+        }
+    }
+
+    #[inline]
+    fn keys(request: &Request<'_>, spans: &[Span], mut each: impl FnMut(&[u8]) -> bool) {
+        match request {
+            Request::Message { bytes, asked } => {
+                if let Some(key) = commands::key(bytes, *asked) {
+                    each(key);
+                }
+            }
+            Request::Resp(request) => RespDriver::keys(request, spans, each),
+            Request::Fault(_) | Request::Http => {}
+        }
+    }
+
+    #[inline]
+    fn replaces(request: &Request<'_>) -> bool {
+        matches!(request, Request::Resp(request) if RespDriver::replaces(request))
+    }
+
+    #[inline]
+    fn is_exclusive(request: &Request<'_>) -> bool {
+        matches!(request, Request::Resp(request) if RespDriver::is_exclusive(request))
+    }
+
+    #[inline]
+    fn execute(request: &Request<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
+        match request {
+            Request::Message { bytes, asked } => {
+                let Connection { client, out, .. } = &mut *stage.connection;
+                if !client.may_all() {
+                    if !commands::admit(client, stage.server, (bytes, *asked), out) {
+                        return Ok(());
+                    }
+                    stage.connection.note_admitted(stage.server);
+                }
+                let Connection { client, out, .. } = &mut *stage.connection;
+                let start = out.len();
+                client.begin(stage.server, bytes.len());
+                let answer = (&mut *out, &mut client.lent, &stage.server.cache);
+                commands::execute(stage.turn, bytes, *asked, answer)?;
+                let lens = (commands::kind(*asked), bytes.len(), out.len() - start);
+                client.end(stage.server, lens, stage.turn.now_ms());
+                Ok(())
+            }
+            Request::Resp(request) => RespDriver::execute(request, stage),
+            Request::Http => {
+                stage.connection.refuse_http(stage.server);
+                Ok(())
+            }
+            Request::Fault(fault) => {
+                log::request_malformed(stage.connection.client.peer(), fault);
+                Reply::new(&mut stage.connection.out).error(&fault.to_string());
+                stage.connection.close_after_input();
+                Ok(())
+            }
+        }
+    }
+
+    #[cold]
+    fn out_of_memory(request: &Request<'_>, stage: &mut Stage<'_>) {
+        match request {
+            Request::Message { bytes, asked } => {
+                commands::out_of_memory(stage.turn, bytes, *asked, &mut stage.connection.out);
+            }
+            Request::Resp(request) => RespDriver::out_of_memory(request, stage),
+            Request::Fault(_) | Request::Http => {}
+        }
+    }
+}

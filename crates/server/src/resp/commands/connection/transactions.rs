@@ -1,0 +1,247 @@
+//! Requests that are executed together, or not at all if a key has changed that was watched.
+//!
+//! `EXEC` runs while no other thread is in a turn, so that nobody sees a part of what it does.
+//!
+//! A watched key counts as changed if its item at `EXEC` is another one than at `WATCH`. A key that
+//! was not there at `WATCH`, and came and went again before `EXEC`, has not changed; in Redis it
+//! has.
+
+use crate::resp::Span;
+use crate::resp::commands::OUT_OF_MEMORY;
+use crate::resp::commands::execute::run;
+use crate::resp::commands::failure::ANSWER_TOO_LONG;
+use crate::resp::commands::{Args, Call, Command, Failure, Flags, Found, Keys, Result};
+use crate::state::Denied;
+use nuthatch_cache::{Guard, Item};
+use std::fmt;
+
+const AT_ONCE: Flags = Flags { never_queued: true, ..Flags::READS };
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command { name: "multi", arity: 1, keys: Keys::NONE, flags: AT_ONCE, run: multi },
+    Command {
+        name: "exec",
+        arity: 1,
+        keys: Keys::NONE,
+        flags: Flags { exclusive: true, ..AT_ONCE },
+        run: exec,
+    },
+    Command { name: "discard", arity: 1, keys: Keys::NONE, flags: AT_ONCE, run: discard },
+    Command { name: "watch", arity: -2, keys: Keys::ALL, flags: AT_ONCE, run: watch },
+    Command { name: "unwatch", arity: 1, keys: Keys::NONE, flags: Flags::READS, run: unwatch },
+];
+
+/// The most bytes that a transaction may hold, and the most that keys to watch may take.
+const BYTES_MOST: usize = 64 << 20;
+
+/// What waits for `EXEC`, and what is watched for it.
+#[derive(Debug, Default)]
+pub(crate) struct Transaction {
+    queued: Vec<Queued>,
+    watched: Vec<Watched>,
+    bytes: usize,
+    /// A request was refused: `EXEC` will be, too.
+    aborted: bool,
+}
+
+/// A request, copied.
+struct Queued {
+    found: Found,
+    bytes: Vec<u8>,
+    spans: Vec<Span>,
+}
+
+impl fmt::Debug for Queued {
+    /// Without the arguments: they may be a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queued").field("name", &self.found.command.name).finish_non_exhaustive()
+    }
+}
+
+/// A key, and what tells its item from others; nothing if it had no item.
+#[derive(Debug)]
+struct Watched {
+    key: Box<[u8]>,
+    item: Option<Seen>,
+}
+
+/// The number of an item, and when it expires: that can change without the number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen {
+    cas: Option<u64>,
+    expires_ms: Option<u64>,
+}
+
+impl Seen {
+    fn new(item: Item<'_>) -> Self {
+        Self { cas: item.cas(), expires_ms: item.expires_ms() }
+    }
+}
+
+impl Transaction {
+    /// How many requests wait.
+    pub(crate) fn len(&self) -> usize {
+        self.queued.len()
+    }
+
+    /// Bytes of requests and keys.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The next `EXEC` is to be refused.
+    pub(crate) fn abort(&mut self) {
+        self.aborted = true;
+    }
+
+    /// Copies a request.
+    pub(crate) fn queue(&mut self, found: Found, args: Args<'_>) -> Result {
+        let len = args.from(0).map(<[u8]>::len).sum::<usize>();
+        self.take_room(len + args.len() * size_of::<Span>() + size_of::<Queued>())?;
+        let mut bytes = Vec::with_capacity(len);
+        let mut spans = Vec::with_capacity(args.len());
+        for arg in args.from(0) {
+            let start = bytes.len();
+            bytes.extend_from_slice(arg);
+            spans.push(Span::between(start, bytes.len()));
+        }
+        self.queued.push(Queued { found, bytes, spans });
+        Ok(())
+    }
+
+    fn take_room(&mut self, len: usize) -> Result {
+        if self.bytes + len > BYTES_MOST {
+            return Err(Failure::answer("ERR the transaction is too long"));
+        }
+        self.bytes += len;
+        Ok(())
+    }
+
+    fn watch(&mut self, turn: &Guard<'_>, key: &[u8]) -> Result {
+        if self.watched.iter().any(|watched| *watched.key == *key) {
+            return Ok(());
+        }
+        // First the item, since there may be no room for its number.
+        let item = turn.get_with_cas(key)?.map(|(item, _)| Seen::new(item));
+        self.take_room(key.len() + size_of::<Watched>())?;
+        self.watched.push(Watched { key: key.into(), item });
+        Ok(())
+    }
+
+    fn has_changed(&self, turn: &Guard<'_>) -> bool {
+        self.watched.iter().any(|watched| turn.peek(&watched.key).map(Seen::new) != watched.item)
+    }
+}
+
+/// `MULTI`
+fn multi(call: &mut Call<'_>) -> Result {
+    if call.client.state.queues {
+        return Err(Failure::answer("ERR MULTI calls can not be nested"));
+    }
+    call.client.state.queues = true;
+    call.client.transaction.aborted = false;
+    call.client.note_queued();
+    call.reply().ok();
+    Ok(())
+}
+
+/// `DISCARD`
+fn discard(call: &mut Call<'_>) -> Result {
+    if !call.client.state.queues {
+        return Err(Failure::answer("ERR DISCARD without MULTI"));
+    }
+    call.client.leave_transaction();
+    call.reply().ok();
+    Ok(())
+}
+
+/// `WATCH key...`
+fn watch(call: &mut Call<'_>) -> Result {
+    if call.client.state.queues {
+        return Err(Failure::answer("ERR WATCH inside MULTI is not allowed"));
+    }
+    for key in call.args.from(1) {
+        call.client.transaction.watch(call.turn, key)?;
+    }
+    call.reply().ok();
+    Ok(())
+}
+
+/// `UNWATCH`
+fn unwatch(call: &mut Call<'_>) -> Result {
+    let transaction = &mut call.client.transaction;
+    transaction.watched.clear();
+    if transaction.queued.is_empty() {
+        transaction.bytes = 0;
+    }
+    call.reply().ok();
+    Ok(())
+}
+
+/// `EXEC`
+fn exec(call: &mut Call<'_>) -> Result {
+    if !call.client.state.queues {
+        return Err(Failure::answer("ERR EXEC without MULTI"));
+    }
+    let transaction = std::mem::take(&mut call.client.transaction);
+    call.client.leave_transaction();
+    if transaction.aborted {
+        let text = "EXECABORT Transaction discarded because of previous errors.";
+        return Err(Failure::answer(text));
+    }
+    if transaction.has_changed(call.turn) {
+        call.reply().null_array();
+        return Ok(());
+    }
+    let most = call.answers_most();
+    call.reply().array(transaction.queued.len());
+    for queued in &transaction.queued {
+        let start = call.out.len();
+        let mut inner = Call {
+            turn: call.turn,
+            client: &mut *call.client,
+            server: call.server,
+            args: Args::new(&queued.bytes, &queued.spans),
+            out: &mut *call.out,
+        };
+        execute_queued(&mut inner, queued.found);
+        if call.out.len() > most {
+            // It is done, and there is no room to tell.
+            call.take_back(start);
+            if let Failure::Answer(text) = ANSWER_TOO_LONG {
+                call.reply().error(text.as_bytes());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Executes a queued request. It has one answer in any case: to try again in another turn would be
+/// to let others see the half of a transaction.
+fn execute_queued(call: &mut Call<'_>, found: Found) {
+    if let Some(denied) = denied(call, found) {
+        // An `AUTH` was queued before it.
+        let reason = match denied {
+            Denied::All | Denied::Command => "no permission to execute the command or subcommand",
+            Denied::Key => "no permission to touch the specified keys",
+        };
+        let text = format!(
+            "NOPERM ACLs rules changed between the moment the transaction was accumulated and the \
+             EXEC call. This command is no longer allowed for the following reason: {reason}"
+        );
+        call.client.metrics.error(&text, Some(found.number), false);
+        call.reply().error(text.as_bytes());
+    } else if run(call, found) == Err(Failure::Full) {
+        let Failure::Answer(text) = OUT_OF_MEMORY else { return };
+        call.client.metrics.error(&text, Some(found.number), false);
+        call.reply().error(text.as_bytes());
+    }
+}
+
+fn denied(call: &Call<'_>, found: Found) -> Option<Denied> {
+    if call.client.state.trusted {
+        return None;
+    }
+    let Some(user) = &call.client.user else { return Some(Denied::All) };
+    user.permissions.check(found, call.args).err()
+}

@@ -1,0 +1,226 @@
+//! Integers of any width within a value, at any bit.
+
+use super::bits::offset;
+use crate::resp::commands::failure::SYNTAX;
+use crate::resp::commands::modify::{check_len, in_place_of};
+use crate::resp::commands::{Args, Call, Command, Failure, Flags, OUT_OF_MEMORY, Result};
+use crate::resp::{Reply, integer};
+use crate::state::update;
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command::of_key("bitfield", -2, Flags::WRITES, bitfield),
+    Command::of_key("bitfield_ro", -2, Flags::READS, bitfield_ro),
+];
+
+const NOT_A_TYPE: Failure = Failure::answer(
+    "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 \
+     is.",
+);
+
+/// What happens to a number that a field cannot hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Overflow {
+    /// It loses its highest bits.
+    Wrap,
+    /// The field's greatest or least number takes its place.
+    Saturate,
+    /// The field stays as it is.
+    Fail,
+}
+
+/// An integer at some place.
+#[derive(Clone, Copy, Debug)]
+struct Field {
+    signed: bool,
+    /// In bits: up to 64, or up to 63 without a sign.
+    width: u32,
+    offset: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Get,
+    Set(i64, Overflow),
+    Increment(i64, Overflow),
+}
+
+impl Field {
+    fn parse(kind: &[u8], at: &[u8]) -> Result<Self> {
+        let (signed, most, width) = match kind {
+            [b'i', width @ ..] => (true, 64, width),
+            [b'u', width @ ..] => (false, 63, width),
+            _ => return Err(NOT_A_TYPE),
+        };
+        let width = integer(width).and_then(|width| u32::try_from(width).ok());
+        let width = width.filter(|width| (1..=most).contains(width)).ok_or(NOT_A_TYPE)?;
+        Ok(Self { signed, width, offset: offset(at, Some(width))? })
+    }
+
+    /// The bytes a value has at least that holds all of it.
+    fn end(self) -> usize {
+        (self.offset + u64::from(self.width)).div_ceil(8) as usize
+    }
+
+    /// Its number. What a value does not reach is zero.
+    fn get(self, value: &[u8]) -> i128 {
+        let start = (self.offset / 8) as usize;
+        let mut window = 0u128;
+        for at in start..start + 9 {
+            window = window << 8 | u128::from(value.get(at).copied().unwrap_or(0));
+        }
+        self.fit(window >> (72 - (self.offset % 8) as u32 - self.width))
+    }
+
+    /// The number that the lowest bits make up.
+    fn fit(self, bits: u128) -> i128 {
+        let above = 128 - self.width;
+        let top = bits << above;
+        if self.signed { top.cast_signed() >> above } else { (top >> above).cast_signed() }
+    }
+
+    fn set(self, value: &mut [u8], number: i128) {
+        for bit in 0..self.width {
+            let at = self.offset + u64::from(bit);
+            let mask = 0x80 >> (at % 8);
+            let byte = &mut value[(at / 8) as usize];
+            let set = number >> (self.width - 1 - bit) & 1 == 1;
+            *byte = *byte & !mask | if set { mask } else { 0 };
+        }
+    }
+
+    /// What becomes of a number that may not fit; nothing if it is to stay out.
+    fn hold(self, number: i128, overflow: Overflow) -> Option<i128> {
+        let values = 1i128 << self.width;
+        let (least, most) =
+            if self.signed { (-values / 2, values / 2 - 1) } else { (0, values - 1) };
+        match overflow {
+            _ if (least..=most).contains(&number) => Some(number),
+            Overflow::Wrap => Some(self.fit(number.cast_unsigned())),
+            Overflow::Saturate => Some(number.clamp(least, most)),
+            Overflow::Fail => None,
+        }
+    }
+
+    /// Does what is asked to a value that reaches to the field's end, and gives the answer to it.
+    fn act(self, act: Act, value: &mut [u8]) -> Option<i128> {
+        let old = self.get(value);
+        match act {
+            Act::Get => Some(old),
+            Act::Set(number, overflow) => {
+                // Below zero, a number is a great one to a field without sign.
+                let number = if self.signed {
+                    i128::from(number)
+                } else {
+                    i128::from(number.cast_unsigned())
+                };
+                self.set(value, self.hold(number, overflow)?);
+                Some(old)
+            }
+            Act::Increment(by, overflow) => {
+                let new = self.hold(old + i128::from(by), overflow)?;
+                self.set(value, new);
+                Some(new)
+            }
+        }
+    }
+}
+
+/// Reads all arguments behind the key.
+fn parse(args: Args<'_>) -> Result<Vec<(Field, Act)>> {
+    let mut acts = Vec::new();
+    let mut overflow = Overflow::Wrap;
+    let mut at = 2;
+    while at < args.len() {
+        let left = args.len() - at - 1;
+        if args.is(at, "overflow") && left >= 1 {
+            overflow = match args.get(at + 1).to_ascii_lowercase().as_slice() {
+                b"wrap" => Overflow::Wrap,
+                b"sat" => Overflow::Saturate,
+                b"fail" => Overflow::Fail,
+                _ => return Err(Failure::answer("ERR Invalid OVERFLOW type specified")),
+            };
+            at += 2;
+            continue;
+        }
+        let act: Option<fn(i64, Overflow) -> Act> = match args.get(at) {
+            word if word.eq_ignore_ascii_case(b"get") && left >= 2 => None,
+            word if word.eq_ignore_ascii_case(b"set") && left >= 3 => Some(Act::Set),
+            word if word.eq_ignore_ascii_case(b"incrby") && left >= 3 => Some(Act::Increment),
+            _ => return Err(SYNTAX),
+        };
+        let field = Field::parse(args.get(at + 1), args.get(at + 2))?;
+        acts.push((
+            field,
+            match act {
+                None => Act::Get,
+                Some(act) => act(args.integer(at + 3)?, overflow),
+            },
+        ));
+        at += if act.is_some() { 4 } else { 3 };
+    }
+    Ok(acts)
+}
+
+/// `BITFIELD key [GET type offset | [OVERFLOW WRAP | SAT | FAIL]
+/// SET type offset value | INCRBY type offset increment]...`
+fn bitfield(call: &mut Call<'_>) -> Result {
+    let acts = parse(call.args)?;
+    match writes_to(&acts) {
+        Some(end) => change(call, &acts, end),
+        None => read(call, &acts),
+    }
+}
+
+/// `BITFIELD_RO key [GET type offset]...`
+fn bitfield_ro(call: &mut Call<'_>) -> Result {
+    let acts = parse(call.args)?;
+    match writes_to(&acts) {
+        Some(_) => Err(Failure::answer("ERR BITFIELD_RO only supports the GET subcommand")),
+        None => read(call, &acts),
+    }
+}
+
+/// The end of the last field that is written to, if any is.
+fn writes_to(acts: &[(Field, Act)]) -> Option<usize> {
+    let writes = acts.iter().filter(|(_, act)| !matches!(act, Act::Get));
+    writes.map(|(field, _)| field.end()).max()
+}
+
+fn read(call: &mut Call<'_>, acts: &[(Field, Act)]) -> Result {
+    let value = call.turn.get(call.args.get(1)).map_or(&[][..], |item| item.value());
+    call.reply().array(acts.len());
+    for (field, _) in acts {
+        call.reply().integer(field.get(value) as i64);
+    }
+    Ok(())
+}
+
+fn change(call: &mut Call<'_>, acts: &[(Field, Act)], end: usize) -> Result {
+    check_len(call, end)?;
+    let start = call.out.len();
+    let (out, version) = (&mut *call.out, call.client.version);
+    let (place, key) = ((call.turn, call.server), call.args.get(1));
+    let made = update(
+        place,
+        key,
+        |old| old.max(end),
+        |item, value| {
+            // What an earlier try answered is not what was replaced.
+            out.truncate(start);
+            let mut reply = Reply::new(out, version);
+            reply.array(acts.len());
+            value.reserve_exact(item.map_or(0, |item| item.value().len()).max(end));
+            value.extend_from_slice(item.map_or(&[], |item| item.value()));
+            // As Redis does it, even where nothing is written after all.
+            value.resize(value.len().max(end), 0);
+            for (field, act) in acts {
+                match field.act(*act, value) {
+                    Some(number) => reply.integer(number as i64),
+                    None => reply.null(),
+                }
+            }
+            (Some(in_place_of(item)), ())
+        },
+    )?;
+    made.ok_or(OUT_OF_MEMORY)
+}

@@ -1,0 +1,233 @@
+//! Commands over the bits of values. Bit 0 is the highest of the first byte.
+
+use crate::resp::commands::failure::SYNTAX;
+use crate::resp::commands::modify::{check_len, clamp, in_place_of};
+use crate::resp::commands::{Args, Call, Command, Failure, Flags, Keys, OUT_OF_MEMORY, Result};
+use crate::resp::integer;
+use crate::state::new_value::Making;
+use crate::state::update;
+use nuthatch_cache::Write;
+
+/// `BITOP operation destination source...`: the keys begin at the second argument.
+const BITOP_KEYS: Keys = Keys { first: 2, last: -1, step: 1 };
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command::of_key("setbit", 4, Flags::WRITES, setbit),
+    Command::of_key("getbit", 3, Flags::READS, getbit),
+    Command::of_key("bitcount", -2, Flags::READS, bitcount),
+    Command::of_key("bitpos", -3, Flags::READS, bitpos),
+    Command {
+        name: "bitop",
+        arity: -4,
+        keys: BITOP_KEYS,
+        flags: Flags::WRITES_TOGETHER,
+        run: bitop,
+    },
+];
+
+const NOT_AN_OFFSET: Failure = Failure::answer("ERR bit offset is not an integer or out of range");
+const NOT_A_BIT: Failure = Failure::answer("ERR bit is not an integer or out of range");
+
+/// Bits beyond the longest string of Redis have no number.
+const OFFSETS: i64 = 512 << 20 << 3;
+
+/// The number of a bit; with `width`, `#N` is the first bit of the field N of such a width.
+pub(crate) fn offset(text: &[u8], width: Option<u32>) -> Result<u64> {
+    let number = match (text, width) {
+        ([b'#', rest @ ..], Some(width)) => {
+            integer(rest).and_then(|number| number.checked_mul(i64::from(width)))
+        }
+        _ => integer(text),
+    };
+    match number {
+        Some(number @ 0..OFFSETS) => Ok(number.cast_unsigned()),
+        _ => Err(NOT_AN_OFFSET),
+    }
+}
+
+/// `SETBIT key offset bit`
+fn setbit(call: &mut Call<'_>) -> Result {
+    let offset = offset(call.args.get(2), None)?;
+    let set = match integer(call.args.get(3)) {
+        Some(bit @ (0 | 1)) => bit == 1,
+        _ => return Err(NOT_A_BIT),
+    };
+    let (byte, mask) = ((offset / 8) as usize, 0x80 >> (offset % 8));
+    check_len(call, byte + 1)?;
+    let (place, key) = ((call.turn, call.server), call.args.get(1));
+    let was_set = update(
+        place,
+        key,
+        |old| old.max(byte + 1),
+        |item, value| {
+            value.reserve_exact(item.map_or(0, |item| item.value().len()).max(byte + 1));
+            value.extend_from_slice(item.map_or(&[], |item| item.value()));
+            let fits = byte < value.len();
+            value.resize(value.len().max(byte + 1), 0);
+            let was_set = value[byte] & mask != 0;
+            value[byte] = value[byte] & !mask | if set { mask } else { 0 };
+            let changes = !fits || was_set != set;
+            (changes.then(|| in_place_of(item)), was_set)
+        },
+    )?;
+    call.reply().integer(i64::from(was_set.ok_or(OUT_OF_MEMORY)?));
+    Ok(())
+}
+
+/// `GETBIT key offset`
+fn getbit(call: &mut Call<'_>) -> Result {
+    let offset = offset(call.args.get(2), None)?;
+    let value = call.turn.get(call.args.get(1)).map_or(&[][..], |item| item.value());
+    let byte = value.get((offset / 8) as usize).copied().unwrap_or(0);
+    call.reply().integer(i64::from(byte >> (7 - offset % 8) & 1));
+    Ok(())
+}
+
+/// Whether a range counts bits, as the argument at this place says, if it is there.
+fn in_bits(args: Args<'_>, at: usize) -> Result<bool> {
+    match args.len() {
+        len if len <= at => Ok(false),
+        _ if args.is(at, "bit") => Ok(true),
+        _ if args.is(at, "byte") => Ok(false),
+        _ => Err(SYNTAX),
+    }
+}
+
+/// The first bit and the last one from `start` to `end` of a value of `len` bytes.
+fn bit_range(start: i64, end: i64, len: usize, in_bits: bool) -> Option<(usize, usize)> {
+    if in_bits {
+        return clamp(start, end, len * 8);
+    }
+    clamp(start, end, len).map(|(start, end)| (start * 8, end * 8 + 7))
+}
+
+/// A byte, its bits before `first` and behind `last` cleared; both count from the start of the
+/// value, and the byte is at `at`.
+fn cut(byte: u8, at: usize, first: usize, last: usize) -> u8 {
+    let from = if at == first / 8 { 0xff >> (first % 8) } else { 0xff };
+    let to = if at == last / 8 { !(0x7f >> (last % 8)) } else { 0xff };
+    byte & from & to
+}
+
+/// `BITCOUNT key [start end [BYTE | BIT]]`
+fn bitcount(call: &mut Call<'_>) -> Result {
+    let args = call.args;
+    // What is wrong with a range is only seen where there is a value, as in Redis 7.0.
+    let Some(item) = call.turn.get(args.get(1)) else {
+        call.reply().integer(0);
+        return Ok(());
+    };
+    let value = item.value();
+    let range = match args.len() {
+        2 => bit_range(0, -1, value.len(), false),
+        4 | 5 => {
+            let (start, end) = (args.integer(2)?, args.integer(3)?);
+            if start < 0 && end < 0 && start > end {
+                None
+            } else {
+                bit_range(start, end, value.len(), in_bits(args, 4)?)
+            }
+        }
+        _ => return Err(SYNTAX),
+    };
+    call.reply_count(range.map_or(0, |(first, last)| ones(value, first, last)));
+    Ok(())
+}
+
+/// How many bits are set from `first` to `last`.
+fn ones(value: &[u8], first: usize, last: usize) -> usize {
+    let bytes = &value[first / 8..=last / 8];
+    let (words, tail) = bytes.as_chunks::<8>();
+    let in_words = words.iter().map(|word| u64::from_le_bytes(*word).count_ones() as usize);
+    let in_tail = tail.iter().map(|byte| byte.count_ones() as usize);
+    let all = in_words.sum::<usize>() + in_tail.sum::<usize>();
+    let outside = |at: usize| (value[at] & !cut(0xff, at, first, last)).count_ones() as usize;
+    let ends = if first / 8 == last / 8 { 0 } else { outside(last / 8) };
+    all - outside(first / 8) - ends
+}
+
+/// `BITPOS key bit [start [end [BYTE | BIT]]]`
+fn bitpos(call: &mut Call<'_>) -> Result {
+    let args = call.args;
+    let set = match args.integer(2)? {
+        bit @ (0 | 1) => bit == 1,
+        _ => return Err(Failure::answer("ERR The bit argument must be 1 or 0.")),
+    };
+    let Some(item) = call.turn.get(args.get(1)) else {
+        call.reply().integer(if set { -1 } else { 0 });
+        return Ok(());
+    };
+    let value = item.value();
+    let range = match args.len() {
+        3 => bit_range(0, -1, value.len(), false),
+        4..=6 => {
+            let start = args.integer(3)?;
+            let in_bits = in_bits(args, 5)?;
+            let end = if args.len() > 4 { args.integer(4)? } else { -1 };
+            bit_range(start, end, value.len(), in_bits)
+        }
+        _ => return Err(SYNTAX),
+    };
+    let position = range.map(|(first, last)| position(value, set, first, last));
+    match position {
+        Some(Some(position)) => call.reply_count(position),
+        // Unless an end was given, zeros without end follow a value.
+        Some(None) if !set && args.len() < 5 => call.reply_count(value.len() * 8),
+        _ => call.reply().integer(-1),
+    }
+    Ok(())
+}
+
+/// The first bit from `first` to `last` that is set, or not.
+fn position(value: &[u8], set: bool, first: usize, last: usize) -> Option<usize> {
+    let flip = if set { 0 } else { 0xff };
+    let sought = |at: usize| cut(value[at] ^ flip, at, first, last);
+    let in_byte = |at: usize| at * 8 + sought(at).leading_zeros() as usize;
+    let (start, end) = (first / 8, last / 8);
+    if sought(start) != 0 {
+        return Some(in_byte(start));
+    }
+    let between = value.get(start + 1..end).unwrap_or_default();
+    match between.iter().position(|byte| *byte != flip) {
+        Some(at) => Some(in_byte(start + 1 + at)),
+        None => (sought(end) != 0).then(|| in_byte(end)),
+    }
+}
+
+/// `BITOP AND | OR | XOR | NOT destination source...`
+fn bitop(call: &mut Call<'_>) -> Result {
+    let args = call.args;
+    let combine: fn(&mut u8, u8) = match args.get(1).to_ascii_lowercase().as_slice() {
+        b"and" => |byte, other| *byte &= other,
+        b"or" => |byte, other| *byte |= other,
+        b"xor" => |byte, other| *byte ^= other,
+        b"not" if args.len() == 4 => |byte, other| *byte = !other,
+        b"not" => {
+            let text = "ERR BITOP NOT must be called with a single source key.";
+            return Err(Failure::answer(text));
+        }
+        _ => return Err(SYNTAX),
+    };
+    let sources = || args.from(3).map(|key| call.turn.get(key).map_or(&[][..], |it| it.value()));
+    let len = sources().map(<[u8]>::len).max().unwrap_or(0);
+    let mut making = Making::new(call.server);
+    if !making.has_room(0, len) {
+        return Err(OUT_OF_MEMORY);
+    }
+    let mut result = Vec::with_capacity(len);
+    result.extend_from_slice(sources().next().unwrap_or_default());
+    result.resize(len, 0);
+    // The only source is that of NOT, or of an operation with nothing to do.
+    let others = usize::from(!args.is(1, "not"));
+    for source in sources().skip(others) {
+        let padded = source.iter().copied().chain(std::iter::repeat(0));
+        result.iter_mut().zip(padded).for_each(|(byte, other)| combine(byte, other));
+    }
+    if len == 0 {
+        call.turn.remove(args.get(2));
+    } else {
+        call.turn.set(args.get(2), &result, &Write::new()).map(drop)?;
+    }
+    call.reply_count(len);
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! Commands over keys, whatever their values are.
+
+use crate::resp::commands::failure::SYNTAX;
+use crate::resp::commands::{Call, Command, Failure, Flags, Keys, Result};
+use nuthatch_cache::{Expiry, Item, Write};
+
+const fn of_keys(
+    name: &'static str,
+    arity: i32,
+    flags: Flags,
+    run: fn(&mut Call<'_>) -> Result,
+) -> Command {
+    let keys = if arity < 0 { Keys::ALL } else { Keys::TWO };
+    Command { name, arity, keys, flags, run }
+}
+
+pub(crate) const COMMANDS: &[Command] = &[
+    of_keys("del", -2, Flags::WRITES, remove),
+    of_keys("unlink", -2, Flags::WRITES, remove),
+    of_keys("exists", -2, Flags::READS, exists),
+    of_keys("touch", -2, Flags::READS, touch),
+    Command::of_key("type", 2, Flags::READS, type_of),
+    of_keys("rename", 3, Flags::WRITES_TOGETHER, rename),
+    of_keys("renamenx", 3, Flags::WRITES_TOGETHER, renamenx),
+    Command { name: "copy", arity: -3, keys: Keys::TWO, flags: Flags::WRITES_TOGETHER, run: copy },
+];
+
+const NO_SUCH_KEY: Failure = Failure::answer("ERR no such key");
+
+/// Answers for how many of the keys something holds.
+fn count(call: &mut Call<'_>, mut holds: impl FnMut(&Call<'_>, &[u8]) -> bool) -> Result {
+    let count = call.args.from(1).filter(|key| holds(call, key)).count();
+    call.reply_count(count);
+    Ok(())
+}
+
+/// `DEL key...` and `UNLINK key...`: one key goes after the other, since for nearly every request
+/// there is but one, and a turn of its own is too dear for that.
+fn remove(call: &mut Call<'_>) -> Result {
+    count(call, |call, key| call.turn.remove(key))
+}
+
+/// `EXISTS key...`: a key that is named twice counts twice
+fn exists(call: &mut Call<'_>) -> Result {
+    count(call, |call, key| call.turn.peek(key).is_some())
+}
+
+/// `TOUCH key...`
+fn touch(call: &mut Call<'_>) -> Result {
+    count(call, |call, key| call.turn.get(key).is_some())
+}
+
+/// `TYPE key`
+fn type_of(call: &mut Call<'_>) -> Result {
+    let there = call.turn.peek(call.args.get(1)).is_some();
+    call.reply().simple(if there { b"string" } else { b"none" });
+    Ok(())
+}
+
+/// Stores an item under another key.
+fn store_as(call: &Call<'_>, item: Item<'_>, key: &[u8]) -> Result {
+    let expiry = item.expires_ms().map_or(Expiry::Never, Expiry::At);
+    let write = Write::new().expiry(expiry).flags(item.flags());
+    Ok(call.turn.set(key, item.value(), &write).map(drop)?)
+}
+
+/// Moves an item to another key, unless it has it already.
+fn move_to(call: &Call<'_>, item: Item<'_>, from: &[u8], to: &[u8]) -> Result {
+    if from != to {
+        store_as(call, item, to)?;
+        call.turn.remove(from);
+    }
+    Ok(())
+}
+
+/// `RENAME key newkey`
+fn rename(call: &mut Call<'_>) -> Result {
+    let (from, to) = (call.args.get(1), call.args.get(2));
+    let item = call.turn.peek(from).ok_or(NO_SUCH_KEY)?;
+    move_to(call, item, from, to)?;
+    call.reply().ok();
+    Ok(())
+}
+
+/// `RENAMENX key newkey`
+fn renamenx(call: &mut Call<'_>) -> Result {
+    let (from, to) = (call.args.get(1), call.args.get(2));
+    let item = call.turn.peek(from).ok_or(NO_SUCH_KEY)?;
+    let free = call.turn.peek(to).is_none();
+    if free {
+        move_to(call, item, from, to)?;
+    }
+    call.reply().integer(i64::from(free));
+    Ok(())
+}
+
+/// `COPY source destination [DB 0] [REPLACE]`
+fn copy(call: &mut Call<'_>) -> Result {
+    let args = call.args;
+    let mut replace = false;
+    let mut at = 3;
+    while at < args.len() {
+        at += if args.is(at, "replace") {
+            replace = true;
+            1
+        } else if args.is(at, "db") && at + 1 < args.len() {
+            // There is one database.
+            if small(args.integer(at + 1)?)? != 0 {
+                return Err(Failure::answer("ERR DB index is out of range"));
+            }
+            2
+        } else {
+            return Err(SYNTAX);
+        };
+    }
+    let (from, to) = (args.get(1), args.get(2));
+    if from == to {
+        return Err(Failure::answer("ERR source and destination objects are the same"));
+    }
+    let source = call.turn.peek(from).filter(|_| replace || call.turn.peek(to).is_none());
+    if let Some(item) = source {
+        store_as(call, item, to)?;
+    }
+    call.reply().integer(i64::from(source.is_some()));
+    Ok(())
+}
+
+/// A number of 32 bits.
+fn small(number: i64) -> Result<i64> {
+    if i32::try_from(number).is_ok() {
+        return Ok(number);
+    }
+    let (least, most) = (i32::MIN, i32::MAX);
+    let text = format!("ERR value is out of range, value must between {least} and {most}");
+    Err(Failure::Answer(text.into()))
+}

@@ -1,0 +1,148 @@
+//! The longest common subsequence of two values.
+
+use crate::resp::commands::failure::SYNTAX;
+use crate::resp::commands::modify::signed;
+use crate::resp::commands::{Args, Call, Command, Failure, Flags, Keys, Result};
+
+pub(crate) const COMMANDS: &[Command] =
+    &[Command { name: "lcs", arity: -3, keys: Keys::TWO, flags: Flags::READS, run: lcs }];
+
+/// Steps that one request may take. Redis takes four bytes for each, and refuses more than this by
+/// the memory they would take.
+const STEPS: usize = 512 << 20 >> 2;
+
+const TOO_MANY_STEPS: Failure =
+    Failure::answer("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len");
+const LEN_AND_IDX: Failure =
+    Failure::answer("ERR If you want both the length and indexes, please just use IDX.");
+
+#[derive(Default)]
+struct Options {
+    len: bool,
+    indexes: bool,
+    with_lengths: bool,
+    /// Shorter matches are not told.
+    least: usize,
+}
+
+impl Options {
+    fn parse(args: Args<'_>) -> Result<Self> {
+        let mut options = Self::default();
+        let mut at = 3;
+        while at < args.len() {
+            match args.get(at).to_ascii_lowercase().as_slice() {
+                b"idx" => options.indexes = true,
+                b"len" => options.len = true,
+                b"withmatchlen" => options.with_lengths = true,
+                b"minmatchlen" if at + 1 < args.len() => {
+                    at += 1;
+                    options.least = usize::try_from(args.integer(at)?).unwrap_or(0);
+                }
+                _ => return Err(SYNTAX),
+            }
+            at += 1;
+        }
+        if options.len && options.indexes { Err(LEN_AND_IDX) } else { Ok(options) }
+    }
+}
+
+/// `LCS key1 key2 [LEN] [IDX] [MINMATCHLEN len] [WITHMATCHLEN]`
+fn lcs(call: &mut Call<'_>) -> Result {
+    let value = |at| call.turn.get(call.args.get(at)).map_or(&[][..], |item| item.value());
+    let (a, b) = (value(1), value(2));
+    let options = Options::parse(call.args)?;
+    if (a.len() + 1).saturating_mul(b.len() + 1) > STEPS {
+        return Err(TOO_MANY_STEPS);
+    }
+    let table = Table::new(a, b);
+    if options.len {
+        call.reply().integer(i64::from(table.len));
+        return Ok(());
+    }
+    let matches = table.matches();
+    let mut reply = call.reply();
+    if !options.indexes {
+        reply.bulk_header(table.len as usize);
+        matches.iter().rev().for_each(|part| reply.append(&a[part.a..part.a + part.len]));
+        reply.bulk_end();
+        return Ok(());
+    }
+    let told: Vec<_> = matches.iter().filter(|part| part.len >= options.least).collect();
+    reply.map(2);
+    reply.bulk(b"matches");
+    reply.array(told.len());
+    for part in told {
+        reply.array(if options.with_lengths { 3 } else { 2 });
+        for start in [part.a, part.b] {
+            reply.array(2);
+            reply.integer(signed(start));
+            reply.integer(signed(start + part.len - 1));
+        }
+        if options.with_lengths {
+            reply.integer(signed(part.len));
+        }
+    }
+    reply.bulk(b"len");
+    reply.integer(i64::from(table.len));
+    Ok(())
+}
+
+/// Bytes that both values have one behind the other.
+struct Match {
+    a: usize,
+    b: usize,
+    len: usize,
+}
+
+/// Which way the longest subsequence goes from each pair of places.
+struct Table<'t> {
+    a: &'t [u8],
+    b: &'t [u8],
+    len: u32,
+    /// One bit for each pair: more is to be found without the last byte of `a` than without that
+    /// of `b`.
+    ways: Vec<u64>,
+}
+
+impl<'t> Table<'t> {
+    fn new(a: &'t [u8], b: &'t [u8]) -> Self {
+        let words = b.len().div_ceil(64);
+        let mut ways = vec![0u64; a.len() * words];
+        // The lengths for all starts of `b`, and one start of `a` after the other.
+        let mut row = vec![0u32; b.len() + 1];
+        for (i, byte) in a.iter().enumerate() {
+            let ways = &mut ways[i * words..(i + 1) * words];
+            let (mut diagonal, mut left) = (0, 0);
+            for (j, other) in b.iter().enumerate() {
+                let up = row[j + 1];
+                let here = if byte == other { diagonal + 1 } else { up.max(left) };
+                ways[j / 64] |= u64::from(up > left) << (j % 64);
+                (diagonal, left, row[j + 1]) = (up, here, here);
+            }
+        }
+        Self { a, b, len: row[b.len()], ways }
+    }
+
+    /// The parts of the subsequence, the last one first.
+    fn matches(&self) -> Vec<Match> {
+        let words = self.b.len().div_ceil(64);
+        let mut matches: Vec<Match> = Vec::new();
+        let (mut i, mut j) = (self.a.len(), self.b.len());
+        while i > 0 && j > 0 {
+            if self.a[i - 1] == self.b[j - 1] {
+                (i, j) = (i - 1, j - 1);
+                match matches.last_mut() {
+                    Some(last) if (last.a, last.b) == (i + 1, j + 1) => {
+                        *last = Match { a: i, b: j, len: last.len + 1 };
+                    }
+                    _ => matches.push(Match { a: i, b: j, len: 1 }),
+                }
+            } else if self.ways[(i - 1) * words + (j - 1) / 64] >> ((j - 1) % 64) & 1 == 1 {
+                i -= 1;
+            } else {
+                j -= 1;
+            }
+        }
+        matches
+    }
+}

@@ -1,0 +1,90 @@
+//! Commands over the values of several keys.
+
+use crate::resp::commands::failure::ANSWER_TOO_LONG;
+use crate::resp::commands::modify::check_len;
+use crate::resp::commands::{Call, Command, Failure, Flags, Keys, Result};
+use nuthatch_cache::Write;
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command { name: "mget", arity: -2, keys: Keys::ALL, flags: Flags::READS, run: mget },
+    Command {
+        name: "mset",
+        arity: -3,
+        keys: Keys::PAIRS,
+        flags: Flags::WRITES_TOGETHER,
+        run: mset,
+    },
+    Command {
+        name: "msetnx",
+        arity: -3,
+        keys: Keys::PAIRS,
+        flags: Flags::WRITES_TOGETHER,
+        run: msetnx,
+    },
+];
+
+/// So many keys are asked for before the first is looked at: enough to keep the memory busy, and
+/// few enough that their lines stay in the nearest cache.
+const BATCH: usize = 32;
+
+/// `MGET key...`
+fn mget(call: &mut Call<'_>) -> Result {
+    let args = call.args;
+    let most = call.answers_most();
+    call.reply().array(args.len() - 1);
+    let mut hashes = Vec::with_capacity(BATCH);
+    for start in (1..args.len()).step_by(BATCH) {
+        hashes.clear();
+        hashes.extend(args.from(start).take(BATCH).map(|key| call.server.cache.hash(key)));
+        for hash in &hashes {
+            call.turn.prefetch(*hash);
+        }
+        for hash in &hashes {
+            call.turn.prefetch_item(*hash);
+        }
+        for (key, hash) in args.from(start).zip(&hashes) {
+            match call.turn.get_hashed(key, *hash) {
+                Some(item) => call.reply_value(&item),
+                None => call.reply().null(),
+            }
+            if call.out.len() > most {
+                return Err(ANSWER_TOO_LONG);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `MSET key value...`: all of them, or none if there is no memory for all.
+fn mset(call: &mut Call<'_>) -> Result {
+    check_pairs(call, "mset")?;
+    set_all(call)?;
+    call.reply().ok();
+    Ok(())
+}
+
+/// `MSETNX key value...`: all of them, or none if a key exists or there is no memory for all.
+fn msetnx(call: &mut Call<'_>) -> Result {
+    check_pairs(call, "msetnx")?;
+    let mut keys = call.args.from(1).step_by(2);
+    let stored = !keys.any(|key| call.turn.peek(key).is_some());
+    if stored {
+        set_all(call)?;
+    }
+    call.reply().integer(i64::from(stored));
+    Ok(())
+}
+
+fn set_all(call: &Call<'_>) -> Result {
+    let (keys, values) = (call.args.from(1).step_by(2), call.args.from(2).step_by(2));
+    Ok(call.turn.set_all(keys.zip(values), &Write::new())?)
+}
+
+/// Whether there is a value for every key, and each can be stored: all of them or none.
+fn check_pairs(call: &Call<'_>, name: &str) -> Result {
+    if call.args.len().is_multiple_of(2) {
+        let text = format!("ERR wrong number of arguments for '{name}' command");
+        return Err(Failure::Answer(text.into()));
+    }
+    call.args.from(1).skip(1).step_by(2).try_for_each(|value| check_len(call, value.len()))
+}

@@ -1,0 +1,86 @@
+//! What is known of an item besides its value.
+
+use crate::resp::commands::{Call, Command, Failure, Flags, Keys, Result};
+use crate::resp::integer;
+
+pub(crate) const COMMANDS: &[Command] = &[Command {
+    name: "object",
+    arity: -2,
+    keys: Keys { first: 2, last: 2, step: 1 },
+    flags: Flags::READS,
+    run: object,
+}];
+
+const HELP: &[&str] = &[
+    "OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "ENCODING <key>",
+    "    Return the kind of internal representation used in order to store the value",
+    "    associated with a <key>.",
+    "FREQ <key>",
+    "    Return the number of recent reads of the <key>, from 0 to 3.",
+    "IDLETIME <key>",
+    "    Return 0: the time of the last access is not recorded.",
+    "REFCOUNT <key>",
+    "    Return the number of references of the value associated with the specified",
+    "    <key>.",
+    "HELP",
+    "    Prints this help.",
+];
+
+/// `OBJECT ENCODING | FREQ | IDLETIME | REFCOUNT key` or `OBJECT HELP`
+///
+/// How often a key was used counts from 0 to 3, and when is not known: it was not idle. The
+/// encoding is the one that Redis would choose for such a value if it was set.
+fn object(call: &mut Call<'_>) -> Result {
+    let name = call.args.get(1).to_ascii_lowercase();
+    let tell: fn(&[u8], u32) -> Told = match name.as_slice() {
+        b"encoding" => |value, _| Told::Text(encoding(value)),
+        b"freq" => |_, frequency| Told::Number(frequency),
+        b"idletime" => |_, _| Told::Number(0),
+        b"refcount" => |_, _| Told::Number(1),
+        b"help" if call.args.len() == 2 => return help(call),
+        b"help" => return Err(wrong_count("help")),
+        _ => {
+            let name = String::from_utf8_lossy(call.args.get(1));
+            let text = format!("ERR unknown subcommand '{name}'. Try OBJECT HELP.");
+            return Err(Failure::Answer(text.into()));
+        }
+    };
+    if call.args.len() != 3 {
+        return Err(wrong_count(&String::from_utf8_lossy(&name)));
+    }
+    match call.turn.peek(call.args.get(2)).map(|item| tell(item.value(), item.frequency())) {
+        Some(Told::Text(text)) => call.reply().bulk(text.as_bytes()),
+        Some(Told::Number(number)) => call.reply().integer(i64::from(number)),
+        None => call.reply().null(),
+    }
+    Ok(())
+}
+
+enum Told {
+    Text(&'static str),
+    Number(u32),
+}
+
+fn wrong_count(subcommand: &str) -> Failure {
+    let text = format!("ERR wrong number of arguments for 'object|{subcommand}' command");
+    Failure::Answer(text.into())
+}
+
+fn help(call: &mut Call<'_>) -> Result {
+    let mut reply = call.reply();
+    reply.array(HELP.len());
+    for line in HELP {
+        reply.simple(line.as_bytes());
+    }
+    Ok(())
+}
+
+/// The encoding that Redis would choose for such a value.
+pub(crate) fn encoding(value: &[u8]) -> &'static str {
+    match value.len() {
+        1..=20 if integer(value).is_some() => "int",
+        0..=44 => "embstr",
+        _ => "raw",
+    }
+}

@@ -1,0 +1,151 @@
+//! Commands over all keys.
+
+use crate::resp::commands::failure::{ANSWER_TOO_LONG, SYNTAX};
+use crate::resp::commands::{Call, Command, Failure, Flags, Keys, Result};
+use crate::resp::{Reply, Version};
+use crate::state::glob::Glob;
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command { name: "scan", arity: -2, keys: Keys::NONE, flags: Flags::READS, run: scan },
+    Command { name: "keys", arity: 2, keys: Keys::NONE, flags: Flags::READS, run: keys },
+    Command { name: "randomkey", arity: 1, keys: Keys::NONE, flags: Flags::READS, run: randomkey },
+];
+
+/// Keys looked at for one `SCAN` that asks for no other number, as in Redis.
+const COUNT: usize = 10;
+/// And at most, whatever it asks for: others wait meanwhile.
+const COUNT_MOST: usize = 4096;
+/// It ends earlier when its answer has so many bytes.
+const ANSWER_ENOUGH: usize = 64 << 10;
+/// Keys looked at before it is seen whether that is so.
+const STEP: usize = 16;
+/// The same for `KEYS`, where only the end counts.
+const KEYS_STEP: usize = 4096;
+
+/// Which keys a scan reports.
+struct Filter<'a> {
+    pattern: Option<Glob<'a>>,
+    /// Another type than the one there is was asked for.
+    none: bool,
+}
+
+impl Filter<'_> {
+    fn takes(&self, key: &[u8]) -> bool {
+        !self.none && self.pattern.as_ref().is_none_or(|pattern| pattern.matches(key))
+    }
+}
+
+/// `SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]`
+fn scan(call: &mut Call<'_>) -> Result {
+    let args = call.args;
+    let cursor = cursor(args.get(1))?;
+    let mut filter = Filter { pattern: None, none: false };
+    let mut count = COUNT;
+    for at in (2..args.len()).step_by(2) {
+        if at + 1 == args.len() {
+            return Err(SYNTAX);
+        }
+        if args.is(at, "count") {
+            let asked = args.integer(at + 1)?;
+            count = usize::try_from(asked).ok().filter(|count| *count > 0).ok_or(SYNTAX)?;
+        } else if args.is(at, "match") {
+            filter.pattern = Glob::new(args.get(at + 1));
+        } else if args.is(at, "type") {
+            filter.none = !args.is(at + 1, "string");
+        } else {
+            return Err(SYNTAX);
+        }
+    }
+    let mut found = Found::new(usize::MAX);
+    let (mut cursor, mut left) = (cursor, count.min(COUNT_MOST));
+    loop {
+        let (step, mut met) = (left.min(STEP), 0);
+        cursor = call.turn.scan(cursor, step, |item| {
+            met += 1;
+            found.add(&filter, item.key());
+        });
+        // Lines without a key count as well.
+        left = left.saturating_sub(step.max(met));
+        if cursor == 0 || left == 0 || found.replies.len() >= ANSWER_ENOUGH {
+            break;
+        }
+    }
+    let mut reply = call.reply();
+    reply.array(2);
+    reply.bulk(cursor.to_string().as_bytes());
+    found.reply(reply)
+}
+
+fn cursor(text: &[u8]) -> Result<u64> {
+    let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+    number.ok_or(Failure::answer("ERR invalid cursor"))
+}
+
+/// Keys as they are answered; their number stands before them, and is known last.
+struct Found {
+    count: usize,
+    replies: Vec<u8>,
+    /// Bytes of them, at most.
+    most: usize,
+}
+
+impl Found {
+    fn new(most: usize) -> Self {
+        Self { count: 0, replies: Vec::new(), most }
+    }
+
+    #[inline]
+    fn add(&mut self, filter: &Filter<'_>, key: &[u8]) {
+        if self.replies.len() <= self.most && filter.takes(key) {
+            self.count += 1;
+            Reply::new(&mut self.replies, Version::default()).bulk(key);
+        }
+    }
+
+    fn is_too_long(&self) -> bool {
+        self.replies.len() > self.most
+    }
+
+    fn reply(&self, mut reply: Reply<'_>) -> Result {
+        if self.is_too_long() {
+            return Err(ANSWER_TOO_LONG);
+        }
+        reply.array(self.count);
+        reply.append(&self.replies);
+        Ok(())
+    }
+}
+
+/// `KEYS pattern`
+fn keys(call: &mut Call<'_>) -> Result {
+    let filter = Filter { pattern: Glob::new(call.args.get(1)), none: false };
+    // They are copied once, and are there twice until then.
+    let mut found = Found::new(call.server.answer_most() / 2);
+    let mut cursor = 0;
+    loop {
+        cursor = call.turn.scan(cursor, KEYS_STEP, |item| found.add(&filter, item.key()));
+        if cursor == 0 || found.is_too_long() {
+            break;
+        }
+    }
+    found.reply(call.reply())
+}
+
+/// `RANDOMKEY`
+fn randomkey(call: &mut Call<'_>) -> Result {
+    // A number that was never used before is as good as any, once its bits are mixed.
+    let seed = mix(call.turn.new_cas() ^ call.turn.now_ms() << 24);
+    match call.turn.random(seed) {
+        Some(item) => call.reply().bulk(item.key()),
+        None => call.reply().null(),
+    }
+    Ok(())
+}
+
+/// The finalizer of `SplitMix64` (Steele and others, "Fast splittable pseudorandom number
+/// generators", OOPSLA 2014).
+fn mix(mut bits: u64) -> u64 {
+    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ bits >> 31
+}

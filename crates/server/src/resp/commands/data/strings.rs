@@ -1,0 +1,155 @@
+//! Commands over one value as a whole.
+
+use crate::resp::Reply;
+use crate::resp::commands::modify::{again, gone};
+use crate::resp::commands::options::{self, SetOptions, Time, Ttl};
+use crate::resp::commands::{Call, Command, Flags, OUT_OF_MEMORY, Result};
+use crate::state::update;
+use nuthatch_cache::{Condition, Expiry, Item, Outcome, Write};
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command::of_key("get", 2, Flags::READS, get),
+    Command::of_key("set", -3, Flags::WRITES, set),
+    Command::of_key("setnx", 3, Flags::WRITES, setnx),
+    Command::of_key("setex", 4, Flags::WRITES, setex),
+    Command::of_key("psetex", 4, Flags::WRITES, psetex),
+    Command::of_key("getset", 3, Flags::WRITES, getset),
+    Command::of_key("getex", -2, Flags::WRITES, getex),
+    Command::of_key("getdel", 2, Flags::WRITES, getdel),
+];
+
+/// `GET key`
+fn get(call: &mut Call<'_>) -> Result {
+    match call.turn.get(call.args.get(1)) {
+        Some(item) => call.reply_value(&item),
+        None => call.reply().null(),
+    }
+    Ok(())
+}
+
+/// `SET key value [NX | XX | IFEQ value] [GET]
+/// [EX seconds | PX ms | EXAT seconds | PXAT ms | KEEPTTL]`
+fn set(call: &mut Call<'_>) -> Result {
+    let (key, value) = (call.args.get(1), call.args.get(2));
+    if call.args.len() == 3 {
+        call.turn.set(key, value, &Write::new()).map(drop)?;
+        call.reply().ok();
+        return Ok(());
+    }
+    let options = SetOptions::parse(call.args)?;
+    let expiry = match options.ttl {
+        Ttl::Unsaid | Ttl::Persist => Expiry::Never,
+        Ttl::Keep => Expiry::Keep,
+        Ttl::At(time, at) => time.expiry(call, at, "set")?,
+    };
+    let write = Write::new().expiry(expiry);
+    if options.get {
+        return exchange(call, options.condition, write);
+    }
+    match call.turn.set(key, value, &write.condition(options.condition))? {
+        Outcome::Stored => call.reply().ok(),
+        Outcome::Exists | Outcome::Missing => call.reply().null(),
+    }
+    Ok(())
+}
+
+/// Stores a value if the condition holds, and answers the old one in any case.
+fn exchange(call: &mut Call<'_>, condition: Condition<'_>, write: Write<'_>) -> Result {
+    let start = call.out.len();
+    let (turn, args) = (call.turn, call.args);
+    turn.set_by(args.get(1), args.get(2), |item| {
+        // What an earlier try answered is not what was replaced.
+        call.take_back(start);
+        match &item {
+            Some(item) => call.reply_value(item),
+            None => call.reply().null(),
+        }
+        let holds = match condition {
+            Condition::Absent => item.is_none(),
+            Condition::Present => item.is_some(),
+            Condition::Value(value) => item.is_some_and(|item| item.value() == value),
+            Condition::Always | Condition::Cas(_) => true,
+        };
+        (holds.then_some(write), ())
+    })?;
+    Ok(())
+}
+
+/// Answers the value of the first argument, and changes the item as it was answered. The new value
+/// has the length that `len` makes of that of the old one.
+fn answer_old<'w>(
+    call: &mut Call<'_>,
+    len: impl Fn(usize) -> usize,
+    mut change: impl FnMut(Option<Item<'_>>, &mut Vec<u8>) -> Option<Write<'w>>,
+) -> Result {
+    let start = call.out.len();
+    let (out, version) = (&mut *call.out, call.client.version);
+    let (place, key) = ((call.turn, call.server), call.args.get(1));
+    let changed = update(place, key, len, |item, value| {
+        // What an earlier try answered is not what was replaced.
+        out.truncate(start);
+        let mut reply = Reply::new(out, version);
+        match item {
+            Some(item) => reply.bulk(item.value()),
+            None => reply.null(),
+        }
+        (change(item, value), ())
+    })?;
+    changed.ok_or(OUT_OF_MEMORY)
+}
+
+/// `SETNX key value`
+fn setnx(call: &mut Call<'_>) -> Result {
+    let write = Write::new().condition(Condition::Absent);
+    let outcome = call.turn.set(call.args.get(1), call.args.get(2), &write)?;
+    call.reply().integer(i64::from(outcome == Outcome::Stored));
+    Ok(())
+}
+
+/// `SETEX key seconds value`
+fn setex(call: &mut Call<'_>) -> Result {
+    set_expiring(call, Time::EX, "setex")
+}
+
+/// `PSETEX key ms value`
+fn psetex(call: &mut Call<'_>) -> Result {
+    set_expiring(call, Time::PX, "psetex")
+}
+
+fn set_expiring(call: &mut Call<'_>, time: Time, name: &str) -> Result {
+    let write = Write::new().expiry(time.expiry(call, 2, name)?);
+    call.turn.set(call.args.get(1), call.args.get(3), &write).map(drop)?;
+    call.reply().ok();
+    Ok(())
+}
+
+/// `GETSET key value`
+fn getset(call: &mut Call<'_>) -> Result {
+    exchange(call, Condition::Always, Write::new())
+}
+
+/// `GETEX key [EX seconds | PX ms | EXAT seconds | PXAT ms | PERSIST]`
+fn getex(call: &mut Call<'_>) -> Result {
+    let expiry = match options::getex(call.args)? {
+        Ttl::Unsaid | Ttl::Keep => return get(call),
+        // A time is not looked at where there is nothing that could expire.
+        _ if call.turn.peek(call.args.get(1)).is_none() => return get(call),
+        Ttl::Persist => Expiry::Never,
+        Ttl::At(time, at) => time.expiry(call, at, "getex")?,
+    };
+    answer_old(
+        call,
+        |old| old,
+        |item, value| {
+            let item = item?;
+            let changes = expiry != Expiry::Never || item.expires_ms().is_some();
+            changes.then(|| again(item, expiry, value))
+        },
+    )
+}
+
+/// `GETDEL key`
+fn getdel(call: &mut Call<'_>) -> Result {
+    let write = gone();
+    answer_old(call, |_| 0, |item, _| item.map(|_| write))
+}

@@ -1,0 +1,231 @@
+//! `DEBUG`: what tests of clients ask of a server, where that is allowed.
+
+use crate::resp::Version;
+use crate::resp::commands::data::object::encoding;
+use crate::resp::commands::failure::NOT_A_FLOAT;
+use crate::resp::commands::subcommands;
+use crate::resp::commands::{Call, Command, Failure, Flags, Keys, Result};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+pub(crate) const COMMANDS: &[Command] =
+    &[Command { name: "debug", arity: -2, keys: Keys::NONE, flags: Flags::READS, run: debug }];
+
+const HELP: &[&str] = &[
+    "DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "ERROR <string>",
+    "    Answer with an error of this text.",
+    "OBJECT <key>",
+    "    Show what is known of a key's value.",
+    "PROTOCOL <type>",
+    "    Answer with a value of this type: string, integer, double, bignum, null, array, set, map,",
+    "    attrib, push, verbatim, true or false.",
+    "PANIC",
+    "    Panic in the thread of this connection: `nuthatch serve` ends with status 101.",
+    "SET-ACTIVE-EXPIRE <0|1>",
+    "    Accepted, and without effect.",
+    "SLEEP <seconds>",
+    "    Keep the thread of this connection from its work for so long. Decimals are allowed.",
+    "HELP",
+    "    Prints this help.",
+];
+
+/// Who may use `DEBUG`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Debugging {
+    /// Nobody.
+    #[default]
+    No,
+    /// Whoever connects from this machine.
+    Local,
+    /// Everybody.
+    Yes,
+}
+
+impl Debugging {
+    /// As the setting has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::No => "no",
+            Self::Local => "local",
+            Self::Yes => "yes",
+        }
+    }
+
+    /// What the setting calls so.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::No, Self::Local, Self::Yes].into_iter().find(|one| one.name() == name)
+    }
+
+    fn allows(self, peer: &str) -> bool {
+        match self {
+            Self::No => false,
+            Self::Local => is_local(peer),
+            Self::Yes => true,
+        }
+    }
+}
+
+/// Whether a client connects from this machine.
+fn is_local(peer: &str) -> bool {
+    let address = peer.parse().map(|address: SocketAddr| address.ip().to_canonical());
+    peer == "unix" || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// `DEBUG name [argument...]`
+fn debug(call: &mut Call<'_>) -> Result {
+    if !call.server.debug.allows(call.client.peer()) {
+        return Err(Failure::answer(
+            "ERR DEBUG command not allowed. If the enable-debug-command option is set to \
+             \"local\", you can run it from a local connection, otherwise you need to set this \
+             option in the configuration file, and then restart the server.",
+        ));
+    }
+    match (call.args.get(1).to_ascii_lowercase().as_slice(), call.args.len()) {
+        (b"sleep", 3) => sleep(call),
+        (b"object", 3) => object(call),
+        (b"protocol", 3) => protocol(call),
+        (b"error", 3) => {
+            let text = call.args.get(2);
+            call.reply().error(text);
+            Ok(())
+        }
+        (b"panic", 2) => panic!("DEBUG PANIC was called"),
+        (b"set-active-expire", 3) => {
+            call.reply().ok();
+            Ok(())
+        }
+        (b"help", 2) => {
+            subcommands::help(call, HELP);
+            Ok(())
+        }
+        _ => Err(subcommands::wrong(call, "DEBUG")),
+    }
+}
+
+/// `DEBUG SLEEP seconds`: the thread does nothing else, as in Redis, which has no other.
+fn sleep(call: &mut Call<'_>) -> Result {
+    let seconds = std::str::from_utf8(call.args.get(2)).ok().and_then(|text| text.parse().ok());
+    let seconds = seconds.filter(|seconds: &f64| !seconds.is_nan());
+    let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok());
+    rest(time.ok_or(NOT_A_FLOAT)?, || call.server.is_ending());
+    call.reply().ok();
+    Ok(())
+}
+
+/// Does nothing for this long, or until there is a reason to.
+fn rest(time: Duration, is_over: impl Fn() -> bool) {
+    /// How long a server that stops waits for somebody who sleeps.
+    const NAP: Duration = Duration::from_millis(50);
+    let start = Instant::now();
+    while let Some(left) = time.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
+        if is_over() {
+            return;
+        }
+        // Nobody ends this earlier, and if somebody did, it would be gone on with.
+        std::thread::park_timeout(left.min(NAP));
+    }
+}
+
+/// `DEBUG OBJECT key`: of what Redis tells, what there is.
+fn object(call: &mut Call<'_>) -> Result {
+    let item = call.turn.peek(call.args.get(2)).ok_or(Failure::answer("ERR no such key"))?;
+    let (encoding, len) = (encoding(item.value()), item.value().len());
+    let text = format!(
+        "Value at:0x0 refcount:1 encoding:{encoding} serializedlength:{len} lru:0 \
+         lru_seconds_idle:0"
+    );
+    call.reply().simple(text.as_bytes());
+    Ok(())
+}
+
+/// What Redis answers as a double.
+#[expect(clippy::approx_constant, reason = "it is no other number")]
+const A_DOUBLE: f64 = 3.141;
+
+/// `DEBUG PROTOCOL type`: an answer of each type there is, for those who read them.
+fn protocol(call: &mut Call<'_>) -> Result {
+    let name = call.args.get(2).to_ascii_lowercase();
+    let mut reply = call.reply();
+    match name.as_slice() {
+        b"string" => reply.bulk(b"Hello World"),
+        b"integer" => reply.integer(12345),
+        b"double" => reply.double(A_DOUBLE),
+        b"bignum" => reply.big_number(b"1234567999999999999999999999999999999"),
+        b"null" => reply.null(),
+        b"array" => {
+            reply.array(3);
+            (0..3).for_each(|number| reply.integer(number));
+        }
+        b"set" => {
+            reply.set(3);
+            (0..3).for_each(|number| reply.integer(number));
+        }
+        b"map" => {
+            reply.map(3);
+            for number in 0..3 {
+                reply.integer(number);
+                reply.boolean(number == 1);
+            }
+        }
+        b"attrib" => {
+            if reply.version() == Version::Resp3 {
+                // Nothing else has attributes.
+                reply.append(b"|1\r\n");
+                reply.bulk(b"key-popularity");
+                reply.array(2);
+                reply.bulk(b"key:123");
+                reply.integer(90);
+            }
+            reply.bulk(b"Some real reply following the attribute");
+        }
+        b"push" if reply.version() == Version::Resp2 => {
+            return Err(Failure::answer("ERR RESP2 is not supported by this command"));
+        }
+        b"push" => {
+            reply.push(2);
+            reply.bulk(b"server-cpu-usage");
+            reply.integer(42);
+            reply.bulk(b"Some real reply following the push reply");
+        }
+        b"verbatim" => reply.verbatim(b"This is a verbatim\nstring"),
+        b"true" => reply.boolean(true),
+        b"false" => reply.boolean(false),
+        _ => {
+            return Err(Failure::answer(
+                "ERR Wrong protocol type name. Please use one of the following: \
+                 string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false",
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn clients_of_this_machine_are_local() {
+        for peer in ["unix", "127.0.0.1:5", "[::1]:5", "127.9.9.9:1", "[::ffff:127.0.0.1]:1"] {
+            assert!(Debugging::Local.allows(peer), "{peer}");
+            assert!(!Debugging::No.allows(peer), "{peer}");
+        }
+        for peer in ["10.0.0.1:5", "[2001:db8::1]:5", "0.0.0.0:5", "", "127.0.0.1"] {
+            assert!(!Debugging::Local.allows(peer), "{peer}");
+            assert!(Debugging::Yes.allows(peer), "{peer}");
+        }
+    }
+
+    #[test]
+    fn who_sleeps_wakes_up_when_the_server_stops() {
+        let asked = Cell::new(0);
+        rest(Duration::MAX, || {
+            asked.set(asked.get() + 1);
+            asked.get() == 3
+        });
+        assert_eq!(asked.get(), 3);
+        rest(Duration::ZERO, || panic!("there is nothing to wait for"));
+    }
+}

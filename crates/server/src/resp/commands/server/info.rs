@@ -1,0 +1,267 @@
+//! `INFO`: the server in numbers.
+
+use crate::admin::process::Process;
+use crate::resp::commands::connection::hello::COMPATIBLE_VERSION;
+use crate::resp::commands::{Call, Result};
+use crate::state::Server;
+use crate::state::histogram::quantile_ns;
+use nuthatch_cache::Guard;
+use std::fmt::Write;
+
+/// A section, and whether it is shown without being asked for.
+type Section = (&'static str, bool, fn(&Server, &mut String, &Guard<'_>));
+
+const SECTIONS: &[Section] = &[
+    ("Server", true, server),
+    ("Clients", true, clients),
+    ("Memory", true, memory),
+    ("Persistence", true, persistence),
+    ("Stats", true, stats),
+    ("CPU", true, cpu),
+    ("Replication", true, replication),
+    ("Commandstats", false, command_stats),
+    ("Errorstats", true, error_stats),
+    ("Latencystats", false, latency_stats),
+    ("Cluster", true, cluster),
+    ("Keyspace", true, keyspace),
+];
+
+/// `INFO [section...]`
+pub(crate) fn info(call: &mut Call<'_>) -> Result {
+    let asked: Vec<_> = call.args.from(1).map(<[u8]>::to_ascii_lowercase).collect();
+    let has = |name: &str| asked.iter().any(|one| one == name.as_bytes());
+    let (every, usual) = (has("all") || has("everything"), asked.is_empty() || has("default"));
+    let mut text = String::new();
+    for (name, shown, write) in SECTIONS {
+        if every || (usual && *shown) || has(&name.to_ascii_lowercase()) {
+            if !text.is_empty() {
+                text.push_str("\r\n");
+            }
+            line(&mut text, format_args!("# {name}"));
+            write(call.server, &mut text, call.turn);
+        }
+    }
+    call.reply().verbatim(text.as_bytes());
+    Ok(())
+}
+
+fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
+    // A string takes whatever is written to it.
+    let _ = text.write_fmt(content);
+    text.push_str("\r\n");
+}
+
+fn lines<const LEN: usize>(text: &mut String, fields: [(&str, String); LEN]) {
+    for (name, value) in fields {
+        line(text, format_args!("{name}:{value}"));
+    }
+}
+
+fn number(number: u64) -> String {
+    number.to_string()
+}
+
+/// Bytes for a person to read, as Redis rounds them.
+fn human(bytes: u64) -> String {
+    let units = ["K", "M", "G", "T"];
+    let mut scaled = bytes as f64 / 1024.0;
+    for unit in units {
+        if scaled < 1024.0 && bytes >= 1024 {
+            return format!("{scaled:.2}{unit}");
+        }
+        scaled /= 1024.0;
+    }
+    format!("{bytes}B")
+}
+
+fn server(server: &Server, text: &mut String, turn: &Guard<'_>) {
+    let now_ms = turn.now_ms();
+    let uptime = server.started.elapsed().as_secs();
+    lines(
+        text,
+        [
+            ("redis_version", COMPATIBLE_VERSION.to_owned()),
+            ("nuthatch_version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("redis_mode", "standalone".to_owned()),
+            ("os", std::env::consts::OS.to_owned()),
+            ("multiplexing_api", server.event_loop.to_owned()),
+            ("arch_bits", usize::BITS.to_string()),
+            ("process_id", std::process::id().to_string()),
+            ("run_id", server.run_id.clone()),
+            ("tcp_port", server.port.to_string()),
+            ("server_time_usec", number(now_ms.saturating_mul(1000))),
+            ("uptime_in_seconds", number(uptime)),
+            ("uptime_in_days", number(uptime / 86_400)),
+        ],
+    );
+}
+
+fn clients(server: &Server, text: &mut String, _: &Guard<'_>) {
+    lines(
+        text,
+        [
+            ("connected_clients", server.clients.len().to_string()),
+            ("cluster_connections", number(0)),
+            ("maxclients", number(server.settings.clients_most())),
+            ("blocked_clients", number(0)),
+        ],
+    );
+}
+
+fn memory(server: &Server, text: &mut String, _: &Guard<'_>) {
+    let stats = server.cache.stats();
+    let kinds = server.memory_kinds(&stats);
+    let policy = if server.evicts { "allkeys-s3fifo" } else { "noeviction" };
+    let resident = Process::now().map_or(0, |process| process.resident_bytes);
+    lines(
+        text,
+        [
+            ("used_memory", number(stats.memory)),
+            ("used_memory_human", human(stats.memory)),
+            ("used_memory_rss", number(resident)),
+            ("used_memory_rss_human", human(resident)),
+            ("maxmemory", number(stats.memory_limit)),
+            ("maxmemory_human", human(stats.memory_limit)),
+            ("maxmemory_policy", policy.to_owned()),
+            ("moved_bytes", number(stats.moved_bytes)),
+        ],
+    );
+    for (kind, bytes) in kinds.by_name() {
+        line(text, format_args!("used_memory_{kind}:{bytes}"));
+    }
+}
+
+fn persistence(_: &Server, text: &mut String, _: &Guard<'_>) {
+    lines(
+        text,
+        [("loading", number(0)), ("rdb_bgsave_in_progress", number(0)), ("aof_enabled", number(0))],
+    );
+}
+
+fn stats(server: &Server, text: &mut String, _: &Guard<'_>) {
+    let totals = server.totals_since_reset();
+    let (stats, before) = server.stats();
+    let since = |now: u64, before: u64| number(now.saturating_sub(before));
+    let expired_misses = since(stats.misses_expired, before.misses_expired);
+    let evicted_misses = since(stats.misses_evicted, before.misses_evicted);
+    let rates = server.rates();
+    let kib = |bytes: u64| format!("{:.2}", bytes as f64 / 1024.0);
+    let misses = |s: nuthatch_cache::Stats| s.misses_absent + s.misses_expired + s.misses_evicted;
+    lines(
+        text,
+        [
+            ("total_connections_received", number(totals.connections)),
+            ("total_commands_processed", number(totals.calls())),
+            ("instantaneous_ops_per_sec", number(rates.calls)),
+            ("instantaneous_input_kbps", kib(rates.received)),
+            ("instantaneous_output_kbps", kib(rates.sent)),
+            ("keyspace_hits_per_sec", number(rates.hits)),
+            ("keyspace_misses_per_sec", number(rates.misses)),
+            ("total_net_input_bytes", number(totals.received)),
+            ("total_net_output_bytes", number(totals.sent)),
+            ("rejected_connections", number(server.clients.refused())),
+            ("http_requests_refused", number(server.clients.http_refused())),
+            ("expired_keys", since(stats.expired, before.expired)),
+            ("evicted_keys", since(stats.evicted, before.evicted)),
+            ("keyspace_hits", since(stats.hits, before.hits)),
+            ("keyspace_misses", since(misses(stats), misses(before))),
+            ("keyspace_misses_expired", expired_misses),
+            ("keyspace_misses_evicted", evicted_misses),
+            ("output_limit_hits", number(totals.output_limits)),
+            ("output_closed_connections", number(server.clients.output_closed())),
+            ("total_error_replies", number(totals.errors.values().sum())),
+            (
+                "eventloop_cycles",
+                number(server.turns().iter().flat_map(|thread| &thread.times).sum()),
+            ),
+        ],
+    );
+}
+
+fn replication(_: &Server, text: &mut String, _: &Guard<'_>) {
+    lines(text, [("role", "master".to_owned()), ("connected_slaves", number(0))]);
+}
+
+fn command_stats(server: &Server, text: &mut String, _: &Guard<'_>) {
+    for (name, totals) in server.totals_since_reset().commands {
+        let (calls, rejected, failed) = (totals.calls, totals.rejected, totals.failed);
+        let us = totals.ns / 1000;
+        let each = if calls == 0 { 0.0 } else { totals.ns as f64 / 1000.0 / calls as f64 };
+        line(
+            text,
+            format_args!(
+                "cmdstat_{name}:calls={calls},usec={us},usec_per_call={each:.2},\
+                 rejected_calls={rejected},failed_calls={failed}"
+            ),
+        );
+    }
+}
+
+fn error_stats(server: &Server, text: &mut String, _: &Guard<'_>) {
+    for (code, count) in server.totals_since_reset().errors {
+        line(text, format_args!("errorstat_{code}:count={count}"));
+    }
+}
+
+fn latency_stats(server: &Server, text: &mut String, _: &Guard<'_>) {
+    for (name, totals) in server.totals_since_reset().commands {
+        if totals.times.iter().all(|count| *count == 0) {
+            continue;
+        }
+        let [p50, p99, p999] =
+            [500, 990, 999].map(|part| quantile_ns(&totals.times, part) as f64 / 1000.0);
+        line(
+            text,
+            format_args!(
+                "latency_percentiles_usec_{name}:p50={p50:.3},p99={p99:.3},p99.9={p999:.3}"
+            ),
+        );
+    }
+}
+
+fn cluster(_: &Server, text: &mut String, _: &Guard<'_>) {
+    lines(text, [("cluster_enabled", number(0))]);
+}
+
+/// Items from which the number that expire is estimated.
+const SAMPLED_ITEMS: usize = 1024;
+
+/// A sample of the items.
+#[derive(Default)]
+struct Sampled {
+    items: u64,
+    expiring: u64,
+    ttl_ms: u64,
+}
+
+/// Writes the number of keys. How many of them expire is estimated from the first items in the
+/// order of their hashes, and is exact if those are all.
+fn keyspace(server: &Server, text: &mut String, turn: &Guard<'_>) {
+    let keys = server.cache.len();
+    if keys == 0 {
+        return;
+    }
+    let (now_ms, mut found) = (turn.now_ms(), Sampled::default());
+    let cursor = turn.scan(0, SAMPLED_ITEMS, |item| {
+        found.items += 1;
+        if let Some(at) = item.expires_ms() {
+            found.expiring += 1;
+            found.ttl_ms += at.saturating_sub(now_ms);
+        }
+    });
+    let Sampled { items, expiring, ttl_ms } = found;
+    let expires = match (cursor, items) {
+        (0, _) => expiring,
+        (_, 0) => 0,
+        _ => (u128::from(keys) * u128::from(expiring) / u128::from(items)) as u64,
+    };
+    let avg_ttl = ttl_ms.checked_div(expiring).unwrap_or(0);
+    line(text, format_args!("db0:keys={keys},expires={expires},avg_ttl={avg_ttl}"));
+}
+
+fn cpu(_: &Server, text: &mut String, _: &Guard<'_>) {
+    let seconds = |seconds: f64| format!("{seconds:.6}");
+    let (user, system) =
+        Process::now().map_or((0.0, 0.0), |process| (process.user_seconds, process.system_seconds));
+    lines(text, [("used_cpu_sys", seconds(system)), ("used_cpu_user", seconds(user))]);
+}

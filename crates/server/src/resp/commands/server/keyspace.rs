@@ -1,0 +1,43 @@
+//! Commands over the server as a whole.
+
+use super::info::info;
+use crate::resp::commands::failure::SYNTAX;
+use crate::resp::commands::{Call, Command, Flags, Keys, Result};
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command { name: "dbsize", arity: 1, keys: Keys::NONE, flags: Flags::READS, run: dbsize },
+    Command { name: "flushall", arity: -1, keys: Keys::NONE, flags: TOGETHER, run: flush },
+    Command { name: "flushdb", arity: -1, keys: Keys::NONE, flags: TOGETHER, run: flush },
+    Command { name: "time", arity: 1, keys: Keys::NONE, flags: Flags::READS, run: time },
+    Command { name: "info", arity: -1, keys: Keys::NONE, flags: Flags::READS, run: info },
+];
+
+const TOGETHER: Flags = Flags::WRITES_TOGETHER;
+
+/// `DBSIZE`
+fn dbsize(call: &mut Call<'_>) -> Result {
+    let len = call.server.cache.len();
+    call.reply().integer(len.cast_signed());
+    Ok(())
+}
+
+/// `FLUSHALL|FLUSHDB [ASYNC|SYNC]`: both ways it is done when it is answered.
+fn flush(call: &mut Call<'_>) -> Result {
+    let how = call.args.get(1).to_ascii_lowercase();
+    if call.args.len() > 2 || (call.args.len() == 2 && how != b"async" && how != b"sync") {
+        return Err(SYNTAX);
+    }
+    call.turn.clear();
+    call.reply().ok();
+    Ok(())
+}
+
+/// `TIME`: that of the turn, to the millisecond.
+fn time(call: &mut Call<'_>) -> Result {
+    let now_ms = call.turn.now_ms();
+    let mut reply = call.reply();
+    reply.array(2);
+    reply.bulk((now_ms / 1000).to_string().as_bytes());
+    reply.bulk((now_ms % 1000 * 1000).to_string().as_bytes());
+    Ok(())
+}

@@ -1,0 +1,10 @@
+//! Commands over the server: `INFO`, `CONFIG`, `COMMAND`, `SLOWLOG`, `LATENCY`, `MEMORY`, `DEBUG`.
+
+pub(crate) mod command;
+pub(crate) mod config;
+pub(crate) mod debug;
+mod info;
+pub(crate) mod keyspace;
+pub(crate) mod latency;
+pub(crate) mod memory;
+pub(crate) mod slowlog;

@@ -1,0 +1,159 @@
+//! RESP, executed by [`commands`](super::commands).
+
+use super::commands::{Args, Call, Failure, Found, execute_found, lookup, refuse_for_memory};
+use super::{Decoder, Inline, ProtocolError, Reply};
+use crate::full::Full;
+use crate::http_guard::is_http_word;
+use crate::log;
+use crate::net::connection::Connection;
+use crate::net::decoder::Talk;
+use crate::net::driver::{Driver, Stage, Step};
+use crate::net::pending_value::Drafting;
+use crate::resp;
+use crate::resp::Span;
+use std::ops::Range;
+
+pub(crate) struct RespDriver;
+
+/// A request in RESP, with its command if there is such a one.
+pub(crate) enum Request<'b> {
+    /// Its arguments lie where it does.
+    Framed {
+        bytes: &'b [u8],
+        spans: Range<u32>,
+        found: Option<Found>,
+    },
+    Inline(Box<Inline>, Option<Found>),
+    Fault(ProtocolError),
+    /// A line of HTTP in the place of a command.
+    Http,
+}
+
+impl Request<'_> {
+    /// Finds the next request with this decoder.
+    #[inline]
+    pub(crate) fn next<'b>(
+        decoder: &mut Decoder,
+        bytes: &'b [u8],
+        spans: &mut Vec<Span>,
+    ) -> Step<Request<'b>> {
+        let first = spans.len();
+        match decoder.next(bytes, spans) {
+            Ok(resp::Step::Request { consumed }) => {
+                let bytes = &bytes[..consumed];
+                let name = Args::new(bytes, &spans[first..]).get(0);
+                let found = lookup(name);
+                if found.is_none() && is_http_word(name) {
+                    return Step::Request { request: Request::Http, consumed };
+                }
+                let spans = first as u32..spans.len() as u32;
+                Step::Request { request: Request::Framed { bytes, spans, found }, consumed }
+            }
+            Ok(resp::Step::Inline { consumed, line }) => {
+                let name = Args::new(&line.bytes, &line.args).get(0);
+                let found = lookup(name);
+                if found.is_none() && is_http_word(name) {
+                    return Step::Request { request: Request::Http, consumed };
+                }
+                Step::Request { request: Request::Inline(line, found), consumed }
+            }
+            Ok(resp::Step::Empty { consumed }) => Step::Skip { consumed },
+            Ok(resp::Step::More { .. }) => Step::More,
+            Err(fault) => Step::Request { request: Request::Fault(fault), consumed: bytes.len() },
+        }
+    }
+
+    /// The arguments and the command.
+    #[inline]
+    fn parts<'a>(&'a self, spans: &'a [Span]) -> Option<(Args<'a>, Option<Found>)> {
+        match self {
+            Self::Framed { bytes, spans: range, found } => {
+                let spans = &spans[range.start as usize..range.end as usize];
+                Some((Args::new(bytes, spans), *found))
+            }
+            Self::Inline(line, found) => Some((Args::new(&line.bytes, &line.args), *found)),
+            Self::Fault(_) | Self::Http => None,
+        }
+    }
+}
+
+impl Driver for RespDriver {
+    type Request<'b> = Request<'b>;
+
+    #[inline]
+    fn next<'b>(
+        connection: &mut Connection,
+        bytes: &'b [u8],
+        spans: &mut Vec<Span>,
+    ) -> Step<Request<'b>> {
+        match &mut connection.talk {
+            Talk::Resp(decoder) => Request::next(decoder, bytes, spans),
+            _ => Step::More,
+        }
+    }
+
+    #[inline]
+    fn keys(request: &Request<'_>, spans: &[Span], each: impl FnMut(&[u8]) -> bool) {
+        if let Some((args, Some(found))) = request.parts(spans) {
+            args.keys(found.command.keys).all(each);
+        }
+    }
+
+    #[inline]
+    fn replaces(request: &Request<'_>) -> bool {
+        let (Request::Framed { found, .. } | Request::Inline(_, found)) = request else {
+            return false;
+        };
+        found.is_some_and(|found| found.command.flags.writes)
+    }
+
+    #[inline]
+    fn is_exclusive(request: &Request<'_>) -> bool {
+        let (Request::Framed { found, .. } | Request::Inline(_, found)) = request else {
+            return false;
+        };
+        found.is_some_and(|found| found.command.flags.exclusive)
+    }
+
+    #[inline]
+    fn execute(request: &Request<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
+        let Stage { turn, connection, server, spans, .. } = stage;
+        let Some((args, found)) = request.parts(spans) else {
+            if let Request::Http = request {
+                connection.refuse_http(server);
+            } else if let Request::Fault(fault) = request {
+                log::request_malformed(connection.client.peer(), fault);
+                let Connection { client, out, .. } = &mut **connection;
+                Reply::new(out, client.version).error(fault.to_string().as_bytes());
+                connection.close_after_input();
+            }
+            return Ok(());
+        };
+        if connection.draft.is_discarded() {
+            Self::out_of_memory(request, stage);
+            // The requests behind it are not about the value.
+            stage.connection.draft = Drafting::None;
+            return Ok(());
+        }
+        let Connection { client, out, draft, .. } = &mut **connection;
+        let args = args.with_draft(draft.get());
+        let mut call = Call { turn, client, server, args, out };
+        if execute_found(&mut call, found) == Err(Failure::Full) {
+            return Err(Full);
+        }
+        if !connection.trusted {
+            connection.note_log_in(server);
+        }
+        connection.closing |= connection.client.closing;
+        Ok(())
+    }
+
+    #[cold]
+    fn out_of_memory(request: &Request<'_>, stage: &mut Stage<'_>) {
+        let Stage { turn, connection, server, spans, .. } = stage;
+        if let Some((args, found)) = request.parts(spans) {
+            let Connection { client, out, .. } = &mut **connection;
+            refuse_for_memory(&mut Call { turn, client, server, args, out }, found);
+        }
+    }
+}
