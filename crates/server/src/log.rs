@@ -3,8 +3,6 @@
 //! Nothing is logged for each request. Whatever a client can cause again and again is logged
 //! sparingly: a few lines of a kind in ten seconds, and then how many were left out.
 
-use crate::net::address::Address;
-use crate::net::listener::Listener;
 use std::fmt::Display;
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -65,22 +63,21 @@ macro_rules! sparingly {
     }};
 }
 
-pub(crate) fn started(threads: usize, listeners: &[Listener], admin: &[Address], reactor: &str) {
-    let of = |system: &str| {
-        let of_system = listeners.iter().filter(|listener| listener.protocol.system() == system);
-        list(of_system.map(|listener| &listener.address))
-    };
-    let (resp, memcache) = (of("Redis"), of("memcached"));
-    let (pmc, mrcache) = (of("poor-man's-cache"), of("mrcache"));
-    let admin = list(admin);
+/// The addresses for the clients of each system, and of the admin endpoint, separated by spaces.
+pub(crate) struct Addresses {
+    pub(crate) resp: String,
+    pub(crate) memcache: String,
+    pub(crate) pmc: String,
+    pub(crate) mrcache: String,
+    pub(crate) admin: String,
+}
+
+pub(crate) fn started(threads: usize, addresses: &Addresses, reactor: &str) {
+    let Addresses { resp, memcache, pmc, mrcache, admin } = addresses;
     info!(
         target: SERVER,
         threads, %resp, %memcache, %pmc, %mrcache, %admin, event_loop = reactor, "started"
     );
-}
-
-fn list<'a>(addresses: impl IntoIterator<Item = &'a Address>) -> String {
-    addresses.into_iter().map(Address::to_string).collect::<Vec<_>>().join(" ")
 }
 
 pub(crate) fn stopping() {

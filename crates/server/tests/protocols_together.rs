@@ -8,7 +8,8 @@ use nuthatch_server::mrcache::commands as mrcache;
 use nuthatch_server::resp::Span;
 use nuthatch_server::resp::commands;
 use nuthatch_server::resp::commands::Args;
-use nuthatch_server::state::{Client, Server};
+use nuthatch_server::resp::commands::Client;
+use nuthatch_server::state::Server;
 use nuthatch_server::{Full, Lent};
 use nuthatch_server::{memcache as memcache_protocol, mrcache as mrcache_protocol, pmc};
 use std::sync::Arc;
@@ -16,13 +17,17 @@ use std::sync::Arc;
 struct Engine {
     cache: Arc<Cache>,
     server: Server,
-    shared: memcache::Shared,
+    shared: nuthatch_server::state::MemcachedState,
 }
 
 impl Engine {
     fn new() -> Self {
         let cache = Arc::new(Cache::new(Options::new().memory(16 << 20)).expect("a small cache"));
-        Self { server: Server::new(cache.clone()), cache, shared: memcache::Shared::new(1) }
+        Self {
+            server: Server::new(cache.clone()),
+            cache,
+            shared: nuthatch_server::state::MemcachedState::new(1),
+        }
     }
 
     fn in_turn<R>(&self, work: impl FnOnce(&Guard<'_>) -> R) -> R {

@@ -44,7 +44,7 @@ use nuthatch_cache::{Cache, Error as CacheError, Eviction, Options as CacheOptio
 use nuthatch_rpc::Options as StoreOptions;
 use nuthatch_server::admin::Unavailable;
 use nuthatch_server::mrcache::Framing;
-use nuthatch_server::resp::commands::Debugging;
+use nuthatch_server::state::Debugging;
 use nuthatch_server::state::Server;
 use nuthatch_server::{Address, ListenError, Listener, Options, Protocol, Reactors, Running};
 pub(crate) use reading::{open_to_all, read_text};

@@ -7,7 +7,7 @@ mod answer;
 mod client;
 mod exposition;
 mod families;
-pub(crate) mod process;
+mod process;
 #[cfg(test)]
 mod tests;
 
@@ -17,7 +17,7 @@ pub use exposition::Format;
 use crate::log;
 use crate::net::address::{Address, SocketFiles};
 use crate::net::socket_file;
-use crate::worker::Common;
+use crate::state::Server;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -45,13 +45,13 @@ pub trait Told: Send + Sync + 'static {
     fn is_stopping(&self) -> bool;
 }
 
-impl Told for Common {
+impl Told for Server {
     fn metrics(&self, format: Format) -> String {
-        families::page(&self.server, format)
+        families::page(self, format)
     }
 
     fn is_stopping(&self) -> bool {
-        self.server.is_ending()
+        self.is_ending()
     }
 }
 

@@ -1,9 +1,6 @@
 //! What clients can make the admin port hold, within limits that tests need not wait for.
 
 use super::*;
-use crate::net::reactor::Kind;
-use crate::serve::Options;
-use crate::state::Server;
 use nuthatch_cache::{Cache, Options as CacheOptions};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -14,11 +11,11 @@ const SOON: Duration = Duration::from_millis(10);
 
 fn start(limits: Limits) -> (Admin, Address) {
     let cache = Cache::new(CacheOptions::new().memory(32 << 20)).expect("a small cache");
-    let common = Common::new(Server::new(cache.into()), &Options::new(Vec::new()), Kind::Epoll);
+    let server = Server::new(cache.into());
     let any = "127.0.0.1:0".parse().expect("an address");
     let listeners = Listeners::bind(&[any]).expect("a free port");
     let address = listeners.addresses[0].clone();
-    let told: Arc<dyn Told> = Arc::new(common);
+    let told: Arc<dyn Told> = Arc::new(server);
     (Admin::start_within(limits, listeners, &told).expect("a thread"), address)
 }
 
@@ -68,9 +65,9 @@ fn connections_beyond_the_limit_wait_for_others_to_go() {
 #[test]
 fn whoever_asks_while_the_server_stops_is_told() {
     let cache = Cache::new(CacheOptions::new().memory(32 << 20)).expect("a small cache");
-    let common = Common::new(Server::new(cache.into()), &Options::new(Vec::new()), Kind::Epoll);
+    let server = Server::new(cache.into());
     let request = hyper::Request::get("/healthz").body(()).expect("a request");
-    assert_eq!(answer::answer(&request, &common).status(), 200);
-    common.stop();
-    assert_eq!(answer::answer(&request, &common).status(), 503);
+    assert_eq!(answer::answer(&request, &server).status(), 200);
+    server.stop();
+    assert_eq!(answer::answer(&request, &server).status(), 503);
 }

@@ -1,15 +1,15 @@
 //! The protocols of memcached, executed by [`commands`].
 
 use super::commands::{self, Call, Next};
-use super::{Error, KeyRoom, Request as Asked, Step as Found};
+use super::{Decoder, Error, KeyRoom, Request as Asked, Step as Found};
 use super::{reply, with_value};
 use crate::full::Full;
 use crate::http_guard::is_http_line;
 use crate::log;
 use crate::net::connection::Connection;
-use crate::net::decoder::Talk;
-use crate::net::driver::{Driver, Stage, Step};
-use crate::resp::Span;
+use crate::net::driver::{Decoders, Decodes, Driver, Stage, Step};
+use crate::resp::commands::Session;
+use crate::span::Span;
 use nuthatch_cache::PendingValue;
 
 pub(crate) struct MemcacheDriver;
@@ -27,16 +27,16 @@ pub(crate) enum Request<'b> {
     Http,
 }
 
-impl Driver for MemcacheDriver {
+impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for MemcacheDriver {
     type Request<'b> = Request<'b>;
 
     #[inline]
     fn next<'b>(
-        connection: &mut Connection,
+        connection: &mut Connection<T>,
         bytes: &'b [u8],
         _: &mut Vec<Span>,
     ) -> Step<Request<'b>> {
-        let Talk::Memcache(decoder) = &mut connection.talk else { return Step::More };
+        let Some(decoder) = connection.talk.decoder() else { return Step::More };
         match decoder.next(bytes) {
             Found::Request { request, consumed } if decoder.was_elided() => {
                 Step::Request { request: Request::Drafted(request), consumed }
@@ -76,7 +76,7 @@ impl Driver for MemcacheDriver {
     }
 
     #[inline]
-    fn execute(request: &Request<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
+    fn execute(request: &Request<'_>, stage: &mut Stage<'_, T>) -> Result<(), Full> {
         match request {
             Request::Asked(request) => execute(request, stage)?,
             Request::Drafted(request) => execute_drafted(request, stage)?,
@@ -93,7 +93,7 @@ impl Driver for MemcacheDriver {
     }
 
     #[cold]
-    fn out_of_memory(request: &Request<'_>, stage: &mut Stage<'_>) {
+    fn out_of_memory(request: &Request<'_>, stage: &mut Stage<'_, T>) {
         if let Request::Asked(request) | Request::Drafted(request) = request {
             commands::out_of_memory(&mut call(stage), request);
         }
@@ -101,7 +101,10 @@ impl Driver for MemcacheDriver {
 }
 
 #[inline]
-fn execute(request: &Asked<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
+fn execute<T: Decoders<Session = Session>>(
+    request: &Asked<'_>,
+    stage: &mut Stage<'_, T>,
+) -> Result<(), Full> {
     let Connection { client, out, .. } = &mut *stage.connection;
     if !client.may_all() && !commands::admit(client, stage.server, request, out) {
         if !stage.connection.trusted {
@@ -120,7 +123,10 @@ fn execute(request: &Asked<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
 }
 
 #[cold]
-fn execute_drafted(request: &Asked<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
+fn execute_drafted<T: Decoders<Session = Session>>(
+    request: &Asked<'_>,
+    stage: &mut Stage<'_, T>,
+) -> Result<(), Full> {
     let drafting = std::mem::take(&mut stage.connection.draft);
     if drafting.is_discarded() {
         commands::out_of_memory(&mut call(stage), request);
@@ -134,7 +140,7 @@ fn execute_drafted(request: &Asked<'_>, stage: &mut Stage<'_>) -> Result<(), Ful
 }
 
 #[inline]
-fn call<'a>(stage: &'a mut Stage<'_>) -> Call<'a> {
+fn call<'a, T: Decoders>(stage: &'a mut Stage<'_, T>) -> Call<'a> {
     let Stage { turn, connection, server, memcache, .. } = stage;
     let Connection { client, out, .. } = &mut **connection;
     Call { turn, server, shared: memcache, out, lent: &mut client.lent }

@@ -1,17 +1,24 @@
 //! mrcache's protocol, executed by [`commands`].
 
 use super::commands;
-use super::{Error, Framing, Request as Asked, Step as Found};
+use super::{Decoder, Error, Framing, Request as Asked, Step as Found};
 use crate::full::Full;
 use crate::http_guard::begins_like_http;
 use crate::log;
 use crate::net::connection::Connection;
-use crate::net::decoder::Talk;
-use crate::net::driver::{Driver, Stage, Step};
-use crate::resp::Span;
-use crate::resp::ValueLimit;
+use crate::net::driver::{Decoders, Decodes, Driver, Stage, Step};
+use crate::resp::commands::Session;
+use crate::span::Span;
+use crate::state::ValueLimit;
 
 pub(crate) struct MrcacheDriver;
+
+/// Finds requests, and knows how their replies begin.
+#[derive(Clone, Debug)]
+pub(crate) struct MrcacheDecoder {
+    pub(crate) framing: Framing,
+    pub(crate) decoder: Decoder,
+}
 
 /// A request of mrcache's, or something else: there is no answer to that, and the connection ends.
 pub(crate) type Request<'b> = Result<(Framing, Asked<'b>), Refused>;
@@ -23,16 +30,18 @@ pub(crate) enum Refused {
     Http,
 }
 
-impl Driver for MrcacheDriver {
+impl<T: Decoders<Session = Session> + Decodes<MrcacheDecoder>> Driver<T> for MrcacheDriver {
     type Request<'b> = Request<'b>;
 
     #[inline]
     fn next<'b>(
-        connection: &mut Connection,
+        connection: &mut Connection<T>,
         bytes: &'b [u8],
         _: &mut Vec<Span>,
     ) -> Step<Request<'b>> {
-        let Talk::Mrcache(framing, decoder) = &connection.talk else { return Step::More };
+        let Some(MrcacheDecoder { framing, decoder }) = connection.talk.decoder() else {
+            return Step::More;
+        };
         match decoder.next(bytes) {
             Found::Request { request, consumed } => {
                 Step::Request { request: Ok((*framing, request)), consumed }
@@ -64,7 +73,7 @@ impl Driver for MrcacheDriver {
     }
 
     #[inline]
-    fn execute(request: &Request<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
+    fn execute(request: &Request<'_>, stage: &mut Stage<'_, T>) -> Result<(), Full> {
         let (framing, asked) = match request {
             Ok(request) => request,
             Err(Refused::Http) => {
@@ -110,7 +119,7 @@ impl Driver for MrcacheDriver {
     }
 
     #[cold]
-    fn out_of_memory(request: &Request<'_>, stage: &mut Stage<'_>) {
+    fn out_of_memory(request: &Request<'_>, stage: &mut Stage<'_, T>) {
         if let Ok((_, asked)) = request {
             commands::out_of_memory(stage.turn, asked);
         }

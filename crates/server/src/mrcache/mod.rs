@@ -15,5 +15,6 @@ mod request;
 
 pub use decode::{Decoder, Limits, Step};
 pub use layout::Op;
-pub use reply::Framing;
 pub use request::{Error, Request};
+
+pub use crate::protocol::Framing;

@@ -1,17 +1,7 @@
 //! Replies to GET and GETZ; the other requests have none.
 
 use super::layout::REPLY_PREFIX;
-
-/// What a reply starts with. A request does not tell which of the two its client reads, so a
-/// listener speaks one of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Framing {
-    /// The length of the value, in four bytes.
-    #[default]
-    Len4,
-    /// 0, 1 and the length, in six bytes: what clients of 2020 read.
-    Ver6,
-}
+use crate::protocol::Framing;
 
 impl Framing {
     /// Writes what is before a value of `len` bytes. The value must follow, from wherever it is.

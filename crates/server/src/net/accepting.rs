@@ -4,8 +4,9 @@
 //! accepting fails, and would fail again at once. So it rests until a connection of this worker has
 //! gone, or for a while, as others may have gone elsewhere. Clients wait in the kernel until then.
 
-use super::listener::{Listening, Protocol};
+use super::listener::Listening;
 use super::reactor::{Number, Reactor, Socket};
+use crate::protocol::Protocol;
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 use std::io;

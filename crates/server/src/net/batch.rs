@@ -6,11 +6,11 @@
 
 use super::connection::Connection;
 use super::connections::Connections;
-use super::driver::{Driver, Stage, Step};
-use super::reactor::{Filled, Number, Reactor};
-use crate::memcache::commands::Shared;
-use crate::resp::Span;
-use crate::state::Server;
+use super::driver::{Decoders, Driver, Stage, Step};
+use super::reactor::{Number, Reactor};
+use super::work::{Progress, Work};
+use crate::span::Span;
+use crate::state::{MemcachedState, Server};
 use nuthatch_cache::{Guard, KeyHash, Session};
 use std::ops::Range;
 
@@ -29,57 +29,6 @@ const KEYS_MOST: usize = 256;
 /// for each KiB.
 const SHARE: usize = 1024;
 const TURN: usize = 16 * SHARE;
-
-/// Where received bytes lie.
-pub(crate) enum Source {
-    /// In a buffer of the reactor.
-    Buffer(Filled),
-    /// With what had come before.
-    Inbox(Vec<u8>),
-}
-
-/// What one connection has received and not executed.
-pub(crate) struct Work {
-    pub(crate) connection: Number,
-    pub(crate) source: Source,
-    /// Bytes at the beginning of an inbox that are done with.
-    pub(crate) start: usize,
-}
-
-impl Work {
-    #[inline]
-    pub(crate) fn bytes<'a>(&'a self, reactor: &'a Reactor) -> &'a [u8] {
-        match &self.source {
-            Source::Buffer(filled) => reactor.bytes(filled),
-            Source::Inbox(bytes) => &bytes[self.start..],
-        }
-    }
-}
-
-/// How far a connection's bytes are done with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Progress {
-    pub(crate) decoded: usize,
-    pub(crate) executed: usize,
-    requests: usize,
-    /// The rest waits for the next turn.
-    pub(crate) waits: bool,
-    /// A request found no memory: it is executed again when clients that are being closed have
-    /// freed theirs.
-    pub(crate) starves: bool,
-}
-
-impl Progress {
-    /// Whether nothing was done for the connection.
-    pub(crate) fn is_none(self) -> bool {
-        self.requests == 0
-    }
-
-    #[inline]
-    fn effort(self) -> usize {
-        self.requests + self.decoded / 1024
-    }
-}
 
 /// A request that was decoded.
 struct Queued<R> {
@@ -107,12 +56,12 @@ pub(crate) struct Batch {
 }
 
 /// What requests are executed with.
-pub(crate) struct Scene<'a, 'c> {
+pub(crate) struct Scene<'a, 'c, T: Decoders> {
     pub(crate) reactor: &'a Reactor,
-    pub(crate) connections: &'a mut Connections,
+    pub(crate) connections: &'a mut Connections<T>,
     pub(crate) session: &'a mut Session<'c>,
     pub(crate) server: &'a Server,
-    pub(crate) memcache: &'a Shared,
+    pub(crate) memcache: &'a MemcachedState,
     /// Whether other threads have sessions.
     pub(crate) shared: bool,
     /// Connections take much memory.
@@ -130,10 +79,10 @@ impl Batch {
     /// Executes the next requests of connections of one protocol, as far as they are whole and
     /// their connection may go on. Answers which connections those may be of; none once all are
     /// done.
-    pub(crate) fn execute_next<D: Driver>(
+    pub(crate) fn execute_next<T: Decoders, D: Driver<T>>(
         &mut self,
         works: &[Work],
-        scene: &mut Scene<'_, '_>,
+        scene: &mut Scene<'_, '_, T>,
     ) -> Option<Range<usize>> {
         let first = self.first;
         if self.effort >= TURN {
@@ -150,13 +99,13 @@ impl Batch {
         while self.first < works.len() {
             let Work { connection, .. } = works[self.first];
             let bytes = works[self.first].bytes(reactor);
-            if !self.decode::<D>((self.first, connection), bytes, &mut queued, scene) {
+            if !self.decode::<T, D>((self.first, connection), bytes, &mut queued, scene) {
                 break;
             }
             self.first += 1;
         }
         if !queued.is_empty() {
-            self.execute::<D>(works, &queued, scene);
+            self.execute::<T, D>(works, &queued, scene);
         }
         Some(first..works.len().min(self.first + 1))
     }
@@ -167,12 +116,12 @@ impl Batch {
     }
 
     /// Decodes one connection's bytes; false if there are too many requests for one batch.
-    fn decode<'b, D: Driver>(
+    fn decode<'b, T: Decoders, D: Driver<T>>(
         &mut self,
         (work, connection): (usize, Number),
         bytes: &'b [u8],
         queued: &mut Vec<Queued<D::Request<'b>>>,
-        scene: &mut Scene<'_, '_>,
+        scene: &mut Scene<'_, '_, T>,
     ) -> bool {
         let Some(connection) = scene.connections.get(connection) else { return true };
         connection.begin_turn();
@@ -216,7 +165,7 @@ impl Batch {
     }
 
     /// Hashes the keys of all requests and asks for the memory they will need.
-    fn prefetch<D: Driver>(
+    fn prefetch<T: Decoders, D: Driver<T>>(
         &mut self,
         queued: &[Queued<D::Request<'_>>],
         server: &Server,
@@ -242,16 +191,16 @@ impl Batch {
         }
     }
 
-    fn execute<D: Driver>(
+    fn execute<T: Decoders, D: Driver<T>>(
         &mut self,
         works: &[Work],
         queued: &[Queued<D::Request<'_>>],
-        scene: &mut Scene<'_, '_>,
+        scene: &mut Scene<'_, '_, T>,
     ) {
         let Scene { connections, session, server, memcache, shared, short_of_memory, .. } = scene;
         let mut turn = session.guard();
         memcache.flush_if_due(&turn);
-        self.prefetch::<D>(queued, server, &turn);
+        self.prefetch::<T, D>(queued, server, &turn);
         let mut answers_len = 0;
         let mut any_starves = false;
         for Queued { work, end, request } in queued {
@@ -310,10 +259,10 @@ impl Batch {
 
 /// Sends the values that a connection shows if they are long, and otherwise lists the connection.
 #[inline(always)]
-fn send_or_list(
+fn send_or_list<T: Decoders>(
     shown: &mut Vec<Number>,
     number: Number,
-    connection: &mut Connection,
+    connection: &mut Connection<T>,
     short_of_memory: bool,
     turn: &Guard<'_>,
 ) {
@@ -327,9 +276,9 @@ fn send_or_list(
 }
 
 /// Sends the values that these connections show, since the turn is about to end.
-fn send_shown(
+fn send_shown<T: Decoders>(
     shown: &mut Vec<Number>,
-    connections: &mut Connections,
+    connections: &mut Connections<T>,
     server: &Server,
     turn: &Guard<'_>,
 ) {

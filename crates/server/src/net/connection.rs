@@ -1,16 +1,14 @@
 //! One connection: what was received and not executed, and what is to be sent.
 
-use super::batch::{Progress, Source, Work};
-use super::decoder::Talk;
-use super::listener::Protocol;
+use super::decoders::Decoders;
 use super::pending_value::Drafting;
 use super::reactor::{Number, Reactor, Socket};
+use super::work::{Progress, Source, Work};
 use crate::log;
-use crate::memcache::reply::server_error;
 use crate::output::Outgoing;
-use crate::state::{Client, Server, TOO_MANY_CLIENTS};
+use crate::protocol::Protocol;
+use crate::state::{Client, Server};
 use crate::tls::{SESSION_LEN, Session};
-use crate::{pmc, resp};
 use nuthatch_cache::Guard;
 use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_linger;
@@ -45,24 +43,21 @@ const MAX_DISCARDED_BYTES: usize = 1 << 30;
 /// A client that sends nothing for so long, after a request was refused, is not waited for.
 pub(crate) const DISCARD_IDLE_S: u64 = 5;
 
-/// An inbox up to so many bytes grows to twice its length.
-const DOUBLES_UP_TO: usize = 1 << 20;
-
 /// Capacity that an empty buffer of a connection keeps.
 pub(crate) const KEPT: usize = 16 << 10;
 
 #[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
-pub(crate) struct Connection {
+pub(crate) struct Connection<T: Decoders> {
     pub(crate) socket: Socket,
-    pub(crate) talk: Talk,
+    pub(crate) talk: T,
     pub(crate) tls: Option<Box<Session>>,
-    pub(crate) client: Client,
+    pub(crate) client: Client<T::Session>,
     /// Received, not executed yet, behind what is done.
     pub(crate) inbox: Vec<u8>,
     /// Bytes at the beginning of the inbox that are done with.
     pub(crate) done: usize,
     /// A long value of the request that the inbox begins with.
-    pub(crate) draft: Drafting,
+    pub(crate) draft: Drafting<T>,
     /// Answers that were not handed to the kernel yet.
     pub(crate) out: Vec<u8>,
     /// Bytes the kernel is sending, and those of them that are in a buffer: an item's are counted
@@ -107,17 +102,17 @@ pub(crate) struct Connection {
     pub(crate) work: Option<usize>,
 }
 
-impl Connection {
+impl<T: Decoders> Connection<T> {
     pub(crate) fn new(
         socket: OwnedFd,
         protocol: Protocol,
-        client: Client,
+        client: Client<T::Session>,
         server: &Server,
     ) -> Self {
         let trusted = client.is_authenticated(server);
         Self {
             socket: Socket::new(socket),
-            talk: Talk::new(protocol, server, trusted),
+            talk: T::new(protocol, server, trusted),
             tls: None,
             client,
             trusted,
@@ -272,7 +267,7 @@ impl Connection {
         }
         if executed < decoded {
             // What was decoded ahead is decoded again.
-            let new = || Talk::new(self.talk.protocol(), server, self.trusted);
+            let new = || T::new(self.talk.protocol(), server, self.trusted);
             self.talk = again.unwrap_or_else(new);
         }
         self.inbox.clear();
@@ -309,8 +304,9 @@ impl Connection {
             None => Ok(self.client.lent.take_first(&mut self.out)),
             Some(tls) => {
                 let Self { client, out, closing, .. } = self;
-                let has_more =
-                    |client: &Client, out: &Vec<u8>| !out.is_empty() || !client.lent.is_empty();
+                let has_more = |client: &Client<T::Session>, out: &Vec<u8>| {
+                    !out.is_empty() || !client.lent.is_empty()
+                };
                 let take = || has_more(client, out).then(|| client.lent.take_first(out));
                 tls.send(take, (*closing, short_of_memory)).map(Outgoing::Bytes)
             }
@@ -423,7 +419,7 @@ impl Connection {
     }
 
     /// Closes the connection if a client that has not logged in sends more requests than it may
-    /// without reading their replies. A single request has other limits, see [`Talk::new`].
+    /// without reading their replies. A single request has other limits, see [`Decoders::new`].
     pub(crate) fn enforce_input_before_login(&mut self) {
         let unread = if self.waits { 0 } else { self.inbox.len() - self.done };
         if self.trusted || self.closing || unread <= MAX_INPUT_BEFORE_LOGIN {
@@ -448,16 +444,7 @@ impl Connection {
 
     /// Answers with this error, where the protocol has such answers, and ends.
     pub(crate) fn refuse(&mut self, text: &str) {
-        let (out, version) = (&mut self.out, self.client.version);
-        match self.talk {
-            Talk::Resp(_) => resp::Reply::new(out, version).error(text.as_bytes()),
-            Talk::Memcache(_) if text == TOO_MANY_CLIENTS => {
-                out.extend_from_slice(b"ERROR Too many open connections\r\n");
-            }
-            Talk::Memcache(_) => server_error(out, text.strip_prefix("ERR ").unwrap_or(text)),
-            Talk::Pmc(_) => pmc::Reply::new(out).error(text),
-            Talk::Mrcache(..) => {}
-        }
+        self.talk.reply_error(&mut self.out, self.client.version, text);
         self.close_after_input();
     }
 
@@ -529,12 +516,4 @@ impl Connection {
     pub(crate) fn is_idle(&self) -> bool {
         self.sending == 0 && !self.receiving
     }
-}
-
-/// Appends to an inbox. A long one does not grow to twice its length at once, for all of it counts.
-pub(crate) fn append(inbox: &mut Vec<u8>, bytes: &[u8]) {
-    if inbox.len() >= DOUBLES_UP_TO && inbox.capacity() - inbox.len() < bytes.len() {
-        inbox.reserve_exact((inbox.len() / 8).max(bytes.len()));
-    }
-    inbox.extend_from_slice(bytes);
 }

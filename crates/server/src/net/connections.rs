@@ -1,17 +1,23 @@
 //! The connections of a worker, by number.
 
 use super::connection::Connection;
+use super::decoders::Decoders;
 use super::reactor::Number;
 
 /// Connections. The number of one that is gone is given to a later one.
-#[derive(Default)]
-pub(crate) struct Connections {
-    all: Vec<Option<Box<Connection>>>,
+pub(crate) struct Connections<T: Decoders> {
+    all: Vec<Option<Box<Connection<T>>>>,
     free: Vec<Number>,
 }
 
-impl Connections {
-    pub(crate) fn insert(&mut self, connection: Connection) -> Number {
+impl<T: Decoders> Default for Connections<T> {
+    fn default() -> Self {
+        Self { all: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T: Decoders> Connections<T> {
+    pub(crate) fn insert(&mut self, connection: Connection<T>) -> Number {
         let connection = Some(Box::new(connection));
         if let Some(number) = self.free.pop() {
             self.all[number as usize] = connection;
@@ -22,7 +28,7 @@ impl Connections {
     }
 
     #[inline]
-    pub(crate) fn get(&mut self, number: Number) -> Option<&mut Connection> {
+    pub(crate) fn get(&mut self, number: Number) -> Option<&mut Connection<T>> {
         self.all.get_mut(number as usize)?.as_deref_mut()
     }
 
@@ -39,7 +45,7 @@ impl Connections {
         self.all.len() == self.free.len()
     }
 
-    pub(crate) fn iter(&mut self) -> impl Iterator<Item = (Number, &mut Connection)> {
+    pub(crate) fn iter(&mut self) -> impl Iterator<Item = (Number, &mut Connection<T>)> {
         let all = self.all.iter_mut().enumerate();
         all.filter_map(|(number, slot)| Some((number as Number, slot.as_deref_mut()?)))
     }

@@ -1,11 +1,11 @@
 //! Between connections and commands: how the requests of each protocol are found in received
 //! bytes, which keys they will look up, and who executes them.
 
+use super::connection::Connection;
+pub(crate) use super::decoders::{Decoders, Decodes};
 use crate::full::Full;
-use crate::memcache::commands::Shared;
-use crate::net::connection::Connection;
-use crate::resp::Span;
-use crate::state::Server;
+use crate::span::Span;
+use crate::state::{MemcachedState, Server};
 use nuthatch_cache::Guard;
 
 /// What a connection's bytes begin with.
@@ -27,11 +27,11 @@ pub(crate) enum Step<R> {
 }
 
 /// What a request is executed with.
-pub(crate) struct Stage<'a> {
+pub(crate) struct Stage<'a, T: Decoders> {
     pub(crate) turn: &'a Guard<'a>,
-    pub(crate) connection: &'a mut Connection,
+    pub(crate) connection: &'a mut Connection<T>,
     pub(crate) server: &'a Server,
-    pub(crate) memcache: &'a Shared,
+    pub(crate) memcache: &'a MemcachedState,
     /// Where the arguments of all requests of the batch lie, each in its own.
     pub(crate) spans: &'a [Span],
 }
@@ -40,13 +40,13 @@ pub(crate) struct Stage<'a> {
 ///
 /// Each has its own batches, so that what is most frequent pays for nothing that another protocol
 /// needs.
-pub(crate) trait Driver {
+pub(crate) trait Driver<T: Decoders> {
     /// A request that was found, in the bytes that it came in.
     type Request<'b>;
 
     /// Finds what `bytes` begin with, which is not empty.
     fn next<'b>(
-        connection: &mut Connection,
+        connection: &mut Connection<T>,
         bytes: &'b [u8],
         spans: &mut Vec<Span>,
     ) -> Step<Self::Request<'b>>;
@@ -62,8 +62,8 @@ pub(crate) trait Driver {
 
     /// Executes a request and appends its answer. With [`Full`] nothing was answered: there may be
     /// room in the next turn, in which to try once more.
-    fn execute(request: &Self::Request<'_>, stage: &mut Stage<'_>) -> Result<(), Full>;
+    fn execute(request: &Self::Request<'_>, stage: &mut Stage<'_, T>) -> Result<(), Full>;
 
     /// Gives up a request for which there is no room, not even in another turn.
-    fn out_of_memory(request: &Self::Request<'_>, stage: &mut Stage<'_>);
+    fn out_of_memory(request: &Self::Request<'_>, stage: &mut Stage<'_, T>);
 }

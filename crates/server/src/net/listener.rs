@@ -1,49 +1,10 @@
 //! Where clients connect, and what they speak there.
 
 use super::address::{Address, SocketFiles};
-use crate::mrcache::Framing;
+use crate::protocol::Protocol;
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
-
-/// What clients speak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// RESP, as clients of Redis do.
-    Resp,
-    /// The text and meta protocols of memcached.
-    Memcache,
-    /// The messages of poor-man's-cache, or RESP.
-    Pmc,
-    /// mrcache's, with replies that begin in one of two ways.
-    Mrcache(Framing),
-}
-
-impl Protocol {
-    /// How many there are.
-    pub(crate) const COUNT: usize = 4;
-
-    /// A number below [`COUNT`](Self::COUNT) for each.
-    #[inline]
-    pub(crate) fn index(self) -> usize {
-        match self {
-            Self::Resp => 0,
-            Self::Memcache => 1,
-            Self::Pmc => 2,
-            Self::Mrcache(_) => 3,
-        }
-    }
-
-    /// The name of the system whose clients speak it.
-    pub fn system(self) -> &'static str {
-        match self {
-            Self::Resp => "Redis",
-            Self::Memcache => "memcached",
-            Self::Pmc => "poor-man's-cache",
-            Self::Mrcache(_) => "mrcache",
-        }
-    }
-}
 
 /// A place where clients connect.
 #[derive(Clone, Debug, PartialEq, Eq)]

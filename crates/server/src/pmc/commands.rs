@@ -5,7 +5,8 @@
 use super::{Reply, Request, Span};
 use crate::full::Full;
 use crate::output::Lent;
-use crate::state::{Client, Denied, Other, Server};
+use crate::resp::commands::Client;
+use crate::state::{Denied, Other, Server};
 use nuthatch_cache::{Cache, Error, Guard, Write};
 use std::sync::Arc;
 

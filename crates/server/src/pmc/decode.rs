@@ -1,7 +1,7 @@
 //! From bytes to requests.
 
 use super::{SEPARATOR, Span};
-use crate::resp::ValueLimit;
+use crate::state::ValueLimit;
 use memchr::memchr;
 use std::fmt;
 

@@ -8,9 +8,9 @@ use crate::full::Full;
 use crate::http_guard::{has_http_line, is_http_line};
 use crate::log;
 use crate::net::connection::Connection;
-use crate::net::decoder::Talk;
-use crate::net::driver::{Driver, Stage, Step};
+use crate::net::driver::{Decoders, Decodes, Driver, Stage, Step};
 use crate::resp;
+use crate::resp::commands::Session;
 use crate::resp::driver::Request as RespRequest;
 use crate::resp::driver::RespDriver;
 
@@ -53,16 +53,19 @@ fn is_http(message: &[u8], asked: Asked) -> bool {
     }
 }
 
-impl Driver for PmcDriver {
+impl<T: Decoders<Session = Session> + Decodes<PmcDecoder> + Decodes<resp::Decoder>> Driver<T>
+    for PmcDriver
+{
     type Request<'b> = Request<'b>;
 
     #[inline]
     fn next<'b>(
-        connection: &mut Connection,
+        connection: &mut Connection<T>,
         bytes: &'b [u8],
         spans: &mut Vec<Span>,
     ) -> Step<Request<'b>> {
-        let Talk::Pmc(decoder) = &mut connection.talk else { return Step::More };
+        let decoder: Option<&mut PmcDecoder> = connection.talk.decoder();
+        let Some(decoder) = decoder else { return Step::More };
         match decoder.messages.next(bytes) {
             Ok(Found::Request { request: asked, consumed }) => {
                 let bytes = &bytes[..consumed];
@@ -96,23 +99,25 @@ impl Driver for PmcDriver {
                     each(key);
                 }
             }
-            Request::Resp(request) => RespDriver::keys(request, spans, each),
+            Request::Resp(request) => <RespDriver as Driver<T>>::keys(request, spans, each),
             Request::Fault(_) | Request::Http => {}
         }
     }
 
     #[inline]
     fn replaces(request: &Request<'_>) -> bool {
-        matches!(request, Request::Resp(request) if RespDriver::replaces(request))
+        let Request::Resp(request) = request else { return false };
+        <RespDriver as Driver<T>>::replaces(request)
     }
 
     #[inline]
     fn is_exclusive(request: &Request<'_>) -> bool {
-        matches!(request, Request::Resp(request) if RespDriver::is_exclusive(request))
+        let Request::Resp(request) = request else { return false };
+        <RespDriver as Driver<T>>::is_exclusive(request)
     }
 
     #[inline]
-    fn execute(request: &Request<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
+    fn execute(request: &Request<'_>, stage: &mut Stage<'_, T>) -> Result<(), Full> {
         match request {
             Request::Message { bytes, asked } => {
                 let Connection { client, out, .. } = &mut *stage.connection;
@@ -131,7 +136,7 @@ impl Driver for PmcDriver {
                 client.end(stage.server, lens, stage.turn.now_ms());
                 Ok(())
             }
-            Request::Resp(request) => RespDriver::execute(request, stage),
+            Request::Resp(request) => <RespDriver as Driver<T>>::execute(request, stage),
             Request::Http => {
                 stage.connection.refuse_http(stage.server);
                 Ok(())
@@ -146,12 +151,12 @@ impl Driver for PmcDriver {
     }
 
     #[cold]
-    fn out_of_memory(request: &Request<'_>, stage: &mut Stage<'_>) {
+    fn out_of_memory(request: &Request<'_>, stage: &mut Stage<'_, T>) {
         match request {
             Request::Message { bytes, asked } => {
                 commands::out_of_memory(stage.turn, bytes, *asked, &mut stage.connection.out);
             }
-            Request::Resp(request) => RespDriver::out_of_memory(request, stage),
+            Request::Resp(request) => <RespDriver as Driver<T>>::out_of_memory(request, stage),
             Request::Fault(_) | Request::Http => {}
         }
     }

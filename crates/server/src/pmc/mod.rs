@@ -9,7 +9,7 @@ mod decode;
 pub(crate) mod driver;
 mod reply;
 
-pub use crate::resp::Span;
+pub use crate::span::Span;
 pub use decode::{Decoder, Fault, Request, Step, TooLong};
 pub use reply::Reply;
 

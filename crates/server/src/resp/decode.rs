@@ -1,8 +1,9 @@
 //! From bytes to requests.
 
 use super::inline;
-use super::number::{integer, short};
+use super::number::short;
 use super::{Limits, ProtocolError, Span, Step};
+use crate::number::integer;
 use memchr::memchr;
 
 /// Room for this many spans is kept from one request to the next; more is given back.

@@ -1,16 +1,17 @@
 //! RESP, executed by [`commands`](super::commands).
 
-use super::commands::{Args, Call, Failure, Found, execute_found, lookup, refuse_for_memory};
+use super::commands::{
+    Args, Call, Failure, Found, Session, execute_found, lookup, refuse_for_memory,
+};
 use super::{Decoder, Inline, ProtocolError, Reply};
 use crate::full::Full;
 use crate::http_guard::is_http_word;
 use crate::log;
 use crate::net::connection::Connection;
-use crate::net::decoder::Talk;
-use crate::net::driver::{Driver, Stage, Step};
+use crate::net::driver::{Decoders, Decodes, Driver, Stage, Step};
 use crate::net::pending_value::Drafting;
 use crate::resp;
-use crate::resp::Span;
+use crate::span::Span;
 use std::ops::Range;
 
 pub(crate) struct RespDriver;
@@ -77,18 +78,18 @@ impl Request<'_> {
     }
 }
 
-impl Driver for RespDriver {
+impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver {
     type Request<'b> = Request<'b>;
 
     #[inline]
     fn next<'b>(
-        connection: &mut Connection,
+        connection: &mut Connection<T>,
         bytes: &'b [u8],
         spans: &mut Vec<Span>,
     ) -> Step<Request<'b>> {
-        match &mut connection.talk {
-            Talk::Resp(decoder) => Request::next(decoder, bytes, spans),
-            _ => Step::More,
+        match connection.talk.decoder() {
+            Some(decoder) => Request::next(decoder, bytes, spans),
+            None => Step::More,
         }
     }
 
@@ -116,7 +117,7 @@ impl Driver for RespDriver {
     }
 
     #[inline]
-    fn execute(request: &Request<'_>, stage: &mut Stage<'_>) -> Result<(), Full> {
+    fn execute(request: &Request<'_>, stage: &mut Stage<'_, T>) -> Result<(), Full> {
         let Stage { turn, connection, server, spans, .. } = stage;
         let Some((args, found)) = request.parts(spans) else {
             if let Request::Http = request {
@@ -149,7 +150,7 @@ impl Driver for RespDriver {
     }
 
     #[cold]
-    fn out_of_memory(request: &Request<'_>, stage: &mut Stage<'_>) {
+    fn out_of_memory(request: &Request<'_>, stage: &mut Stage<'_, T>) {
         let Stage { turn, connection, server, spans, .. } = stage;
         if let Some((args, found)) = request.parts(spans) {
             let Connection { client, out, .. } = &mut **connection;

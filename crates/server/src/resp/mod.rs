@@ -26,9 +26,12 @@ mod request;
 
 pub use decode::Decoder;
 pub use double::double_text;
-pub use error::{ProtocolError, ValueLimit};
+pub use error::ProtocolError;
 pub use inline::Inline;
 pub use limits::Limits;
-pub use number::integer;
-pub use reply::{Reply, Version};
-pub use request::{Span, Step};
+pub use reply::Reply;
+pub use request::Step;
+
+pub use crate::number::integer;
+pub use crate::span::Span;
+pub use crate::state::{ValueLimit, Version};

@@ -1,24 +1,4 @@
-//! Numbers as RESP writes them.
-
-/// The integer that is the whole of `text`, in the one form Redis takes: no sign but `-`, no
-/// leading zeros, no spaces, within 64 bits.
-pub fn integer(text: &[u8]) -> Option<i64> {
-    let (negative, digits) = match text {
-        [b'-', digits @ ..] => (true, digits),
-        digits => (false, digits),
-    };
-    match digits {
-        [b'0'] if !negative => return Some(0),
-        [b'1'..=b'9', ..] => {}
-        _ => return None,
-    }
-    // Downwards, since there is one more number below zero than above.
-    let below_zero = digits.iter().try_fold(0i64, |number, byte| match byte {
-        b'0'..=b'9' => number.checked_mul(10)?.checked_sub(i64::from(byte - b'0')),
-        _ => None,
-    })?;
-    if negative { Some(below_zero) } else { below_zero.checked_neg() }
-}
+//! Lengths and counts in the lines of RESP.
 
 /// The number between `mark` and CR LF at the start of `bytes`, and the length of the line: the
 /// form nearly every line has, of one to six digits. `None` says nothing: read it the long way.
@@ -45,34 +25,6 @@ pub(super) fn short(mark: u8, bytes: &[u8]) -> Option<(u32, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn integers_have_one_form() {
-        for number in [0, 1, -1, 10, 1_000_000, i64::MAX, i64::MIN, i64::MIN + 1] {
-            assert_eq!(integer(number.to_string().as_bytes()), Some(number));
-        }
-        for text in [
-            "",
-            "-",
-            "-0",
-            "00",
-            "01",
-            "-01",
-            "+1",
-            " 1",
-            "1 ",
-            "1\0",
-            "a",
-            "1a",
-            "0x1",
-            "1.0",
-            "9223372036854775808",
-            "-9223372036854775809",
-            "99999999999999999999999",
-        ] {
-            assert_eq!(integer(text.as_bytes()), None, "{text:?}");
-        }
-    }
 
     #[test]
     fn a_short_line_reads_as_the_long_way_does() {

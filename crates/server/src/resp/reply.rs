@@ -1,16 +1,7 @@
 //! From replies to bytes.
 
 use super::double_text;
-
-/// The version of the protocol a client has chosen with `HELLO`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Version {
-    /// What every client speaks until it says otherwise.
-    #[default]
-    Resp2,
-    /// The version with maps, sets, doubles and pushes.
-    Resp3,
-}
+use crate::state::Version;
 
 /// Appends replies to `out`. What RESP2 has no word for it says with the words it has.
 ///

@@ -2,12 +2,13 @@
 
 mod redis_settings;
 
-use crate::admin::{Admin, Listeners, Told};
+use crate::admin::{Admin, Format, Listeners, Told};
 use crate::log;
 use crate::net::address::{Address, SocketFiles};
-use crate::net::listener::{Bound, Listener, Listening, Protocol, listen};
+use crate::net::listener::{Bound, Listener, Listening, listen};
 use crate::net::pending_value::min_long_len;
 use crate::net::reactor::Reactors;
+use crate::protocol::Protocol;
 use crate::state::{Server, Users};
 use crate::tls::Tls;
 use crate::worker::heap;
@@ -146,6 +147,16 @@ impl Reloader {
     }
 }
 
+impl Told for Common {
+    fn metrics(&self, format: Format) -> String {
+        self.server.metrics(format)
+    }
+
+    fn is_stopping(&self) -> bool {
+        Told::is_stopping(&self.server)
+    }
+}
+
 /// Stops the other threads when one ends, even by a panic.
 struct StopsOthers<'c>(Option<&'c Common>);
 
@@ -189,7 +200,7 @@ impl Running {
         heap::return_blocks_from(min_long_len(&server.cache));
         let ahead = Prefill::start(&server.cache)?;
         let mut running = Self {
-            common: Arc::new(Common::new(server, options, reactor)),
+            common: Arc::new(Common::new(server, options.threads, options.tls.clone(), reactor)),
             listeners,
             skipped,
             admin_addresses,
@@ -206,7 +217,8 @@ impl Running {
             running.admin = Some(Admin::start(admin, &told)?);
         }
         let Self { listeners, admin_addresses, .. } = &running;
-        log::started(options.threads, listeners, admin_addresses, reactor.name());
+        let addresses = addresses(listeners, admin_addresses);
+        log::started(options.threads, &addresses, reactor.name());
         Ok(running)
     }
 
@@ -294,6 +306,24 @@ impl Running {
         }
         self.files.remove();
         result
+    }
+}
+
+/// The addresses as the log has them.
+fn addresses(listeners: &[Listener], admin: &[Address]) -> log::Addresses {
+    let list = |addresses: Vec<&Address>| {
+        addresses.into_iter().map(Address::to_string).collect::<Vec<_>>().join(" ")
+    };
+    let of = |system: &str| {
+        let of_system = listeners.iter().filter(|listener| listener.protocol.system() == system);
+        list(of_system.map(|listener| &listener.address).collect())
+    };
+    log::Addresses {
+        resp: of("Redis"),
+        memcache: of("memcached"),
+        pmc: of("poor-man's-cache"),
+        mrcache: of("mrcache"),
+        admin: list(admin.iter().collect()),
     }
 }
 

@@ -1,7 +1,8 @@
 //! What `CONFIG GET` tells of where a server listens, by Redis's names.
 
 use crate::net::address::Address;
-use crate::net::listener::{Listener, Protocol};
+use crate::net::listener::Listener;
+use crate::protocol::Protocol;
 
 /// Facts about the places where clients of Redis connect, and about threads.
 pub(crate) fn facts(listeners: &[Listener], threads: usize) -> Vec<(&'static str, String)> {

@@ -1,23 +1,30 @@
 //! What a connection has set for itself.
 
 use super::Server;
-use super::clients::Connection;
+use super::clients::{Connection, Endpoints, TooManyClients};
 use super::metrics::Metrics;
-use super::permissions::Denied;
+use super::other_requests::Other;
 use super::users::User;
 use crate::log;
 use crate::output::Lent;
-use crate::resp::Version;
-use crate::resp::commands::connection::transactions::Transaction;
-use crate::resp::commands::lookup;
 use std::sync::Arc;
+
+/// The version of the protocol a client has chosen with `HELLO`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Version {
+    /// What every client speaks until it says otherwise.
+    #[default]
+    Resp2,
+    /// The version with maps, sets, doubles and pushes.
+    Resp3,
+}
 
 /// The state of one connection, whatever it speaks; versions and transactions are RESP's alone.
 ///
 /// [`Server::connect`](super::Server::connect) makes one that `CLIENT LIST` shows. The default one
 /// belongs to no server's list, and counts for itself alone.
 #[derive(Debug, Default)]
-pub struct Client {
+pub struct Client<S> {
     /// The connection's number; later ones have greater numbers.
     pub id: u64,
     /// The version of the protocol it has chosen.
@@ -27,8 +34,8 @@ pub struct Client {
     pub(crate) state: State,
     /// Who it has logged in as.
     pub(crate) user: Option<Arc<User>>,
-    /// What waits for `EXEC`, and what is watched for it.
-    pub(crate) transaction: Transaction,
+    /// What the protocol remembers of the connection.
+    pub(crate) session: S,
     pub(crate) connection: Arc<Connection>,
     pub(crate) metrics: Arc<Metrics>,
     /// Values of its answers that are not in their buffer.
@@ -63,7 +70,13 @@ impl State {
     pub(crate) const PLAIN: Self = Self { trusted: true, queues: false, answers: Answers::All };
 }
 
-impl Client {
+/// What a protocol remembers of a connection.
+pub trait Session: Default + std::fmt::Debug {
+    /// Returns the bytes of memory of requests that are queued.
+    fn queued_len(&self) -> usize;
+}
+
+impl<S: Session> Client<S> {
     /// A client with this number, of which no list knows.
     pub fn new(id: u64) -> Self {
         Self { id, ..Self::default() }
@@ -84,22 +97,6 @@ impl Client {
     #[inline]
     pub fn may_all(&self) -> bool {
         self.state.trusted
-    }
-
-    /// What is denied of a request in another protocol, which amounts to this command of RESP over
-    /// these keys; nothing if it may be executed.
-    pub fn admit<'k>(
-        &mut self,
-        server: &Server,
-        command: &str,
-        keys: impl Iterator<Item = &'k [u8]>,
-    ) -> Result<(), Denied> {
-        if self.may_all() {
-            return Ok(());
-        }
-        let user = self.current_user(server).ok_or(Denied::All)?;
-        let found = lookup(command.as_bytes()).ok_or(Denied::Command)?;
-        user.permissions.check_keys(found, keys)
     }
 
     /// Logs in; false if the password is wrong, or the user may not.
@@ -146,7 +143,7 @@ impl Client {
     /// Bytes of the requests that wait for `EXEC`, and of the keys that are watched.
     #[inline]
     pub fn queued_len(&self) -> usize {
-        self.transaction.bytes()
+        self.session.queued_len()
     }
 
     /// Notes that the connection is closed. Returns whether it was marked to be closed: then
@@ -202,32 +199,44 @@ impl Client {
         self.connection.resp3.set((version == Version::Resp3).into());
     }
 
-    /// As it was when it connected, but for its number.
-    pub(crate) fn reset(&mut self) {
-        self.set_version(Version::default());
-        self.state = State::default();
-        self.user = None;
-        self.transaction = Transaction::default();
-        self.note_queued();
-        self.connection.say(|words| {
-            words.name.clear();
-            words.user.clear();
-        });
-        self.connection.unevictable.set(0);
-        self.connection.untouching.set(0);
+    /// A request of so many bytes begins.
+    #[inline]
+    pub fn begin(&self, server: &Server, request_len: usize) {
+        self.metrics.begin(Metrics::is_short_len(request_len, &server.settings), &server.settings);
     }
 
-    /// Forgets what is queued and watched.
-    pub(crate) fn leave_transaction(&mut self) {
-        self.transaction = Transaction::default();
-        self.state.queues = false;
-        self.note_queued();
+    /// The request is done that [began](Self::begin) last.
+    #[inline]
+    pub fn end(
+        &self,
+        server: &Server,
+        (other, request_len, reply_len): (Other, usize, usize),
+        now_ms: u64,
+    ) {
+        let number = other.number();
+        let short = Metrics::is_short_len(request_len, &server.settings);
+        self.metrics.end(number, (short, reply_len), &server.settings);
+        self.connection.command.set(number as u64 + 1);
+        self.connection.active_ms.set(now_ms);
     }
+}
 
-    /// Shows others how many requests wait.
-    pub(crate) fn note_queued(&self) {
-        let queued = if self.state.queues { 1 + self.transaction.len() as u64 } else { 0 };
-        self.connection.queued.set(queued);
-        self.connection.queued_len.set(self.transaction.bytes() as u64);
+impl Server {
+    /// A new connection, which belongs to the thread that counts in `metrics`.
+    pub fn connect<S: Session>(
+        &self,
+        metrics: &Arc<Metrics>,
+        endpoints: Endpoints,
+        now_ms: u64,
+    ) -> Result<Client<S>, TooManyClients> {
+        if self.clients.len() as u64 >= self.settings.clients_most() {
+            self.clients.add_refused();
+            log::connection_refused(&endpoints.peer, self.settings.clients_most());
+            return Err(TooManyClients);
+        }
+        let connection = self.clients.open(endpoints, now_ms);
+        metrics.add_connection();
+        let metrics = Arc::clone(metrics);
+        Ok(Client { id: connection.id, connection, metrics, ..Client::default() })
     }
 }

@@ -1,6 +1,8 @@
 //! The connections there are, as `CLIENT LIST` shows them and `CLIENT KILL` ends them.
 
+use super::catalog::Catalog;
 use super::counter::Counter;
+use super::other_requests;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -34,6 +36,15 @@ pub struct Clients {
     output_closed: AtomicU64,
     refused: AtomicU64,
     http_refused: AtomicU64,
+}
+
+/// A connection was refused because `maxclients` was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyClients;
+
+impl TooManyClients {
+    /// The error for the client, with the text of Redis.
+    pub const TEXT: &str = "ERR max number of clients reached";
 }
 
 type Open = Mutex<BTreeMap<u64, Weak<Connection>>>;
@@ -257,7 +268,7 @@ impl Connection {
     }
 
     /// The line of `CLIENT LIST`.
-    pub(crate) fn line(&self, now_ms: u64) -> String {
+    pub(crate) fn line(&self, now_ms: u64, catalog: &Catalog) -> String {
         let Endpoints { peer, local, fd } = &self.endpoints;
         let Words { name, user, library, library_version } = self.words();
         let seconds = |since_ms| now_ms.saturating_sub(since_ms) / 1000;
@@ -276,7 +287,7 @@ impl Connection {
         let tot_mem = size_of::<Self>() as u64 + qbuf + free + obl + multi_mem;
         let command = (self.command.get() as usize)
             .checked_sub(1)
-            .and_then(|number| super::other_requests::names().nth(number))
+            .and_then(|number| other_requests::names(catalog).nth(number))
             .unwrap_or("NULL");
         let user = if user.is_empty() { super::users::DEFAULT.to_owned() } else { user };
         let resp = 2 + self.resp3.get();

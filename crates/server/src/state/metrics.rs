@@ -10,11 +10,11 @@
 
 use super::Settings;
 use super::TurnTotals;
+use super::catalog::Catalog;
 use super::counter::Counter;
 use super::histogram::Histogram;
 use super::iterations::Turns;
 use super::other_requests;
-use crate::resp::commands::{Command, Keys};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
@@ -66,7 +66,7 @@ impl Default for Metrics {
             running: Counter::default(),
             group: Default::default(),
             group_len: Counter::default(),
-            commands: (0..other_requests::count()).map(|_| OnceLock::new()).collect(),
+            commands: (0..other_requests::COUNT).map(|_| OnceLock::new()).collect(),
             received: Counter::default(),
             sent: Counter::default(),
             connections: Counter::default(),
@@ -118,12 +118,6 @@ impl Metrics {
     pub fn settle(&self, settings: &Settings) {
         self.read_clock(settings);
         self.running.set(0);
-    }
-
-    /// Whether a command with a request so long can be timed in a group.
-    #[inline]
-    pub(crate) fn is_short(command: &Command, request_len: usize, settings: &Settings) -> bool {
-        command.keys == Keys::ONE && Self::is_short_len(request_len, settings)
     }
 
     /// Whether a request so long that is over one key can be timed in a group.
@@ -265,12 +259,12 @@ pub fn bucket_end_ns(bucket: usize) -> u64 {
 
 impl Totals {
     /// Adds what a thread has counted.
-    pub(crate) fn add(&mut self, metrics: &Metrics) {
+    pub(crate) fn add(&mut self, metrics: &Metrics, catalog: &Catalog) {
         self.received += metrics.received.get();
         self.sent += metrics.sent.get();
         self.connections += metrics.connections.get();
         self.output_limits += metrics.output_limits.get();
-        for (name, one) in other_requests::names().zip(&metrics.commands) {
+        for (name, one) in other_requests::names(catalog).zip(&metrics.commands) {
             let Some(one) = one.get() else { continue };
             let sum = self.commands.entry(name).or_default();
             sum.calls += one.calls.get();

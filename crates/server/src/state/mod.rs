@@ -1,32 +1,43 @@
 //! What all connections share: clients, users, settings, metrics, and memory.
 
+pub(crate) mod catalog;
 mod client;
 pub(crate) mod clients;
 pub(crate) mod counter;
+mod debug_access;
 pub(crate) mod glob;
 pub(crate) mod histogram;
 mod iterations;
+mod memcached;
 mod memory_kinds;
 pub(crate) mod metrics;
 pub(crate) mod new_value;
 pub(crate) mod other_requests;
 pub(crate) mod permissions;
+pub(crate) mod process;
 mod rates;
 mod server;
 pub(crate) mod settings;
 mod shedding;
+pub(crate) mod slowlog;
 pub(crate) mod users;
+mod value_limit;
 
-pub use client::Client;
+pub(crate) use catalog::{Catalog, CommandInfo, RESP_COMMANDS};
+pub use catalog::{Flags, Keys};
 pub(crate) use client::{Answers, State};
-pub use clients::{Clients, Endpoints};
+pub use client::{Client, Session, Version};
+pub use clients::{Clients, Endpoints, TooManyClients};
+pub use debug_access::Debugging;
 pub use iterations::TurnTotals;
+pub use memcached::MemcachedState;
 pub use memory_kinds::MemoryKinds;
 pub use metrics::{CommandTotals, Metrics, Totals, bucket_end_ns};
 pub(crate) use new_value::update;
 pub use other_requests::Other;
 pub use permissions::Denied;
-pub(crate) use server::TOO_MANY_CLIENTS;
+pub(crate) use permissions::Permissions;
 pub use server::{Exposition, Rewrite, Server};
 pub use settings::Settings;
 pub use users::{User, Users, UsersError};
+pub use value_limit::ValueLimit;

@@ -1,8 +1,6 @@
 //! Requests in other protocols than RESP, as they are counted.
 
-use super::metrics::Metrics;
-use super::{Client, Server};
-use crate::resp::commands::subcommands;
+use super::catalog::{Catalog, RESP_COMMANDS};
 
 macro_rules! others {
     ($($name:ident = $text:literal,)+) => {
@@ -53,37 +51,20 @@ others! {
     MrcacheStat = "mrcache|stat",
 }
 
-/// How many names there are that requests are counted under.
-pub(crate) fn count() -> usize {
-    subcommands::count() + NAMES.len()
+impl Other {
+    /// Returns the number under which the request is counted: those of RESP come first.
+    #[inline]
+    pub(crate) fn number(self) -> usize {
+        RESP_COMMANDS + self as usize
+    }
 }
 
-/// Those names, by their numbers.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    subcommands::everything().map(|command| command.name).chain(NAMES.iter().copied())
-}
+/// The number of names under which requests are counted.
+pub(crate) const COUNT: usize = RESP_COMMANDS + NAMES.len();
 
-impl Client {
-    /// A request of so many bytes begins.
-    #[inline]
-    pub fn begin(&self, server: &Server, request_len: usize) {
-        self.metrics.begin(Metrics::is_short_len(request_len, &server.settings), &server.settings);
-    }
-
-    /// The request is done that [began](Self::begin) last.
-    #[inline]
-    pub fn end(
-        &self,
-        server: &Server,
-        (other, request_len, reply_len): (Other, usize, usize),
-        now_ms: u64,
-    ) {
-        let number = subcommands::count() + other as usize;
-        let short = Metrics::is_short_len(request_len, &server.settings);
-        self.metrics.end(number, (short, reply_len), &server.settings);
-        self.connection.command.set(number as u64 + 1);
-        self.connection.active_ms.set(now_ms);
-    }
+/// Returns those names, in the order of their numbers.
+pub(crate) fn names(catalog: &Catalog) -> impl Iterator<Item = &'static str> {
+    catalog.all().iter().map(|command| command.name).chain(NAMES.iter().copied())
 }
 
 #[cfg(test)]
@@ -95,6 +76,5 @@ mod tests {
         assert_eq!(NAMES[Other::Get as usize], "memcached|get");
         assert_eq!(NAMES[Other::Mn as usize], "memcached|mn");
         assert_eq!(NAMES[Other::MrcacheStat as usize], "mrcache|stat");
-        assert_eq!(names().count(), count());
     }
 }

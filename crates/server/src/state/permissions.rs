@@ -1,7 +1,7 @@
 //! Which commands and keys a user may use.
 
 use super::glob::Glob;
-use crate::resp::commands::{Args, Command, Failure, Found, Keys, subcommands};
+use super::{Catalog, CommandInfo, Flags, Keys, RESP_COMMANDS};
 
 /// A word is not shown where it may be a password without its mark.
 const UNKNOWN_RULE: &str = "expected a rule such as on, off, nopass, >PASSWORD, #SHA256, \
@@ -33,23 +33,6 @@ pub enum Denied {
     Key,
 }
 
-impl Denied {
-    /// The answer to a command that is denied.
-    pub(crate) fn failure(self, command: &Command) -> Failure {
-        match self {
-            Self::All => Failure::answer("NOAUTH Authentication required."),
-            Self::Command => {
-                let name = command.name;
-                let text = "NOPERM this user has no permissions to run the";
-                Failure::Answer(format!("{text} '{name}' command").into())
-            }
-            Self::Key => Failure::answer(
-                "NOPERM this user has no permissions to access one of the keys used as arguments",
-            ),
-        }
-    }
-}
-
 /// Which commands and keys a user may use.
 #[derive(Clone, Debug)]
 pub(crate) struct Permissions {
@@ -62,12 +45,12 @@ pub(crate) struct Permissions {
 impl Permissions {
     /// Nothing.
     pub(crate) fn none() -> Self {
-        Self { commands: vec![false; subcommands::count()], keys: Vec::new() }
+        Self { commands: vec![false; RESP_COMMANDS], keys: Vec::new() }
     }
 
     /// Everything.
     pub(crate) fn all() -> Self {
-        Self { commands: vec![true; subcommands::count()], keys: vec![b"*".to_vec()] }
+        Self { commands: vec![true; RESP_COMMANDS], keys: vec![b"*".to_vec()] }
     }
 
     /// Whether that is everything.
@@ -89,7 +72,7 @@ impl Permissions {
     }
 
     /// Applies a rule; see [`users`](super::users).
-    pub(crate) fn apply(&mut self, rule: &str) -> Result<(), &'static str> {
+    pub(crate) fn apply(&mut self, rule: &str, catalog: &Catalog) -> Result<(), &'static str> {
         match rule {
             "allkeys" => self.keys = vec![b"*".to_vec()],
             "resetkeys" => self.keys.clear(),
@@ -99,9 +82,9 @@ impl Permissions {
                 if let Some(pattern) = rule.strip_prefix('~') {
                     self.keys.push(pattern.as_bytes().to_vec());
                 } else if let Some(which) = rule.strip_prefix('+') {
-                    self.allow(which, true)?;
+                    self.allow(which, true, catalog)?;
                 } else if let Some(which) = rule.strip_prefix('-') {
-                    self.allow(which, false)?;
+                    self.allow(which, false, catalog)?;
                 } else {
                     return Err(UNKNOWN_RULE);
                 }
@@ -110,39 +93,35 @@ impl Permissions {
         Ok(())
     }
 
-    fn allow(&mut self, which: &str, allowed: bool) -> Result<(), &'static str> {
+    fn allow(&mut self, which: &str, allowed: bool, catalog: &Catalog) -> Result<(), &'static str> {
         if let Some(group) = which.strip_prefix('@') {
             if !["all", "read", "write", "connection", "dangerous"].contains(&group) {
                 return Err(UNKNOWN_GROUP);
             }
-            for (number, command) in subcommands::everything().enumerate() {
+            for (number, command) in catalog.all().iter().enumerate() {
                 if is_in(command, group) {
                     self.commands[number] = allowed;
                 }
             }
             return Ok(());
         }
-        let found = subcommands::find_full(which.as_bytes()).ok_or(UNKNOWN_COMMAND)?;
-        self.commands[found.number] = allowed;
-        for part in subcommands::of(found.command) {
-            self.commands[part.number] = allowed;
+        let (number, command) = catalog.find(which.as_bytes()).ok_or(UNKNOWN_COMMAND)?;
+        self.commands[number] = allowed;
+        for (number, _) in catalog.parts(command.name) {
+            self.commands[number] = allowed;
         }
         Ok(())
     }
 
-    /// What of a request is denied, if something is.
-    pub(crate) fn check(&self, found: Found, args: Args<'_>) -> Result<(), Denied> {
-        self.check_keys(found, args.keys(found.command.keys))
-    }
-
-    /// The same with the keys that a command names.
-    pub(crate) fn check_keys<'k>(
+    /// What is denied of a request over these keys, for the command with this number and flags.
+    pub(crate) fn check<'k>(
         &self,
-        found: Found,
+        number: usize,
+        flags: Flags,
         mut keys: impl Iterator<Item = &'k [u8]>,
     ) -> Result<(), Denied> {
-        let allowed = self.commands.get(found.number).copied().unwrap_or_default();
-        if !allowed && !found.command.flags.before_auth {
+        let allowed = self.commands.get(number).copied().unwrap_or_default();
+        if !allowed && !flags.before_auth {
             return Err(Denied::Command);
         }
         if self.all_keys() {
@@ -156,7 +135,7 @@ impl Permissions {
 }
 
 /// Whether a command is in a group.
-pub(crate) fn is_in(command: &Command, group: &str) -> bool {
+pub(crate) fn is_in(command: &CommandInfo, group: &str) -> bool {
     let name = command.name;
     let container = name.split('|').next().unwrap_or(name);
     let has_keys = command.keys != Keys::NONE || READS.contains(&name);

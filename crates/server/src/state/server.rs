@@ -1,17 +1,16 @@
 //! What all connections share.
 
-use super::Client;
-use super::TurnTotals;
-use super::clients::{Clients, Endpoints};
+use super::catalog::Catalog;
+use super::clients::Clients;
+use super::debug_access::Debugging;
+use super::iterations::TurnTotals;
 use super::metrics::{Metrics, Totals};
 use super::rates::{PerSecond, Rates, Sample};
 use super::settings::Settings;
+use super::slowlog::SlowLog;
 use super::users::Users;
+use super::value_limit::ValueLimit;
 use crate::log;
-use crate::resp::ValueLimit;
-use crate::resp::commands::Debugging;
-use crate::resp::commands::Failure;
-use crate::resp::commands::server::slowlog::SlowLog;
 use nuthatch_cache::{Cache, Stats};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -94,14 +93,13 @@ const GATHERED_EIGHTHS: u64 = 3;
 /// However little memory there is, an answer may be so long.
 const ANSWER_LEAST: u64 = 64 << 10;
 
-/// The error for a connection beyond `maxclients`, with the text of Redis.
-pub(crate) const TOO_MANY_CLIENTS: &str = "ERR max number of clients reached";
-
 /// The server, as commands see it.
 #[derive(Debug)]
 pub struct Server {
     /// The cache.
     pub cache: Arc<Cache>,
+    /// All commands.
+    pub(crate) catalog: &'static Catalog,
     /// What `CONFIG` changes.
     pub settings: Settings,
     /// All connections.
@@ -145,14 +143,15 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server of this cache.
-    pub fn new(cache: Arc<Cache>) -> Self {
+    /// A server of this cache, with these commands.
+    pub(crate) fn with_catalog(cache: Arc<Cache>, catalog: &'static Catalog) -> Self {
         let random = RandomState::new();
         let words = (0..3).map(|number| format!("{:016x}", random.hash_one(number)));
         let mut run_id: String = words.collect();
         run_id.truncate(40);
         Self {
             cache,
+            catalog,
             settings: Settings::default(),
             clients: Clients::default(),
             port: 0,
@@ -214,7 +213,7 @@ impl Server {
     }
 
     /// Replaces all users. Connections adopt the rights of theirs, or are closed: see
-    /// [`Client::renew_user`].
+    /// [`Client::renew_user`](super::Client::renew_user).
     pub(crate) fn replace_users(&self, users: Users) {
         *self.users_mut() = users;
         self.users_changes.fetch_add(1, Ordering::Release);
@@ -347,29 +346,11 @@ impl Server {
         metrics
     }
 
-    /// A new connection, which belongs to the thread that counts in `metrics`.
-    pub fn connect(
-        &self,
-        metrics: &Arc<Metrics>,
-        endpoints: Endpoints,
-        now_ms: u64,
-    ) -> Result<Client, Failure> {
-        if self.clients.len() as u64 >= self.settings.clients_most() {
-            self.clients.add_refused();
-            log::connection_refused(&endpoints.peer, self.settings.clients_most());
-            return Err(Failure::answer(TOO_MANY_CLIENTS));
-        }
-        let connection = self.clients.open(endpoints, now_ms);
-        metrics.add_connection();
-        let metrics = Arc::clone(metrics);
-        Ok(Client { id: connection.id, connection, metrics, ..Client::default() })
-    }
-
     /// What all threads have counted since the server started.
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        threads.iter().for_each(|metrics| totals.add(metrics));
+        threads.iter().for_each(|metrics| totals.add(metrics, self.catalog));
         totals
     }
 

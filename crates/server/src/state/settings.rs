@@ -1,7 +1,6 @@
 //! What `CONFIG` knows, and what of it can change while the server runs.
 
-use crate::resp::commands::Failure;
-use crate::resp::integer;
+use crate::number::integer;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// Settings that change while the server runs. Reading one costs as much as reading a number.
@@ -264,11 +263,4 @@ fn bytes(text: &[u8]) -> Option<i64> {
         _ => return None,
     };
     std::str::from_utf8(&text[..digits]).ok()?.parse::<i64>().ok()?.checked_mul(unit)
-}
-
-/// What `CONFIG SET` answers when a setting is refused.
-pub(crate) fn refused(name: &[u8], problem: &str) -> Failure {
-    let name = String::from_utf8_lossy(name);
-    let text = "ERR CONFIG SET failed (possibly related to argument";
-    Failure::Answer(format!("{text} '{name}') - {problem}").into())
 }

@@ -18,6 +18,7 @@
 //! Rules apply in their order. A user named `default` is who clients are before they log in; where
 //! the file has none, that user may do everything without a password.
 
+use super::Catalog;
 use super::permissions::Permissions;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -73,7 +74,7 @@ impl User {
         self.on && (self.any_password | bool::from(equal))
     }
 
-    fn apply(&mut self, rule: &str) -> Result<(), &'static str> {
+    fn apply(&mut self, rule: &str, catalog: &Catalog) -> Result<(), &'static str> {
         match rule {
             "on" | "off" => self.on = rule == "on",
             "nopass" => {
@@ -91,7 +92,7 @@ impl User {
                     let hash = parse_hash(digits);
                     self.add_password(hash.ok_or(BAD_HASH)?);
                 }
-                _ => return self.permissions.apply(rule),
+                _ => return self.permissions.apply(rule, catalog),
             },
         }
         Ok(())
@@ -153,8 +154,8 @@ impl Default for Users {
 }
 
 impl Users {
-    /// The users in a text.
-    pub fn parse(text: &str) -> Result<Self, UsersError> {
+    /// As [`parse`](Self::parse), with the commands that rules may name.
+    pub(crate) fn parse_with(text: &str, catalog: &Catalog) -> Result<Self, UsersError> {
         let mut users = Self::default();
         let mut seen = Vec::new();
         for (at, line) in text.lines().enumerate() {
@@ -183,7 +184,7 @@ impl Users {
             seen.push(name);
             let mut user = User::new(name);
             for (word, rule) in words {
-                user.apply(rule).map_err(|problem| error(word, problem))?;
+                user.apply(rule, catalog).map_err(|problem| error(word, problem))?;
             }
             users.0.insert(name.to_owned(), Arc::new(user));
         }

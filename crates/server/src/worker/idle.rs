@@ -1,7 +1,7 @@
 //! When connections were last heard of, to the second, and when to look for those that are silent,
 //! or at their end without our having been told.
 
-use crate::net::connection::Connection;
+use super::decoder::Connection;
 use crate::net::reactor::Number;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::{ClockId, Timespec, clock_gettime};

@@ -2,9 +2,10 @@
 //! the connection has received before.
 
 use super::Worker;
-use crate::net::batch::{Source, Work};
-use crate::net::connection::{Connection, append};
+use super::decoder::Connection;
+use crate::net::driver::Decoders;
 use crate::net::reactor::{Filled, Number};
+use crate::net::work::{Source, Work, append};
 use crate::state::Server;
 use nuthatch_cache::Session;
 

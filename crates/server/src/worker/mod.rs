@@ -1,6 +1,7 @@
 //! One thread of the server: its connections, its reactor, and its session of the cache.
 
 mod closing;
+mod decoder;
 mod expiring;
 pub(crate) mod heap;
 mod idle;
@@ -12,24 +13,25 @@ mod tests;
 mod upkeep;
 
 use crate::log;
-use crate::memcache::commands::Shared;
 use crate::memcache::driver::MemcacheDriver;
-use crate::mrcache::Framing;
 use crate::mrcache::driver::MrcacheDriver;
 use crate::net::accepting::Listeners;
-use crate::net::batch::{Batch, Scene, Source, Work};
-use crate::net::connection::{Connection, KEPT, TOO_LONG_NOW};
+use crate::net::batch::{Batch, Scene};
+use crate::net::connection::{KEPT, TOO_LONG_NOW};
 use crate::net::connections::Connections;
 use crate::net::driver::Driver;
-use crate::net::listener::{Listening, Protocol};
+use crate::net::listener::Listening;
 use crate::net::reactor::{BUFFER_LEN, Event, Kind, Number, Reactor, Waker};
+use crate::net::work::{Source, Work};
 use crate::output::Outgoing;
 use crate::pmc::driver::PmcDriver;
-use crate::resp::commands::Failure;
+use crate::protocol::Framing;
+use crate::protocol::Protocol;
 use crate::resp::driver::RespDriver;
-use crate::serve::Options;
-use crate::state::{Client, Endpoints, Metrics, Server};
+use crate::state::MemcachedState;
+use crate::state::{Client, Endpoints, Metrics, Server, TooManyClients};
 use crate::tls::{Session as TlsSession, Tls};
+use decoder::{Connection, Talk};
 use idle::Idle;
 use nuthatch_cache::Session;
 use rustix::net::sockopt::{
@@ -66,7 +68,7 @@ pub(crate) struct Common {
     pub(crate) server: Server,
     pub(crate) threads: usize,
     pub(crate) reactor: Kind,
-    memcache: Shared,
+    memcache: MemcachedState,
     tls: RwLock<Option<Tls>>,
     /// How often the certificates were replaced.
     tls_changes: AtomicU64,
@@ -74,13 +76,13 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    pub(crate) fn new(server: Server, options: &Options, reactor: Kind) -> Self {
+    pub(crate) fn new(server: Server, threads: usize, tls: Option<Tls>, reactor: Kind) -> Self {
         Self {
             server,
-            threads: options.threads,
+            threads,
             reactor,
-            memcache: Shared::new(options.threads),
-            tls: RwLock::new(options.tls.clone()),
+            memcache: MemcachedState::new(threads),
+            tls: RwLock::new(tls),
             tls_changes: AtomicU64::new(0),
             wakers: Mutex::default(),
         }
@@ -137,7 +139,7 @@ pub(crate) struct Worker<'c> {
     common: &'c Common,
     reactor: Reactor,
     listeners: Listeners,
-    connections: Connections,
+    connections: Connections<Talk>,
     session: Session<'c>,
     batch: Batch,
     /// What was received, by protocol.
@@ -309,17 +311,17 @@ impl<'c> Worker<'c> {
         }
         let now_ms = self.session.guard().now_ms();
         let client = server.connect(&self.metrics, endpoints(&socket), now_ms);
-        let (client, failure) = match client {
-            Ok(client) => (client, None),
-            Err(failure) => (Client::default(), Some(failure)),
+        let (client, is_refused) = match client {
+            Ok(client) => (client, false),
+            Err(TooManyClients) => (Client::default(), true),
         };
         let mut connection = Connection::new(socket, protocol, client, server);
         connection.seen_s = self.idle.now_s();
         connection.client.note_progress(connection.seen_s);
         connection.tls = tls;
         connection.client.lent.allow();
-        if let Some(Failure::Answer(text)) = failure {
-            connection.refuse(&text);
+        if is_refused {
+            connection.refuse(TooManyClients::TEXT);
             // It would keep its descriptor, of which there are too few.
             connection.discards = 0;
         }
@@ -336,7 +338,7 @@ impl<'c> Worker<'c> {
     }
 
     /// Executes what was received by connections that speak a protocol.
-    fn execute_of<D: Driver>(&mut self, protocol: Protocol) -> io::Result<()> {
+    fn execute_of<D: Driver<Talk>>(&mut self, protocol: Protocol) -> io::Result<()> {
         let mut works = std::mem::take(&mut self.works[protocol.index()]);
         if !works.is_empty() {
             for work in &works {
@@ -378,7 +380,7 @@ impl<'c> Worker<'c> {
         Ok(())
     }
 
-    fn execute_next<D: Driver>(&mut self, works: &[Work]) -> Option<Range<usize>> {
+    fn execute_next<D: Driver<Talk>>(&mut self, works: &[Work]) -> Option<Range<usize>> {
         let common = self.common;
         let mut scene = Scene {
             reactor: &self.reactor,
@@ -389,7 +391,7 @@ impl<'c> Worker<'c> {
             shared: common.threads > 1,
             short_of_memory: common.server.is_short_of_memory(),
         };
-        self.batch.execute_next::<D>(works, &mut scene)
+        self.batch.execute_next::<Talk, D>(works, &mut scene)
     }
 
     /// Gives a buffer for answers to a connection that has none.

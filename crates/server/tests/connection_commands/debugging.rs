@@ -1,8 +1,9 @@
 //! `DEBUG`, where it is allowed.
 
 use crate::house::House;
-use nuthatch_server::resp::commands::Debugging;
-use nuthatch_server::state::{Client, Endpoints};
+use nuthatch_server::resp::commands::Client;
+use nuthatch_server::state::Debugging;
+use nuthatch_server::state::Endpoints;
 
 #[test]
 fn debug_is_for_whom_it_is_allowed_to_and_cannot_be_allowed_later() {

@@ -2,8 +2,9 @@
 
 use nuthatch_cache::{Cache, Clock, Guard, Options, Session};
 use nuthatch_server::resp::Span;
+use nuthatch_server::resp::commands::Client;
 use nuthatch_server::resp::commands::{Args, Call, Failure, execute};
-use nuthatch_server::state::{Client, Endpoints, Metrics, Server, Users};
+use nuthatch_server::state::{Endpoints, Metrics, Server, Users};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,8 +1,8 @@
 //! Several clients at once.
 
 use crate::house::House;
-use nuthatch_server::resp::commands::Failure;
-use nuthatch_server::state::Endpoints;
+use nuthatch_server::resp::commands::{Client, Failure};
+use nuthatch_server::state::{Endpoints, TooManyClients};
 
 #[test]
 fn a_watched_key_that_another_client_writes_stops_the_transaction() {
@@ -240,8 +240,8 @@ fn there_are_no_more_clients_than_there_may_be() {
     let mut client = house.client();
     house.ask(&mut client, "CONFIG SET maxclients 1");
     let refused = house.server.connect(&house.metrics, Endpoints::default(), 0);
-    let text = "ERR max number of clients reached";
-    assert_eq!(refused.map(|client| client.id), Err(Failure::answer(text)));
+    assert_eq!(refused.map(|client: Client| client.id), Err(TooManyClients));
+    assert_eq!(TooManyClients::TEXT, "ERR max number of clients reached");
     assert!(house.ask(&mut client, "INFO stats").contains("\r\nrejected_connections:1\r\n"));
 }
 

@@ -124,7 +124,7 @@ fn a_default_user_with_a_password_is_nobody_until_it_is_given() {
 #[test]
 fn a_client_that_no_server_knows_gets_no_more_rights() {
     let house = House::with_users("user default on >sesame ~* +@all");
-    let mut client = nuthatch_server::state::Client::default();
+    let mut client = nuthatch_server::resp::commands::Client::default();
     assert_eq!(house.ask(&mut client, "GET k"), "-NOAUTH Authentication required.\r\n");
 }
 

@@ -3,7 +3,7 @@
 use crate::case::Case;
 use crate::house::House;
 use crate::redis::Redis;
-use nuthatch_server::resp::commands::Debugging;
+use nuthatch_server::state::Debugging;
 
 const CONVERSATIONS: &str = include_str!("../../../../testdata/protocol/connection.txt");
 /// Those with a server that allows `DEBUG`.

@@ -3,8 +3,9 @@
 use nuthatch_cache::{Cache, Clock, Options, Session};
 use nuthatch_server::resp::Span;
 use nuthatch_server::resp::Version;
+use nuthatch_server::resp::commands::Client;
 use nuthatch_server::resp::commands::{Args, Call, Failure, execute};
-use nuthatch_server::state::{Client, Server};
+use nuthatch_server::state::Server;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 

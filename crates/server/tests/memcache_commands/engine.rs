@@ -1,8 +1,9 @@
 //! The commands over a cache of their own, without a server around them.
 
 use nuthatch_cache::{Cache, Clock, Guard, Options};
-use nuthatch_server::memcache::commands::{Call, Next, Shared, execute};
+use nuthatch_server::memcache::commands::{Call, Next, execute};
 use nuthatch_server::memcache::{Decoder, Limits, Step, reply};
+use nuthatch_server::state::MemcachedState;
 use nuthatch_server::state::Server;
 use nuthatch_server::{Full, Lent};
 use std::sync::Arc;
@@ -24,7 +25,7 @@ pub(crate) struct Engine {
     pub(crate) cache: Arc<Cache>,
     hands: Arc<Hands>,
     server: Server,
-    pub(crate) shared: Shared,
+    pub(crate) shared: MemcachedState,
     /// The longest value that is decoded.
     pub(crate) object_most: usize,
 }
@@ -38,7 +39,7 @@ impl Engine {
         let hands = Arc::new(Hands(AtomicU64::new(START_MS)));
         let options = options.clock(hands.clone()).seed(1);
         let cache = Arc::new(Cache::new(options).expect("a small cache"));
-        let (server, shared) = (Server::new(cache.clone()), Shared::new(1));
+        let (server, shared) = (Server::new(cache.clone()), MemcachedState::new(1));
         Self { server, cache, hands, shared, object_most: 1 << 20 }
     }
 

@@ -1,7 +1,7 @@
 //! How a server ends: it drains, it stops at once, or one of its threads panics.
 
 use crate::served::{LOCAL, ask, cache, connect, options, over_every_reactor, serve, start};
-use nuthatch_server::resp::commands::Debugging;
+use nuthatch_server::state::Debugging;
 use nuthatch_server::state::Server;
 use nuthatch_server::{Reactors, Running};
 use std::io::{Read, Write};

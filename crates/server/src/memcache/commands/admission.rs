@@ -2,7 +2,8 @@
 
 use crate::memcache::reply::{self, Line};
 use crate::memcache::{Error, KeyRoom, Meta, MetaVerb, Request, Store, StoreMode};
-use crate::state::{Client, Denied, Server};
+use crate::resp::commands::Client;
+use crate::state::{Denied, Server};
 
 /// Whether a request may be executed. If not, it is answered here.
 ///

@@ -1,8 +1,9 @@
 //! One request, on its way to its answer.
 
-use super::Shared;
 use crate::Lent;
+use crate::memcache::Flags;
 use crate::memcache::reply::{self, LINE_END, Line};
+use crate::state::MemcachedState;
 use crate::state::Server;
 use nuthatch_cache::{Guard, Item};
 
@@ -14,7 +15,7 @@ pub struct Call<'a> {
     /// What all connections share.
     pub server: &'a Server,
     /// What those that speak this protocol share.
-    pub shared: &'a Shared,
+    pub shared: &'a MemcachedState,
     /// Where the answer goes, behind those of earlier requests.
     pub out: &'a mut Vec<u8>,
     /// Values of answers that are not there.
@@ -27,6 +28,13 @@ impl Call<'_> {
     pub(crate) fn value(&mut self, item: &Item<'_>) {
         self.lent.value(self.turn, &self.server.cache, item, self.out);
         self.out.extend_from_slice(LINE_END);
+    }
+
+    /// The number for compare-and-set that what is written gets: the one that the client wants, or
+    /// a new one if it is to be told.
+    pub(crate) fn cas_to_store(&self, flags: &Flags<'_>) -> Option<u64> {
+        let told = || flags.has(b'c').then(|| self.turn.new_cas());
+        flags.new_cas().or_else(told)
     }
 
     /// Takes back what was answered from `start` on.

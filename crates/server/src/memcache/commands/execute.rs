@@ -10,10 +10,6 @@ use crate::memcache::{
 };
 use crate::state::Other;
 
-/// The release of memcached whose commands these are: clients decide by it what to use, and some
-/// read three numbers and nothing else.
-pub(crate) const COMPATIBLE_VERSION: &str = "1.6.38";
-
 /// Executes a request and appends its answer. With [`Full`] nothing was answered: there may be room
 /// in the next turn, in which to try once more; then [`out_of_memory`].
 #[inline]
@@ -124,7 +120,7 @@ fn run(call: &mut Call<'_>, request: &Request<'_>) -> Result<Next> {
             call.answer(*noreply, Line::Ok);
         }
         Request::Stats { args } => stats::stats(call, args),
-        Request::Version => reply::version(call.out, COMPATIBLE_VERSION),
+        Request::Version => reply::version(call.out, stats::COMPATIBLE_VERSION),
         // There is nothing to say more or less of.
         Request::Verbosity { noreply, .. } => call.answer(*noreply, Line::Ok),
         Request::Noop => reply::line(call.out, Line::Noop),

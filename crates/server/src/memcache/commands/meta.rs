@@ -28,17 +28,10 @@ pub(crate) fn run(call: &mut Call<'_>, request: &Meta<'_>) -> Result {
     }
 }
 
-/// The number for compare-and-set that what is written gets: the one that the client wants, or a
-/// new one if it is to be told.
-pub(crate) fn cas_to_store(call: &Call<'_>, request: &Meta<'_>) -> Option<u64> {
-    let told = || request.flags.has(b'c').then(|| call.turn.new_cas());
-    request.flags.new_cas().or_else(told)
-}
-
 /// `ms`
 fn set(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8], mode: StoreMode) -> Result {
     let (flags, now_ms) = (request.flags, call.turn.now_ms());
-    let cas = cas_to_store(call, request);
+    let cas = call.cas_to_store(&request.flags);
     let storing = Storing {
         mode,
         key,
@@ -111,7 +104,7 @@ fn delete(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result {
 /// `ma`
 fn arith(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8], direction: Direction) -> Result {
     let (flags, now_ms) = (request.flags, call.turn.now_ms());
-    let cas = cas_to_store(call, request);
+    let cas = call.cas_to_store(&request.flags);
     let vivify = flags.vivify();
     let counting = Counting {
         key,

@@ -1,7 +1,6 @@
 //! `mg`: the value of an item, facts about it, and who is to renew it.
 
 use super::Call;
-use super::meta::cas_to_store;
 use super::refusal::{NO_ROOM, Result};
 use super::rewrite::{STALE, WON, again, write};
 use super::time::End;
@@ -112,7 +111,7 @@ fn change(
     wants: &Wants,
 ) -> Result {
     let start = call.out.len();
-    let made_cas = cas_to_store(call, request);
+    let made_cas = call.cas_to_store(&request.flags);
     let (turn, out) = (call.turn, &mut *call.out);
     let now_ms = turn.now_ms();
     let changed = update(

@@ -2,10 +2,13 @@
 //! is not told, rather than told to be 0.
 
 use super::Call;
-use super::execute::COMPATIBLE_VERSION;
 use crate::memcache::Error;
 use crate::memcache::reply::{self, Line};
 use nuthatch_cache::Stats;
+
+/// The release of memcached whose commands these are: clients decide by it what to use, and some
+/// read three numbers and nothing else.
+pub(crate) const COMPATIBLE_VERSION: &str = "1.6.38";
 
 /// `stats [args]`
 pub(crate) fn stats(call: &mut Call<'_>, args: &[u8]) {

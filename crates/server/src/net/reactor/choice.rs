@@ -1,8 +1,8 @@
 //! Which reactor there is on this machine.
 
-use super::{Event, Reactor, Socket};
+use super::backend::{Kind, Reactor};
+use super::event::{Event, Socket};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use std::fmt;
 use std::io;
 use std::thread;
 use std::time::Duration;
@@ -17,29 +17,6 @@ pub enum Reactors {
     Uring,
     /// `epoll`, which every Linux has.
     Epoll,
-}
-
-/// One of the reactors there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Uring,
-    Epoll,
-}
-
-impl Kind {
-    /// Its name, as clients and people are told it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Uring => "io_uring",
-            Self::Epoll => "epoll",
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }
 
 impl Reactors {

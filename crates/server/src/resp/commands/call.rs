@@ -1,96 +1,105 @@
 //! One request, on its way to its answer.
 
-use super::Keys;
+use super::{Args, Result};
 use crate::output::SHOWN_FROM;
-use crate::resp::Reply;
-use crate::resp::Span;
-use crate::state::{Client, Server};
-use nuthatch_cache::{Guard, Item, PendingValue};
+use crate::resp::{Reply, Span};
+use crate::state::{Flags, Keys, Server};
+use nuthatch_cache::{Guard, Item};
+use std::fmt;
 
-/// The arguments of a request, the command's name first.
-#[derive(Clone, Copy, Debug)]
-pub struct Args<'a> {
-    bytes: &'a [u8],
-    spans: &'a [Span],
-    /// Where the value of the argument lies that is not in these bytes.
-    draft: Option<&'a PendingValue>,
+/// One command.
+#[derive(Debug)]
+pub struct Command {
+    /// Its name, in lower case.
+    pub name: &'static str,
+    /// How many arguments it takes, its name among them; at least so many where it is negative.
+    pub arity: i32,
+    /// Where its keys are.
+    pub keys: Keys,
+    /// What else is known of it.
+    pub flags: Flags,
+    /// What it does.
+    pub run: fn(&mut Call<'_>) -> Result,
 }
 
-impl<'a> Args<'a> {
-    /// Arguments that lie in these bytes.
+impl Command {
+    /// A command whose only key is its first argument.
+    pub(crate) const fn of_key(
+        name: &'static str,
+        arity: i32,
+        flags: Flags,
+        run: fn(&mut Call<'_>) -> Result,
+    ) -> Self {
+        Self { name, arity, keys: Keys::ONE, flags, run }
+    }
+}
+
+/// A command that was found, and the number under which it is counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// The command.
+    pub command: &'static Command,
+    pub(crate) number: usize,
+}
+
+/// What RESP remembers of a connection.
+#[derive(Debug, Default)]
+pub struct Session {
+    /// What waits for `EXEC`, and what is watched for it.
+    pub(crate) transaction: Transaction,
+}
+
+impl crate::state::Session for Session {
     #[inline]
-    pub fn new(bytes: &'a [u8], spans: &'a [Span]) -> Self {
-        Self { bytes, spans, draft: None }
+    fn queued_len(&self) -> usize {
+        self.transaction.bytes
     }
+}
 
-    /// The same, of which one may lie in the draft.
-    #[inline]
-    pub(crate) fn with_draft(self, draft: Option<&'a PendingValue>) -> Self {
-        Self { draft, ..self }
+/// The state of a connection.
+pub type Client = crate::state::Client<Session>;
+
+/// What waits for `EXEC`, and what is watched for it.
+#[derive(Debug, Default)]
+pub(crate) struct Transaction {
+    pub(crate) queued: Vec<Queued>,
+    pub(crate) watched: Vec<Watched>,
+    pub(crate) bytes: usize,
+    /// A request was refused: `EXEC` will be, too.
+    pub(crate) aborted: bool,
+}
+
+/// A request, copied.
+pub(crate) struct Queued {
+    pub(crate) found: Found,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) spans: Vec<Span>,
+}
+
+impl fmt::Debug for Queued {
+    /// Without the arguments: they may be a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queued").field("name", &self.found.command.name).finish_non_exhaustive()
     }
+}
 
-    /// How many there are.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.spans.len()
-    }
+/// A key, and what tells its item from others; nothing if it had no item.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    pub(crate) key: Box<[u8]>,
+    pub(crate) item: Option<Seen>,
+}
 
-    /// Whether there are none, not even a name.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.spans.is_empty()
-    }
+/// The number of an item, and when it expires: that can change without the number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) cas: Option<u64>,
+    pub(crate) expires_ms: Option<u64>,
+}
 
-    /// The argument at this place; empty beyond the last one.
-    #[inline]
-    pub fn get(&self, at: usize) -> &'a [u8] {
-        self.spans.get(at).map(|span| self.of(*span)).unwrap_or_default()
-    }
-
-    #[inline]
-    fn of(&self, span: Span) -> &'a [u8] {
-        match span.of(self.bytes) {
-            Some(argument) => argument,
-            None => self.elsewhere(span),
-        }
-    }
-
-    #[cold]
-    fn elsewhere(&self, span: Span) -> &'a [u8] {
-        let draft = self.draft.filter(|_| span.is_elsewhere());
-        draft.and_then(PendingValue::value).unwrap_or_default()
-    }
-
-    /// Those from this place on, the first of them as if it were the name.
-    pub(crate) fn behind(&self, at: usize) -> Self {
-        Self { spans: self.spans.get(at..).unwrap_or_default(), ..*self }
-    }
-
-    /// Bytes of the whole request, with what frames it.
-    #[inline]
-    pub(crate) fn request_len(&self) -> usize {
-        self.bytes.len() + self.draft.map_or(0, PendingValue::value_len)
-    }
-
-    /// Those of the arguments that are keys.
-    pub fn keys(&self, keys: Keys) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let last = usize::try_from(keys.last).unwrap_or_else(|_| {
-            // Before the first key, if there are too few: then there are none.
-            self.len().saturating_sub(keys.last.unsigned_abs() as usize)
-        });
-        let count = match keys.step {
-            0 => 0,
-            step => {
-                (last.min(self.len().saturating_sub(1)) + step).saturating_sub(keys.first) / step
-            }
-        };
-        self.from(keys.first).step_by(keys.step.max(1)).take(count)
-    }
-
-    /// The arguments from this place on.
-    pub fn from(&self, at: usize) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
-        let args = *self;
-        self.spans[at.min(self.spans.len())..].iter().map(move |span| args.of(*span))
+impl Seen {
+    pub(crate) fn new(item: Item<'_>) -> Self {
+        Self { cas: item.cas(), expires_ms: item.expires_ms() }
     }
 }
 

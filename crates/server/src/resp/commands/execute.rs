@@ -1,13 +1,10 @@
 //! From a request to its answer.
 
-use super::{Call, Command, Failure, Found, Result, lookup, subcommands};
-use crate::state::Denied;
-use crate::state::Metrics;
-use crate::state::{Answers, State};
-
-/// What the answer is when there is no room, not even in another turn.
-pub const OUT_OF_MEMORY: Failure =
-    Failure::answer("OOM command not allowed when used memory > 'maxmemory'.");
+use super::failure::failure_of;
+use super::run::{OUT_OF_MEMORY, check, run, takes};
+use super::table::{find_part, lookup};
+use super::{Call, Client, Failure, Found, Result};
+use crate::state::{Answers, Denied, Server, State};
 
 /// Executes a request and appends its answer. With [`Failure::Full`] nothing was answered: there
 /// may be room in the next turn, in which to try once more.
@@ -23,60 +20,12 @@ pub fn execute_found(call: &mut Call<'_>, found: Option<Found>) -> Result {
     match found {
         Some(found)
             if call.client.state == State::PLAIN
-                && takes(found.command, call.args.len())
+                && takes(found.command.arity, call.args.len())
                 && !found.command.flags.container =>
         {
             run(call, found)
         }
         _ => carefully(call, found),
-    }
-}
-
-/// Whether a command takes so many arguments.
-#[inline]
-pub(crate) fn takes(command: &Command, len: usize) -> bool {
-    match usize::try_from(command.arity) {
-        Ok(arity) => len == arity,
-        Err(_) => len >= command.arity.unsigned_abs() as usize,
-    }
-}
-
-/// Runs a command, counts it, and takes its time.
-#[inline]
-pub(crate) fn run(call: &mut Call<'_>, Found { command, number }: Found) -> Result {
-    let start = call.out.len();
-    let settings = &call.server.settings;
-    let short = Metrics::is_short(command, call.args.request_len(), settings);
-    call.client.metrics.begin(short, settings);
-    match (command.run)(call) {
-        Ok(()) => {}
-        Err(Failure::Full) => {
-            call.take_back(start);
-            return Err(Failure::Full);
-        }
-        Err(Failure::Answer(text)) => {
-            call.take_back(start);
-            call.reply().error(text.as_bytes());
-            call.client.metrics.error(&text, Some(number), true);
-        }
-    }
-    let reply_len = call.out.len() - start;
-    if let Some(ns) = call.client.metrics.end(number, (short, reply_len), settings) {
-        note_slow(call, command, ns);
-    }
-    let connection = &call.client.connection;
-    connection.command.set(number as u64 + 1);
-    connection.active_ms.set(call.turn.now_ms());
-    Ok(())
-}
-
-#[cold]
-#[inline(never)]
-fn note_slow(call: &Call<'_>, command: &Command, ns: u64) {
-    let limit = u64::try_from(call.server.settings.slower_than_us());
-    // What is executed within `EXEC` has its own entries.
-    if limit.is_ok_and(|us| ns / 1000 >= us) && command.name != "exec" {
-        call.server.slowlog.add(call, command, ns / 1000);
     }
 }
 
@@ -135,7 +84,7 @@ fn admit(call: &mut Call<'_>, found: Option<Found>) -> Result<Option<Found>> {
     let Some(mut found) = found else { return Err(unknown(call)) };
     if found.command.flags.container && call.args.len() > 1 {
         let name = call.args.get(1);
-        let Some(part) = subcommands::find(found.command, name) else {
+        let Some(part) = find_part(found.command, name) else {
             let name = String::from_utf8_lossy(&name[..name.len().min(128)]);
             let container = found.command.name.to_uppercase();
             let text = format!("ERR unknown subcommand '{name}'. Try {container} HELP.");
@@ -144,14 +93,14 @@ fn admit(call: &mut Call<'_>, found: Option<Found>) -> Result<Option<Found>> {
         found = part;
     }
     let command = found.command;
-    if !takes(command, call.args.len()) {
+    if !takes(command.arity, call.args.len()) {
         let name = command.name;
         let text = format!("ERR wrong number of arguments for '{name}' command");
         return Err(Failure::Answer(text.into()));
     }
     permit(call, found)?;
     if call.client.state.queues && !command.flags.never_queued {
-        call.client.transaction.queue(found, call.args)?;
+        call.client.session.transaction.queue(found, call.args)?;
         call.client.note_queued();
         call.reply().queued();
         return Ok(None);
@@ -159,14 +108,32 @@ fn admit(call: &mut Call<'_>, found: Option<Found>) -> Result<Option<Found>> {
     Ok(Some(found))
 }
 
+impl Client {
+    /// What is denied of a request in another protocol, which amounts to this command of RESP over
+    /// these keys; nothing if it may be executed.
+    pub fn admit<'k>(
+        &mut self,
+        server: &Server,
+        command: &str,
+        keys: impl Iterator<Item = &'k [u8]>,
+    ) -> std::result::Result<(), Denied> {
+        if self.may_all() {
+            return Ok(());
+        }
+        let user = self.current_user(server).ok_or(Denied::All)?;
+        let found = lookup(command.as_bytes()).ok_or(Denied::Command)?;
+        user.permissions.check(found.number, found.command.flags, keys)
+    }
+}
+
 /// Whether the client may use the command.
 fn permit(call: &mut Call<'_>, found: Found) -> Result {
     if call.client.state.trusted {
         return Ok(());
     }
-    let denied = |denied: Denied| denied.failure(found.command);
+    let denied = |denied: Denied| failure_of(denied, found.command.name);
     match call.client.current_user(call.server) {
-        Some(user) => user.permissions.check(found, call.args).map_err(denied),
+        Some(user) => check(&user.permissions, found, call.args).map_err(denied),
         None if found.command.flags.before_auth => Ok(()),
         None => Err(denied(Denied::All)),
     }
@@ -174,7 +141,7 @@ fn permit(call: &mut Call<'_>, found: Found) -> Result {
 
 /// Answers an error to a command that does not run.
 fn refuse(call: &mut Call<'_>, found: Option<Found>, text: &str) {
-    let part = found.and_then(|found| subcommands::find(found.command, call.args.get(1)));
+    let part = found.and_then(|found| find_part(found.command, call.args.get(1)));
     let number = part.or(found).map(|found| found.number);
     call.client.metrics.error(text, number, false);
     if found.is_some_and(|found| found.command.name == "exec") {
@@ -184,7 +151,7 @@ fn refuse(call: &mut Call<'_>, found: Option<Found>, text: &str) {
         call.reply().error(text.as_bytes());
         return;
     }
-    call.client.transaction.abort();
+    call.client.session.transaction.abort();
     call.reply().error(text.as_bytes());
 }
 

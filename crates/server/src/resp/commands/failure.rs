@@ -1,6 +1,6 @@
 //! Why a command has no proper answer.
 
-use crate::resp::ValueLimit;
+use crate::state::{Denied, ValueLimit};
 use std::borrow::Cow;
 
 /// What a command comes to.
@@ -50,5 +50,19 @@ impl From<nuthatch_cache::Error> for Failure {
             }
             other => Self::Answer(format!("ERR {other}").into()),
         }
+    }
+}
+
+/// The answer to a command that is denied.
+pub(crate) fn failure_of(denied: Denied, name: &str) -> Failure {
+    match denied {
+        Denied::All => Failure::answer("NOAUTH Authentication required."),
+        Denied::Command => {
+            let text = "NOPERM this user has no permissions to run the";
+            Failure::Answer(format!("{text} '{name}' command").into())
+        }
+        Denied::Key => Failure::answer(
+            "NOPERM this user has no permissions to access one of the keys used as arguments",
+        ),
     }
 }

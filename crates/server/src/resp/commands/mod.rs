@@ -9,22 +9,26 @@
     reason = "all commands have one type, those that never fail too"
 )]
 
+mod args;
 mod call;
-pub(crate) mod connection;
+mod connection;
+mod container;
 mod data;
 mod execute;
 mod failure;
 mod modify;
 mod name_index;
 mod options;
-pub(crate) mod server;
-pub(crate) mod subcommands;
+mod run;
+mod server;
+mod slow_request;
 mod table;
 
-pub use call::{Args, Call};
+pub use args::Args;
+pub use call::{Call, Client, Command, Found, Session};
 pub(crate) use execute::refuse_for_memory;
-pub use execute::{OUT_OF_MEMORY, execute, execute_found};
+pub use execute::{execute, execute_found};
 pub(crate) use failure::NOT_AN_INTEGER;
 pub use failure::{Failure, Result};
-pub use server::debug::Debugging;
-pub use table::{Command, Flags, Found, Keys, all, find, lookup};
+pub use run::OUT_OF_MEMORY;
+pub use table::{all, find, lookup};

@@ -2,7 +2,7 @@
 
 use super::Call;
 use super::failure::{Result, value_too_long};
-use crate::resp::ValueLimit;
+use crate::state::ValueLimit;
 use nuthatch_cache::{Expiry, Item, Write};
 
 /// How to store what becomes of an item's value: the rest of the item stays.

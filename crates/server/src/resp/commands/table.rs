@@ -1,100 +1,19 @@
-//! All commands, by name.
+//! All commands, by name and by number.
 
-use super::connection::{hello, transactions};
+use super::connection::{acl, client, hello, transactions};
+use super::container::container;
 use super::data::{
     bitfield, bits, expiry, keys, lcs, multi_key, numbers, object, ranges, scan, strings,
 };
 use super::name_index::Index;
-use super::server::{debug, keyspace};
-use super::subcommands;
-use super::{Call, Result};
-
-/// One command.
-#[derive(Debug)]
-pub struct Command {
-    /// Its name, in lower case.
-    pub name: &'static str,
-    /// How many arguments it takes, its name among them; at least so many where it is negative.
-    pub arity: i32,
-    /// Where its keys are.
-    pub keys: Keys,
-    /// What else is known of it.
-    pub flags: Flags,
-    /// What it does.
-    pub run: fn(&mut Call<'_>) -> Result,
-}
-
-impl Command {
-    /// A command whose only key is its first argument.
-    pub(crate) const fn of_key(
-        name: &'static str,
-        arity: i32,
-        flags: Flags,
-        run: fn(&mut Call<'_>) -> Result,
-    ) -> Self {
-        Self { name, arity, keys: Keys::ONE, flags, run }
-    }
-}
-
-/// Where the keys of a command are among its arguments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keys {
-    /// The first key, or 0 where there is none.
-    pub first: usize,
-    /// The last one; negative numbers count from the end, -1 being the last argument.
-    pub last: i32,
-    /// From one key to the next.
-    pub step: usize,
-}
-
-impl Keys {
-    /// No keys.
-    pub const NONE: Self = Self { first: 0, last: 0, step: 0 };
-    /// The first argument.
-    pub const ONE: Self = Self { first: 1, last: 1, step: 1 };
-    /// The first two arguments.
-    pub const TWO: Self = Self { first: 1, last: 2, step: 1 };
-    /// All arguments.
-    pub const ALL: Self = Self { first: 1, last: -1, step: 1 };
-    /// Every other argument, from the first on.
-    pub const PAIRS: Self = Self { first: 1, last: -1, step: 2 };
-}
-
-/// What is known of a command besides.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub struct Flags {
-    /// It changes what is stored.
-    pub writes: bool,
-    /// It runs while no other thread is in a turn, since it must be seen whole or not at all.
-    pub exclusive: bool,
-    /// A client may use it before it has proved who it is.
-    pub before_auth: bool,
-    /// It is executed at once within `MULTI` instead of being queued.
-    pub never_queued: bool,
-    /// Its first argument names a command of its own, such as `list` in `client list`.
-    pub container: bool,
-}
-
-impl Flags {
-    /// It reads.
-    pub const READS: Self = Self {
-        writes: false,
-        exclusive: false,
-        before_auth: false,
-        never_queued: false,
-        container: false,
-    };
-    /// It writes.
-    pub const WRITES: Self = Self { writes: true, ..Self::READS };
-    /// It writes several keys at once.
-    pub const WRITES_TOGETHER: Self = Self { exclusive: true, ..Self::WRITES };
-    /// Its first argument names a command of its own.
-    pub(crate) const CONTAINER: Self = Self { container: true, ..Self::READS };
-}
+use super::server::{command, config, debug, keyspace, latency, memory, slowlog};
+use super::{Command, Found};
+use crate::state::{Catalog, CommandInfo, RESP_COMMANDS, Server, Users, UsersError};
+use nuthatch_cache::Cache;
+use std::sync::{Arc, LazyLock};
 
 /// The commands of each file.
-pub(crate) const TABLES: &[&[Command]] = &[
+const TABLES: &[&[Command]] = &[
     strings::COMMANDS,
     multi_key::COMMANDS,
     ranges::COMMANDS,
@@ -110,7 +29,29 @@ pub(crate) const TABLES: &[&[Command]] = &[
     transactions::COMMANDS,
     keyspace::COMMANDS,
     debug::COMMANDS,
-    subcommands::COMMANDS,
+    CONTAINERS,
+];
+
+/// Commands whose first argument names what they do.
+const CONTAINERS: &[Command] = &[
+    container("acl", -2),
+    container("client", -2),
+    Command { run: command::command, ..container("command", -1) },
+    container("config", -2),
+    container("latency", -2),
+    container("memory", -2),
+    container("slowlog", -2),
+];
+
+/// The commands behind each of those, in the same order. Their names are both, as `client|list`.
+const GROUPS: &[&[Command]] = &[
+    acl::SUBCOMMANDS,
+    client::SUBCOMMANDS,
+    command::SUBCOMMANDS,
+    config::SUBCOMMANDS,
+    latency::SUBCOMMANDS,
+    memory::SUBCOMMANDS,
+    slowlog::SUBCOMMANDS,
 ];
 
 static INDEX: Index = Index::new(TABLES);
@@ -119,14 +60,6 @@ static INDEX: Index = Index::new(TABLES);
 #[inline]
 pub fn find(name: &[u8]) -> Option<&'static Command> {
     lookup(name).map(|found| found.command)
-}
-
-/// A command that was found, and the number under which it is counted.
-#[derive(Clone, Copy, Debug)]
-pub struct Found {
-    /// The command.
-    pub command: &'static Command,
-    pub(crate) number: usize,
 }
 
 /// As [`find`], for [`execute_found`](super::execute_found).
@@ -138,4 +71,93 @@ pub fn lookup(name: &[u8]) -> Option<Found> {
 /// All commands.
 pub fn all() -> impl Iterator<Item = &'static Command> {
     TABLES.iter().flat_map(|commands| commands.iter())
+}
+
+/// The commands behind this one; none if it has no such.
+fn parts(container: &Command) -> impl ExactSizeIterator<Item = Found> + use<> {
+    let group = CONTAINERS.iter().position(|command| command.name == container.name);
+    let mut first: usize = TABLES.iter().map(|table| table.len()).sum();
+    first += GROUPS[..group.unwrap_or_default()].iter().map(|parts| parts.len()).sum::<usize>();
+    let parts = group.map_or(&[][..], |group| GROUPS[group]);
+    parts.iter().enumerate().map(move |(at, command)| Found { command, number: first + at })
+}
+
+/// The command behind `container` that `name` names, in any case.
+pub(crate) fn find_part(container: &Command, name: &[u8]) -> Option<Found> {
+    parts(container).find(|found| last_name(found.command).eq_ignore_ascii_case(name))
+}
+
+/// The last part of a name, such as `list` in `client|list`.
+fn last_name(command: &Command) -> &'static [u8] {
+    let name = command.name;
+    name.split_once('|').map_or(name, |(_, last)| last).as_bytes()
+}
+
+/// All commands, in the order of their numbers.
+fn everything() -> impl Iterator<Item = &'static Command> {
+    TABLES.iter().chain(GROUPS).flat_map(|table| table.iter())
+}
+
+/// Returns the number of commands.
+const fn count() -> usize {
+    const fn len(tables: &[&[Command]]) -> usize {
+        let (mut table, mut len) = (0, 0);
+        while table < tables.len() {
+            len += tables[table].len();
+            table += 1;
+        }
+        len
+    }
+    len(TABLES) + len(GROUPS)
+}
+
+const _: () = assert!(count() == RESP_COMMANDS, "RESP_COMMANDS is the number of commands");
+
+static CATALOG: LazyLock<Catalog> = LazyLock::new(|| {
+    Catalog::new(everything().map(|&Command { name, arity, keys, flags, .. }| CommandInfo {
+        name,
+        arity,
+        keys,
+        flags,
+    }))
+});
+
+impl Server {
+    /// A server of this cache.
+    pub fn new(cache: Arc<Cache>) -> Self {
+        Self::with_catalog(cache, &CATALOG)
+    }
+}
+
+impl Users {
+    /// The users in a text.
+    pub fn parse(text: &str) -> std::result::Result<Self, UsersError> {
+        Self::parse_with(text, &CATALOG)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_command_has_a_number_of_its_own_and_is_found() {
+        for (number, command) in everything().enumerate() {
+            let name = command.name;
+            let found = CATALOG.find(name.to_uppercase().as_bytes()).expect(name);
+            assert_eq!((found.0, found.1.name), (number, name));
+        }
+        assert_eq!(everything().count(), count());
+    }
+
+    #[test]
+    fn parts_are_named_after_their_container() {
+        for command in all() {
+            assert_eq!(command.flags.container, parts(command).len() > 0, "{}", command.name);
+            for part in parts(command) {
+                let (container, _) = part.command.name.split_once('|').expect("a bar");
+                assert_eq!(container, command.name);
+            }
+        }
+    }
 }

@@ -40,7 +40,7 @@ fn common(memory: u64, kind: Kind) -> Common {
 
 fn common_with(memory: u64, eviction: Eviction, kind: Kind) -> Common {
     let cache = Cache::new(CacheOptions::new().memory(memory).eviction(eviction)).expect("a cache");
-    Common::new(Server::new(Arc::new(cache)), &Options::new(Vec::new()), kind)
+    Common::new(Server::new(Arc::new(cache)), 1, None, kind)
 }
 
 fn pair() -> (OwnedFd, UnixStream) {

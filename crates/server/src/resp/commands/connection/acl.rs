@@ -1,6 +1,6 @@
 //! `ACL`: who is logged in. Users come from a file, and are changed there.
 
-use crate::resp::commands::subcommands::{self, part};
+use crate::resp::commands::container::{self, part};
 use crate::resp::commands::{Call, Command, Result};
 use crate::state::users;
 
@@ -18,7 +18,7 @@ const HELP: &[&str] = &[
 ];
 
 fn help(call: &mut Call<'_>) -> Result {
-    subcommands::help(call, HELP);
+    container::help(call, HELP);
     Ok(())
 }
 

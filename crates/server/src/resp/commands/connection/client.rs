@@ -1,8 +1,8 @@
 //! `CLIENT`: what connections are told of themselves and of each other.
 
 use crate::log;
+use crate::resp::commands::container::{self, part};
 use crate::resp::commands::failure::{ANSWER_TOO_LONG, SYNTAX};
-use crate::resp::commands::subcommands::{self, part};
 use crate::resp::commands::{Call, Command, Failure, Result};
 use crate::resp::integer;
 use crate::state::Answers;
@@ -58,7 +58,7 @@ const HELP: &[&str] = &[
 ];
 
 fn help(call: &mut Call<'_>) -> Result {
-    subcommands::help(call, HELP);
+    container::help(call, HELP);
     Ok(())
 }
 
@@ -187,7 +187,7 @@ fn answer_lines(call: &mut Call<'_>, connections: &[Arc<Connection>]) -> Result 
     };
     let mut text = String::new();
     for connection in connections {
-        text.push_str(&connection.line(now_ms));
+        text.push_str(&connection.line(now_ms, call.server.catalog));
         text.push('\n');
         if text.len() > most {
             return Err(ANSWER_TOO_LONG);

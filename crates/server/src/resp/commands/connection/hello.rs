@@ -2,9 +2,10 @@
 
 use super::client::check_name;
 use crate::resp::commands::failure::SYNTAX;
-use crate::resp::commands::{Call, Command, Failure, Flags, Keys, NOT_AN_INTEGER, Result};
+use crate::resp::commands::{Call, Command, Failure, NOT_AN_INTEGER, Result};
 use crate::resp::{Version, integer};
 use crate::state::users;
+use crate::state::{Flags, Keys};
 
 /// The version of Redis whose commands these are: clients decide by it what to use.
 pub(crate) const COMPATIBLE_VERSION: &str = "7.0.15";

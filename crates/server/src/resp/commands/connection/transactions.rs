@@ -6,14 +6,13 @@
 //! was not there at `WATCH`, and came and went again before `EXEC`, has not changed; in Redis it
 //! has.
 
-use crate::resp::Span;
-use crate::resp::commands::OUT_OF_MEMORY;
-use crate::resp::commands::execute::run;
+use crate::resp::commands::call::{Queued, Seen, Transaction, Watched};
 use crate::resp::commands::failure::ANSWER_TOO_LONG;
-use crate::resp::commands::{Args, Call, Command, Failure, Flags, Found, Keys, Result};
-use crate::state::Denied;
-use nuthatch_cache::{Guard, Item};
-use std::fmt;
+use crate::resp::commands::run::{OUT_OF_MEMORY, check, run};
+use crate::resp::commands::{Args, Call, Client, Command, Failure, Found, Result};
+use crate::span::Span;
+use crate::state::{Denied, Flags, Keys, State, Version};
+use nuthatch_cache::Guard;
 
 const AT_ONCE: Flags = Flags { never_queued: true, ..Flags::READS };
 
@@ -33,50 +32,6 @@ pub(crate) const COMMANDS: &[Command] = &[
 
 /// The most bytes that a transaction may hold, and the most that keys to watch may take.
 const BYTES_MOST: usize = 64 << 20;
-
-/// What waits for `EXEC`, and what is watched for it.
-#[derive(Debug, Default)]
-pub(crate) struct Transaction {
-    queued: Vec<Queued>,
-    watched: Vec<Watched>,
-    bytes: usize,
-    /// A request was refused: `EXEC` will be, too.
-    aborted: bool,
-}
-
-/// A request, copied.
-struct Queued {
-    found: Found,
-    bytes: Vec<u8>,
-    spans: Vec<Span>,
-}
-
-impl fmt::Debug for Queued {
-    /// Without the arguments: they may be a password.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Queued").field("name", &self.found.command.name).finish_non_exhaustive()
-    }
-}
-
-/// A key, and what tells its item from others; nothing if it had no item.
-#[derive(Debug)]
-struct Watched {
-    key: Box<[u8]>,
-    item: Option<Seen>,
-}
-
-/// The number of an item, and when it expires: that can change without the number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seen {
-    cas: Option<u64>,
-    expires_ms: Option<u64>,
-}
-
-impl Seen {
-    fn new(item: Item<'_>) -> Self {
-        Self { cas: item.cas(), expires_ms: item.expires_ms() }
-    }
-}
 
 impl Transaction {
     /// How many requests wait.
@@ -133,13 +88,44 @@ impl Transaction {
     }
 }
 
+impl Client {
+    /// As it was when it connected, but for its number.
+    pub(crate) fn reset(&mut self) {
+        self.set_version(Version::default());
+        self.state = State::default();
+        self.user = None;
+        self.session.transaction = Transaction::default();
+        self.note_queued();
+        self.connection.say(|words| {
+            words.name.clear();
+            words.user.clear();
+        });
+        self.connection.unevictable.set(0);
+        self.connection.untouching.set(0);
+    }
+
+    /// Forgets what is queued and watched.
+    pub(crate) fn leave_transaction(&mut self) {
+        self.session.transaction = Transaction::default();
+        self.state.queues = false;
+        self.note_queued();
+    }
+
+    /// Shows others how many requests wait.
+    pub(crate) fn note_queued(&self) {
+        let queued = if self.state.queues { 1 + self.session.transaction.len() as u64 } else { 0 };
+        self.connection.queued.set(queued);
+        self.connection.queued_len.set(self.session.transaction.bytes() as u64);
+    }
+}
+
 /// `MULTI`
 fn multi(call: &mut Call<'_>) -> Result {
     if call.client.state.queues {
         return Err(Failure::answer("ERR MULTI calls can not be nested"));
     }
     call.client.state.queues = true;
-    call.client.transaction.aborted = false;
+    call.client.session.transaction.aborted = false;
     call.client.note_queued();
     call.reply().ok();
     Ok(())
@@ -161,7 +147,7 @@ fn watch(call: &mut Call<'_>) -> Result {
         return Err(Failure::answer("ERR WATCH inside MULTI is not allowed"));
     }
     for key in call.args.from(1) {
-        call.client.transaction.watch(call.turn, key)?;
+        call.client.session.transaction.watch(call.turn, key)?;
     }
     call.reply().ok();
     Ok(())
@@ -169,7 +155,7 @@ fn watch(call: &mut Call<'_>) -> Result {
 
 /// `UNWATCH`
 fn unwatch(call: &mut Call<'_>) -> Result {
-    let transaction = &mut call.client.transaction;
+    let transaction = &mut call.client.session.transaction;
     transaction.watched.clear();
     if transaction.queued.is_empty() {
         transaction.bytes = 0;
@@ -183,7 +169,7 @@ fn exec(call: &mut Call<'_>) -> Result {
     if !call.client.state.queues {
         return Err(Failure::answer("ERR EXEC without MULTI"));
     }
-    let transaction = std::mem::take(&mut call.client.transaction);
+    let transaction = std::mem::take(&mut call.client.session.transaction);
     call.client.leave_transaction();
     if transaction.aborted {
         let text = "EXECABORT Transaction discarded because of previous errors.";
@@ -243,5 +229,5 @@ fn denied(call: &Call<'_>, found: Found) -> Option<Denied> {
         return None;
     }
     let Some(user) = &call.client.user else { return Some(Denied::All) };
-    user.permissions.check(found, call.args).err()
+    check(&user.permissions, found, call.args).err()
 }

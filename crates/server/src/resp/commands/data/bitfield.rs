@@ -3,8 +3,9 @@
 use super::bits::offset;
 use crate::resp::commands::failure::SYNTAX;
 use crate::resp::commands::modify::{check_len, in_place_of};
-use crate::resp::commands::{Args, Call, Command, Failure, Flags, OUT_OF_MEMORY, Result};
+use crate::resp::commands::{Args, Call, Command, Failure, OUT_OF_MEMORY, Result};
 use crate::resp::{Reply, integer};
+use crate::state::Flags;
 use crate::state::update;
 
 pub(crate) const COMMANDS: &[Command] = &[

@@ -2,10 +2,11 @@
 
 use crate::resp::commands::failure::SYNTAX;
 use crate::resp::commands::modify::{check_len, clamp, in_place_of};
-use crate::resp::commands::{Args, Call, Command, Failure, Flags, Keys, OUT_OF_MEMORY, Result};
+use crate::resp::commands::{Args, Call, Command, Failure, OUT_OF_MEMORY, Result};
 use crate::resp::integer;
 use crate::state::new_value::Making;
 use crate::state::update;
+use crate::state::{Flags, Keys};
 use nuthatch_cache::Write;
 
 /// `BITOP operation destination source...`: the keys begin at the second argument.

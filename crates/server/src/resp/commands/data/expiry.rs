@@ -2,7 +2,8 @@
 
 use crate::resp::commands::modify::{again, gone};
 use crate::resp::commands::options::{Time, invalid_expiry};
-use crate::resp::commands::{Args, Call, Command, Failure, Flags, OUT_OF_MEMORY, Result};
+use crate::resp::commands::{Args, Call, Command, Failure, OUT_OF_MEMORY, Result};
+use crate::state::Flags;
 use crate::state::update;
 use nuthatch_cache::Expiry;
 

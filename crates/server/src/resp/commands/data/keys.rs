@@ -1,7 +1,8 @@
 //! Commands over keys, whatever their values are.
 
 use crate::resp::commands::failure::SYNTAX;
-use crate::resp::commands::{Call, Command, Failure, Flags, Keys, Result};
+use crate::resp::commands::{Call, Command, Failure, Result};
+use crate::state::{Flags, Keys};
 use nuthatch_cache::{Expiry, Item, Write};
 
 const fn of_keys(

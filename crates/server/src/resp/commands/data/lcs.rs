@@ -2,7 +2,8 @@
 
 use crate::resp::commands::failure::SYNTAX;
 use crate::resp::commands::modify::signed;
-use crate::resp::commands::{Args, Call, Command, Failure, Flags, Keys, Result};
+use crate::resp::commands::{Args, Call, Command, Failure, Result};
+use crate::state::{Flags, Keys};
 
 pub(crate) const COMMANDS: &[Command] =
     &[Command { name: "lcs", arity: -3, keys: Keys::TWO, flags: Flags::READS, run: lcs }];

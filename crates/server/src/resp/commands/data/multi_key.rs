@@ -2,7 +2,8 @@
 
 use crate::resp::commands::failure::ANSWER_TOO_LONG;
 use crate::resp::commands::modify::check_len;
-use crate::resp::commands::{Call, Command, Failure, Flags, Keys, Result};
+use crate::resp::commands::{Call, Command, Failure, Result};
+use crate::state::{Flags, Keys};
 use nuthatch_cache::Write;
 
 pub(crate) const COMMANDS: &[Command] = &[

@@ -4,8 +4,9 @@ use super::extended::Extended;
 use crate::resp::commands::NOT_AN_INTEGER;
 use crate::resp::commands::failure::NOT_A_FLOAT;
 use crate::resp::commands::modify::in_place_of;
-use crate::resp::commands::{Call, Command, Failure, Flags, Result};
+use crate::resp::commands::{Call, Command, Failure, Result};
 use crate::resp::integer;
+use crate::state::Flags;
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::of_key("incr", 2, Flags::WRITES, |call| add(call, 1)),

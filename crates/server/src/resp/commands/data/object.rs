@@ -1,7 +1,8 @@
 //! What is known of an item besides its value.
 
-use crate::resp::commands::{Call, Command, Failure, Flags, Keys, Result};
+use crate::resp::commands::{Call, Command, Failure, Result};
 use crate::resp::integer;
+use crate::state::{Flags, Keys};
 
 pub(crate) const COMMANDS: &[Command] = &[Command {
     name: "object",

@@ -1,7 +1,8 @@
 //! Commands over parts of a value.
 
 use crate::resp::commands::modify::{check_len, clamp, in_place_of};
-use crate::resp::commands::{Call, Command, Failure, Flags, OUT_OF_MEMORY, Result};
+use crate::resp::commands::{Call, Command, Failure, OUT_OF_MEMORY, Result};
+use crate::state::Flags;
 use crate::state::update;
 
 pub(crate) const COMMANDS: &[Command] = &[

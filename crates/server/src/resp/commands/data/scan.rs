@@ -1,9 +1,10 @@
 //! Commands over all keys.
 
 use crate::resp::commands::failure::{ANSWER_TOO_LONG, SYNTAX};
-use crate::resp::commands::{Call, Command, Failure, Flags, Keys, Result};
+use crate::resp::commands::{Call, Command, Failure, Result};
 use crate::resp::{Reply, Version};
 use crate::state::glob::Glob;
+use crate::state::{Flags, Keys};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command { name: "scan", arity: -2, keys: Keys::NONE, flags: Flags::READS, run: scan },

@@ -3,7 +3,8 @@
 use crate::resp::Reply;
 use crate::resp::commands::modify::{again, gone};
 use crate::resp::commands::options::{self, SetOptions, Time, Ttl};
-use crate::resp::commands::{Call, Command, Flags, OUT_OF_MEMORY, Result};
+use crate::resp::commands::{Call, Command, OUT_OF_MEMORY, Result};
+use crate::state::Flags;
 use crate::state::update;
 use nuthatch_cache::{Condition, Expiry, Item, Outcome, Write};
 

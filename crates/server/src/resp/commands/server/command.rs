@@ -1,12 +1,13 @@
 //! `COMMAND`: what commands there are.
 
 use crate::resp::Reply;
-use crate::resp::commands::execute::takes;
+use crate::resp::commands::container::{self, part};
 use crate::resp::commands::failure::{ANSWER_TOO_LONG, SYNTAX};
-use crate::resp::commands::subcommands::{self, part};
-use crate::resp::commands::{Args, Call, Command, Failure, Found, Keys, Result, all};
+use crate::resp::commands::run::takes;
+use crate::resp::commands::{Args, Call, Command, Failure, Result};
 use crate::state::glob::Glob;
 use crate::state::permissions::is_in;
+use crate::state::{Catalog, CommandInfo, Keys};
 
 pub(crate) const SUBCOMMANDS: &[Command] = &[
     part("command|count", 2, count),
@@ -36,21 +37,23 @@ const HELP: &[&str] = &[
 ];
 
 fn help(call: &mut Call<'_>) -> Result {
-    subcommands::help(call, HELP);
+    container::help(call, HELP);
     Ok(())
 }
 
 /// `COMMAND`
 pub(crate) fn command(call: &mut Call<'_>) -> Result {
+    let catalog = call.server.catalog;
     let mut reply = call.reply();
-    reply.array(all().count());
-    all().for_each(|command| tell(&mut reply, command));
+    reply.array(catalog.top_level().count());
+    catalog.top_level().for_each(|command| tell(&mut reply, catalog, command));
     Ok(())
 }
 
 /// `COMMAND COUNT`
 fn count(call: &mut Call<'_>) -> Result {
-    call.reply().integer(all().count().cast_signed() as i64);
+    let count = call.server.catalog.top_level().count();
+    call.reply().integer(count.cast_signed() as i64);
     Ok(())
 }
 
@@ -59,12 +62,13 @@ fn info(call: &mut Call<'_>) -> Result {
     if call.args.len() == 2 {
         return command(call);
     }
+    let catalog = call.server.catalog;
     let count = call.args.len() - 2;
     let most = call.answers_most();
     call.reply().array(count);
     for name in call.args.from(2) {
-        match subcommands::find_full(name) {
-            Some(found) => tell(&mut call.reply(), found.command),
+        match catalog.find(name) {
+            Some((_, command)) => tell(&mut call.reply(), catalog, command),
             None => call.reply().null(),
         }
         if call.out.len() > most {
@@ -75,7 +79,7 @@ fn info(call: &mut Call<'_>) -> Result {
 }
 
 /// Tells name, arity, flags, keys and parts of a command.
-fn tell(reply: &mut Reply<'_>, command: &Command) {
+fn tell(reply: &mut Reply<'_>, catalog: &Catalog, command: &CommandInfo) {
     let Keys { first, last, step } = command.keys;
     let groups = ["read", "write", "connection", "dangerous"];
     let groups: Vec<_> = groups.into_iter().filter(|group| is_in(command, group)).collect();
@@ -105,18 +109,21 @@ fn tell(reply: &mut Reply<'_>, command: &Command) {
     }
     reply.array(0);
     reply.array(0);
-    let parts = subcommands::of(command);
+    let parts = catalog.parts(command.name);
     reply.array(parts.len());
-    parts.for_each(|part| tell(reply, part.command));
+    for (_, part) in parts {
+        tell(reply, catalog, part);
+    }
 }
 
 /// `COMMAND DOCS [name...]`: the group of each command, and no texts.
 fn docs(call: &mut Call<'_>) -> Result {
+    let catalog = call.server.catalog;
     let commands: Vec<_> = if call.args.len() == 2 {
-        all().collect()
+        catalog.top_level().collect()
     } else {
-        let found = call.args.from(2).filter_map(subcommands::find_full);
-        found.map(|found| found.command).collect()
+        let found = call.args.from(2).filter_map(|name| catalog.find(name));
+        found.map(|(_, command)| command).collect()
     };
     let most = call.answers_most();
     call.reply().map(commands.len());
@@ -141,13 +148,14 @@ fn docs(call: &mut Call<'_>) -> Result {
 
 /// `COMMAND LIST [FILTERBY PATTERN pattern | ACLCAT group | MODULE name]`
 fn list(call: &mut Call<'_>) -> Result {
+    let catalog = call.server.catalog;
     let names: Vec<_> = match call.args.len() {
-        2 => subcommands::everything().map(|command| command.name).collect(),
+        2 => catalog.all().iter().map(|command| command.name).collect(),
         5 if call.args.get(2).eq_ignore_ascii_case(b"filterby") => {
             let value = call.args.get(4).to_ascii_lowercase();
             let group = String::from_utf8_lossy(&value).into_owned();
             let glob = Glob::new(&value);
-            let is_wanted = |command: &Command| match () {
+            let is_wanted = |command: &CommandInfo| match () {
                 () if call.args.get(3).eq_ignore_ascii_case(b"pattern") => {
                     let matches = |glob: &Glob<'_>| glob.matches(command.name.as_bytes());
                     Ok(glob.as_ref().is_none_or(matches))
@@ -159,7 +167,7 @@ fn list(call: &mut Call<'_>) -> Result {
                 () => Err(SYNTAX),
             };
             let mut names = Vec::new();
-            for command in subcommands::everything() {
+            for command in catalog.all() {
                 names.extend(is_wanted(command)?.then_some(command.name));
             }
             names
@@ -176,12 +184,13 @@ fn list(call: &mut Call<'_>) -> Result {
 
 /// `COMMAND GETKEYS name [argument...]`
 fn get_keys(call: &mut Call<'_>) -> Result {
-    let found = find(call.args).ok_or(Failure::answer("ERR Invalid command specified"))?;
-    let keys = found.command.keys;
+    let command = find(call.server.catalog, call.args);
+    let command = command.ok_or(Failure::answer("ERR Invalid command specified"))?;
+    let keys = command.keys;
     if keys == Keys::NONE {
         return Err(Failure::answer("ERR The command has no key arguments"));
     }
-    if !takes(found.command, call.args.len() - 2) {
+    if !takes(command.arity, call.args.len() - 2) {
         let text = "ERR Invalid number of arguments specified for command";
         return Err(Failure::answer(text));
     }
@@ -195,10 +204,12 @@ fn get_keys(call: &mut Call<'_>) -> Result {
 }
 
 /// The command whose request follows `COMMAND GETKEYS`.
-fn find(args: Args<'_>) -> Option<Found> {
-    let found = crate::resp::commands::lookup(args.get(2))?;
-    if found.command.flags.container && args.len() > 3 {
-        return subcommands::find(found.command, args.get(3));
+fn find<'c>(catalog: &'c Catalog, args: Args<'_>) -> Option<&'c CommandInfo> {
+    let name = args.get(2);
+    let (_, command) = catalog.find(name).filter(|_| !name.contains(&b'|'))?;
+    if command.flags.container && args.len() > 3 {
+        let full_name = [name, b"|", args.get(3)].concat();
+        return catalog.find(&full_name).map(|(_, command)| command);
     }
-    Some(found)
+    Some(command)
 }

@@ -1,11 +1,11 @@
 //! `CONFIG`: what the settings are, and changing them.
 
+use crate::resp::commands::container::{self, part};
 use crate::resp::commands::failure::SYNTAX;
-use crate::resp::commands::subcommands::{self, part};
 use crate::resp::commands::{Call, Command, Failure, Result};
 use crate::state::Server;
 use crate::state::glob::Glob;
-use crate::state::settings::{CONSTANTS, KNOWN, Known, refused};
+use crate::state::settings::{CONSTANTS, KNOWN, Known};
 
 pub(crate) const SUBCOMMANDS: &[Command] = &[
     part("config|get", -3, get),
@@ -33,7 +33,7 @@ const HELP: &[&str] = &[
 const HIDDEN: &str = "(hidden)";
 
 fn help(call: &mut Call<'_>) -> Result {
-    subcommands::help(call, HELP);
+    container::help(call, HELP);
     Ok(())
 }
 
@@ -152,4 +152,11 @@ fn rewrite(call: &mut Call<'_>) -> Result {
     })?;
     call.reply().ok();
     Ok(())
+}
+
+/// What `CONFIG SET` answers when a setting is refused.
+fn refused(name: &[u8], problem: &str) -> Failure {
+    let name = String::from_utf8_lossy(name);
+    let text = "ERR CONFIG SET failed (possibly related to argument";
+    Failure::Answer(format!("{text} '{name}') - {problem}").into())
 }

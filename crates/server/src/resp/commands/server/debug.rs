@@ -1,11 +1,11 @@
 //! `DEBUG`: what tests of clients ask of a server, where that is allowed.
 
 use crate::resp::Version;
+use crate::resp::commands::container;
 use crate::resp::commands::data::object::encoding;
 use crate::resp::commands::failure::NOT_A_FLOAT;
-use crate::resp::commands::subcommands;
-use crate::resp::commands::{Call, Command, Failure, Flags, Keys, Result};
-use std::net::SocketAddr;
+use crate::resp::commands::{Call, Command, Failure, Result};
+use crate::state::{Flags, Keys};
 use std::time::{Duration, Instant};
 
 pub(crate) const COMMANDS: &[Command] =
@@ -29,48 +29,6 @@ const HELP: &[&str] = &[
     "HELP",
     "    Prints this help.",
 ];
-
-/// Who may use `DEBUG`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Debugging {
-    /// Nobody.
-    #[default]
-    No,
-    /// Whoever connects from this machine.
-    Local,
-    /// Everybody.
-    Yes,
-}
-
-impl Debugging {
-    /// As the setting has it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::No => "no",
-            Self::Local => "local",
-            Self::Yes => "yes",
-        }
-    }
-
-    /// What the setting calls so.
-    pub fn named(name: &str) -> Option<Self> {
-        [Self::No, Self::Local, Self::Yes].into_iter().find(|one| one.name() == name)
-    }
-
-    fn allows(self, peer: &str) -> bool {
-        match self {
-            Self::No => false,
-            Self::Local => is_local(peer),
-            Self::Yes => true,
-        }
-    }
-}
-
-/// Whether a client connects from this machine.
-fn is_local(peer: &str) -> bool {
-    let address = peer.parse().map(|address: SocketAddr| address.ip().to_canonical());
-    peer == "unix" || address.is_ok_and(|address| address.is_loopback())
-}
 
 /// `DEBUG name [argument...]`
 fn debug(call: &mut Call<'_>) -> Result {
@@ -96,10 +54,10 @@ fn debug(call: &mut Call<'_>) -> Result {
             Ok(())
         }
         (b"help", 2) => {
-            subcommands::help(call, HELP);
+            container::help(call, HELP);
             Ok(())
         }
-        _ => Err(subcommands::wrong(call, "DEBUG")),
+        _ => Err(container::wrong(call, "DEBUG")),
     }
 }
 
@@ -205,18 +163,6 @@ fn protocol(call: &mut Call<'_>) -> Result {
 mod tests {
     use super::*;
     use std::cell::Cell;
-
-    #[test]
-    fn clients_of_this_machine_are_local() {
-        for peer in ["unix", "127.0.0.1:5", "[::1]:5", "127.9.9.9:1", "[::ffff:127.0.0.1]:1"] {
-            assert!(Debugging::Local.allows(peer), "{peer}");
-            assert!(!Debugging::No.allows(peer), "{peer}");
-        }
-        for peer in ["10.0.0.1:5", "[2001:db8::1]:5", "0.0.0.0:5", "", "127.0.0.1"] {
-            assert!(!Debugging::Local.allows(peer), "{peer}");
-            assert!(Debugging::Yes.allows(peer), "{peer}");
-        }
-    }
 
     #[test]
     fn who_sleeps_wakes_up_when_the_server_stops() {

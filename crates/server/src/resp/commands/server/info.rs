@@ -1,10 +1,10 @@
 //! `INFO`: the server in numbers.
 
-use crate::admin::process::Process;
 use crate::resp::commands::connection::hello::COMPATIBLE_VERSION;
 use crate::resp::commands::{Call, Result};
 use crate::state::Server;
 use crate::state::histogram::quantile_ns;
+use crate::state::process::Process;
 use nuthatch_cache::Guard;
 use std::fmt::Write;
 

@@ -2,7 +2,8 @@
 
 use super::info::info;
 use crate::resp::commands::failure::SYNTAX;
-use crate::resp::commands::{Call, Command, Flags, Keys, Result};
+use crate::resp::commands::{Call, Command, Result};
+use crate::state::{Flags, Keys};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command { name: "dbsize", arity: 1, keys: Keys::NONE, flags: Flags::READS, run: dbsize },

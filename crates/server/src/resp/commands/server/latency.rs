@@ -1,6 +1,6 @@
 //! `LATENCY`: how long commands take.
 
-use crate::resp::commands::subcommands::{self, part};
+use crate::resp::commands::container::{self, part};
 use crate::resp::commands::{Call, Command, Failure, Result};
 use crate::state::CommandTotals;
 use crate::state::histogram::octaves;
@@ -28,7 +28,7 @@ const HELP: &[&str] = &[
 ];
 
 fn help(call: &mut Call<'_>) -> Result {
-    subcommands::help(call, HELP);
+    container::help(call, HELP);
     Ok(())
 }
 
@@ -40,9 +40,11 @@ fn histogram(call: &mut Call<'_>) -> Result {
         commands.into_iter().collect()
     } else {
         let mut chosen = Vec::new();
-        for found in call.args.from(2).filter_map(subcommands::find_full) {
-            let parts = subcommands::of(found.command).map(|part| part.command.name);
-            for name in std::iter::once(found.command.name).chain(parts) {
+        let catalog = call.server.catalog;
+        for (_, command) in call.args.from(2).filter_map(|name| catalog.find(name)) {
+            let parts = catalog.parts(command.name);
+            let parts = parts.iter().map(|(_, part)| part.name);
+            for name in std::iter::once(command.name).chain(parts) {
                 chosen.extend(commands.remove_entry(name));
             }
         }

@@ -1,9 +1,10 @@
 //! `MEMORY`: where the bytes are.
 
+use crate::resp::commands::container::{self, part};
 use crate::resp::commands::failure::SYNTAX;
-use crate::resp::commands::subcommands::{self, part};
-use crate::resp::commands::{Call, Command, Flags, Keys, Result};
+use crate::resp::commands::{Call, Command, Result};
 use crate::resp::integer;
+use crate::state::{Flags, Keys};
 
 pub(crate) const SUBCOMMANDS: &[Command] = &[
     Command {
@@ -37,7 +38,7 @@ const HELP: &[&str] = &[
 const OVERHEAD_MOST: usize = 16;
 
 fn help(call: &mut Call<'_>) -> Result {
-    subcommands::help(call, HELP);
+    container::help(call, HELP);
     Ok(())
 }
 

@@ -1,11 +1,16 @@
 //! Which protocol a connection speaks, and what is known of a request that is not whole.
 
-use super::listener::Protocol;
-use crate::mrcache::Framing;
+use crate::memcache::reply::server_error;
+use crate::mrcache::driver::MrcacheDecoder;
+use crate::net::driver::{Decoders, Decodes};
 use crate::pmc::driver::PmcDecoder;
-use crate::resp::ValueLimit;
-use crate::state::Server;
+use crate::protocol::Protocol;
+use crate::resp::commands::Session;
+use crate::state::{Server, TooManyClients, ValueLimit, Version};
 use crate::{memcache, mrcache, pmc, resp};
+
+/// A connection of a worker.
+pub(crate) type Connection = crate::net::connection::Connection<Talk>;
 
 /// Which protocol a connection speaks, with what finds its requests.
 #[derive(Clone, Debug)]
@@ -13,13 +18,15 @@ pub(crate) enum Talk {
     Resp(resp::Decoder),
     Memcache(memcache::Decoder),
     Pmc(Box<PmcDecoder>),
-    Mrcache(Framing, mrcache::Decoder),
+    Mrcache(MrcacheDecoder),
 }
 
-impl Talk {
+impl Decoders for Talk {
+    type Session = Session;
+
     /// At the start of a request. A client that is not trusted must log in first, and may send no
     /// more than that takes.
-    pub(crate) fn new(protocol: Protocol, server: &Server, trusted: bool) -> Self {
+    fn new(protocol: Protocol, server: &Server, trusted: bool) -> Self {
         match protocol {
             Protocol::Resp => Self::Resp(resp::Decoder::new(resp_limits(server, trusted))),
             Protocol::Memcache => {
@@ -30,42 +37,43 @@ impl Talk {
                 resp: resp::Decoder::new(resp_limits(server, trusted)),
             })),
             Protocol::Mrcache(framing) => {
-                Self::Mrcache(framing, mrcache::Decoder::new(mrcache_limits(server, trusted)))
+                let decoder = mrcache::Decoder::new(mrcache_limits(server, trusted));
+                Self::Mrcache(MrcacheDecoder { framing, decoder })
             }
         }
     }
 
-    pub(crate) fn protocol(&self) -> Protocol {
+    fn protocol(&self) -> Protocol {
         match self {
             Self::Resp(_) => Protocol::Resp,
             Self::Memcache(_) => Protocol::Memcache,
             Self::Pmc(_) => Protocol::Pmc,
-            Self::Mrcache(framing, _) => Protocol::Mrcache(*framing),
+            Self::Mrcache(decoder) => Protocol::Mrcache(decoder.framing),
         }
     }
 
     /// The value of which bytes are missing, where that is what a request misses that is not whole:
     /// where it starts, and its length. Of protocols that announce it and can do without its bytes.
     #[inline]
-    pub(crate) fn awaits(&self) -> Option<(usize, usize)> {
+    fn pending_value(&self) -> Option<(usize, usize)> {
         match self {
             Self::Resp(decoder) => decoder.awaits(),
             Self::Memcache(decoder) => decoder.awaits(),
-            Self::Pmc(_) | Self::Mrcache(..) => None,
+            Self::Pmc(_) | Self::Mrcache(_) => None,
         }
     }
 
     /// That value is received elsewhere.
-    pub(crate) fn elide(&mut self) {
+    fn elide(&mut self) {
         match self {
             Self::Resp(decoder) => decoder.elide(),
             Self::Memcache(decoder) => decoder.elide(),
-            Self::Pmc(_) | Self::Mrcache(..) => {}
+            Self::Pmc(_) | Self::Mrcache(_) => {}
         }
     }
 
     /// The client has logged in: its requests may be long from here on.
-    pub(crate) fn trust(&mut self, server: &Server) {
+    fn trust(&mut self, server: &Server) {
         match self {
             Self::Resp(decoder) => decoder.set_limits(resp_limits(server, true)),
             Self::Pmc(decoder) => {
@@ -75,20 +83,60 @@ impl Talk {
             Self::Memcache(decoder) => {
                 *decoder = memcache::Decoder::new(memcache_limits(server, true));
             }
-            Self::Mrcache(_, decoder) => {
-                *decoder = mrcache::Decoder::new(mrcache_limits(server, true));
+            Self::Mrcache(decoder) => {
+                decoder.decoder = mrcache::Decoder::new(mrcache_limits(server, true));
             }
         }
     }
 
     /// Returns the bytes of memory that the decoder keeps for an incomplete request.
     #[inline]
-    pub(crate) fn held_len(&self) -> usize {
+    fn held_len(&self) -> usize {
         match self {
             Self::Resp(decoder) => decoder.held_len(),
             Self::Pmc(decoder) => size_of::<PmcDecoder>() + decoder.resp.held_len(),
-            Self::Memcache(_) | Self::Mrcache(..) => 0,
+            Self::Memcache(_) | Self::Mrcache(_) => 0,
         }
+    }
+
+    fn reply_error(&self, out: &mut Vec<u8>, version: Version, text: &str) {
+        match self {
+            Self::Resp(_) => resp::Reply::new(out, version).error(text.as_bytes()),
+            Self::Memcache(_) if text == TooManyClients::TEXT => {
+                out.extend_from_slice(b"ERROR Too many open connections\r\n");
+            }
+            Self::Memcache(_) => server_error(out, text.strip_prefix("ERR ").unwrap_or(text)),
+            Self::Pmc(_) => pmc::Reply::new(out).error(text),
+            Self::Mrcache(_) => {}
+        }
+    }
+}
+
+impl Decodes<resp::Decoder> for Talk {
+    #[inline]
+    fn decoder(&mut self) -> Option<&mut resp::Decoder> {
+        if let Self::Resp(decoder) = self { Some(decoder) } else { None }
+    }
+}
+
+impl Decodes<memcache::Decoder> for Talk {
+    #[inline]
+    fn decoder(&mut self) -> Option<&mut memcache::Decoder> {
+        if let Self::Memcache(decoder) = self { Some(decoder) } else { None }
+    }
+}
+
+impl Decodes<PmcDecoder> for Talk {
+    #[inline]
+    fn decoder(&mut self) -> Option<&mut PmcDecoder> {
+        if let Self::Pmc(decoder) = self { Some(decoder) } else { None }
+    }
+}
+
+impl Decodes<MrcacheDecoder> for Talk {
+    #[inline]
+    fn decoder(&mut self) -> Option<&mut MrcacheDecoder> {
+        if let Self::Mrcache(decoder) = self { Some(decoder) } else { None }
     }
 }
 

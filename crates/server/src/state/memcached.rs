@@ -10,7 +10,7 @@ const NEVER: u64 = u64::MAX;
 
 /// What all connections that speak memcached's protocols share.
 #[derive(Debug)]
-pub struct Shared {
+pub struct MemcachedState {
     pub(crate) started: Instant,
     pub(crate) threads: usize,
     /// When all is to be removed that is there then.
@@ -21,7 +21,7 @@ pub struct Shared {
     before: Mutex<Stats>,
 }
 
-impl Shared {
+impl MemcachedState {
     /// For a server that starts now, with so many threads.
     pub fn new(threads: usize) -> Self {
         Self {

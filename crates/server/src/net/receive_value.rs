@@ -1,0 +1,142 @@
+//! Receives long values of a connection in place: see [`pending_value`](super::pending_value).
+
+use super::connection::Connection;
+use super::decoders::Decoders;
+use super::pending_value::{Begun, Drafting, NoRoom, Value, min_long_len, push_all};
+use super::work::append;
+use crate::state::Server;
+use nuthatch_cache::{Error, Guard, Session};
+
+impl<T: Decoders> Connection<T> {
+    /// Appends `bytes` to the value that is received in place, and returns how many were consumed.
+    /// Without memory, the remaining ones wait in the inbox (see [`Drafting::is_stalled`]), or the
+    /// value is discarded.
+    #[inline]
+    pub(crate) fn receive_value(
+        &mut self,
+        session: &mut Session<'_>,
+        server: &Server,
+        bytes: &[u8],
+    ) -> usize {
+        if self.draft.is_unfinished() { self.continue_value(session, server, bytes) } else { 0 }
+    }
+
+    fn continue_value(
+        &mut self,
+        session: &mut Session<'_>,
+        server: &Server,
+        bytes: &[u8],
+    ) -> usize {
+        let Drafting::Begun(begun) = &mut self.draft else { return 0 };
+        if begun.is_stalled() {
+            append(&mut self.inbox, bytes);
+            return bytes.len();
+        }
+        let NoRoom { taken } = match begun.value.take(session, bytes) {
+            Ok(taken) => return taken,
+            Err(no_room) => no_room,
+        };
+        if self.stall_or_discard(server, self.inbox.len()) {
+            append(&mut self.inbox, &bytes[taken..]);
+            return bytes.len();
+        }
+        taken + self.continue_value(session, server, &bytes[taken..])
+    }
+
+    /// Appends bytes that wait for memory to their value. If there is still none and no client can
+    /// be closed, discards the value.
+    pub(crate) fn resume_value(&mut self, session: &mut Session<'_>, server: &Server) {
+        let Drafting::Begun(begun) = &mut self.draft else { return };
+        let Some(at) = begun.stalled_at.take() else { return };
+        let (taken, is_short) = match begun.value.take(session, &self.inbox[at..]) {
+            Ok(taken) => (taken, false),
+            Err(NoRoom { taken }) => (taken, true),
+        };
+        self.inbox.drain(at..at + taken);
+        if !is_short {
+            self.note_executed();
+        } else if !self.stall_or_discard(server, at) {
+            let Drafting::Begun(begun) = &mut self.draft else { return };
+            let taken = begun.value.take(session, &self.inbox[at..]).unwrap_or(0);
+            self.inbox.drain(at..at + taken);
+        }
+    }
+
+    /// Makes the value wait for memory, with its next bytes at this place of the inbox, or discards
+    /// it. Returns whether it waits.
+    #[cold]
+    fn stall_or_discard(&mut self, server: &Server, at: usize) -> bool {
+        let waits = self.may_wait_for_memory(server);
+        let Drafting::Begun(begun) = &mut self.draft else { return false };
+        if waits {
+            begun.stalled_at = Some(at);
+            self.waits = true;
+        } else {
+            begun.value = Value::Discarded { missing: begun.value.missing() };
+        }
+        waits
+    }
+
+    /// Discards the incomplete value of the next request, although the bytes that arrived were
+    /// gathered in the inbox. Returns false and discards nothing if no value is incomplete, if the
+    /// client has not logged in, or if the other bytes of its requests exceed `limit`.
+    pub(crate) fn discard_value(&mut self, limit: usize) -> bool {
+        let Some((start, len)) = self.talk.pending_value().filter(|_| self.trusted) else {
+            return false;
+        };
+        let at = self.done + start;
+        let taken = len.min(self.inbox.len().saturating_sub(at));
+        if self.inbox.len() - self.done - taken + self.client.queued_len() > limit {
+            return false;
+        }
+        self.inbox.drain(at..at + taken);
+        self.inbox.shrink_to(0);
+        self.begin_value(Value::Discarded { missing: len - taken });
+        true
+    }
+
+    /// Begins to receive the incomplete value at the end of the inbox in place, if it is long.
+    #[inline]
+    pub(crate) fn begin_draft(&mut self, session: &mut Session<'_>, server: &Server) {
+        if let Some((start, len)) = self.talk.pending_value()
+            && len >= min_long_len(&server.cache)
+            && matches!(self.draft, Drafting::None)
+            && self.trusted
+            && !self.waits
+            && !self.closing
+        {
+            self.draft = Drafting::Refused;
+            if server.may_draft(len) {
+                self.begin_draft_of(&mut session.guard(), server, (start, len));
+            }
+        }
+    }
+
+    #[cold]
+    fn begin_draft_of(
+        &mut self,
+        turn: &mut Guard<'_>,
+        server: &Server,
+        (start, len): (usize, usize),
+    ) {
+        // Its key comes before it, if there is one.
+        let draft = |turn: &Guard<'_>| turn.begin_value(&server.cache, start, len);
+        let begun = match draft(turn) {
+            Err(Error::Full) if turn.renew() => draft(turn),
+            other => other,
+        };
+        let Ok(mut draft) = begun else { return };
+        let at = self.done + start;
+        let Ok(taken) = push_all(&mut draft, turn, &self.inbox[at..]) else { return };
+        self.inbox.drain(at..at + taken);
+        self.inbox.shrink_to(0);
+        self.begin_value(Value::Kept(draft));
+    }
+
+    /// The value that the next request is waiting for is not in the inbox from here on.
+    fn begin_value(&mut self, value: Value) {
+        self.talk.elide();
+        let talk = self.talk.clone();
+        self.draft = Drafting::Begun(Box::new(Begun { value, talk, stalled_at: None }));
+    }
+}

@@ -1,0 +1,66 @@
+//! Runs a command, counts it and times it.
+
+use super::{Args, Call, Command, Failure, Found, Result, slow_request};
+use crate::state::{Denied, Keys, Metrics, Permissions};
+
+/// What the answer is when there is no room, not even in another turn.
+pub const OUT_OF_MEMORY: Failure =
+    Failure::answer("OOM command not allowed when used memory > 'maxmemory'.");
+
+/// Whether a command takes so many arguments.
+#[inline]
+pub(crate) fn takes(arity: i32, len: usize) -> bool {
+    match usize::try_from(arity) {
+        Ok(arity) => len == arity,
+        Err(_) => len >= arity.unsigned_abs() as usize,
+    }
+}
+
+/// Runs a command, counts it, and takes its time.
+#[inline]
+pub(crate) fn run(call: &mut Call<'_>, Found { command, number }: Found) -> Result {
+    let start = call.out.len();
+    let settings = &call.server.settings;
+    let short =
+        command.keys == Keys::ONE && Metrics::is_short_len(call.args.request_len(), settings);
+    call.client.metrics.begin(short, settings);
+    match (command.run)(call) {
+        Ok(()) => {}
+        Err(Failure::Full) => {
+            call.take_back(start);
+            return Err(Failure::Full);
+        }
+        Err(Failure::Answer(text)) => {
+            call.take_back(start);
+            call.reply().error(text.as_bytes());
+            call.client.metrics.error(&text, Some(number), true);
+        }
+    }
+    let reply_len = call.out.len() - start;
+    if let Some(ns) = call.client.metrics.end(number, (short, reply_len), settings) {
+        note_slow(call, command, ns);
+    }
+    let connection = &call.client.connection;
+    connection.command.set(number as u64 + 1);
+    connection.active_ms.set(call.turn.now_ms());
+    Ok(())
+}
+
+#[cold]
+#[inline(never)]
+fn note_slow(call: &Call<'_>, command: &Command, ns: u64) {
+    let limit = u64::try_from(call.server.settings.slower_than_us());
+    // What is executed within `EXEC` has its own entries.
+    if limit.is_ok_and(|us| ns / 1000 >= us) && command.name != "exec" {
+        slow_request::add(call, command, ns / 1000);
+    }
+}
+
+/// What of a request is denied, if something is.
+pub(crate) fn check(
+    permissions: &Permissions,
+    found: Found,
+    args: Args<'_>,
+) -> std::result::Result<(), Denied> {
+    permissions.check(found.number, found.command.flags, args.keys(found.command.keys))
+}

@@ -1,0 +1,46 @@
+//! What the slow log shows of a request.
+
+use super::{Call, Command};
+use crate::state::slowlog::Entry;
+
+/// Arguments of an entry, and bytes of an argument; what is beyond is counted.
+const ARGS_MOST: usize = 32;
+const ARG_LEN_MOST: usize = 128;
+
+/// Commands whose arguments may be passwords.
+const SECRET: &[&str] = &["auth", "hello", "config|set"];
+
+/// Adds a request that took so long to the slow log.
+pub(crate) fn add(call: &Call<'_>, command: &Command, us: u64) {
+    let args = shown(call, command);
+    let peer = call.client.connection.endpoints.peer.clone();
+    let name = call.client.connection.words().name;
+    let time_s = call.turn.now_ms() / 1000;
+    let max_len = call.server.settings.slowlog_len_most();
+    let entry = |id| Entry { id, time_s, us, args, peer, name };
+    call.server.slowlog.add(entry, max_len);
+}
+
+/// The arguments as the log shows them.
+fn shown(call: &Call<'_>, command: &Command) -> Vec<Vec<u8>> {
+    if SECRET.contains(&command.name) {
+        let names = command.name.split('|').map(|name| name.as_bytes().to_vec());
+        return names.chain([b"(redacted)".to_vec()]).collect();
+    }
+    let count = call.args.len();
+    let kept = if count > ARGS_MOST { ARGS_MOST - 1 } else { count };
+    let mut args: Vec<_> = call.args.from(0).take(kept).map(shortened).collect();
+    if kept < count {
+        args.push(format!("... ({} more arguments)", count - kept).into_bytes());
+    }
+    args
+}
+
+fn shortened(arg: &[u8]) -> Vec<u8> {
+    match arg.split_at_checked(ARG_LEN_MOST) {
+        Some((kept, rest)) if !rest.is_empty() => {
+            [kept, format!("... ({} more bytes)", rest.len()).as_bytes()].concat()
+        }
+        _ => arg.to_vec(),
+    }
+}

@@ -1,0 +1,110 @@
+//! What is known of the commands of RESP, apart from what they do.
+//!
+//! Permissions, metrics and `COMMAND` work with names and numbers. The functions of commands are
+//! known to `resp/commands/table.rs` alone, which fills the catalog.
+
+/// Where the keys of a command are among its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keys {
+    /// The first key, or 0 where there is none.
+    pub first: usize,
+    /// The last one; negative numbers count from the end, -1 being the last argument.
+    pub last: i32,
+    /// From one key to the next.
+    pub step: usize,
+}
+
+impl Keys {
+    /// No keys.
+    pub const NONE: Self = Self { first: 0, last: 0, step: 0 };
+    /// The first argument.
+    pub const ONE: Self = Self { first: 1, last: 1, step: 1 };
+    /// The first two arguments.
+    pub const TWO: Self = Self { first: 1, last: 2, step: 1 };
+    /// All arguments.
+    pub const ALL: Self = Self { first: 1, last: -1, step: 1 };
+    /// Every other argument, from the first on.
+    pub const PAIRS: Self = Self { first: 1, last: -1, step: 2 };
+}
+
+/// What is known of a command besides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub struct Flags {
+    /// It changes what is stored.
+    pub writes: bool,
+    /// It runs while no other thread is in a turn, since it must be seen whole or not at all.
+    pub exclusive: bool,
+    /// A client may use it before it has proved who it is.
+    pub before_auth: bool,
+    /// It is executed at once within `MULTI` instead of being queued.
+    pub never_queued: bool,
+    /// Its first argument names a command of its own, such as `list` in `client list`.
+    pub container: bool,
+}
+
+impl Flags {
+    /// It reads.
+    pub const READS: Self = Self {
+        writes: false,
+        exclusive: false,
+        before_auth: false,
+        never_queued: false,
+        container: false,
+    };
+    /// It writes.
+    pub const WRITES: Self = Self { writes: true, ..Self::READS };
+    /// It writes several keys at once.
+    pub const WRITES_TOGETHER: Self = Self { exclusive: true, ..Self::WRITES };
+    /// Its first argument names a command of its own.
+    pub(crate) const CONTAINER: Self = Self { container: true, ..Self::READS };
+}
+
+/// The number of RESP commands, with those such as `client|list`. `resp/commands/table.rs` compares
+/// it with its tables at compile time.
+pub(crate) const RESP_COMMANDS: usize = 117;
+
+/// What is known of a command.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CommandInfo {
+    /// The name in lower case, such as `get` or `client|list`.
+    pub(crate) name: &'static str,
+    /// The number of arguments with the name, or the negated minimum.
+    pub(crate) arity: i32,
+    pub(crate) keys: Keys,
+    pub(crate) flags: Flags,
+}
+
+/// All commands of RESP, in the order of their numbers.
+#[derive(Debug)]
+pub(crate) struct Catalog(Vec<CommandInfo>);
+
+impl Catalog {
+    pub(crate) fn new(commands: impl Iterator<Item = CommandInfo>) -> Self {
+        Self(commands.collect())
+    }
+
+    /// Returns all commands, in the order of their numbers.
+    pub(crate) fn all(&self) -> &[CommandInfo] {
+        &self.0
+    }
+
+    /// Returns the commands that are not behind a container.
+    pub(crate) fn top_level(&self) -> impl Iterator<Item = &CommandInfo> {
+        self.0.iter().filter(|command| !command.name.contains('|'))
+    }
+
+    /// Returns the command with this full name, in any case, and its number.
+    pub(crate) fn find(&self, name: &[u8]) -> Option<(usize, &CommandInfo)> {
+        let mut commands = self.0.iter().enumerate();
+        commands.find(|(_, command)| command.name.as_bytes().eq_ignore_ascii_case(name))
+    }
+
+    /// Returns the commands behind a container, with their numbers; none for other commands.
+    pub(crate) fn parts(&self, container: &str) -> Vec<(usize, &CommandInfo)> {
+        let is_part = |command: &CommandInfo| {
+            command.name.split_once('|').is_some_and(|(first, _)| first == container)
+        };
+        self.0.iter().enumerate().filter(|(_, command)| is_part(command)).collect()
+    }
+}

@@ -1,0 +1,68 @@
+//! What the system knows of this process.
+
+use rustix::param::{clock_ticks_per_second, page_size};
+use std::fs;
+
+/// Numbers of `/proc/self/stat` and `/proc/stat`.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Process {
+    pub(crate) user_seconds: f64,
+    pub(crate) system_seconds: f64,
+    pub(crate) resident_bytes: u64,
+    pub(crate) start_seconds: f64,
+}
+
+impl Process {
+    /// From the texts of both files, with the ticks of a second and the bytes of a page. What the
+    /// system does not tell as expected is not told at all.
+    fn parse(process: &str, system: &str, ticks: u64, page_len: u64) -> Option<Self> {
+        // A name in brackets may hold anything, so that fields are counted from behind it.
+        let (_, fields) = process.rsplit_once(')')?;
+        let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
+        // By the numbers that proc(5) gives them, of which the first here is 3.
+        let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+        let boot = system.lines().find_map(|line| line.strip_prefix("btime "))?;
+        let boot_seconds: u64 = boot.trim().parse().ok()?;
+        let seconds = |count: u64| count as f64 / ticks as f64;
+        Some(Self {
+            user_seconds: seconds(field(14)?),
+            system_seconds: seconds(field(15)?),
+            start_seconds: boot_seconds as f64 + seconds(field(22)?),
+            resident_bytes: field(24)? * page_len,
+        })
+    }
+
+    /// Returns what the system knows of this process now.
+    pub(crate) fn now() -> Option<Self> {
+        let read = |path| fs::read_to_string(path).ok();
+        let (process, system) = (read("/proc/self/stat")?, read("/proc/stat")?);
+        Self::parse(&process, &system, clock_ticks_per_second(), page_size() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_behind_any_name() {
+        let process = "77 (a b) c) S 1 77 77 0 -1 4194304 1 0 0 0 250 50 0 0 20 0 5 0 1000 9 30 \
+                       18446744073709551615";
+        let system = "cpu 1 2 3\nbtime 1700000000\nprocesses 5\n";
+        let expected = Process {
+            user_seconds: 2.5,
+            system_seconds: 0.5,
+            resident_bytes: 30 * 4096,
+            start_seconds: 1_700_000_010.0,
+        };
+        assert_eq!(Process::parse(process, system, 100, 4096), Some(expected));
+        assert_eq!(Process::parse("77 (a) S 1", system, 100, 4096), None);
+        assert_eq!(Process::parse(process, "cpu 1\n", 100, 4096), None);
+    }
+
+    #[test]
+    fn the_system_tells_of_this_process() {
+        let process = Process::now().expect("what the system tells");
+        assert!(process.resident_bytes > 0 && process.start_seconds > 1e9, "{process:?}");
+    }
+}
