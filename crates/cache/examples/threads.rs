@@ -6,6 +6,7 @@
 //! the median of several rounds.
 
 use nuthatch_cache::{Cache, Options, Session, Write};
+use nuthatch_testing::random::Random;
 use std::sync::Barrier;
 use std::time::Instant;
 
@@ -47,9 +48,9 @@ fn rate(cache: &Cache, items: u64, work: Work, threads: u64) -> f64 {
             let mut session = cache.session().expect("few sessions");
             barrier.wait();
             let start = Instant::now();
-            let mut draws = Draws(thread + 1);
+            let mut random = Random::new(thread + 1);
             for _ in 0..each / BATCH as u64 {
-                batch(cache, &mut session, work, &mut draws, items);
+                batch(cache, &mut session, work, &mut random, items);
             }
             start.elapsed().as_secs_f64()
         };
@@ -59,9 +60,9 @@ fn rate(cache: &Cache, items: u64, work: Work, threads: u64) -> f64 {
     (each * threads) as f64 / seconds / 1e6
 }
 
-fn batch(cache: &Cache, session: &mut Session<'_>, work: Work, draws: &mut Draws, items: u64) {
+fn batch(cache: &Cache, session: &mut Session<'_>, work: Work, random: &mut Random, items: u64) {
     let guard = session.guard();
-    let keys: [_; BATCH] = std::array::from_fn(|_| key(draws.next() % items));
+    let keys: [_; BATCH] = std::array::from_fn(|_| key(random.next_u64() % items));
     let hashes = keys.map(|key| cache.hash(&key));
     match work {
         Work::Get => {
@@ -98,16 +99,4 @@ fn key(number: u64) -> [u8; 16] {
 fn median(rates: &mut [f64]) -> f64 {
     rates.sort_by(f64::total_cmp);
     rates[rates.len() / 2]
-}
-
-/// Pseudo-random numbers (`SplitMix64`), whose order hardware cannot predict.
-struct Draws(u64);
-
-impl Draws {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
 }

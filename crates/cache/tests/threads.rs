@@ -3,6 +3,7 @@
 use nuthatch_cache::{
     Cache, Condition, Error, Eviction, Guard, Item, Options, Outcome, Session, Write,
 };
+use nuthatch_testing::random::Random;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -12,26 +13,14 @@ const MEMORY: u64 = 16 << 20;
 /// Makes a test fail instead of hang if a thread never ends its guard.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Pseudo-random numbers (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-}
-
 /// Builds a value that contains its key and shows whether it is complete.
 fn value(key: u64, random: u64, out: &mut Vec<u8>) {
     out.clear();
     out.extend_from_slice(&key.to_le_bytes());
     out.extend_from_slice(&random.to_le_bytes());
-    let mut filler = Random(key ^ random);
+    let mut filler = Random::new(key ^ random);
     for _ in 0..random % 60 {
-        out.extend_from_slice(&filler.next().to_le_bytes());
+        out.extend_from_slice(&filler.next_u64().to_le_bytes());
     }
 }
 
@@ -49,11 +38,11 @@ fn step<'t>(
     (random, keys): (&mut Random, u64),
     items: &mut Vec<(u64, Item<'t>)>,
 ) -> bool {
-    let key = random.next() % keys;
+    let key = random.next_u64() % keys;
     let name = key.to_le_bytes();
     let mut buffer = Vec::new();
-    value(key, random.next(), &mut buffer);
-    let write = match random.next() % 10 {
+    value(key, random.next_u64(), &mut buffer);
+    let write = match random.next_u64() % 10 {
         0..4 => {
             items.extend(guard.get(&name).map(|item| (key, item)));
             return true;
@@ -63,7 +52,7 @@ fn step<'t>(
             return true;
         }
         5 => Write::new().condition(Condition::Present),
-        6 | 7 => Write::new().expires_in_ms(1 + random.next() % 20),
+        6 | 7 => Write::new().expires_in_ms(1 + random.next_u64() % 20),
         _ => Write::new(),
     };
     match guard.set(&name, &buffer, &write) {
@@ -75,7 +64,7 @@ fn step<'t>(
 
 /// Runs up to 32 commands with each guard. A guard that finds no memory is renewed.
 fn work(session: &mut Session<'_>, seed: u64, keys: u64, guards: usize) {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     for _ in 0..guards {
         let mut guard = session.guard();
         let mut items = Vec::new();
@@ -129,9 +118,9 @@ fn large_values_are_complete_while_other_threads_replace_and_evict_them() {
                 let cache = &cache;
                 scope.spawn(move || {
                     let mut session = cache.session().expect("a session");
-                    let mut random = Random(seed);
+                    let mut random = Random::new(seed);
                     for _ in 0..1_500 {
-                        let (key, number) = (random.next() % 60, random.next() % 100_000);
+                        let (key, number) = (random.next_u64() % 60, random.next_u64() % 100_000);
                         let value = large(key, number);
                         let mut guard = session.guard();
                         if number % 4 == 0 {

@@ -1,4 +1,4 @@
-//! The page of protocols tells of every command there is, and of no other.
+//! Compares the commands of `docs/protocol.md` with those of the server.
 
 use nuthatch_server::resp::commands::all;
 use std::collections::BTreeSet;

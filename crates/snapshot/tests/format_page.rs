@@ -2,26 +2,18 @@
 
 use nuthatch_snapshot::ValueType;
 use nuthatch_snapshot::layout::{directory, flags, header, limits, line, record};
+use nuthatch_testing::page::{self, Rows, table_with_header};
 use std::collections::BTreeMap;
 
 const PAGE: &str = include_str!("../../../docs/formats/snapshot.md");
 
-/// Returns the cells of each row of table `number` with this heading row.
-fn table(heading: &str, number: usize) -> Vec<Vec<String>> {
-    let tables = PAGE.split(heading).collect::<Vec<_>>();
-    assert!(tables.len() > number + 1, "no table {number} with the heading {heading}");
-    tables[number + 1]
-        .lines()
-        .skip(2)
-        .take_while(|line| line.starts_with('|'))
-        .map(|line| line.trim_matches('|').split(" | ").map(|c| c.trim().to_owned()).collect())
-        .collect()
+fn table(header: &str, number: usize) -> Rows {
+    table_with_header(PAGE, header, number)
 }
 
 /// Returns the offset of each field in field table `number`.
 fn offsets(number: usize) -> BTreeMap<String, usize> {
-    let rows = table("| offset | type | field | meaning |", number);
-    rows.iter().map(|row| (row[2].clone(), row[0].parse().expect("an offset"))).collect()
+    page::offsets(&table("| offset | type | field | meaning |", number))
 }
 
 fn expect(found: &BTreeMap<String, usize>, expected: &[(&str, usize)]) {

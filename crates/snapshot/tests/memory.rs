@@ -3,6 +3,7 @@
 #![cfg(feature = "zstd")]
 
 use nuthatch_snapshot::{Compression, Error, OnDuplicate, Scratch, Snapshot, Value, WriterOptions};
+use nuthatch_testing::random::Random;
 use std::path::Path;
 use std::process::Command;
 
@@ -101,12 +102,9 @@ fn for_each_row(workload: Workload, mut put: impl FnMut(&[u8], &[u8])) {
     let mut value = vec![0; workload.value_len];
     let mut key = vec![b'k'; workload.key_len];
     for row in 0..workload.rows() {
-        let mut state = (row / workload.copies) as u64;
+        let mut random = Random::new((row / workload.copies) as u64);
         for bytes in value.chunks_mut(8) {
-            // The constants of splitmix64, so that neighbouring numbers have different bytes.
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ (mixed >> 27)) & mask;
+            let mixed = random.next_u64() & mask;
             bytes.copy_from_slice(&mixed.to_le_bytes()[..bytes.len()]);
         }
         let number = format!("{:012}", row / workload.times);

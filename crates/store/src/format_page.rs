@@ -4,25 +4,18 @@ use crate::changes::layout as change;
 use crate::stamp::layout as stamp;
 use crate::table::system_tables::layout as system_tables;
 use crate::write::expiry::layout as expiry;
+use nuthatch_testing::page::{self, Rows, table_under};
 use std::collections::BTreeMap;
 
 const PAGE: &str = include_str!("../../../docs/formats/store.md");
 
-/// Returns the rows of the table under a heading.
-fn rows(heading: &str) -> Vec<Vec<String>> {
-    let (_, rest) = PAGE.split_once(&format!("## {heading}\n")).expect("the heading");
-    let section = rest.split("\n## ").next().unwrap_or(rest);
-    let lines = section.lines().filter(|line| line.starts_with("| "));
-    let cells =
-        |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
-    lines.skip(1).map(cells).collect()
+fn rows(heading: &str) -> Rows {
+    table_under(PAGE, heading)
 }
 
 /// Returns the offsets of fields under a heading.
 fn offsets(heading: &str) -> BTreeMap<String, usize> {
-    let rows = rows(heading);
-    let offset = |row: &Vec<String>| (row[2].clone(), row[0].parse().expect("an offset"));
-    rows.iter().map(offset).collect()
+    page::offsets(&rows(heading))
 }
 
 fn expect(found: &BTreeMap<String, usize>, expected: &[(&str, usize)]) {

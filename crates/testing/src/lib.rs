@@ -1,5 +1,9 @@
 //! What the tests of several crates share. A dev-dependency only: nothing here reaches a user.
 //!
-//! - [`tidy`] holds the rules that the whole repository keeps, as functions over text.
+//! - [`tidy`] has the house rules of the repository, as functions over text.
+//! - [`page`] reads the tables of documentation pages, which tests compare with the code.
+//! - [`random`] has pseudo-random numbers that are the same in each run.
 
+pub mod page;
+pub mod random;
 pub mod tidy;

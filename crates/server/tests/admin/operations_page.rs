@@ -1,21 +1,19 @@
-//! The page of operations tells of every metric there is, and of no other.
+//! Compares the metrics of `docs/operations.md` with those of a server.
 
 use crate::scrape::parse;
 use crate::serving::{get, serve};
+use nuthatch_testing::page::table_with_header;
 use std::collections::BTreeMap;
 
 #[test]
 fn the_page_lists_all_metrics() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operations.md");
     let page = std::fs::read_to_string(page).expect("the page");
-    let (_, table) = page.split_once("| metric | type | labels | meaning |").expect("a table");
-    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
-    let listed: BTreeMap<_, _> = rows
-        .map(|row| {
-            let cells: Vec<_> = row.split('|').map(str::trim).collect();
-            (cells[1].trim_matches('`').to_owned(), cells[2].to_owned())
-        })
-        .collect();
+    let listed: BTreeMap<_, _> =
+        table_with_header(&page, "| metric | type | labels | meaning |", 0)
+            .into_iter()
+            .map(|row| (row[0].trim_matches('`').to_owned(), row[1].clone()))
+            .collect();
     let families = parse(&get(&serve(1), "/metrics", "*/*").1);
     let there: BTreeMap<_, _> =
         families.into_iter().map(|(name, family)| (name, family.kind)).collect();

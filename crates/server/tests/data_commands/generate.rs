@@ -1,7 +1,9 @@
 //! Requests by chance: over few keys, with arguments that are often wrong.
 
+use nuthatch_testing::random::Random;
+
 /// Numbers that follow from a seed (`SplitMix64`).
-pub(crate) struct Chance(u64);
+pub(crate) struct Chance(Random);
 
 type Request = Vec<Vec<u8>>;
 
@@ -65,14 +67,11 @@ const PATTERN_PARTS: &[&[u8]] =
 
 impl Chance {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(Random::new(seed))
     }
 
     pub(crate) fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let bits = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((bits ^ bits >> 31) % end as u64) as usize
+        self.0.below(end as u64) as usize
     }
 
     fn of<T: Copy>(&mut self, from: &[T]) -> T {

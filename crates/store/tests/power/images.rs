@@ -2,6 +2,7 @@
 //! written since, any may be there and any not, by whole sectors and in any order.
 
 use crate::disk::Event;
+use nuthatch_testing::random::Random;
 
 /// The disk writes no less than this at once.
 const SECTOR: usize = 512;
@@ -20,26 +21,10 @@ pub(crate) struct Image {
     pub(crate) story: String,
 }
 
-/// Random numbers that are the same in each run: xorshift.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn heads(&mut self) -> bool {
-        self.roll() & 64 != 0
-    }
-}
-
 /// Calls back with what may be left after each of the events.
 pub(crate) fn after_each(events: &[Event], mut check: impl FnMut(Image)) {
     let (mut safe, mut pending, mut said) = (Vec::new(), Pending::new(), 0);
-    let mut dice = Dice(0x2545_F491_4F6C_DD1D);
+    let mut random = Random::new(0x2545_F491_4F6C_DD1D);
     for (number, event) in events.iter().enumerate() {
         let saying = matches!(event, Event::Said(_));
         match event {
@@ -49,7 +34,7 @@ pub(crate) fn after_each(events: &[Event], mut check: impl FnMut(Image)) {
             }
             Event::Write { offset, bytes, .. } => pending.push((*offset, bytes.clone())),
         }
-        for (chosen, story) in choices(&pending, &mut dice) {
+        for (chosen, story) in choices(&pending, &mut random) {
             let mut bytes = safe.clone();
             for (offset, new) in &chosen {
                 write(&mut bytes, *offset, new);
@@ -68,7 +53,7 @@ pub(crate) fn after_each(events: &[Event], mut check: impl FnMut(Image)) {
 }
 
 /// Some of what may have reached the disk: nothing, all, all but one, one alone, and by lot.
-fn choices(pending: &Pending, dice: &mut Dice) -> Vec<(Pending, String)> {
+fn choices(pending: &Pending, random: &mut Random) -> Vec<(Pending, String)> {
     let mut choices = vec![(Vec::new(), "nothing".to_owned())];
     if pending.is_empty() {
         return choices;
@@ -81,10 +66,10 @@ fn choices(pending: &Pending, dice: &mut Dice) -> Vec<(Pending, String)> {
         choices.push((others, format!("all but write {one}")));
     }
     for lot in 0..4 {
-        let some = pending.iter().filter(|_| dice.heads()).cloned().collect();
+        let some = pending.iter().filter(|_| random.below(2) == 0).cloned().collect();
         choices.push((some, format!("lot {lot} of the writes")));
         let sectors = pending.iter().flat_map(|(offset, bytes)| by_sectors(*offset, bytes));
-        let some = sectors.filter(|_| dice.heads()).collect();
+        let some = sectors.filter(|_| random.below(2) == 0).collect();
         choices.push((some, format!("lot {lot} of their sectors")));
     }
     choices
