@@ -3,21 +3,21 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nuthatch_import::{RowSink, Type, parse_tsv};
 use nuthatch_cli::output::{tsv_escape, tsv_value};
 use nuthatch_fuzz::JsonRows;
+use nuthatch_import::{FieldType, RowSink, parse_tsv};
 use nuthatch_snapshot::{Error, Value};
 
-const TYPES: [Type; 9] = [
-    Type::String,
-    Type::Bytes,
-    Type::Bool,
-    Type::I64,
-    Type::F64,
-    Type::I64List,
-    Type::F64List,
-    Type::F32List,
-    Type::StringList,
+const TYPES: [FieldType; 9] = [
+    FieldType::String,
+    FieldType::Bytes,
+    FieldType::Bool,
+    FieldType::I64,
+    FieldType::F64,
+    FieldType::I64List,
+    FieldType::F64List,
+    FieldType::F32List,
+    FieldType::StringList,
 ];
 
 #[derive(Default)]

@@ -3,7 +3,7 @@
 use crate::figures::{bytes, grouped};
 use crate::streams::tell;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use nuthatch_import::Step;
+use nuthatch_import::ReadProgress;
 use nuthatch_snapshot::{Progress, Stage};
 use std::io::{IsTerminal, stderr};
 use std::sync::Mutex;
@@ -47,7 +47,7 @@ impl Display {
     }
 
     /// Inputs are being read.
-    pub(crate) fn reading(&self, step: Step) {
+    pub(crate) fn reading(&self, step: ReadProgress) {
         match &self.form {
             Form::Quiet => {}
             Form::Bar(bar) => bar.set_position(step.bytes),
@@ -170,7 +170,7 @@ fn style(template: &str) -> ProgressStyle {
     style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
 }
 
-fn reading_line(step: Step, total: Option<u64>, elapsed: Duration) -> String {
+fn reading_line(step: ReadProgress, total: Option<u64>, elapsed: Duration) -> String {
     let rate = step.bytes as f64 / elapsed.as_secs_f64().max(0.001);
     let (rows, read) = (grouped(step.rows), bytes(step.bytes));
     #[expect(clippy::cast_sign_loss, reason = "no rate is below zero")]
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn lines_tell_rate_and_time_left() {
-        let step = Step { bytes: 30 << 20, rows: 1_000_000 };
+        let step = ReadProgress { bytes: 30 << 20, rows: 1_000_000 };
         let elapsed = Duration::from_secs(10);
         assert_eq!(
             reading_line(step, Some(90 << 20), elapsed),

@@ -1,15 +1,15 @@
-//! Values whose type is told by an option, because their format has none.
+//! The type of values in TSV, CSV and AxonCache text, which an option sets, and their parsing.
 
-use super::error::{Fault, Scan};
-use super::json::{self, Elements, Room, Scanner, Shape};
-use super::rows::describe;
-use clap::ValueEnum;
+use crate::fault::{Fault, Scan};
+use crate::json::{self, Elements, ParsedValue, Scanner, ValueBuffers};
+use crate::text::{describe, quote};
 use nuthatch_snapshot::ValueType;
 use std::fmt;
 
-/// The type of values given as text.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum Type {
+/// The type of values in a format without types.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum FieldType {
     /// The bytes of the text.
     Bytes,
     /// The text, which must be UTF-8.
@@ -22,21 +22,21 @@ pub enum Type {
     /// A 64-bit float.
     F64,
     /// A list of integers, in JSON.
-    #[value(name = "i64[]")]
+    #[cfg_attr(feature = "clap", value(name = "i64[]"))]
     I64List,
     /// A list of 64-bit floats, in JSON.
-    #[value(name = "f64[]")]
+    #[cfg_attr(feature = "clap", value(name = "f64[]"))]
     F64List,
     /// A list of 32-bit floats, in JSON.
-    #[value(name = "f32[]")]
+    #[cfg_attr(feature = "clap", value(name = "f32[]"))]
     F32List,
     /// A list of strings, in JSON.
-    #[value(name = "string[]")]
+    #[cfg_attr(feature = "clap", value(name = "string[]"))]
     StringList,
 }
 
-impl Type {
-    /// What options call the type.
+impl FieldType {
+    /// Returns the name of the type in options, such as `i64[]`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bytes => "bytes",
@@ -51,8 +51,8 @@ impl Type {
         }
     }
 
-    /// The type that reads a value of this stored type; `None` for the empty list, which every
-    /// list type reads.
+    /// Returns the type whose text has values of this stored type. `None` for the empty list, which
+    /// is text of every list type.
     pub fn of(stored: ValueType) -> Option<Self> {
         Some(match stored {
             ValueType::Bytes => Self::Bytes,
@@ -68,86 +68,83 @@ impl Type {
         })
     }
 
-    /// Whether TSV of this type holds values of this stored type.
-    pub fn reads(self, stored: ValueType) -> bool {
+    /// Returns whether text of this type can have values of this stored type.
+    pub fn can_hold(self, stored: ValueType) -> bool {
         let is_list =
             matches!(self, Self::I64List | Self::F64List | Self::F32List | Self::StringList);
         Self::of(stored).map_or(is_list, |value_type| value_type == self)
     }
 
-    /// Whether an empty text is a value of this type.
+    /// Returns whether the empty text is a value of this type.
     pub(crate) fn may_be_empty(self) -> bool {
         matches!(self, Self::Bytes | Self::String)
     }
 
-    /// The value that this text is. Faults tell the offset in the text.
-    pub(crate) fn shape<'t>(
+    /// Parses a value. Faults have the offset in the text.
+    pub(crate) fn parse<'t>(
         self,
         text: &'t [u8],
-        singles: bool,
-        room: &mut Room,
-    ) -> Scan<Shape<'t>> {
+        as_f32: bool,
+        buffers: &mut ValueBuffers,
+    ) -> Scan<ParsedValue<'t>> {
         match self {
-            Self::Bytes => Ok(Shape::Bytes(text)),
-            Self::String => utf8(text).map(Shape::Text),
+            Self::Bytes => Ok(ParsedValue::Bytes(text)),
+            Self::String => utf8(text).map(ParsedValue::String),
             Self::Bool => match text {
-                b"true" => Ok(Shape::Bool(true)),
-                b"false" => Ok(Shape::Bool(false)),
+                b"true" => Ok(ParsedValue::Bool(true)),
+                b"false" => Ok(ParsedValue::Bool(false)),
                 _ => Err(Fault::new(0, "true or false", quote(text))),
             },
             Self::I64 => {
                 let int = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
                 let expected = "an integer of at most 64 bits";
-                int.map(Shape::I64).ok_or_else(|| Fault::new(0, expected, quote(text)))
+                int.map(ParsedValue::I64).ok_or_else(|| Fault::new(0, expected, quote(text)))
             }
             Self::F64 => {
                 let expected = "a float: digits, NaN, Infinity, -Infinity or 0x and 16 digits";
-                let float = float(text).or_else(|| json::double(text)).map(Shape::F64);
+                let float = float(text).or_else(|| json::f64_by_name(text)).map(ParsedValue::F64);
                 float.ok_or_else(|| Fault::new(0, expected, quote(text)))
             }
-            Self::I64List => list(text, Elements::Ints, singles, room),
-            Self::F64List => list(text, Elements::Floats, singles, room),
-            Self::F32List => list(text, Elements::Floats, true, room),
-            Self::StringList => list(text, Elements::Strings, false, room),
+            Self::I64List => list(text, Elements::Integers, as_f32, buffers),
+            Self::F64List => list(text, Elements::Floats, as_f32, buffers),
+            Self::F32List => list(text, Elements::Floats, true, buffers),
+            Self::StringList => list(text, Elements::Strings, false, buffers),
         }
     }
 }
 
-impl fmt::Display for Type {
+impl fmt::Display for FieldType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-/// A finite float in decimal. Names such as `nan`, which the float parser would take, begin with
-/// a letter.
+/// Parses a finite decimal float. Names such as `nan`, which the float parser accepts, begin with a
+/// letter.
 fn float(text: &[u8]) -> Option<f64> {
     let digits = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
-    let decimal = digits.first().is_some_and(|first| first.is_ascii_digit() || *first == b'.');
-    let value: f64 = decimal.then(|| fast_float2::parse(text).ok())??;
+    let is_decimal = digits.first().is_some_and(|first| first.is_ascii_digit() || *first == b'.');
+    let value: f64 = is_decimal.then(|| fast_float2::parse(text).ok())??;
     value.is_finite().then_some(value)
 }
 
-fn list<'t>(text: &[u8], elements: Elements, singles: bool, room: &mut Room) -> Scan<Shape<'t>> {
+fn list<'t>(
+    text: &[u8],
+    elements: Elements,
+    as_f32: bool,
+    buffers: &mut ValueBuffers,
+) -> Scan<ParsedValue<'t>> {
     let mut scanner = Scanner::new(text, 0);
-    scanner.blank();
-    let shape = scanner.list(elements, singles, room)?;
-    scanner.end()?;
-    Ok(shape)
+    scanner.skip_blank();
+    let value = scanner.list(elements, as_f32, buffers)?;
+    scanner.expect_end()?;
+    Ok(value)
 }
 
-/// The text as UTF-8.
+/// Checks that a text is UTF-8.
 pub(crate) fn utf8(text: &[u8]) -> Scan<&str> {
     std::str::from_utf8(text).map_err(|e| {
         let at = e.valid_up_to();
         Fault::new(at, "text in UTF-8", describe(text, at))
     })
-}
-
-/// A short text as it stands, for people.
-#[cold]
-pub(crate) fn quote(text: &[u8]) -> String {
-    const MOST: usize = 40;
-    let cut = if text.len() > MOST { "…" } else { "" };
-    format!("\"{}{cut}\"", text[..text.len().min(MOST)].escape_ascii())
 }

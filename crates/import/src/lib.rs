@@ -1,58 +1,62 @@
-//! Inputs: text and tables of several formats become rows for a snapshot.
+//! Readers of JSON lines, TSV, CSV, Apache Parquet and AxonCache text: rows for the writer of
+//! snapshots, or for any [`RowSink`].
 //!
-//! Each input is cut into chunks of whole rows, Parquet into blocks, which threads parse into
-//! batches that are handed to the writer in the order of the input: see `chunks.rs` and
-//! `pipeline.rs`. Each format has a parser that takes rows from a chunk and gives them to a
-//! [`RowSink`]; fuzz targets and tests call the same parsers through [`parse_jsonl`] and its like.
+//! [`Inputs`] reads files and standard input, plain or compressed. [`Inputs::feed`] parses them on
+//! several threads and appends the rows to a [`Writer`](nuthatch_snapshot::Writer), in order;
+//! [`Inputs::for_each`] adds them to a sink on the calling thread. [`parse_jsonl`], [`parse_tsv`],
+//! [`parse_csv`] and [`parse_dta`] parse text in memory.
 //!
-//! Lines are counted from one, and columns are characters of the line, counted from one.
+//! ```
+//! use nuthatch_import::{RowSink, parse_jsonl};
+//! use nuthatch_snapshot::{Error, Value};
+//!
+//! #[derive(Default)]
+//! struct Keys(Vec<Vec<u8>>);
+//!
+//! impl RowSink for Keys {
+//!     fn row(&mut self, _line: u64, key: &[u8], _value: Value<'_>) -> Result<(), Error> {
+//!         self.0.push(key.to_vec());
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let mut keys = Keys::default();
+//! parse_jsonl(b"{\"key\": \"user:1\", \"value\": 36}\n", &mut keys)?;
+//! assert_eq!(keys.0, [b"user:1"]);
+//! # Ok::<(), nuthatch_import::RowError>(())
+//! ```
+//!
+//! Errors report the line and the character in it, both counted from one. The folders import in
+//! one direction, down this list:
+//!
+//! | folder or file | content |
+//! |---|---|
+//! | `inputs/` | files and standard input, read in chunks; threads that parse the chunks |
+//! | `formats/` | the parsers, one for each format |
+//! | `field_type.rs` | the types of values in formats without types |
+//! | `json/` | a scanner of JSON values, which all text formats use for lists |
+//! | `text/` | the position of a parser in a text |
+//! | `sink.rs`, `pattern.rs` | the receiver of rows, patterns of keys |
+//! | `fault.rs`, `error.rs` | errors, by offset and by line |
 
-#[path = "inputs/chunks.rs"]
-mod chunks;
-#[path = "formats/columns.rs"]
-mod columns;
-#[path = "formats/csv.rs"]
-mod csv;
-#[path = "formats/dta.rs"]
-mod dta;
-#[path = "inputs/for_each.rs"]
-mod each;
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
+
 mod error;
-#[path = "json/scanner.rs"]
+mod fault;
+mod field_type;
+mod formats;
+mod inputs;
 mod json;
-#[path = "formats/jsonl.rs"]
-mod jsonl;
-#[path = "inputs/file.rs"]
-mod open;
-#[path = "inputs/options.rs"]
-mod options;
-#[cfg(feature = "parquet")]
-#[path = "formats/parquet/mod.rs"]
-mod parquet;
-#[cfg(not(feature = "parquet"))]
-#[path = "formats/parquet_disabled.rs"]
-mod parquet;
-#[path = "pattern.rs"]
-mod patterns;
-#[path = "inputs/feed.rs"]
-mod pipeline;
-#[path = "text/cursor.rs"]
-mod rows;
-#[path = "inputs/source.rs"]
-mod source;
-#[path = "formats/tsv.rs"]
-mod tsv;
-#[path = "field_type.rs"]
-mod typed;
+mod pattern;
+mod sink;
+mod text;
 
-pub use csv::parse_csv;
-pub use dta::parse_dta;
 pub use error::{Error, RowError, TextError};
-pub use jsonl::parse_jsonl;
-pub use open::Format;
-pub use options::Options;
-pub use patterns::Pattern;
-pub use pipeline::{Inputs, Step};
-pub use rows::RowSink;
-pub use tsv::parse_tsv;
-pub use typed::Type;
+pub use field_type::FieldType;
+pub use formats::csv::parse_csv;
+pub use formats::dta::parse_dta;
+pub use formats::jsonl::parse_jsonl;
+pub use formats::tsv::parse_tsv;
+pub use inputs::{Format, Inputs, Options, ReadProgress};
+pub use pattern::Pattern;
+pub use sink::RowSink;

@@ -1,9 +1,9 @@
-//! Keys by pattern: `*` stands for any text, `?` for one character.
+//! Patterns of keys: `*` matches any text, `?` one character.
 
 use std::convert::Infallible;
 use std::str::FromStr;
 
-/// A pattern that a whole key matches or not.
+/// A pattern for whole keys: `*` matches any text, `?` one character.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern(Vec<u8>);
 
@@ -16,11 +16,11 @@ impl FromStr for Pattern {
 }
 
 impl Pattern {
-    /// Whether the whole key matches.
+    /// Returns whether the whole key matches.
     pub fn matches(&self, key: &[u8]) -> bool {
         let pattern = &self.0;
         let (mut p, mut k) = (0, 0);
-        // Where to go on when the text that a star stands for must be longer.
+        // The positions to continue at if the text that matches the last star must be longer.
         let mut retry = None;
         loop {
             match pattern.get(p) {
@@ -53,18 +53,18 @@ impl Pattern {
     }
 }
 
-/// The length of the first character: a byte and the bytes that continue it in UTF-8.
+/// Returns the length of the first character: a byte and the bytes that continue it in UTF-8.
 fn character_len(key: &[u8]) -> usize {
     1 + key[1..].iter().take(3).take_while(|byte| **byte & 0xc0 == 0x80).count()
 }
 
-/// Which keys have their lists of numbers stored as 32-bit floats.
+/// The keys whose lists of numbers are stored as 32-bit floats.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Singles(pub(crate) Vec<Pattern>);
+pub(crate) struct F32Keys(pub(crate) Vec<Pattern>);
 
-impl Singles {
+impl F32Keys {
     #[inline]
-    pub(crate) fn wants(&self, key: &[u8]) -> bool {
+    pub(crate) fn contains(&self, key: &[u8]) -> bool {
         !self.0.is_empty() && self.0.iter().any(|pattern| pattern.matches(key))
     }
 }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn many_stars_take_no_time() {
+    fn many_stars_take_little_time() {
         let Ok(pattern) = Pattern::from_str(&"*a".repeat(30));
         assert!(!pattern.matches(&b"ab".repeat(20)));
     }

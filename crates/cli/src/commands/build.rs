@@ -8,7 +8,7 @@ use crate::progress::Display;
 use crate::streams::{Stdout, report as print_report, tell_lines};
 use clap::{Args, ValueEnum};
 use nuthatch_cli::output::json_string;
-use nuthatch_import::{Format, Inputs, Options, Pattern, Type};
+use nuthatch_import::{FieldType, Format, Inputs, Options, Pattern};
 use nuthatch_snapshot::{Compression, OnDuplicate, Summary, WriterOptions};
 use std::env;
 use std::fmt::Write;
@@ -44,7 +44,7 @@ pub(crate) struct Build {
     ///
     /// Lists are written as JSON.
     #[arg(long = "type", value_enum, value_name = "TYPE", help_heading = "Input")]
-    value_type: Option<Type>,
+    value_type: Option<FieldType>,
     /// Column with the keys, in CSV and Parquet
     #[arg(long, value_name = "COLUMN", help_heading = "Input")]
     key: Option<String>,
@@ -56,12 +56,12 @@ pub(crate) struct Build {
     /// Type of a CSV column, if it differs from --type; repeatable
     #[arg(long = "column", value_name = "NAME:TYPE", value_parser = parse_column,
           help_heading = "Input")]
-    columns: Vec<(String, Type)>,
+    columns: Vec<(String, FieldType)>,
     /// Store lists of numbers as 32-bit floats, for keys that match the pattern; repeatable
     ///
     /// In the pattern, * matches any text and ? matches one character.
     #[arg(long = "f32", value_name = "PATTERN", help_heading = "Input")]
-    singles: Vec<Pattern>,
+    f32_keys: Vec<Pattern>,
 
     /// How to handle several rows with the same key
     #[arg(
@@ -143,10 +143,10 @@ fn parse_compression(text: &str) -> Result<Compression, String> {
     }
 }
 
-fn parse_column(text: &str) -> Result<(String, Type), String> {
+fn parse_column(text: &str) -> Result<(String, FieldType), String> {
     let (name, name_of_type) = text.rsplit_once(':').ok_or("expected NAME:TYPE")?;
-    let value_type = Type::from_str(name_of_type, false).map_err(|_| {
-        let types = Type::value_variants().iter().map(|value_type| value_type.name());
+    let value_type = FieldType::from_str(name_of_type, false).map_err(|_| {
+        let types = FieldType::value_variants().iter().map(|value_type| value_type.name());
         format!("expected a type after the colon: {}", types.collect::<Vec<_>>().join(", "))
     })?;
     Ok((name.to_owned(), value_type))
@@ -158,7 +158,7 @@ impl Build {
         let inputs = Inputs::new(&self.inputs, self.options())?;
         // A shell may have opened an input as standard output.
         let path = if self.to_stdout() { Path::new("/dev/stdout") } else { &self.output };
-        if let Some(input) = inputs.same_file(path) {
+        if let Some(input) = inputs.find_same_file(path) {
             let output = path.display();
             let message = format!("{output}: expected another file than the input {input}");
             return Err(Failure::Usage(message));
@@ -195,7 +195,7 @@ impl Build {
             key: self.key.clone(),
             value: self.value.clone(),
             columns: self.columns.clone(),
-            singles: self.singles.clone(),
+            f32_keys: self.f32_keys.clone(),
         }
     }
 
@@ -216,7 +216,7 @@ impl Build {
                 KeepRow::Last => OnDuplicate::Last,
             })
             .compression(self.compress)
-            .memory(memory.saturating_sub(Inputs::memory(readers)))
+            .memory(memory.saturating_sub(Inputs::memory_bytes(readers)))
             .threads(threads)
             .seed(self.seed)
             .progress(move |progress| shown.making(progress));
@@ -275,7 +275,7 @@ impl Build {
 
 /// Returns the number of threads that parse inputs. They take at most half of the memory.
 fn reading_threads(threads: usize, memory: usize) -> usize {
-    threads.min(memory / 2 / Inputs::memory(1)).max(1)
+    threads.min(memory / 2 / Inputs::memory_bytes(1)).max(1)
 }
 
 fn cores() -> usize {
@@ -296,7 +296,10 @@ fn cut_off(failure: Failure) -> Failure {
 fn failure(inputs: &Inputs, error: nuthatch_import::Error) -> Failure {
     match error {
         nuthatch_import::Error::Snapshot(nuthatch_snapshot::Error::Duplicate(duplicate)) => {
-            let (first, second) = (inputs.place(duplicate.first), inputs.place(duplicate.second));
+            let (first, second) = (
+                inputs.describe_position(duplicate.first),
+                inputs.describe_position(duplicate.second),
+            );
             let key = shown(&duplicate.key);
             Failure::Error(format!(
                 "{second}: expected every key once, found {key} again, first given at {first}; \
@@ -318,7 +321,7 @@ mod tests {
             for threads in [1, 2, 4, 64, 1024] {
                 let readers = reading_threads(threads, memory);
                 assert!((1..=threads).contains(&readers));
-                assert!(Inputs::memory(readers) <= memory / 2, "{threads} threads, {memory}");
+                assert!(Inputs::memory_bytes(readers) <= memory / 2, "{threads} threads, {memory}");
             }
         }
         assert_eq!(reading_threads(8, 1 << 30), 8);

@@ -4,7 +4,7 @@ use super::{Answer, Failure, shown};
 use crate::streams::{Stdout, tell};
 use clap::{Args, ValueEnum};
 use nuthatch_cli::output::{json_row, tsv_escape, tsv_value};
-use nuthatch_import::Type;
+use nuthatch_import::FieldType;
 use nuthatch_snapshot::{Scratch, Snapshot, ValueType};
 use std::path::PathBuf;
 
@@ -64,8 +64,9 @@ impl Dump {
         let types = ValueType::ALL.into_iter().filter(|t| snapshot.stats().entries_of(*t) > 0);
         let types: Vec<_> = types.collect();
         // Empty lists can be read with any list type.
-        let value_type = types.iter().find_map(|t| Type::of(*t)).unwrap_or(Type::StringList);
-        if let Some(other) = types.iter().find(|other| !value_type.reads(**other)) {
+        let value_type =
+            types.iter().find_map(|t| FieldType::of(*t)).unwrap_or(FieldType::StringList);
+        if let Some(other) = types.iter().find(|other| !value_type.can_hold(**other)) {
             return Err(self.mixed(snapshot, value_type, *other));
         }
         tell(format_args!("to read this back: nuthatch build --format tsv --type {value_type}"));
@@ -73,7 +74,7 @@ impl Dump {
         for entry in snapshot.iter_verified()? {
             let entry = entry?;
             let value = entry.value.decompress(&mut scratch)?;
-            if !value_type.reads(value.value_type()) {
+            if !value_type.can_hold(value.value_type()) {
                 return Err(self.mixed(snapshot, value_type, value.value_type()));
             }
             line.clear();
@@ -90,13 +91,13 @@ impl Dump {
     }
 
     /// Returns the error for values of two types, with a key of each.
-    fn mixed(&self, snapshot: &Snapshot, expected: Type, other: ValueType) -> Failure {
+    fn mixed(&self, snapshot: &Snapshot, expected: FieldType, other: ValueType) -> Failure {
         let key_of = |wanted: &dyn Fn(ValueType) -> bool| {
             let mut entries = snapshot.iter().flatten();
             let found = entries.find(|entry| wanted(entry.value.value_type()));
             found.map_or_else(|| "a key".to_owned(), |entry| shown(entry.key))
         };
-        let one = key_of(&|found| Type::of(found) == Some(expected));
+        let one = key_of(&|found| FieldType::of(found) == Some(expected));
         let another = key_of(&|found| found == other);
         Failure::Error(format!(
             "{}: expected values of one type, because TSV has no types, found {expected} for \

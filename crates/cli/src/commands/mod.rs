@@ -17,7 +17,6 @@ mod verify;
 mod whole_file;
 
 use clap::{Parser, Subcommand};
-use nuthatch_import as input;
 
 /// What a command did.
 pub(crate) enum Answer {
@@ -75,10 +74,10 @@ impl From<nuthatch_origins::Error> for Failure {
     }
 }
 
-impl From<input::Error> for Failure {
-    fn from(error: input::Error) -> Self {
+impl From<nuthatch_import::Error> for Failure {
+    fn from(error: nuthatch_import::Error) -> Self {
         match error {
-            input::Error::Usage(message) => Self::Usage(message),
+            nuthatch_import::Error::Usage(message) => Self::Usage(message),
             error => Self::Error(error.to_string()),
         }
     }

@@ -1,4 +1,4 @@
-//! Values as text and bytes, in the forms that `nuthatch-import` reads back exactly.
+//! Values as text and bytes. `nuthatch-import` reads the text back without loss.
 
 mod json;
 mod raw;

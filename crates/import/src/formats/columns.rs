@@ -1,26 +1,26 @@
-//! Which columns of a table become rows: one is the key, and either another one is the value, or
-//! every other one is a value under `<key>.<column>`.
+//! The columns of a table that become rows. One column has the keys. Either one other column has
+//! the values, or all others have, under the keys `<key>.<column>`.
 
-/// The columns that options name.
+/// The names of the columns with keys and values.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Choice {
-    /// The column with the keys.
+pub(crate) struct ColumnNames {
+    /// The name of the column with the keys.
     pub(crate) key: String,
-    /// The column with the values; without it every other column has some.
+    /// The name of the column with the values; `None` for all columns but the key.
     pub(crate) value: Option<String>,
 }
 
 /// A column with values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ValueColumn {
-    /// Its place among all columns.
+    /// The index among all columns of the table.
     pub(crate) index: usize,
-    /// What it adds to the key: `.` and its name, or nothing.
+    /// What is appended to the key: `.` and the name of the column, or nothing.
     pub(crate) suffix: String,
 }
 
-impl Choice {
-    /// Finds the columns by name: the key's place and the columns with values.
+impl ColumnNames {
+    /// Finds the columns by name. Returns the index of the key and the columns with values.
     pub(crate) fn find(&self, names: &[String]) -> Result<(usize, Vec<ValueColumn>), String> {
         let find = |name: &str| {
             let mut found = names.iter().enumerate().filter(|(_, other)| *other == name);
@@ -43,12 +43,13 @@ impl Choice {
     }
 }
 
+/// Returns the names for an error message, at most 20.
 fn list(names: &[String]) -> String {
-    const MOST: usize = 20;
+    const MAX_LISTED: usize = 20;
     let mut list: Vec<_> =
-        names.iter().take(MOST).map(|name| format!("\"{}\"", name.escape_debug())).collect();
-    if names.len() > MOST {
-        list.push(format!("and {} more", names.len() - MOST));
+        names.iter().take(MAX_LISTED).map(|name| format!("\"{}\"", name.escape_debug())).collect();
+    if names.len() > MAX_LISTED {
+        list.push(format!("and {} more", names.len() - MAX_LISTED));
     }
     list.join(", ")
 }
@@ -58,9 +59,9 @@ mod tests {
     use super::*;
 
     fn find(key: &str, value: Option<&str>, names: &[&str]) -> Result<String, String> {
-        let choice = Choice { key: key.to_owned(), value: value.map(str::to_owned) };
+        let columns = ColumnNames { key: key.to_owned(), value: value.map(str::to_owned) };
         let names: Vec<_> = names.iter().map(|&name| name.to_owned()).collect();
-        let (key, values) = choice.find(&names)?;
+        let (key, values) = columns.find(&names)?;
         let values: Vec<_> = values.iter().map(|v| format!("{}{}", v.index, v.suffix)).collect();
         Ok(format!("{key} {}", values.join(" ")))
     }
@@ -73,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_that_are_missing_or_ambiguous_are_told() {
+    fn missing_and_ambiguous_columns_are_errors() {
         let missing = "expected a column \"x\", found \"a\", \"b\"";
         assert_eq!(find("x", None, &["a", "b"]), Err(missing.to_owned()));
         assert_eq!(find("a", Some("x"), &["a", "b"]), Err(missing.to_owned()));

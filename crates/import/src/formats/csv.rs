@@ -1,80 +1,88 @@
-//! CSV as RFC 4180 has it, with a header: one column is the key, others are values.
+//! CSV as in RFC 4180, with a header: one column has the keys, others have values.
 //!
-//! Fields with a comma, a quote or a line end stand in quotes, with quotes doubled. A quote within
-//! a field that does not begin with one stands for itself. Empty lines are skipped.
+//! Fields with a comma, a quote or a line end are quoted, and quotes in them are doubled. A
+//! quote within a field that does not begin with one has no special meaning. Empty lines are
+//! skipped.
 //!
-//! The parser is our own because every field's place is needed for errors, fields without quotes
-//! need no copy, and a quote that is never closed must be an error; a test compares it with the
-//! `csv` crate.
+//! This parser replaces the `csv` crate because errors need the position of every field, fields
+//! without quotes need no copy, and a quote that is never closed must be an error. A test compares
+//! the two.
 
-use super::columns::{Choice, ValueColumn};
-use super::error::{Fault, Refusal, RowError, Scan};
-use super::json::Room;
-use super::patterns::Singles;
-use super::rows::{RowSink, Text, describe};
-use super::typed::{self, Type};
+use super::columns::{ColumnNames, ValueColumn};
+use crate::error::RowError;
+use crate::fault::{Fault, RowFault, Scan};
+use crate::field_type::{self, FieldType};
+use crate::json::ValueBuffers;
+use crate::pattern::F32Keys;
+use crate::sink::RowSink;
+use crate::text::{TextCursor, describe};
 
-/// How CSV becomes rows, before a header is seen.
+/// The options of a parser, independent of the header.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Options {
-    pub(crate) columns: Choice,
-    /// The type of columns that have none of their own.
-    pub(crate) value_type: Type,
+    pub(crate) columns: ColumnNames,
+    /// The type of columns that are not in `column_types`.
+    pub(crate) value_type: FieldType,
     /// Types of single columns, by name.
-    pub(crate) column_types: Vec<(String, Type)>,
-    pub(crate) singles: Singles,
+    pub(crate) column_types: Vec<(String, FieldType)>,
+    pub(crate) f32_keys: F32Keys,
 }
 
-/// A parser of CSV with a certain header.
+/// A parser of CSV with a known header.
 #[derive(Debug, Clone)]
 pub(crate) struct Parser {
+    /// The number of columns.
     width: usize,
+    /// The index of the column with the keys.
     key: usize,
-    values: Vec<(ValueColumn, Type)>,
-    singles: Singles,
+    values: Vec<(ValueColumn, FieldType)>,
+    f32_keys: F32Keys,
 }
 
-/// What a thread needs besides the text.
+/// The buffers of a thread.
 #[derive(Debug, Default)]
-pub(crate) struct Rooms {
+pub(crate) struct Buffers {
     fields: Vec<Field>,
     key: Vec<u8>,
     field: Vec<u8>,
-    value: Room,
+    value: ValueBuffers,
 }
 
-/// Where a field lies, without the quotes around it.
+/// The offsets of a field, without the quotes around it.
 #[derive(Debug, Clone, Copy)]
 struct Field {
     start: usize,
     end: usize,
-    /// Whether it has quotes in it, doubled.
-    doubled: bool,
+    /// Set if the field has doubled quotes.
+    has_quotes: bool,
 }
 
-/// Reads the header, so that the text begins with the first row.
-pub(crate) fn header(text: &mut Text<'_>) -> Result<Vec<String>, RowError> {
+/// Parses the header and moves the cursor to the first row.
+pub(crate) fn header(text: &mut TextCursor<'_>) -> Result<Vec<String>, RowError> {
     let mut names = Vec::new();
-    // A sink that is full after the first record.
-    let mut done = HeaderOnly(false);
-    text.parse(&mut done, |text, done| {
+    // The sink is full after the first record, so parsing pauses.
+    let mut sink = HeaderSink { is_full: false };
+    text.parse(&mut sink, |text, sink| {
         let mut fields = Vec::new();
         let Some(next) = record(text, &mut fields)? else { return Ok(()) };
         for field in fields {
             let bytes = field.unescape(text.bytes, &mut Vec::new()).to_vec();
-            let name = typed::utf8(&bytes).map_err(|fault| fault.moved(field.start))?;
+            let name = field_type::utf8(&bytes).map_err(|fault| fault.moved_to(field.start))?;
             names.push(name.to_owned());
         }
         advance(text, next);
-        done.0 = true;
+        sink.is_full = true;
         Ok(())
     })?;
     Ok(names)
 }
 
-struct HeaderOnly(bool);
+/// A sink without rows, which is full once the header is parsed.
+struct HeaderSink {
+    is_full: bool,
+}
 
-impl RowSink for HeaderOnly {
+impl RowSink for HeaderSink {
     fn row(
         &mut self,
         _: u64,
@@ -85,30 +93,38 @@ impl RowSink for HeaderOnly {
     }
 
     fn is_full(&self) -> bool {
-        self.0
+        self.is_full
     }
 }
 
-/// Parses a whole table: the column `key` holds the keys, each other one strings.
+/// Parses a table and adds each row to the sink. The column `key` has the keys, all others have
+/// strings.
+///
+/// # Errors
+///
+/// Fails at the first row that is invalid, or that the sink refuses. The rows before it were added.
+/// A header without the column is an error, too.
 pub fn parse_csv(table: &[u8], key: &str, sink: &mut impl RowSink) -> Result<(), RowError> {
-    let mut text = Text::lines(table);
+    let mut text = TextCursor::lines(table);
     let names = header(&mut text)?;
-    let columns = Choice { key: key.to_owned(), value: None };
+    let columns = ColumnNames { key: key.to_owned(), value: None };
     let options = Options { columns, ..Options::default() };
     let parser = Parser::new(&options, &names)
         .map_err(|found| RowError::at(1, 1, "a header with the columns asked for", found))?;
-    parser.parse(&mut text, &mut Rooms::default(), sink)
+    parser.parse(&mut text, &mut Buffers::default(), sink)
 }
 
 impl Parser {
+    /// Returns the parser for a header with these names.
     pub(crate) fn new(options: &Options, names: &[String]) -> Result<Self, String> {
         let (key, values) = options.columns.find(names)?;
-        let own = |name: &str| options.column_types.iter().find(|(column, _)| column == name);
-        let typed = |column: ValueColumn| {
-            let own = own(&names[column.index]);
-            (column, own.map_or(options.value_type, |(_, own)| *own))
+        let with_type = |column: ValueColumn| {
+            let name = &names[column.index];
+            let found = options.column_types.iter().find(|(column, _)| column == name);
+            let value_type = found.map_or(options.value_type, |(_, value_type)| *value_type);
+            (column, value_type)
         };
-        let values: Vec<_> = values.into_iter().map(typed).collect();
+        let values: Vec<_> = values.into_iter().map(with_type).collect();
         for (name, value_type) in &options.column_types {
             if !values.iter().any(|(column, _)| names[column.index] == *name) {
                 return Err(format!(
@@ -116,31 +132,33 @@ impl Parser {
                 ));
             }
         }
-        Ok(Self { width: names.len(), key, values, singles: options.singles.clone() })
+        Ok(Self { width: names.len(), key, values, f32_keys: options.f32_keys.clone() })
     }
 
+    /// Parses rows until the text ends or the sink is full.
     pub(crate) fn parse<S: RowSink>(
         &self,
-        text: &mut Text<'_>,
-        rooms: &mut Rooms,
+        text: &mut TextCursor<'_>,
+        buffers: &mut Buffers,
         sink: &mut S,
     ) -> Result<(), RowError> {
         text.parse(sink, |text, sink| {
-            let Some(next) = record(text, &mut rooms.fields)? else { return Ok(()) };
-            self.row(text, next, rooms, sink)?;
+            let Some(next) = record(text, &mut buffers.fields)? else { return Ok(()) };
+            self.row(text, next, buffers, sink)?;
             advance(text, next);
             Ok(())
         })
     }
 
+    /// Adds the rows of a record, which ends at `next`.
     fn row<S: RowSink>(
         &self,
-        text: &Text<'_>,
+        text: &TextCursor<'_>,
         next: usize,
-        rooms: &mut Rooms,
+        buffers: &mut Buffers,
         sink: &mut S,
-    ) -> Result<(), Refusal> {
-        let Rooms { fields, key, field: room, value } = rooms;
+    ) -> Result<(), RowFault> {
+        let Buffers { fields, key, field: unescaped, value } = buffers;
         if fields.len() != self.width {
             let line = text.bytes[..next].trim_ascii_end().len().max(text.at);
             let at = fields.get(self.width).map_or(line, |extra| extra.start);
@@ -149,53 +167,57 @@ impl Parser {
         }
         let key_field = fields[self.key];
         key.clear();
-        key.extend_from_slice(key_field.unescape(text.bytes, room));
+        key.extend_from_slice(key_field.unescape(text.bytes, unescaped));
         let key_len = key.len();
         for (column, value_type) in &self.values {
             let field = fields[column.index];
-            let bytes = field.unescape(text.bytes, room);
+            let bytes = field.unescape(text.bytes, unescaped);
             if bytes.is_empty() && !value_type.may_be_empty() {
                 continue;
             }
             key.truncate(key_len);
             key.extend_from_slice(column.suffix.as_bytes());
-            let shape =
-                value_type.shape(bytes, self.singles.wants(key), value).map_err(|fault| {
-                    if field.doubled { fault.moved(field.start) } else { fault.within(field.start) }
+            let parsed =
+                value_type.parse(bytes, self.f32_keys.contains(key), value).map_err(|fault| {
+                    if field.has_quotes {
+                        fault.moved_to(field.start)
+                    } else {
+                        fault.in_field_at(field.start)
+                    }
                 })?;
-            sink.row(text.line, key, value.value(shape))
-                .map_err(|e| Refusal::of_row(key_field.start, e))?;
+            sink.row(text.line, key, value.value(parsed))
+                .map_err(|e| RowFault::from_sink(key_field.start, e))?;
         }
         Ok(())
     }
 }
 
 impl Field {
-    /// The bytes the field stands for, made in `room` where quotes are doubled.
-    fn unescape<'a>(self, text: &'a [u8], room: &'a mut Vec<u8>) -> &'a [u8] {
+    /// Returns the bytes of the field. If quotes are doubled, they are written to `buffer`.
+    fn unescape<'a>(self, text: &'a [u8], buffer: &'a mut Vec<u8>) -> &'a [u8] {
         let mut rest = &text[self.start..self.end];
-        if !self.doubled {
+        if !self.has_quotes {
             return rest;
         }
-        room.clear();
+        buffer.clear();
         while let Some(quote) = memchr::memchr(b'"', rest) {
-            room.extend_from_slice(&rest[..=quote]);
+            buffer.extend_from_slice(&rest[..=quote]);
             rest = rest.get(quote + 2..).unwrap_or_default();
         }
-        room.extend_from_slice(rest);
-        room
+        buffer.extend_from_slice(rest);
+        buffer
     }
 }
 
-/// Moves on to the next record.
-fn advance(text: &mut Text<'_>, next: usize) {
+/// Moves the cursor to the next record.
+fn advance(text: &mut TextCursor<'_>, next: usize) {
     text.line += memchr::memchr_iter(b'\n', &text.bytes[text.at..next]).count() as u64;
     text.at = next;
 }
 
-/// Finds the fields of the record that begins here, and answers where the next one does. An empty
-/// line is passed over, and no record.
-fn record(text: &mut Text<'_>, fields: &mut Vec<Field>) -> Scan<Option<usize>> {
+/// Finds the fields of the next record, and returns the offset of the record behind it. Skips an
+/// empty line and returns `None`, since it is no record.
+fn record(text: &mut TextCursor<'_>, fields: &mut Vec<Field>) -> Scan<Option<usize>> {
     fields.clear();
     let bytes = text.bytes;
     if let Some(b'\n' | b'\r') = bytes.get(text.at) {
@@ -216,14 +238,14 @@ fn record(text: &mut Text<'_>, fields: &mut Vec<Field>) -> Scan<Option<usize>> {
     }
 }
 
-/// The field that begins here, and where the comma or line end after it lies.
+/// Returns the field that begins at this offset, and the offset of the comma or line end behind it.
 fn field(bytes: &[u8], start: usize) -> Scan<(Field, usize)> {
     if bytes.get(start) != Some(&b'"') {
         let len = memchr::memchr3(b',', b'\n', b'\r', &bytes[start..]);
         let end = len.map_or(bytes.len(), |len| start + len);
-        return Ok((Field { start, end, doubled: false }, end));
+        return Ok((Field { start, end, has_quotes: false }, end));
     }
-    let mut field = Field { start: start + 1, end: start + 1, doubled: false };
+    let mut field = Field { start: start + 1, end: start + 1, has_quotes: false };
     loop {
         let Some(len) = memchr::memchr(b'"', &bytes[field.end..]) else {
             let expected = "a quote that ends the field which begins here";
@@ -233,7 +255,7 @@ fn field(bytes: &[u8], start: usize) -> Scan<(Field, usize)> {
         let after = field.end + 1;
         match bytes.get(after) {
             Some(b'"') => {
-                field.doubled = true;
+                field.has_quotes = true;
                 field.end = after + 1;
             }
             Some(b',' | b'\n' | b'\r') | None => return Ok((field, after)),
@@ -245,9 +267,9 @@ fn field(bytes: &[u8], start: usize) -> Scan<(Field, usize)> {
     }
 }
 
-/// Where the last whole record of some bytes that begin with a record ends: after the last line
-/// end outside quotes.
-pub(crate) fn last_end(bytes: &[u8]) -> Option<usize> {
+/// Returns the end of the last whole record: the offset behind the last line end outside quotes.
+/// The bytes must begin with a record.
+pub(crate) fn end_of_last_record(bytes: &[u8]) -> Option<usize> {
     let (mut at, mut last) = (0, None);
     loop {
         let quote = memchr::memchr(b'"', &bytes[at..]).map(|len| at + len);

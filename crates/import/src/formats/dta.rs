@@ -1,49 +1,57 @@
-//! AxonCache's text: records `key=value`, each ended by the byte 0x1E.
+//! AxonCache text: records `key=value`, each terminated by the byte 0x1E.
 //!
-//! The first `=` ends the key. A key that begins with the byte 0x01, which is not part of it, holds
-//! a list of strings with `|` between them; other values are of the type that `--type` tells. The
-//! end of the last record may be missing, and a line end before a key is skipped. In errors the
-//! records count as lines.
+//! The first `=` ends the key. If a key begins with the byte 0x01, which is not part of the key,
+//! the value is a list of strings separated by `|`. Other values have one [`FieldType`]. The
+//! terminator of the last record is optional, and a line end before a key is skipped. Errors report
+//! the number of the record as the line.
 
-use super::error::{Fault, Refusal, RowError, Scan};
-use super::json::{Room, Shape};
-use super::patterns::Singles;
-use super::rows::{RowSink, Text, describe};
-use super::typed::{self, Type};
+use crate::error::RowError;
+use crate::fault::{Fault, RowFault, Scan};
+use crate::field_type::{self, FieldType};
+use crate::json::{ParsedValue, ValueBuffers};
+use crate::pattern::F32Keys;
+use crate::sink::RowSink;
+use crate::text::{TextCursor, describe};
 
-/// What ends a record.
+/// The byte that terminates a record.
 pub(crate) const RECORD_END: u8 = 0x1e;
+/// The byte before the key of a list.
 const LIST_MARK: u8 = 0x01;
 
-/// A parser of AxonCache's text.
+/// A parser of AxonCache text.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Parser {
-    pub(crate) value_type: Type,
-    pub(crate) singles: Singles,
+    pub(crate) value_type: FieldType,
+    pub(crate) f32_keys: F32Keys,
 }
 
-/// Parses whole records, and hands each row to the sink.
+/// Parses AxonCache text and adds each row to the sink.
+///
+/// # Errors
+///
+/// Fails at the first row that is invalid, or that the sink refuses. The rows before it were added.
 pub fn parse_dta(records: &[u8], sink: &mut impl RowSink) -> Result<(), RowError> {
-    let mut text = Text { bytes: records, at: 0, line: 1, end: RECORD_END };
-    Parser::default().parse(&mut text, &mut Room::default(), sink)
+    let mut text = TextCursor { bytes: records, at: 0, line: 1, line_end: RECORD_END };
+    Parser::default().parse(&mut text, &mut ValueBuffers::default(), sink)
 }
 
 impl Parser {
+    /// Parses rows until the text ends or the sink is full.
     pub(crate) fn parse<S: RowSink>(
         &self,
-        text: &mut Text<'_>,
-        room: &mut Room,
+        text: &mut TextCursor<'_>,
+        buffers: &mut ValueBuffers,
         sink: &mut S,
     ) -> Result<(), RowError> {
-        text.parse(sink, |text, sink| self.record(text, room, sink))
+        text.parse(sink, |text, sink| self.record(text, buffers, sink))
     }
 
     fn record<S: RowSink>(
         &self,
-        text: &mut Text<'_>,
-        room: &mut Room,
+        text: &mut TextCursor<'_>,
+        buffers: &mut ValueBuffers,
         sink: &mut S,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RowFault> {
         let rest = &text.bytes[text.at..];
         let line_end = [&b"\n"[..], b"\r\n"].into_iter().find(|end| rest.starts_with(end));
         if let Some(line_end) = line_end {
@@ -51,7 +59,7 @@ impl Parser {
             return Ok(());
         }
         let (record, next) = text.line();
-        self.row(record, text.line, room, sink).map_err(|refusal| refusal.within(text.at))?;
+        self.row(record, text.line, buffers, sink).map_err(|fault| fault.in_field_at(text.at))?;
         text.at = next;
         text.line += 1;
         Ok(())
@@ -61,34 +69,35 @@ impl Parser {
         &self,
         record: &[u8],
         number: u64,
-        room: &mut Room,
+        buffers: &mut ValueBuffers,
         sink: &mut S,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RowFault> {
         let Some(equals) = memchr::memchr(b'=', record) else {
             let found = if record.is_empty() { "an empty record" } else { "none" };
             return Err(Fault::new(0, "a record with '=' after the key", found).into());
         };
         let start = equals + 1;
         let value = &record[start..];
-        let (key, shape) = match &record[..equals] {
-            [LIST_MARK, key @ ..] => (key, string_list(value, room)),
-            key => (key, self.value_type.shape(value, self.singles.wants(key), room)),
+        let (key, parsed) = match &record[..equals] {
+            [LIST_MARK, key @ ..] => (key, string_list(value, buffers)),
+            key => (key, self.value_type.parse(value, self.f32_keys.contains(key), buffers)),
         };
-        let shape = shape.map_err(|fault| fault.within(start))?;
-        sink.row(number, key, room.value(shape)).map_err(|e| Refusal::of_row(0, e))
+        let parsed = parsed.map_err(|fault| fault.in_field_at(start))?;
+        sink.row(number, key, buffers.value(parsed)).map_err(|e| RowFault::from_sink(0, e))
     }
 }
 
-fn string_list<'t>(value: &[u8], room: &mut Room) -> Scan<Shape<'t>> {
+/// Parses a list of strings.
+fn string_list<'t>(value: &[u8], buffers: &mut ValueBuffers) -> Scan<ParsedValue<'t>> {
     if value.is_empty() {
-        return Ok(Shape::EmptyList);
+        return Ok(ParsedValue::EmptyList);
     }
     if u32::try_from(value.len()).is_err() {
         return Err(Fault::new(0, "a list of strings of at most 4 GiB", describe(value, 0)));
     }
-    room.strings.clear();
-    for element in typed::utf8(value)?.split('|') {
-        room.strings.push(element);
+    buffers.strings.clear();
+    for element in field_type::utf8(value)?.split('|') {
+        buffers.strings.push(element);
     }
-    Ok(Shape::StringList)
+    Ok(ParsedValue::StringList)
 }

@@ -1,4 +1,4 @@
-//! JSON lines: `{"key": …, "value": …}`, one row to a line.
+//! JSON lines: `{"key": …, "value": …}`, one row on each line.
 //!
 //! | JSON | value |
 //! |---|---|
@@ -6,64 +6,71 @@
 //! | `[1, 2]`, `[1, 2.5]`, `["a"]`, `[]` | list of integers, floats, strings, the empty list |
 //! | `{"$bytes": "AAE="}` | bytes, in base64; also for a key that is not UTF-8 |
 //! | `{"$f32": [1, 2.5]}` | list of 32-bit floats |
-//! | `{"$f64": "NaN"}`, `{"$f64": [1, "-Infinity"]}` | floats that JSON cannot hold |
+//! | `{"$f64": "NaN"}`, `{"$f64": [1, "-Infinity"]}` | floats that JSON cannot represent |
 
-use super::error::{Fault, Refusal, RowError, Scan};
-use super::json::{Room, Scanner};
-use super::patterns::Singles;
-use super::rows::{RowSink, Text};
+use crate::error::RowError;
+use crate::fault::{Fault, RowFault, Scan};
+use crate::json::{Scanner, ValueBuffers};
+use crate::pattern::F32Keys;
+use crate::sink::RowSink;
+use crate::text::TextCursor;
 
 /// A parser of JSON lines.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Parser {
-    pub(crate) singles: Singles,
+    pub(crate) f32_keys: F32Keys,
 }
 
-/// What a thread needs besides the text.
+/// The buffers of a thread.
 #[derive(Debug, Default)]
-pub(crate) struct Rooms {
+pub(crate) struct Buffers {
     name: String,
     key_text: String,
     key_bytes: Vec<u8>,
-    value: Room,
+    value: ValueBuffers,
 }
 
-/// Where a parsed key is.
+/// A parsed key: a reference into the text, or the name of the buffer that has it.
 #[derive(Clone, Copy)]
 enum Key<'t> {
-    Text(&'t str),
-    RoomText,
-    RoomBytes,
+    String(&'t str),
+    BufferedString,
+    BufferedBytes,
 }
 
-/// Parses whole lines, and hands each row to the sink.
+/// Parses JSON lines and adds each row to the sink.
+///
+/// # Errors
+///
+/// Fails at the first row that is invalid, or that the sink refuses. The rows before it were added.
 pub fn parse_jsonl(lines: &[u8], sink: &mut impl RowSink) -> Result<(), RowError> {
-    Parser::default().parse(&mut Text::lines(lines), &mut Rooms::default(), sink)
+    Parser::default().parse(&mut TextCursor::lines(lines), &mut Buffers::default(), sink)
 }
 
 impl Parser {
+    /// Parses rows until the text ends or the sink is full.
     pub(crate) fn parse<S: RowSink>(
         &self,
-        text: &mut Text<'_>,
-        rooms: &mut Rooms,
+        text: &mut TextCursor<'_>,
+        buffers: &mut Buffers,
         sink: &mut S,
     ) -> Result<(), RowError> {
-        text.parse(sink, |text, sink| self.line(text, rooms, sink))
+        text.parse(sink, |text, sink| self.line(text, buffers, sink))
     }
 
-    /// A line, which may hold nothing but white space.
+    /// Parses a line, which may be blank.
     #[inline]
     fn line<S: RowSink>(
         &self,
-        text: &mut Text<'_>,
-        rooms: &mut Rooms,
+        text: &mut TextCursor<'_>,
+        buffers: &mut Buffers,
         sink: &mut S,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RowFault> {
         let mut scanner = Scanner::new(text.bytes, text.at);
-        scanner.blank();
+        scanner.skip_blank();
         if !matches!(scanner.peek(), Some(b'\n') | None) {
-            self.row(&mut scanner, text.line, rooms, sink)?;
-            scanner.blank();
+            self.row(&mut scanner, text.line, buffers, sink)?;
+            scanner.skip_blank();
             if !matches!(scanner.peek(), Some(b'\n') | None) {
                 return Err(scanner.fault("the end of the line after the row").into());
             }
@@ -73,96 +80,100 @@ impl Parser {
         Ok(())
     }
 
+    /// Parses the object of a row.
     #[inline]
     fn row<S: RowSink>(
         &self,
         scanner: &mut Scanner<'_>,
         line: u64,
-        rooms: &mut Rooms,
+        buffers: &mut Buffers,
         sink: &mut S,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RowFault> {
         scanner.expect(b'{', "a row such as {\"key\": …, \"value\": …}")?;
-        scanner.blank();
+        scanner.skip_blank();
         let (mut key, mut value) = (None, None);
         loop {
             let at = scanner.at;
-            let name = scan_name(scanner, &mut rooms.name)?;
+            let name = scan_name(scanner, &mut buffers.name)?;
             let is_key = match name {
                 "key" if key.is_none() => true,
                 "value" if value.is_none() => false,
-                name => return Err(unwanted(at, name).into()),
+                name => return Err(unexpected_field(at, name).into()),
             };
-            scanner.blank();
+            scanner.skip_blank();
             scanner.expect(b':', "':' after the field name")?;
-            scanner.blank();
+            scanner.skip_blank();
             let at = scanner.at;
             if is_key {
-                key = Some((at, scan_key(scanner, rooms)?));
+                key = Some((at, scan_key(scanner, buffers)?));
             } else {
-                let singles = key.is_some_and(|(_, key)| self.singles.wants(rooms.key(key)));
-                value = Some((at, scanner.value(singles, &mut rooms.value)?, key.is_some()));
+                let as_f32 = key.is_some_and(|(_, key)| self.f32_keys.contains(buffers.key(key)));
+                value = Some((at, scanner.value(as_f32, &mut buffers.value)?, key.is_some()));
             }
-            if !scanner.another(b'}', "',' or '}' after the field")? {
+            if !scanner.next_element(b'}', "',' or '}' after the field")? {
                 break;
             }
         }
         let end = scanner.at - 1;
         let (key_at, key) = key.ok_or_else(|| Fault::new(end, "the field \"key\"", "'}'"))?;
-        let Some((at, mut shape, knew_key)) = value else {
+        let Some((at, mut parsed, key_was_known)) = value else {
             return Err(Fault::new(end, "the field \"value\"", "'}'").into());
         };
-        if !knew_key && self.singles.wants(rooms.key(key)) {
-            // The key decides how lists are read, and came after the list: read it again.
-            let after = std::mem::replace(&mut scanner.at, at);
-            shape = scanner.value(true, &mut rooms.value)?;
-            scanner.at = after;
+        if !key_was_known && self.f32_keys.contains(buffers.key(key)) {
+            // The key, which determines the type of lists, is behind the value: parse it again.
+            let end_of_row = std::mem::replace(&mut scanner.at, at);
+            parsed = scanner.value(true, &mut buffers.value)?;
+            scanner.at = end_of_row;
         }
-        let Rooms { key_text, key_bytes, value: room, .. } = rooms;
+        let Buffers { key_text, key_bytes, value: value_buffers, .. } = buffers;
         let key = match key {
-            Key::Text(text) => text.as_bytes(),
-            Key::RoomText => key_text.as_bytes(),
-            Key::RoomBytes => key_bytes,
+            Key::String(text) => text.as_bytes(),
+            Key::BufferedString => key_text.as_bytes(),
+            Key::BufferedBytes => key_bytes,
         };
-        sink.row(line, key, room.value(shape)).map_err(|e| Refusal::of_row(key_at, e))
+        sink.row(line, key, value_buffers.value(parsed)).map_err(|e| RowFault::from_sink(key_at, e))
     }
 }
 
-impl Rooms {
+impl Buffers {
+    /// Returns the bytes of a key.
     fn key<'a>(&'a self, key: Key<'a>) -> &'a [u8] {
         match key {
-            Key::Text(text) => text.as_bytes(),
-            Key::RoomText => self.key_text.as_bytes(),
-            Key::RoomBytes => &self.key_bytes,
+            Key::String(text) => text.as_bytes(),
+            Key::BufferedString => self.key_text.as_bytes(),
+            Key::BufferedBytes => &self.key_bytes,
         }
     }
 }
 
+/// Parses the name of a field.
 #[inline]
 fn scan_name<'a, 't: 'a>(scanner: &mut Scanner<'t>, unescaped: &'a mut String) -> Scan<&'a str> {
-    // Names are nearly always written like this.
-    if scanner.word(b"\"key\"") {
+    // Nearly all names are written like this.
+    if scanner.consume_bytes(b"\"key\"") {
         return Ok("key");
     }
-    if scanner.word(b"\"value\"") {
+    if scanner.consume_bytes(b"\"value\"") {
         return Ok("value");
     }
     let name = scanner.string(unescaped, "the field \"key\" or \"value\"")?;
     Ok(name.unwrap_or(unescaped))
 }
 
+/// Parses a key.
 #[inline]
-fn scan_key<'t>(scanner: &mut Scanner<'t>, rooms: &mut Rooms) -> Scan<Key<'t>> {
+fn scan_key<'t>(scanner: &mut Scanner<'t>, buffers: &mut Buffers) -> Scan<Key<'t>> {
     if scanner.peek() == Some(b'"') {
-        let text = scanner.string(&mut rooms.key_text, "a key")?;
-        return Ok(text.map_or(Key::RoomText, Key::Text));
+        let text = scanner.string(&mut buffers.key_text, "a key")?;
+        return Ok(text.map_or(Key::BufferedString, Key::String));
     }
-    scanner.tagged_bytes(&mut rooms.name, &mut rooms.key_bytes)?;
-    Ok(Key::RoomBytes)
+    scanner.tagged_bytes(&mut buffers.name, &mut buffers.key_bytes)?;
+    Ok(Key::BufferedBytes)
 }
 
 #[cold]
-fn unwanted(at: usize, name: &str) -> Fault {
-    let again = matches!(name, "key" | "value");
-    let found = if again { format!("\"{name}\" again") } else { format!("\"{name}\"") };
+fn unexpected_field(at: usize, name: &str) -> Fault {
+    let is_repeated = matches!(name, "key" | "value");
+    let found = if is_repeated { format!("\"{name}\" again") } else { format!("\"{name}\"") };
     Fault::new(at, "the fields \"key\" and \"value\", once each", found)
 }

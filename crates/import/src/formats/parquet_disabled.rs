@@ -1,19 +1,20 @@
-//! In place of `parquet` in builds without it: no file can be opened, so there are none of these.
+//! Replaces `parquet` in builds without it. Opening a file fails, so no value of these types
+//! exists.
 
-use super::columns::Choice;
-use super::error::RowError;
-use super::patterns::Singles;
-use super::rows::RowSink;
+use super::columns::ColumnNames;
+use crate::error::RowError;
+use crate::pattern::F32Keys;
+use crate::sink::RowSink;
 use std::convert::Infallible;
 use std::fs::File;
 
-pub(crate) fn open(_: File, _: &Choice, _: Singles) -> Result<(Parser, Blocks), String> {
+pub(crate) fn open(_: File, _: &ColumnNames, _: F32Keys) -> Result<(Parser, Blocks), String> {
     Err("expected another format, because this program was built without Parquet".to_owned())
 }
 
 pub(crate) struct Block {
     pub(crate) rows_left: usize,
-    _nothing: Infallible,
+    _never: Infallible,
 }
 
 pub(crate) struct Blocks(Infallible);
@@ -27,13 +28,13 @@ impl Blocks {
 pub(crate) struct Parser(Infallible);
 
 #[derive(Default)]
-pub(crate) struct Rooms;
+pub(crate) struct Buffers;
 
 impl Parser {
     pub(crate) fn parse<S: RowSink>(
         &self,
         _: &mut Block,
-        _: &mut Rooms,
+        _: &mut Buffers,
         _: &mut S,
     ) -> Result<(), RowError> {
         match self.0 {}

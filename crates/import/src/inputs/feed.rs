@@ -1,135 +1,78 @@
-//! Reads inputs, parses them on several threads and gives their rows to a writer, in order.
+//! Parses inputs on several threads and appends their rows to a writer, in order.
 //!
-//! The calling thread cuts chunks, hands them out, takes the batches back in the order of the
-//! chunks and appends them. A bounded number of chunks is on its way at any time. A batch that is
-//! full before its chunk ends comes back with the rest of the chunk, which is handed out again
-//! before anything else is appended: so memory stays bounded however many rows a chunk becomes.
-//! Because errors come back in the same order, the first one is the earliest of the input, whatever
-//! the number of threads.
+//! The calling thread reads chunks, passes them to the threads that parse, receives the batches in
+//! the order of the chunks, and appends them. The number of chunks in flight is bounded. If a batch
+//! is full before its chunk ends, it returns with the rest of the chunk, which is passed to a
+//! thread again before any other batch is appended. So memory stays bounded, however many rows a
+//! chunk has. Errors return in the same order: the first one is the earliest in the input,
+//! regardless of the number of threads.
 
-use super::error::{Error, RowError};
-use super::open::{Format, Place};
-use super::options::Options;
-use super::rows::{BatchSink, Origin};
-use super::source::{Chunk, Parser, Rooms, Source};
+use super::batch_sink::BatchSink;
+use super::list::Inputs;
+use super::source::{Buffers, Chunk, Parser, Source};
+use crate::error::{Error, RowError};
 use nuthatch_snapshot::{Batch, Writer};
 use std::collections::VecDeque;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// Chunks on their way for each thread, the one it works on included.
-const IN_FLIGHT_EACH: usize = 2;
-/// Memory that a chunk on its way takes: its text and its rows, at most in usual cases.
+/// Maximum number of chunks in flight for each thread, including the one that it parses.
+const MAX_IN_FLIGHT_PER_THREAD: usize = 2;
+/// Memory of a chunk in flight, in bytes: its text and its rows, in usual cases.
 const CHUNK_MEMORY: usize = 5 << 19;
 
-/// How far reading is.
+/// The progress of reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub struct ReadProgress {
     /// Bytes read from all inputs.
     pub bytes: u64,
-    /// Rows given to the writer.
+    /// Rows appended to the writer.
     pub rows: u64,
 }
 
-/// The inputs of a snapshot.
-#[derive(Debug)]
-pub struct Inputs {
-    places: Vec<(Place, Format)>,
-    options: Options,
-    len: Option<u64>,
-}
-
 impl Inputs {
-    /// Checks that the inputs are there and that the options fit them.
-    pub fn new(paths: &[PathBuf], options: Options) -> Result<Self, Error> {
-        const MOST: usize = 1 << 16;
-        if paths.len() > MOST {
-            return Err(Error::Usage(format!(
-                "expected at most {MOST} inputs, found {}",
-                paths.len()
-            )));
-        }
-        let (mut places, mut len) = (Vec::new(), Some(0));
-        for path in paths {
-            let place = Place::new(path);
-            let format = options.format_of(path, &place)?;
-            len = place.len()?.and_then(|more| Some(len? + more));
-            places.push((place, format));
-        }
-        let formats: Vec<_> = places.iter().map(|(_, format)| *format).collect();
-        options.fit(&formats)?;
-        Ok(Self { places, options, len })
+    /// Returns how much memory reading takes in addition to the writer, in bytes.
+    pub fn memory_bytes(threads: usize) -> usize {
+        threads.max(1) * MAX_IN_FLIGHT_PER_THREAD * CHUNK_MEMORY
     }
 
-    /// Returns the name of the input that is the same file as an output, under any of its names.
-    pub fn same_file(&self, output: &Path) -> Option<&str> {
-        let found = output.metadata().ok()?;
-        let mut places = self.places.iter().map(|(place, _)| place);
-        places.find(|place| place.is_file(found.dev(), found.ino())).map(|place| &place.name[..])
-    }
-
-    /// The bytes of all inputs, as they lie on the disk, where that is known.
-    pub fn total_bytes(&self) -> Option<u64> {
-        self.len
-    }
-
-    /// Where a row came from, as `file:line`.
-    pub fn place(&self, origin: u64) -> String {
-        let Origin { input, line } = Origin::unpack(origin);
-        let name = self.places.get(usize::from(input)).map_or("?", |(place, _)| &place.name);
-        format!("{name}:{line}")
-    }
-
-    /// Memory that reading takes besides the writer's.
-    pub fn memory(threads: usize) -> usize {
-        threads.max(1) * IN_FLIGHT_EACH * CHUNK_MEMORY
-    }
-
-    /// Gives all rows to the writer, in order, and tells `report` how far it is.
+    /// Appends all rows to the writer, in order. Parses with `threads` threads and passes the
+    /// progress to `report`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if an input cannot be read or is invalid, or if the writer fails. Rows before the
+    /// error may have been appended.
     pub fn feed(
         &self,
         writer: &mut Writer,
         threads: usize,
-        mut report: impl FnMut(Step),
+        mut report: impl FnMut(ReadProgress),
     ) -> Result<(), Error> {
         let threads = threads.max(1);
         let (jobs, queue) = channel();
         let queue = Mutex::new(queue);
         thread::scope(|scope| {
             for _ in 0..threads {
-                scope.spawn(|| work(&queue));
+                scope.spawn(|| parse_chunks(&queue));
             }
             let mut feed = Feed {
                 inputs: self,
                 next_input: 0,
                 source: None,
                 jobs,
-                on_way: VecDeque::new(),
+                in_flight: VecDeque::new(),
                 buffer: Vec::new(),
                 read: Arc::default(),
             };
-            feed.run(writer, threads * IN_FLIGHT_EACH, &mut report)
+            feed.run(writer, threads * MAX_IN_FLIGHT_PER_THREAD, &mut report)
         })
-    }
-
-    pub(crate) fn places(&self) -> &[(Place, Format)] {
-        &self.places
-    }
-
-    pub(crate) fn options(&self) -> &Options {
-        &self.options
-    }
-
-    fn name(&self, input: u16) -> &str {
-        &self.places[usize::from(input)].0.name
     }
 }
 
-/// A chunk to be parsed, and the batch for its rows.
+/// A chunk to parse, and the batch for its rows.
 struct Job {
     parser: Arc<Parser>,
     input: u16,
@@ -138,7 +81,7 @@ struct Job {
     reply: SyncSender<Parsed>,
 }
 
-/// A chunk that is parsed, or whose batch is full.
+/// The outcome of a job: the chunk is parsed, its batch is full, or it is invalid.
 struct Parsed {
     parser: Arc<Parser>,
     input: u16,
@@ -147,9 +90,9 @@ struct Parsed {
     result: Result<(), RowError>,
 }
 
-/// Parses chunks until no more come.
-fn work(queue: &Mutex<Receiver<Job>>) {
-    let mut rooms = Rooms::default();
+/// Parses chunks until the queue is closed.
+fn parse_chunks(queue: &Mutex<Receiver<Job>>) {
+    let mut buffers = Buffers::default();
     loop {
         let job = match queue.lock() {
             Ok(queue) => queue.recv(),
@@ -158,21 +101,21 @@ fn work(queue: &Mutex<Receiver<Job>>) {
         };
         let Ok(Job { parser, input, mut chunk, batch, reply }) = job else { return };
         let mut sink = BatchSink { batch, input };
-        let result = parser.parse(&mut chunk, &mut rooms, &mut sink);
-        // Nobody waits for the reply when an earlier chunk was wrong.
+        let result = parser.parse(&mut chunk, &mut buffers, &mut sink);
+        // After an error in an earlier chunk, the reply is not received.
         let _ = reply.send(Parsed { parser, input, chunk, batch: sink.batch, result });
     }
 }
 
-/// The calling thread's side.
+/// The state of the calling thread.
 struct Feed<'a> {
     inputs: &'a Inputs,
     next_input: usize,
     source: Option<(u16, Source)>,
     jobs: Sender<Job>,
-    /// Replies to come, in the order of the chunks.
-    on_way: VecDeque<Receiver<Parsed>>,
-    /// A chunk's buffer, to be used again.
+    /// The replies for chunks in flight, in the order of the chunks.
+    in_flight: VecDeque<Receiver<Parsed>>,
+    /// The buffer of a parsed chunk, which the next one reuses.
     buffer: Vec<u8>,
     read: Arc<AtomicU64>,
 }
@@ -181,26 +124,26 @@ impl Feed<'_> {
     fn run(
         &mut self,
         writer: &mut Writer,
-        most: usize,
-        report: &mut impl FnMut(Step),
+        max_in_flight: usize,
+        report: &mut impl FnMut(ReadProgress),
     ) -> Result<(), Error> {
-        let (mut rows, mut broken) = (0, None);
+        let (mut rows, mut read_error) = (0, None);
         loop {
-            while broken.is_none() && self.on_way.len() < most {
+            while read_error.is_none() && self.in_flight.len() < max_in_flight {
                 match self.next_chunk() {
                     Ok(Some((parser, input, chunk))) => {
-                        let reply = self.hand_out(parser, input, chunk, writer.batch());
-                        self.on_way.push_back(reply);
+                        let reply = self.start_job(parser, input, chunk, writer.batch());
+                        self.in_flight.push_back(reply);
                     }
                     Ok(None) => break,
-                    // What was read before comes first, and may be wrong itself.
-                    Err(error) => broken = Some(error),
+                    // Chunks that were read before come first, and may have errors themselves.
+                    Err(error) => read_error = Some(error),
                 }
             }
-            let Some(reply) = self.on_way.pop_front() else {
-                return broken.map_or(Ok(()), Err);
+            let Some(reply) = self.in_flight.pop_front() else {
+                return read_error.map_or(Ok(()), Err);
             };
-            // A thread that panicked gives no reply; the scope panics in its turn.
+            // A thread that panicked sends no reply; the scope then panics, too.
             let Ok(parsed) = reply.recv() else { return Ok(()) };
             let Parsed { parser, input, chunk, batch, result } = parsed;
             result.map_err(|error| Error::row(self.inputs.name(input), error))?;
@@ -209,16 +152,17 @@ impl Feed<'_> {
                     self.buffer = chunk.into_buffer();
                 }
             } else {
-                let reply = self.hand_out(parser, input, chunk, writer.batch());
-                self.on_way.push_front(reply);
+                let reply = self.start_job(parser, input, chunk, writer.batch());
+                self.in_flight.push_front(reply);
             }
             rows += batch.len() as u64;
             writer.append(batch)?;
-            report(Step { bytes: self.read.load(Ordering::Relaxed), rows });
+            report(ReadProgress { bytes: self.read.load(Ordering::Relaxed), rows });
         }
     }
 
-    fn hand_out(
+    /// Passes a chunk to the threads. Returns the receiver of the reply.
+    fn start_job(
         &self,
         parser: Arc<Parser>,
         input: u16,
@@ -226,12 +170,12 @@ impl Feed<'_> {
         batch: Batch,
     ) -> Receiver<Parsed> {
         let (reply, replies) = sync_channel(1);
-        // Fails only when all threads panicked; then no reply comes.
+        // Fails only if all threads panicked; then no reply arrives.
         let _ = self.jobs.send(Job { parser, input, chunk, batch, reply });
         replies
     }
 
-    /// The next chunk of the inputs, one after another.
+    /// Reads the next chunk of the inputs.
     fn next_chunk(&mut self) -> Result<Option<(Arc<Parser>, u16, Chunk)>, Error> {
         loop {
             if let Some((input, source)) = &mut self.source {
@@ -240,10 +184,10 @@ impl Feed<'_> {
                 }
                 self.source = None;
             }
-            let Some((place, format)) = self.inputs.places.get(self.next_input) else {
+            let Some((file, format)) = self.inputs.files().get(self.next_input) else {
                 return Ok(None);
             };
-            let source = Source::open(place, *format, &self.inputs.options, &self.read)?;
+            let source = Source::open(file, *format, self.inputs.options(), &self.read)?;
             self.source = Some((self.next_input as u16, source));
             self.next_input += 1;
         }

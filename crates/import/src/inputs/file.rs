@@ -1,7 +1,7 @@
-//! Opens inputs: files and standard input, plain or compressed.
+//! Opens files and standard input, plain or compressed.
 
-use super::error::Error;
-use clap::ValueEnum;
+use super::format::{Compression, Format};
+use crate::error::Error;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsFd;
@@ -10,81 +10,28 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The format of an input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// JSON lines: `{"key": …, "value": …}`.
-    Jsonl,
-    /// `key<TAB>value`.
-    Tsv,
-    /// Comma-separated values with a header.
-    Csv,
-    /// Apache Parquet.
-    Parquet,
-    /// AxonCache's text.
-    Dta,
-}
-
-impl Format {
-    /// The format that a file's name tells, and the name's ending of compression, if any.
-    pub(crate) fn of(path: &Path) -> (Option<Self>, Packing) {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-        let (name, packing) = match name.rsplit_once('.') {
-            Some((name, "gz")) => (name, Packing::Gzip),
-            Some((name, "zst")) => (name, Packing::Zstd),
-            _ => (&name[..], Packing::None),
-        };
-        let format = match name.rsplit_once('.').map(|(_, ending)| ending) {
-            Some("jsonl" | "ndjson" | "json") => Some(Self::Jsonl),
-            Some("tsv") => Some(Self::Tsv),
-            Some("csv") => Some(Self::Csv),
-            Some("parquet") => Some(Self::Parquet),
-            Some("dta") => Some(Self::Dta),
-            _ => None,
-        };
-        (format, packing)
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Jsonl => "JSON lines",
-            Self::Tsv => "TSV",
-            Self::Csv => "CSV",
-            Self::Parquet => "Parquet",
-            Self::Dta => "AxonCache text",
-        }
-    }
-}
-
-/// How an input is compressed as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Packing {
-    None,
-    Gzip,
-    Zstd,
-}
-
-/// Where an input is.
+/// A file, or standard input if the path is `-`.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct InputFile {
     path: PathBuf,
-    /// What messages call it.
+    /// The name in messages.
     pub(crate) name: String,
-    pub(crate) packing: Packing,
+    pub(crate) compression: Compression,
 }
 
-impl Place {
+impl InputFile {
     pub(crate) fn new(path: &Path) -> Self {
-        let stdin = path.as_os_str() == "-";
-        let name = if stdin { "<stdin>".to_owned() } else { path.display().to_string() };
-        Self { path: path.to_owned(), name, packing: Format::of(path).1 }
+        let is_stdin = path.as_os_str() == "-";
+        let name = if is_stdin { "<stdin>".to_owned() } else { path.display().to_string() };
+        Self { path: path.to_owned(), name, compression: Format::of(path).1 }
     }
 
+    /// Returns whether this is standard input.
     pub(crate) fn is_stdin(&self) -> bool {
         self.path.as_os_str() == "-"
     }
 
-    /// The length in bytes, where it is known before reading. Fails when there is no such file.
+    /// Returns the length in bytes if it is known before reading. Fails if the file does not exist.
     pub(crate) fn len(&self) -> Result<Option<u64>, Error> {
         if self.is_stdin() {
             return Ok(None);
@@ -106,24 +53,28 @@ impl Place {
         metadata.is_ok_and(|found| found.is_file() && (found.dev(), found.ino()) == (device, inode))
     }
 
+    /// Opens the file.
     pub(crate) fn file(&self) -> Result<File, Error> {
         File::open(&self.path).map_err(|e| Error::io(&self.name, "open", e))
     }
 
-    /// The bytes, unpacked. `read` counts them as they come from the system.
-    pub(crate) fn bytes(&self, read: &Arc<AtomicU64>) -> Result<Box<dyn Read + Send>, Error> {
+    /// Opens the input and decompresses it. Adds the bytes that are read from the system to `read`.
+    pub(crate) fn decompressed(
+        &self,
+        read: &Arc<AtomicU64>,
+    ) -> Result<Box<dyn Read + Send>, Error> {
         let read = Arc::clone(read);
         if self.is_stdin() {
             return Ok(Box::new(Counted { reader: io::stdin(), read }));
         }
         let file = Counted { reader: self.file()?, read };
-        Ok(match self.packing {
-            Packing::None => Box::new(file),
-            Packing::Gzip => {
+        Ok(match self.compression {
+            Compression::None => Box::new(file),
+            Compression::Gzip => {
                 let buffered = io::BufReader::with_capacity(1 << 16, file);
                 Box::new(flate2::bufread::MultiGzDecoder::new(buffered))
             }
-            Packing::Zstd => Box::new(
+            Compression::Zstd => Box::new(
                 zstd::stream::read::Decoder::new(file)
                     .map_err(|e| Error::io(&self.name, "decompress", e))?,
             ),
@@ -131,7 +82,7 @@ impl Place {
     }
 }
 
-/// Counts bytes as they are read.
+/// A reader that counts bytes.
 struct Counted<R> {
     reader: R,
     read: Arc<AtomicU64>,
@@ -142,26 +93,5 @@ impl<R: Read> Read for Counted<R> {
         let len = self.reader.read(bytes)?;
         self.read.fetch_add(len as u64, Ordering::Relaxed);
         Ok(len)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_tell_formats() {
-        for (name, format, packing) in [
-            ("a.jsonl", Some(Format::Jsonl), Packing::None),
-            ("a.b/c.NDJSON.gz", Some(Format::Jsonl), Packing::Gzip),
-            ("a.json.zst", Some(Format::Jsonl), Packing::Zstd),
-            ("a.tsv", Some(Format::Tsv), Packing::None),
-            ("a.csv.old", None, Packing::None),
-            ("jsonl", None, Packing::None),
-            ("a.dta", Some(Format::Dta), Packing::None),
-            ("-", None, Packing::None),
-        ] {
-            assert_eq!(Format::of(Path::new(name)), (format, packing), "{name}");
-        }
     }
 }

@@ -1,46 +1,47 @@
-//! How inputs become rows, and which options fit which formats.
+//! The options of reading, and which formats they are for.
 
-use super::columns::Choice;
-use super::csv;
-use super::error::Error;
-use super::open::{Format, Place};
-use super::patterns::{Pattern, Singles};
-use super::typed::Type;
+use super::file::InputFile;
+use super::format::Format;
+use crate::error::Error;
+use crate::field_type::FieldType;
+use crate::formats::columns::ColumnNames;
+use crate::formats::csv;
+use crate::pattern::{F32Keys, Pattern};
 use std::path::Path;
 
-/// How inputs become rows.
+/// Options that determine the rows of inputs.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The format of all inputs; without it each file's name tells.
+    /// The format of all inputs. By default the extension of each file determines it; standard
+    /// input is JSON lines.
     pub format: Option<Format>,
-    /// The type of values in formats that have no types.
-    pub value_type: Option<Type>,
-    /// The column with the keys.
+    /// The type of values in TSV, CSV and AxonCache text. By default strings.
+    pub value_type: Option<FieldType>,
+    /// The column with the keys. CSV and Parquet require it.
     pub key: Option<String>,
-    /// The column with the values; without it every other column has some.
+    /// The column with the values. By default all columns but the key have values.
     pub value: Option<String>,
-    /// Types of single columns.
-    pub columns: Vec<(String, Type)>,
+    /// The types of CSV columns that differ from `value_type`, by name.
+    pub columns: Vec<(String, FieldType)>,
     /// Keys whose lists of numbers are stored as 32-bit floats.
-    pub singles: Vec<Pattern>,
+    pub f32_keys: Vec<Pattern>,
 }
 
 impl Options {
-    /// The format of an input.
-    pub(crate) fn format_of(&self, path: &Path, place: &Place) -> Result<Format, Error> {
-        let told = self.format.or(Format::of(path).0);
-        match told {
+    /// Returns the format of an input.
+    pub(crate) fn format_of(&self, path: &Path, file: &InputFile) -> Result<Format, Error> {
+        match self.format.or(Format::of(path).0) {
             Some(format) => Ok(format),
-            None if place.is_stdin() => Ok(Format::Jsonl),
+            None if file.is_stdin() => Ok(Format::Jsonl),
             None => Err(Error::Usage(format!(
                 "{}: the name tells no format; give one with --format",
-                place.name
+                file.name
             ))),
         }
     }
 
-    /// Fails when options contradict the formats: an option that does nothing is a mistake.
-    pub(crate) fn fit(&self, formats: &[Format]) -> Result<(), Error> {
+    /// Fails if options contradict the formats. An option without effect is a mistake, too.
+    pub(crate) fn check(&self, formats: &[Format]) -> Result<(), Error> {
         let used_by = |users: &[Format]| formats.iter().any(|format| users.contains(format));
         let tables = [Format::Csv, Format::Parquet];
         if let (None, Some(table)) = (&self.key, formats.iter().find(|f| tables.contains(f))) {
@@ -50,13 +51,13 @@ impl Options {
             )));
         }
         let untyped = [Format::Tsv, Format::Csv, Format::Dta];
-        for (option, given, users) in [
+        for (option, is_set, users) in [
             ("--key", self.key.is_some(), &tables[..]),
             ("--value", self.value.is_some(), &tables),
             ("--type", self.value_type.is_some(), &untyped),
             ("--column", !self.columns.is_empty(), &[Format::Csv]),
         ] {
-            if given && !used_by(users) {
+            if is_set && !used_by(users) {
                 let users: Vec<_> = users.iter().map(|format| format.name()).collect();
                 return Err(Error::Usage(format!(
                     "{option} is for {} input, and there is none",
@@ -67,24 +68,28 @@ impl Options {
         Ok(())
     }
 
-    pub(crate) fn value_type(&self) -> Type {
+    /// Returns the type of values, or the default.
+    pub(crate) fn value_type(&self) -> FieldType {
         self.value_type.unwrap_or_default()
     }
 
-    pub(crate) fn singles(&self) -> Singles {
-        Singles(self.singles.clone())
+    /// Returns the keys whose lists are stored as 32-bit floats.
+    pub(crate) fn f32_keys(&self) -> F32Keys {
+        F32Keys(self.f32_keys.clone())
     }
 
-    pub(crate) fn choice(&self) -> Choice {
-        Choice { key: self.key.clone().unwrap_or_default(), value: self.value.clone() }
+    /// Returns the names of the columns.
+    pub(crate) fn column_names(&self) -> ColumnNames {
+        ColumnNames { key: self.key.clone().unwrap_or_default(), value: self.value.clone() }
     }
 
+    /// Returns the options of the CSV parser.
     pub(crate) fn csv(&self) -> csv::Options {
         csv::Options {
-            columns: self.choice(),
+            columns: self.column_names(),
             value_type: self.value_type(),
             column_types: self.columns.clone(),
-            singles: self.singles(),
+            f32_keys: self.f32_keys(),
         }
     }
 }
@@ -94,19 +99,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_that_do_nothing_are_mistakes() {
+    fn options_without_effect_are_errors() {
         let key = || Some("id".to_owned());
-        let typed = Options { value_type: Some(Type::I64), ..Options::default() };
+        let typed = Options { value_type: Some(FieldType::I64), ..Options::default() };
         let keyed = Options { key: key(), ..Options::default() };
         for (options, formats, message) in [
             (&typed, &[Format::Jsonl][..], "--type is for TSV or CSV or AxonCache text input"),
             (&typed, &[Format::Csv], "CSV input needs --key"),
             (&keyed, &[Format::Jsonl, Format::Tsv], "--key is for CSV or Parquet input"),
         ] {
-            let error = options.fit(formats).expect_err(message).to_string();
+            let error = options.check(formats).expect_err(message).to_string();
             assert!(error.starts_with(message), "{error}");
         }
-        assert!(typed.fit(&[Format::Jsonl, Format::Tsv]).is_ok());
-        assert!(keyed.fit(&[Format::Parquet]).is_ok());
+        assert!(typed.check(&[Format::Jsonl, Format::Tsv]).is_ok());
+        assert!(keyed.check(&[Format::Parquet]).is_ok());
     }
 }

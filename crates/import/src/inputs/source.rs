@@ -1,25 +1,26 @@
-//! One input being read: chunks come out, and the parser that takes them apart.
+//! An open input, which returns chunks and the parser for them.
 
-use super::chunks::{CutError, Cutter, Ends, TextChunk};
-use super::error::{Error, RowError};
-use super::json::Room;
-use super::open::{Format, Packing, Place};
+use super::chunks::{ChunkError, ChunkReader, RowEnd, TextChunk};
+use super::file::InputFile;
+use super::format::{Compression, Format};
 use super::options::Options;
-use super::parquet::{self, Block, Blocks};
-use super::rows::RowSink;
-use super::{csv, dta, jsonl, tsv};
+use crate::error::{Error, RowError};
+use crate::formats::parquet::{self, Block, Blocks};
+use crate::formats::{csv, dta, jsonl, tsv};
+use crate::json::ValueBuffers;
+use crate::sink::RowSink;
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Some whole rows of an input, and how far they are parsed.
+/// A chunk of whole rows, and the position up to which it is parsed.
 pub(crate) enum Chunk {
     Text(TextChunk),
     Block(Block),
 }
 
 impl Chunk {
-    /// Whether all rows are parsed.
+    /// Returns whether all rows are parsed.
     pub(crate) fn is_done(&self) -> bool {
         match self {
             Self::Text(text) => text.is_done(),
@@ -37,96 +38,97 @@ pub(crate) enum Parser {
     Parquet(parquet::Parser),
 }
 
-/// What a thread needs to parse inputs of all formats.
+/// The buffers of a thread, for all formats.
 #[derive(Default)]
-pub(crate) struct Rooms {
-    jsonl: jsonl::Rooms,
-    tsv: tsv::Rooms,
-    csv: csv::Rooms,
-    dta: Room,
-    parquet: parquet::Rooms,
+pub(crate) struct Buffers {
+    jsonl: jsonl::Buffers,
+    tsv: tsv::Buffers,
+    csv: csv::Buffers,
+    dta: ValueBuffers,
+    parquet: parquet::Buffers,
 }
 
 impl Parser {
-    /// Takes rows from a chunk until it or the room of the sink ends.
+    /// Parses rows until the chunk ends or the sink is full.
     pub(crate) fn parse<S: RowSink>(
         &self,
         chunk: &mut Chunk,
-        rooms: &mut Rooms,
+        buffers: &mut Buffers,
         sink: &mut S,
     ) -> Result<(), RowError> {
         match (self, chunk) {
-            (Self::Jsonl(p), Chunk::Text(c)) => c.parse(|t| p.parse(t, &mut rooms.jsonl, sink)),
-            (Self::Tsv(p), Chunk::Text(c)) => c.parse(|t| p.parse(t, &mut rooms.tsv, sink)),
-            (Self::Csv(p), Chunk::Text(c)) => c.parse(|t| p.parse(t, &mut rooms.csv, sink)),
-            (Self::Dta(p), Chunk::Text(c)) => c.parse(|t| p.parse(t, &mut rooms.dta, sink)),
-            (Self::Parquet(p), Chunk::Block(b)) => p.parse(b, &mut rooms.parquet, sink),
-            // Each source makes chunks of its parser's kind only.
+            (Self::Jsonl(p), Chunk::Text(c)) => c.parse(|t| p.parse(t, &mut buffers.jsonl, sink)),
+            (Self::Tsv(p), Chunk::Text(c)) => c.parse(|t| p.parse(t, &mut buffers.tsv, sink)),
+            (Self::Csv(p), Chunk::Text(c)) => c.parse(|t| p.parse(t, &mut buffers.csv, sink)),
+            (Self::Dta(p), Chunk::Text(c)) => c.parse(|t| p.parse(t, &mut buffers.dta, sink)),
+            (Self::Parquet(p), Chunk::Block(b)) => p.parse(b, &mut buffers.parquet, sink),
+            // A source returns only chunks for its parser.
             (_, Chunk::Text(_) | Chunk::Block(_)) => Ok(()),
         }
     }
 }
 
-/// One input being read.
+/// An open input.
 pub(crate) struct Source {
     name: String,
     parser: Arc<Parser>,
-    reading: Reading,
+    content: Content,
     read: Arc<AtomicU64>,
 }
 
-enum Reading {
+enum Content {
     Text {
-        cutter: Cutter<Box<dyn Read + Send>>,
-        /// A chunk that was read before its time, to learn the header.
+        reader: ChunkReader<Box<dyn Read + Send>>,
+        /// The first chunk, if it was read for its header.
         first: Option<TextChunk>,
     },
     Blocks(Box<Blocks>),
 }
 
 impl Source {
-    /// Opens an input. `read` counts its bytes as they are read.
+    /// Opens an input. Adds the bytes that are read to `read`.
     pub(crate) fn open(
-        place: &Place,
+        file: &InputFile,
         format: Format,
         options: &Options,
         read: &Arc<AtomicU64>,
     ) -> Result<Self, Error> {
-        let name = place.name.clone();
-        let (singles, value_type) = (options.singles(), options.value_type());
-        let text = |ends| place.bytes(read).map(|bytes| Cutter::new(bytes, ends));
-        let (parser, reading) = match format {
+        let name = file.name.clone();
+        let (f32_keys, value_type) = (options.f32_keys(), options.value_type());
+        let text = |row_end| file.decompressed(read).map(|bytes| ChunkReader::new(bytes, row_end));
+        let (parser, content) = match format {
             Format::Jsonl => {
-                (Parser::Jsonl(jsonl::Parser { singles }), Reading::text(text(Ends::Line)?))
+                (Parser::Jsonl(jsonl::Parser { f32_keys }), Content::text(text(RowEnd::Line)?))
             }
             Format::Tsv => {
-                let parser = tsv::Parser { value_type, singles };
-                (Parser::Tsv(parser), Reading::text(text(Ends::Line)?))
+                let parser = tsv::Parser { value_type, f32_keys };
+                (Parser::Tsv(parser), Content::text(text(RowEnd::Line)?))
             }
             Format::Dta => {
-                let parser = dta::Parser { value_type, singles };
-                (Parser::Dta(parser), Reading::text(text(Ends::Record)?))
+                let parser = dta::Parser { value_type, f32_keys };
+                (Parser::Dta(parser), Content::text(text(RowEnd::Record)?))
             }
-            Format::Csv => open_csv(&name, text(Ends::CsvLine)?, &options.csv())?,
-            Format::Parquet => open_parquet(place, options)?,
+            Format::Csv => open_csv(&name, text(RowEnd::CsvLine)?, &options.csv())?,
+            Format::Parquet => open_parquet(file, options)?,
         };
-        Ok(Self { name, parser: Arc::new(parser), reading, read: Arc::clone(read) })
+        Ok(Self { name, parser: Arc::new(parser), content, read: Arc::clone(read) })
     }
 
+    /// Returns the parser for the chunks.
     pub(crate) fn parser(&self) -> Arc<Parser> {
         Arc::clone(&self.parser)
     }
 
-    /// The next chunk, with the help of a buffer that is no longer needed.
+    /// Reads the next chunk. `buffer` is reused for its text.
     pub(crate) fn next(&mut self, buffer: Vec<u8>) -> Result<Option<Chunk>, Error> {
-        match &mut self.reading {
-            Reading::Text { first: first @ Some(_), .. } => Ok(first.take().map(Chunk::Text)),
-            Reading::Text { cutter, .. } => {
-                let chunk = cutter.next(buffer).map_err(|e| cut_error(&self.name, e))?;
+        match &mut self.content {
+            Content::Text { first: first @ Some(_), .. } => Ok(first.take().map(Chunk::Text)),
+            Content::Text { reader, .. } => {
+                let chunk = reader.next(buffer).map_err(|e| chunk_error(&self.name, e))?;
                 Ok(chunk.map(Chunk::Text))
             }
-            Reading::Blocks(blocks) => {
-                let block = blocks.next().map_err(|told| Error::format(&self.name, told))?;
+            Content::Blocks(blocks) => {
+                let block = blocks.next().map_err(|message| Error::format(&self.name, message))?;
                 Ok(block.map(|(block, len)| {
                     self.read.fetch_add(len, Ordering::Relaxed);
                     Chunk::Block(block)
@@ -136,18 +138,19 @@ impl Source {
     }
 }
 
-impl Reading {
-    fn text(cutter: Cutter<Box<dyn Read + Send>>) -> Self {
-        Self::Text { cutter, first: None }
+impl Content {
+    fn text(reader: ChunkReader<Box<dyn Read + Send>>) -> Self {
+        Self::Text { reader, first: None }
     }
 }
 
+/// Reads the header of CSV and returns the parser for it.
 fn open_csv(
     name: &str,
-    mut cutter: Cutter<Box<dyn Read + Send>>,
+    mut reader: ChunkReader<Box<dyn Read + Send>>,
     options: &csv::Options,
-) -> Result<(Parser, Reading), Error> {
-    let mut first = cutter.next(Vec::new()).map_err(|e| cut_error(name, e))?;
+) -> Result<(Parser, Content), Error> {
+    let mut first = reader.next(Vec::new()).map_err(|e| chunk_error(name, e))?;
     let names = match &mut first {
         Some(chunk) => chunk.parse(csv::header).map_err(|e| Error::row(name, e))?,
         None => Vec::new(),
@@ -155,25 +158,28 @@ fn open_csv(
     if names.is_empty() {
         return Err(Error::format(name, "expected a header with the names of columns, found none"));
     }
-    let parser = csv::Parser::new(options, &names).map_err(|told| Error::format(name, told))?;
-    Ok((Parser::Csv(parser), Reading::Text { cutter, first }))
+    let parser =
+        csv::Parser::new(options, &names).map_err(|message| Error::format(name, message))?;
+    Ok((Parser::Csv(parser), Content::Text { reader, first }))
 }
 
-fn open_parquet(place: &Place, options: &Options) -> Result<(Parser, Reading), Error> {
-    if place.is_stdin() || place.packing != Packing::None {
+/// Opens a Parquet file.
+fn open_parquet(file: &InputFile, options: &Options) -> Result<(Parser, Content), Error> {
+    if file.is_stdin() || file.compression != Compression::None {
         let expected = "expected a file, because Parquet is read from its end";
-        return Err(Error::format(&place.name, format!("{expected}, found a stream")));
+        return Err(Error::format(&file.name, format!("{expected}, found a stream")));
     }
-    let (parser, blocks) = parquet::open(place.file()?, &options.choice(), options.singles())
-        .map_err(|told| Error::format(&place.name, told))?;
-    Ok((Parser::Parquet(parser), Reading::Blocks(Box::new(blocks))))
+    let (parser, blocks) = parquet::open(file.file()?, &options.column_names(), options.f32_keys())
+        .map_err(|message| Error::format(&file.name, message))?;
+    Ok((Parser::Parquet(parser), Content::Blocks(Box::new(blocks))))
 }
 
-fn cut_error(name: &str, error: CutError) -> Error {
+/// Returns the error for a chunk that cannot be read.
+fn chunk_error(name: &str, error: ChunkError) -> Error {
     match error {
-        CutError::Io(source) => Error::io(name, "read", source),
-        CutError::LongRow { line, most } => {
-            let expected = format!("a row of at most {most} bytes");
+        ChunkError::Io(source) => Error::io(name, "read", source),
+        ChunkError::LongRow { line, max } => {
+            let expected = format!("a row of at most {max} bytes");
             Error::row(name, RowError::at(line, 1, expected, "a longer one"))
         }
     }

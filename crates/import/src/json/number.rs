@@ -1,16 +1,16 @@
-//! JSON numbers, and the floats that JSON cannot hold.
+//! JSON numbers, and names for the floats that JSON cannot represent.
 
-use super::Scanner;
-use crate::error::{Fault, Scan};
+use super::scanner::Scanner;
+use crate::fault::{Fault, Scan};
 
-/// A number, of the type its text has.
+/// A number: an integer, or a float if its text has a point or an exponent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Number {
     Int(i64),
     Float(f64),
 }
 
-/// A number's text: its digits are looked at, its value is not.
+/// The text of a number, whose syntax is checked and whose value is not parsed yet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NumberText<'t> {
     text: &'t [u8],
@@ -19,40 +19,41 @@ pub(crate) struct NumberText<'t> {
 }
 
 impl<'t> Scanner<'t> {
+    /// Parses a number.
     #[inline]
     pub(crate) fn number(&mut self, expected: &'static str) -> Scan<Number> {
         self.number_text(expected)?.value()
     }
 
-    /// Moves past a number as JSON has them: `-12`, `0.5`, `1e-9`.
+    /// Scans a number as JSON defines it: `-12`, `0.5`, `1e-9`.
     #[inline]
     pub(crate) fn number_text(&mut self, expected: &'static str) -> Scan<NumberText<'t>> {
         let start = self.at;
-        self.take(b'-');
-        if self.take(b'0') {
+        self.consume(b'-');
+        if self.consume(b'0') {
             if let Some(b'0'..=b'9') = self.peek() {
                 return Err(self.fault_at(start, "a number without leading zeros"));
             }
-        } else if self.digits() == 0 {
+        } else if self.skip_digits() == 0 {
             return Err(self.fault_at(start, expected));
         }
         let mut is_float = false;
-        if self.take(b'.') {
+        if self.consume(b'.') {
             is_float = true;
-            self.some_digits(start)?;
+            self.expect_digits(start)?;
         }
         if let Some(b'e' | b'E') = self.peek() {
             is_float = true;
             self.at += 1;
-            let _signed = self.take(b'-') || self.take(b'+');
-            self.some_digits(start)?;
+            let _has_sign = self.consume(b'-') || self.consume(b'+');
+            self.expect_digits(start)?;
         }
         Ok(NumberText { text: &self.bytes[start..self.at], start, is_float })
     }
 
-    /// Moves past digits and answers how many there were.
+    /// Skips digits and returns their number.
     #[inline]
-    fn digits(&mut self) -> usize {
+    fn skip_digits(&mut self) -> usize {
         let start = self.at;
         while let Some(b'0'..=b'9') = self.peek() {
             self.at += 1;
@@ -60,9 +61,10 @@ impl<'t> Scanner<'t> {
         self.at - start
     }
 
+    /// Skips digits, of which there must be at least one. `start` is the offset of the number.
     #[inline]
-    fn some_digits(&mut self, start: usize) -> Scan<()> {
-        if self.digits() > 0 {
+    fn expect_digits(&mut self, start: usize) -> Scan<()> {
+        if self.skip_digits() > 0 {
             return Ok(());
         }
         Err(self.fault_at(start, "a number with digits after the point and after the e"))
@@ -76,39 +78,43 @@ impl NumberText<'_> {
 
     #[inline]
     pub(crate) fn value(self) -> Scan<Number> {
-        if self.is_float { self.double().map(Number::Float) } else { self.int().map(Number::Int) }
+        if self.is_float {
+            self.to_f64().map(Number::Float)
+        } else {
+            self.to_i64().map(Number::Int)
+        }
     }
 
     #[inline]
-    fn int(self) -> Scan<i64> {
-        let (negative, digits) = match self.text {
+    fn to_i64(self) -> Scan<i64> {
+        let (is_negative, digits) = match self.text {
             [b'-', digits @ ..] => (true, digits),
             digits => (false, digits),
         };
-        // 18 digits always fit.
+        // 18 digits fit into 64 bits.
         if digits.len() > 18 {
-            return self.long_int();
+            return self.long_to_i64();
         }
         let value = digits.iter().fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
-        Ok(if negative { -value } else { value })
+        Ok(if is_negative { -value } else { value })
     }
 
-    fn long_int(self) -> Scan<i64> {
+    fn long_to_i64(self) -> Scan<i64> {
         let value = std::str::from_utf8(self.text).ok().and_then(|text| text.parse().ok());
         value.ok_or_else(|| self.fault("an integer of at most 64 bits"))
     }
 
     #[inline]
-    fn double(self) -> Scan<f64> {
+    fn to_f64(self) -> Scan<f64> {
         let value = fast_float2::parse(self.text).ok().filter(|value: &f64| value.is_finite());
         value.ok_or_else(|| self.fault("a number in the range of a 64-bit float"))
     }
 
-    /// The nearest 32-bit float. An integer must be one of 64 bits, as everywhere.
+    /// Returns the nearest 32-bit float. An integer must fit into 64 bits, as in other lists.
     #[inline]
-    pub(crate) fn single(self) -> Scan<f32> {
+    pub(crate) fn to_f32(self) -> Scan<f32> {
         if !self.is_float {
-            self.int()?;
+            self.to_i64()?;
         }
         let value = fast_float2::parse(self.text).ok().filter(|value: &f32| value.is_finite());
         value.ok_or_else(|| self.fault("a number in the range of a 32-bit float"))
@@ -120,21 +126,21 @@ impl NumberText<'_> {
     }
 }
 
-/// An integer as a float, if that is exact.
+/// Converts an integer to a float if the result is exact.
 #[inline]
-pub(crate) fn exact(int: i64) -> Option<f64> {
+pub(crate) fn exact_f64(int: i64) -> Option<f64> {
     let magnitude = int.unsigned_abs();
     let significant = magnitude.checked_shr(magnitude.trailing_zeros()).unwrap_or(0);
     (significant < 1 << f64::MANTISSA_DIGITS).then_some(int as f64)
 }
 
-pub(crate) const SPECIAL_DOUBLE: &str =
+pub(crate) const F64_OR_NAME: &str =
     "a number, \"NaN\", \"Infinity\", \"-Infinity\" or the bits as \"0x\" and 16 digits";
-pub(crate) const SPECIAL_SINGLE: &str =
+pub(crate) const F32_OR_NAME: &str =
     "a number, \"NaN\", \"Infinity\", \"-Infinity\" or the bits as \"0x\" and 8 digits";
 
-/// A float that JSON cannot hold, by its name or its bits.
-pub(crate) fn double(text: &[u8]) -> Option<f64> {
+/// Parses the name or the bits of a float that JSON cannot represent.
+pub(crate) fn f64_by_name(text: &[u8]) -> Option<f64> {
     match text {
         b"NaN" => Some(f64::NAN),
         b"Infinity" => Some(f64::INFINITY),
@@ -143,8 +149,8 @@ pub(crate) fn double(text: &[u8]) -> Option<f64> {
     }
 }
 
-/// As [`double`], for 32 bits.
-pub(crate) fn single(text: &[u8]) -> Option<f32> {
+/// As [`f64_by_name`], for 32 bits.
+pub(crate) fn f32_by_name(text: &[u8]) -> Option<f32> {
     match text {
         b"NaN" => Some(f32::NAN),
         b"Infinity" => Some(f32::INFINITY),
@@ -153,7 +159,7 @@ pub(crate) fn single(text: &[u8]) -> Option<f32> {
     }
 }
 
-/// `0x` and so many hexadecimal digits.
+/// Parses `0x` and this number of hexadecimal digits.
 fn bits(text: &[u8], digits: usize) -> Option<u64> {
     let hex = text.strip_prefix(b"0x").filter(|hex| hex.len() == digits)?;
     hex.iter()
@@ -165,22 +171,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_become_floats_only_where_exact() {
+    fn integers_become_floats_only_if_that_is_exact() {
         let two_53 = 1_i64 << 53;
         for int in [0, 1, -1, two_53, -two_53, two_53 + 2, 1 << 62, i64::MIN, 3 << 61] {
-            assert_eq!(exact(int), Some(int as f64), "{int}");
+            assert_eq!(exact_f64(int), Some(int as f64), "{int}");
         }
         for int in [two_53 + 1, -two_53 - 1, i64::MAX, i64::MIN + 1, i64::MAX - 1] {
-            assert_eq!(exact(int), None, "{int}");
+            assert_eq!(exact_f64(int), None, "{int}");
         }
     }
 
     #[test]
     fn bits_need_all_their_digits() {
-        assert_eq!(double(b"0x7ff8000000000001").map(f64::to_bits), Some(0x7ff8_0000_0000_0001));
-        assert_eq!(single(b"0xffc00000").map(f32::to_bits), Some(0xffc0_0000));
+        assert_eq!(
+            f64_by_name(b"0x7ff8000000000001").map(f64::to_bits),
+            Some(0x7ff8_0000_0000_0001)
+        );
+        assert_eq!(f32_by_name(b"0xffc00000").map(f32::to_bits), Some(0xffc0_0000));
         for text in [&b"nan"[..], b"0x7ff8", b"7ff8000000000001", b"0x7ff800000000000g", b""] {
-            assert_eq!(double(text), None);
+            assert_eq!(f64_by_name(text), None);
         }
     }
 }

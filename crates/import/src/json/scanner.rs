@@ -1,26 +1,12 @@
-//! A scanner over JSON text, for values of the kinds that snapshots hold. It builds no tree: text
-//! without escapes is borrowed, lists are gathered in a [`Room`] that is used again.
+//! The position of the scanner, and its basic steps.
 
-#[path = "list.rs"]
-mod list;
-#[path = "number.rs"]
-mod number;
-#[path = "string.rs"]
-mod string;
-#[path = "value.rs"]
-mod value;
+use crate::fault::{Fault, Scan};
+use crate::text::describe;
 
-pub(crate) use list::Elements;
-pub(crate) use number::double;
-pub(crate) use value::{Room, Shape};
-
-use super::error::{Fault, Scan};
-use super::rows::describe;
-
-/// A place in a JSON text. Line ends are no white space here: each row has a line of its own.
+/// A position in a JSON text. Line feeds are not white space: each row is on its own line.
 #[derive(Debug)]
 pub(crate) struct Scanner<'t> {
-    bytes: &'t [u8],
+    pub(super) bytes: &'t [u8],
     pub(crate) at: usize,
 }
 
@@ -29,6 +15,7 @@ impl<'t> Scanner<'t> {
         Self { bytes, at }
     }
 
+    /// Returns the next byte.
     #[inline]
     pub(crate) fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
@@ -36,58 +23,60 @@ impl<'t> Scanner<'t> {
 
     /// Skips white space.
     #[inline]
-    pub(crate) fn blank(&mut self) {
+    pub(crate) fn skip_blank(&mut self) {
         while let Some(b' ' | b'\t' | b'\r') = self.peek() {
             self.at += 1;
         }
     }
 
-    /// Moves past this byte if it comes next.
+    /// Moves past the next byte if it is `byte`. Returns whether it was.
     #[inline]
-    pub(crate) fn take(&mut self, byte: u8) -> bool {
-        let taken = self.peek() == Some(byte);
-        self.at += usize::from(taken);
-        taken
+    pub(crate) fn consume(&mut self, byte: u8) -> bool {
+        let is_next = self.peek() == Some(byte);
+        self.at += usize::from(is_next);
+        is_next
     }
 
-    /// Moves past these bytes if they come next.
+    /// Moves past the next bytes if they are `bytes`. Returns whether they were.
     #[inline]
-    pub(crate) fn word(&mut self, word: &[u8]) -> bool {
-        let taken = self.bytes[self.at..].starts_with(word);
-        self.at += if taken { word.len() } else { 0 };
-        taken
+    pub(crate) fn consume_bytes(&mut self, bytes: &[u8]) -> bool {
+        let is_next = self.bytes[self.at..].starts_with(bytes);
+        self.at += if is_next { bytes.len() } else { 0 };
+        is_next
     }
 
-    /// Moves past this byte, which must come next.
+    /// Moves past `byte`, which must be the next one.
     #[inline]
     pub(crate) fn expect(&mut self, byte: u8, expected: &'static str) -> Scan<()> {
-        if self.take(byte) { Ok(()) } else { Err(self.fault(expected)) }
+        if self.consume(byte) { Ok(()) } else { Err(self.fault(expected)) }
     }
 
-    /// Moves past what follows an element: true for a comma, false for the closing byte.
+    /// Moves past the byte behind an element: returns true for a comma, which another element must
+    /// follow, and false for the closing byte.
     #[inline]
-    pub(crate) fn another(&mut self, close: u8, expected: &'static str) -> Scan<bool> {
-        self.blank();
-        if self.take(b',') {
-            self.blank();
+    pub(crate) fn next_element(&mut self, close: u8, expected: &'static str) -> Scan<bool> {
+        self.skip_blank();
+        if self.consume(b',') {
+            self.skip_blank();
             return Ok(true);
         }
         self.expect(close, expected)?;
         Ok(false)
     }
 
-    /// Nothing but white space may follow.
-    pub(crate) fn end(&mut self) -> Scan<()> {
-        self.blank();
+    /// Fails if anything but white space follows.
+    pub(crate) fn expect_end(&mut self) -> Scan<()> {
+        self.skip_blank();
         if self.at == self.bytes.len() { Ok(()) } else { Err(self.fault("the end of the value")) }
     }
 
-    /// What comes next should be something else.
+    /// Returns the fault of the text at the current position.
     #[cold]
     pub(crate) fn fault(&self, expected: &'static str) -> Fault {
         self.fault_at(self.at, expected)
     }
 
+    /// Returns the fault of the text at this offset.
     #[cold]
     pub(crate) fn fault_at(&self, at: usize, expected: &'static str) -> Fault {
         Fault::new(at, expected, describe(self.bytes, at))

@@ -1,10 +1,11 @@
 //! JSON strings.
 
-use super::Scanner;
-use crate::error::{Fault, Scan};
+use super::scanner::Scanner;
+use crate::fault::{Fault, Scan};
 
 impl<'t> Scanner<'t> {
-    /// A string: borrowed where it has no escapes, otherwise left in `unescaped` and `None`.
+    /// Parses a string. Returns it from the text if it has no escapes; otherwise returns `None` and
+    /// leaves the string in `unescaped`.
     #[inline]
     pub(crate) fn string(
         &mut self,
@@ -23,7 +24,7 @@ impl<'t> Scanner<'t> {
         Ok(None)
     }
 
-    /// The rest of a string that began at `start` and has no escapes so far.
+    /// Parses the rest of a string that began at `start` and has had no escapes so far.
     fn escaped(&mut self, start: usize, unescaped: &mut String) -> Scan<()> {
         unescaped.clear();
         let mut start = start;
@@ -43,14 +44,14 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// The text from `start` to here.
+    /// Returns the text from `start` to the current position.
     #[inline]
     fn utf8(&self, start: usize) -> Scan<&'t str> {
         std::str::from_utf8(&self.bytes[start..self.at])
             .map_err(|e| self.fault_at(start + e.valid_up_to(), "text in UTF-8"))
     }
 
-    /// An escape, which begins here.
+    /// Parses an escape, which begins at the current position.
     fn escape(&mut self) -> Scan<char> {
         let start = self.at;
         self.at += 2;
@@ -71,15 +72,16 @@ impl<'t> Scanner<'t> {
         })
     }
 
-    /// The character of a `\u` escape that began at `start`, or of two that are a surrogate pair.
+    /// Parses the digits of a `\u` escape that began at `start`, and the second escape of a
+    /// surrogate pair.
     fn code_point(&mut self, start: usize) -> Scan<char> {
         let first = self.hex4(start)?;
         if let Some(character) = char::from_u32(first) {
             return Ok(character);
         }
         let second_start = self.at;
-        let paired = first < 0xdc00 && self.bytes[self.at..].starts_with(b"\\u");
-        if paired {
+        let is_paired = first < 0xdc00 && self.bytes[self.at..].starts_with(b"\\u");
+        if is_paired {
             self.at += 2;
             let second = self.hex4(second_start)?;
             if (0xdc00..0xe000).contains(&second) {
@@ -91,7 +93,7 @@ impl<'t> Scanner<'t> {
         Err(Fault::new(start, expected, self.escape_text(start, 6)))
     }
 
-    /// The four hexadecimal digits of an escape that began at `start`.
+    /// Parses the four hexadecimal digits of an escape that began at `start`.
     fn hex4(&mut self, start: usize) -> Scan<u32> {
         let digits = self.bytes.get(self.at..self.at + 4).unwrap_or_default();
         let value = digits
@@ -104,7 +106,7 @@ impl<'t> Scanner<'t> {
         })
     }
 
-    /// An escape as it stands in the text.
+    /// Returns an escape as the text has it.
     #[cold]
     fn escape_text(&self, start: usize, len: usize) -> String {
         let text = &self.bytes[start..self.bytes.len().min(start + len)];
@@ -116,7 +118,7 @@ impl<'t> Scanner<'t> {
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
-/// How many bytes come before the first quote, backslash or control character.
+/// Returns the number of bytes before the first quote, backslash or control character.
 #[inline]
 fn plain_len(bytes: &[u8]) -> usize {
     let (words, rest) = bytes.as_chunks::<8>();
@@ -130,7 +132,7 @@ fn plain_len(bytes: &[u8]) -> usize {
     words.len() * 8 + rest.iter().position(special).unwrap_or(rest.len())
 }
 
-/// Marks the first byte that ends plain text with its high bit; bytes after it may be marked too.
+/// Sets the high bit of the first byte that ends plain text. Bytes behind it may have it set, too.
 #[inline]
 fn special(word: u64) -> u64 {
     let below =
@@ -144,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_text_ends_where_it_ends() {
+    fn plain_text_ends_before_special_bytes() {
         for end in [b'"', b'\\', 0, b'\n', 0x1f] {
             for len in 0..40 {
                 let mut text = "¿ab~ \u{7f}é!#[]".as_bytes().repeat(4)[..len].to_vec();

@@ -1,123 +1,79 @@
-//! JSON values, and where they are held while their row is parsed.
+//! JSON values of the types that snapshots store.
 
+use super::buffers::{ParsedValue, ValueBuffers};
 use super::list::Elements;
-use super::number::{self, Number, SPECIAL_DOUBLE};
-use super::{Scanner, number::exact};
-use crate::error::{Fault, Scan};
+use super::number::{self, F64_OR_NAME, Number, exact_f64};
+use super::scanner::Scanner;
+use crate::fault::{Fault, Scan};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use nuthatch_snapshot::{StringListBuf, Value};
-
-/// Room for values that are not in the text as they are. One for each thread serves all rows.
-#[derive(Debug, Default)]
-pub(crate) struct Room {
-    pub(crate) text: String,
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) ints: Vec<i64>,
-    pub(crate) doubles: Vec<f64>,
-    pub(crate) singles: Vec<f32>,
-    pub(crate) strings: StringListBuf,
-}
-
-/// A value that is parsed: here, in the text, or in the [`Room`].
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Shape<'t> {
-    /// Bytes of the text.
-    Bytes(&'t [u8]),
-    /// Bytes in the room.
-    RoomBytes,
-    /// A string of the text.
-    Text(&'t str),
-    /// A string in the room.
-    RoomText,
-    Bool(bool),
-    I64(i64),
-    F64(f64),
-    I64List,
-    F64List,
-    F32List,
-    StringList,
-    EmptyList,
-}
-
-impl Room {
-    #[inline]
-    pub(crate) fn value<'a>(&'a mut self, shape: Shape<'a>) -> Value<'a> {
-        match shape {
-            Shape::Bytes(bytes) => Value::Bytes(bytes),
-            Shape::RoomBytes => Value::Bytes(&self.bytes),
-            Shape::Text(text) => Value::String(text),
-            Shape::RoomText => Value::String(&self.text),
-            Shape::Bool(truth) => Value::Bool(truth),
-            Shape::I64(int) => Value::I64(int),
-            Shape::F64(float) => Value::F64(float),
-            Shape::I64List => Value::I64List(&self.ints),
-            Shape::F64List => Value::F64List(&self.doubles),
-            Shape::F32List => Value::F32List(&self.singles),
-            Shape::StringList => Value::StringList(self.strings.as_list()),
-            Shape::EmptyList => Value::EmptyList,
-        }
-    }
-}
 
 const VALUE: &str = "a string, a number, true, false, a list, or an object such as \
                      {\"$bytes\": \"base64\"}";
 const TAG: &str = "one of \"$bytes\", \"$f64\" and \"$f32\"";
 
 impl<'t> Scanner<'t> {
-    /// A value. Lists of numbers become lists of 32-bit floats if `singles` says so.
+    /// Parses a value. With `as_f32`, lists of numbers become lists of 32-bit floats.
     #[inline]
-    pub(crate) fn value(&mut self, singles: bool, room: &mut Room) -> Scan<Shape<'t>> {
+    pub(crate) fn value(
+        &mut self,
+        as_f32: bool,
+        buffers: &mut ValueBuffers,
+    ) -> Scan<ParsedValue<'t>> {
         match self.peek() {
-            Some(b'"') => {
-                Ok(self.string(&mut room.text, VALUE)?.map_or(Shape::RoomText, Shape::Text))
-            }
+            Some(b'"') => Ok(self
+                .string(&mut buffers.text, VALUE)?
+                .map_or(ParsedValue::BufferedString, ParsedValue::String)),
             Some(b'-' | b'0'..=b'9') => Ok(match self.number(VALUE)? {
-                Number::Int(int) => Shape::I64(int),
-                Number::Float(float) => Shape::F64(float),
+                Number::Int(int) => ParsedValue::I64(int),
+                Number::Float(float) => ParsedValue::F64(float),
             }),
-            Some(b'[') => self.list(Elements::Any, singles, room),
-            Some(b'{') => self.tagged(singles, room),
-            Some(b't') if self.word(b"true") => Ok(Shape::Bool(true)),
-            Some(b'f') if self.word(b"false") => Ok(Shape::Bool(false)),
+            Some(b'[') => self.list(Elements::Any, as_f32, buffers),
+            Some(b'{') => self.tagged(as_f32, buffers),
+            Some(b't') if self.consume_bytes(b"true") => Ok(ParsedValue::Bool(true)),
+            Some(b'f') if self.consume_bytes(b"false") => Ok(ParsedValue::Bool(false)),
             _ => Err(self.fault(VALUE)),
         }
     }
 
-    /// An object whose only field says what its value is.
-    fn tagged(&mut self, singles: bool, room: &mut Room) -> Scan<Shape<'t>> {
+    /// Parses an object whose only field has the name of a type.
+    fn tagged(&mut self, as_f32: bool, buffers: &mut ValueBuffers) -> Scan<ParsedValue<'t>> {
         let start = self.at;
         self.at += 1;
-        self.blank();
+        self.skip_blank();
         let name_at = self.at;
-        let name = match self.string(&mut room.text, TAG)? {
+        let name = match self.string(&mut buffers.text, TAG)? {
             Some(name) => name,
-            None => &room.text,
+            None => &buffers.text,
         };
         let read = match name {
-            "$bytes" => Self::base64_shape,
-            "$f64" => Self::doubles,
-            "$f32" => Self::singles_list,
+            "$bytes" => Self::tagged_base64,
+            "$f64" => Self::tagged_f64,
+            "$f32" => Self::tagged_f32,
             name => return Err(Fault::new(name_at, TAG, format!("\"{name}\""))),
         };
-        self.blank();
+        self.skip_blank();
         self.expect(b':', "':' after the field name")?;
-        self.blank();
-        let shape = read(self, singles, room)?;
-        self.blank();
+        self.skip_blank();
+        let value = read(self, as_f32, buffers)?;
+        self.skip_blank();
         if self.peek() == Some(b',') {
             return Err(Fault::new(start, VALUE, "an object of several fields"));
         }
         self.expect(b'}', "'}' after the value")?;
-        Ok(shape)
+        Ok(value)
     }
 
-    fn base64_shape(&mut self, _singles: bool, room: &mut Room) -> Scan<Shape<'t>> {
-        self.base64(&mut room.text, &mut room.bytes)?;
-        Ok(Shape::RoomBytes)
+    fn tagged_base64(
+        &mut self,
+        _as_f32: bool,
+        buffers: &mut ValueBuffers,
+    ) -> Scan<ParsedValue<'t>> {
+        self.base64(&mut buffers.text, &mut buffers.bytes)?;
+        Ok(ParsedValue::BufferedBytes)
     }
 
-    /// A string of base64, decoded into `bytes`.
+    /// Parses a string of base64 and decodes it into `bytes`.
     fn base64(&mut self, unescaped: &mut String, bytes: &mut Vec<u8>) -> Scan<()> {
         const EXPECTED: &str = "a string of base64 with padding";
         let at = self.at;
@@ -129,11 +85,11 @@ impl<'t> Scanner<'t> {
         STANDARD.decode_vec(text, bytes).map_err(|e| Fault::new(at, EXPECTED, e.to_string()))
     }
 
-    /// `{"$bytes": "base64"}`, which begins here.
+    /// Parses `{"$bytes": "base64"}` into `bytes`.
     pub(crate) fn tagged_bytes(&mut self, unescaped: &mut String, bytes: &mut Vec<u8>) -> Scan<()> {
         const EXPECTED: &str = "a string or {\"$bytes\": \"base64\"}";
         self.expect(b'{', EXPECTED)?;
-        self.blank();
+        self.skip_blank();
         let name_at = self.at;
         let name = match self.string(unescaped, "\"$bytes\"")? {
             Some(name) => name,
@@ -142,31 +98,33 @@ impl<'t> Scanner<'t> {
         if name != "$bytes" {
             return Err(Fault::new(name_at, "\"$bytes\"", format!("\"{name}\"")));
         }
-        self.blank();
+        self.skip_blank();
         self.expect(b':', "':' after the field name")?;
-        self.blank();
+        self.skip_blank();
         self.base64(unescaped, bytes)?;
-        self.blank();
+        self.skip_blank();
         self.expect(b'}', "'}' after the value")
     }
 
-    fn doubles(&mut self, singles: bool, room: &mut Room) -> Scan<Shape<'t>> {
+    fn tagged_f64(&mut self, as_f32: bool, buffers: &mut ValueBuffers) -> Scan<ParsedValue<'t>> {
         let at = self.at;
         match self.peek() {
-            Some(b'[') => self.list(Elements::Floats, singles, room),
-            Some(b'"') => {
-                Ok(Shape::F64(self.special(&mut room.text, number::double, SPECIAL_DOUBLE)?))
-            }
-            _ => match self.number(SPECIAL_DOUBLE)? {
-                Number::Float(float) => Ok(Shape::F64(float)),
-                Number::Int(int) => exact(int).map(Shape::F64).ok_or_else(|| {
+            Some(b'[') => self.list(Elements::Floats, as_f32, buffers),
+            Some(b'"') => Ok(ParsedValue::F64(self.quoted_float(
+                &mut buffers.text,
+                number::f64_by_name,
+                F64_OR_NAME,
+            )?)),
+            _ => match self.number(F64_OR_NAME)? {
+                Number::Float(float) => Ok(ParsedValue::F64(float)),
+                Number::Int(int) => exact_f64(int).map(ParsedValue::F64).ok_or_else(|| {
                     self.fault_at(at, "an integer that a 64-bit float holds exactly")
                 }),
             },
         }
     }
 
-    fn singles_list(&mut self, _singles: bool, room: &mut Room) -> Scan<Shape<'t>> {
-        self.list(Elements::Floats, true, room)
+    fn tagged_f32(&mut self, _as_f32: bool, buffers: &mut ValueBuffers) -> Scan<ParsedValue<'t>> {
+        self.list(Elements::Floats, true, buffers)
     }
 }

@@ -1,6 +1,6 @@
 //! CSV.
 
-use crate::{Rows, accepts, refuses, rows_of};
+use crate::{Rows, accepts, rejects, rows_of};
 use nuthatch_import::parse_csv;
 use proptest::prelude::*;
 
@@ -30,7 +30,7 @@ fn columns_become_rows() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn errors_have_their_position() {
     let closes = "a quote that ends the field which begins here";
     for (text, expected) in [
         ("id,a\n1\n", "2:2: expected 2 fields, as the header has, found 1"),
@@ -47,26 +47,26 @@ fn what_is_wrong_is_told_with_its_place() {
              found \"a\", \"b\"",
         ),
     ] {
-        refuses(text.as_bytes(), &parse(text.as_bytes()), expected);
+        rejects(text.as_bytes(), &parse(text.as_bytes()), expected);
     }
     let text = b"id,a\n1,\"\xc3\xa9\n\xff\"\n";
     let error = parse(text).expect_err("text that is not UTF-8");
     assert!(error.starts_with("3:1: expected text in UTF-8"), "{error}");
 }
 
-/// What the `csv` crate makes of a table, each field as our rows show it.
+/// Parses a table with the `csv` crate. Returns each field as our rows have it.
 fn oracle(text: &[u8]) -> Option<Vec<Vec<String>>> {
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text);
     let records = reader.records().collect::<Result<Vec<_>, _>>().ok()?;
-    let shown = |record: &csv::StringRecord| {
+    let as_rows = |record: &csv::StringRecord| {
         let mut fields = record.iter();
         let key = fields.next().map(|key| key.as_bytes().escape_ascii().to_string());
         key.into_iter().chain(fields.map(|value| format!("{value:?})"))).collect()
     };
-    Some(records.iter().map(shown).collect())
+    Some(records.iter().map(as_rows).collect())
 }
 
-/// The fields of a table with three columns, as our parser has them.
+/// Parses a table with three columns with our parser. Returns the fields.
 fn fields(text: &[u8]) -> Result<Vec<Vec<String>>, String> {
     let table = [b"id,a,b\n", text].concat();
     let mut rows = Rows::default();
@@ -82,8 +82,7 @@ fn fields(text: &[u8]) -> Result<Vec<Vec<String>>, String> {
 }
 
 proptest! {
-    /// Where our parser takes a table, the `csv` crate makes the same fields of it; and it takes
-    /// all that the crate itself writes.
+    /// If our parser accepts a table, the `csv` crate returns the same fields.
     #[test]
     fn tables_are_read_as_the_csv_crate_reads_them(
         text in "([a\",\r\n]|\"\"|,a,|\"a\n\",){0,40}"
@@ -94,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn tables_that_the_csv_crate_writes_are_taken(
+    fn tables_that_the_csv_crate_writes_are_accepted(
         records in prop::collection::vec(prop::array::uniform3("[a\",\r\n é]{0,6}"), 0..6)
     ) {
         let mut writer = csv::Writer::from_writer(Vec::new());

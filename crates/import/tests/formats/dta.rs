@@ -1,6 +1,6 @@
-//! AxonCache's text.
+//! AxonCache text.
 
-use crate::{accepts, refuses, rows_of};
+use crate::{accepts, rejects, rows_of};
 use nuthatch_import::parse_dta;
 
 fn parse(text: &[u8]) -> Result<Vec<String>, String> {
@@ -29,7 +29,7 @@ fn records_are_a_key_an_equals_sign_and_a_value() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_record_and_column() {
+fn errors_have_record_and_column() {
     let equals = "a record with '=' after the key";
     for (text, expected) in [
         (&b"a=b\x1ecd\x1e"[..], &format!("2:1: expected {equals}, found none")[..]),
@@ -45,6 +45,6 @@ fn what_is_wrong_is_told_with_record_and_column() {
                                UTF-8",
         ),
     ] {
-        refuses(text, &parse(text), expected);
+        rejects(text, &parse(text), expected);
     }
 }

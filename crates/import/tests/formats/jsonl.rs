@@ -1,25 +1,26 @@
 //! JSON lines.
 
-use crate::{accepts, refuses, rows_of};
+use crate::{accepts, rejects, rows_of};
 use nuthatch_import::parse_jsonl;
 
 fn parse(text: &[u8]) -> Result<Vec<String>, String> {
     rows_of(|rows| parse_jsonl(text, rows))
 }
 
-/// Rows with this value.
+/// Checks a row with this JSON value.
 #[track_caller]
 fn value(json: &str, expected: &str) {
     let text = format!("{{\"key\":\"k\",\"value\":{json}}}");
     accepts(text.as_bytes(), &parse(text.as_bytes()), &[&format!("1 k {expected}")]);
 }
 
-/// Refuses the value that begins in column 20, and tells a place so many columns later.
+/// Checks the error for a JSON value, which begins in column 20. The error is `later` columns
+/// behind that.
 #[track_caller]
 fn wrong_value(json: &str, later: usize, expected: &str) {
     let text = format!("{{\"key\":\"k\",\"value\":{json}}}");
     let error = format!("1:{}: expected {expected}", 20 + later);
-    refuses(text.as_bytes(), &parse(text.as_bytes()), &error);
+    rejects(text.as_bytes(), &parse(text.as_bytes()), &error);
 }
 
 #[test]
@@ -51,7 +52,7 @@ fn values_have_the_type_of_their_json() {
 }
 
 #[test]
-fn objects_stand_for_what_json_lacks() {
+fn objects_represent_values_that_json_lacks() {
     value("{\"$bytes\":\"\"}", "Bytes([])");
     value("{ \"$bytes\" : \"AAH/\" }", "Bytes([0, 1, 255])");
     value("{\"$bytes\":\"\\u0041AH/\"}", "Bytes([0, 1, 255])");
@@ -81,7 +82,7 @@ fn strings_are_unescaped() {
 }
 
 #[test]
-fn rows_may_be_written_in_many_ways() {
+fn white_space_and_order_of_fields_do_not_matter() {
     let both = &["1 a I64(1)", "2 b I64(2)"][..];
     for text in [
         "{\"key\":\"a\",\"value\":1}\n{\"key\":\"b\",\"value\":2}\n",
@@ -104,7 +105,7 @@ const VALUE: &str = "a string, a number, true, false, a list, or an object such 
                      {\"$bytes\": \"base64\"}";
 
 #[test]
-fn values_that_cannot_be_stored_are_refused() {
+fn values_that_cannot_be_stored_are_rejected() {
     wrong_value("null", 0, &format!("{VALUE}, found null"));
     wrong_value("nul", 0, &format!("{VALUE}, found nul"));
     wrong_value("tru", 0, &format!("{VALUE}, found tru"));
@@ -124,7 +125,7 @@ fn values_that_cannot_be_stored_are_refused() {
 }
 
 #[test]
-fn numbers_are_those_of_json_and_fit() {
+fn numbers_outside_json_or_their_range_are_rejected() {
     wrong_value(
         "9223372036854775808",
         0,
@@ -160,7 +161,7 @@ fn numbers_are_those_of_json_and_fit() {
 }
 
 #[test]
-fn lists_are_of_one_type() {
+fn lists_of_several_types_are_rejected() {
     let first = "as the first element is";
     let any = "a list of integers, of floats or of strings";
     let inexact = "an integer that a 64-bit float holds exactly, in a list of floats";
@@ -182,7 +183,7 @@ fn lists_are_of_one_type() {
 }
 
 #[test]
-fn objects_hold_what_they_say() {
+fn values_of_another_type_than_their_tag_are_rejected() {
     let base64 = "a string of base64 with padding";
     wrong_value("{\"$bytes\":\"AA=\"}", 10, &format!("{base64}, found Invalid padding"));
     wrong_value(
@@ -206,7 +207,7 @@ fn objects_hold_what_they_say() {
 }
 
 #[test]
-fn strings_are_those_of_json() {
+fn strings_outside_json_are_rejected() {
     let pair = "a pair of surrogates such as \\ud83d\\ude00, or none";
     wrong_value("\"a\nb\"", 2, "a quote at the end of the string, found the end of the line");
     wrong_value(
@@ -223,7 +224,7 @@ fn strings_are_those_of_json() {
 }
 
 #[test]
-fn rows_that_are_wrong_tell_line_and_column() {
+fn errors_have_line_and_column() {
     let row = "a row such as {\"key\": …, \"value\": …}";
     let once = "the fields \"key\" and \"value\", once each";
     let name = "the field \"key\" or \"value\"";
@@ -258,12 +259,12 @@ fn rows_that_are_wrong_tell_line_and_column() {
         ),
         ("{\"key\":\"a\",", format!("1:12: expected {name}, found the end of the input")),
     ] {
-        refuses(text.as_bytes(), &parse(text.as_bytes()), &expected);
+        rejects(text.as_bytes(), &parse(text.as_bytes()), &expected);
     }
 }
 
 #[test]
-fn text_is_utf8() {
+fn text_that_is_not_utf8_is_rejected() {
     for (text, expected) in [
         (&b"{\"key\":\"a\xff\",\"value\":1}"[..], "1:10"),
         (b"{\"key\":\"a\",\"value\":\"\xc3\xa9\xc3\"}", "1:22"),
@@ -275,7 +276,7 @@ fn text_is_utf8() {
 }
 
 #[test]
-fn rows_before_the_error_are_taken() {
+fn rows_before_an_error_are_added() {
     let mut rows = crate::Rows::default();
     let text = b"{\"key\":\"a\",\"value\":1}\n{\"key\":\"b\",\"value\":null}\n";
     assert!(parse_jsonl(text, &mut rows).is_err());

@@ -1,14 +1,15 @@
-//! What each text format accepts and refuses, as tables: the text, then its rows or its error.
+//! What each text format accepts and rejects, as tables: the text, then its rows or its error.
 
 mod csv;
 mod dta;
 mod jsonl;
+mod properties;
 mod tsv;
 
 use nuthatch_import::{RowError, RowSink};
 use nuthatch_snapshot::Value;
 
-/// Keeps each row as `line key value`, the value as `Debug` has it.
+/// A sink that keeps each row as `line key value`, with the `Debug` text of the value.
 #[derive(Default)]
 pub struct Rows(Vec<String>);
 
@@ -24,7 +25,7 @@ impl RowSink for Rows {
     }
 }
 
-/// The rows of a text, or its error.
+/// Returns the rows of a text, or its error.
 fn rows_of(parse: impl FnOnce(&mut Rows) -> Result<(), RowError>) -> Result<Vec<String>, String> {
     let mut rows = Rows::default();
     match parse(&mut rows) {
@@ -33,6 +34,7 @@ fn rows_of(parse: impl FnOnce(&mut Rows) -> Result<(), RowError>) -> Result<Vec<
     }
 }
 
+/// Checks that a text has these rows.
 #[track_caller]
 fn accepts(text: &[u8], found: &Result<Vec<String>, String>, expected: &[&str]) {
     let text = text.escape_ascii();
@@ -40,8 +42,9 @@ fn accepts(text: &[u8], found: &Result<Vec<String>, String>, expected: &[&str]) 
     assert_eq!(found, expected, "{text}");
 }
 
+/// Checks that a text has this error.
 #[track_caller]
-fn refuses(text: &[u8], found: &Result<Vec<String>, String>, expected: &str) {
+fn rejects(text: &[u8], found: &Result<Vec<String>, String>, expected: &str) {
     let error = found.as_ref().expect_err(&text.escape_ascii().to_string());
     assert_eq!(error, expected, "{}", text.escape_ascii());
 }

@@ -8,7 +8,7 @@ use crate::progress::Display;
 use crate::streams::report;
 use clap::Args;
 use nuthatch_cli::output::json_value;
-use nuthatch_import::{Format, Inputs, Options, RowSink, Step, Type};
+use nuthatch_import::{FieldType, Format, Inputs, Options, ReadProgress, RowSink};
 use nuthatch_rpc::{Batch, BatchWriter, BatchWriterOptions};
 use nuthatch_snapshot::Value;
 use nuthatch_store::{Store, Table};
@@ -57,7 +57,7 @@ pub(super) struct Load {
     format: Option<Format>,
     /// Type of values in TSV, CSV and AxonCache text [default: string]
     #[arg(long = "type", value_enum, value_name = "TYPE", help_heading = "Input")]
-    value_type: Option<Type>,
+    value_type: Option<FieldType>,
     /// Column with the keys, in CSV and Parquet
     #[arg(long, value_name = "COLUMN", help_heading = "Input")]
     key: Option<String>,
@@ -94,7 +94,7 @@ impl Load {
         let loaded = inputs.for_each(&mut sink, |sink, bytes| {
             if sink.is_full() {
                 rows += self.write(&target, sink)?;
-                display.reading(Step { bytes, rows });
+                display.reading(ReadProgress { bytes, rows });
             }
             Ok::<_, Failure>(())
         });

@@ -1,39 +1,41 @@
-//! Takes blocks apart into rows.
+//! Converts blocks to rows.
 
-use super::blocks::{Block, Loaded, Values};
-use super::schema::{Column, Columns, Kind};
-use crate::error::{Fault, Refusal, RowError};
-use crate::json::Room;
-use crate::patterns::Singles;
-use crate::rows::RowSink;
+use super::blocks::{Block, BlockColumn, Values};
+use super::schema::{Column, Columns, ElementType};
+use crate::error::RowError;
+use crate::fault::{Fault, RowFault};
+use crate::json::ValueBuffers;
+use crate::pattern::F32Keys;
+use crate::sink::RowSink;
 use nuthatch_snapshot::Value;
 use parquet::data_type::ByteArray;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Makes rows of the blocks of a file.
+/// Converts the blocks of a file to rows.
 #[derive(Debug, Clone)]
 pub(crate) struct Parser {
     pub(crate) columns: Arc<Columns>,
-    pub(crate) singles: Singles,
+    pub(crate) f32_keys: F32Keys,
 }
 
-/// What a thread needs besides the block.
+/// The buffers of a thread.
 #[derive(Debug, Default)]
-pub(crate) struct Rooms {
+pub(crate) struct Buffers {
     key: Vec<u8>,
-    value: Room,
+    value: ValueBuffers,
 }
 
 impl Parser {
+    /// Adds rows to the sink until the block ends or the sink is full.
     pub(crate) fn parse<S: RowSink>(
         &self,
         block: &mut Block,
-        rooms: &mut Rooms,
+        buffers: &mut Buffers,
         sink: &mut S,
     ) -> Result<(), RowError> {
         while block.rows_left > 0 {
-            self.row(block, rooms, sink)?;
+            self.row(block, buffers, sink)?;
             block.row += 1;
             block.rows_left -= 1;
             if sink.is_full() {
@@ -43,95 +45,99 @@ impl Parser {
         Ok(())
     }
 
+    /// Adds the rows of one row of the file.
     fn row<S: RowSink>(
         &self,
         block: &mut Block,
-        rooms: &mut Rooms,
+        buffers: &mut Buffers,
         sink: &mut S,
     ) -> Result<(), RowError> {
         let row = block.row;
         let at = |column: &Column| {
             let leaf = column.leaf;
-            move |refusal| place(row, leaf, refusal)
+            move |fault| locate(row, leaf, fault)
         };
         let mut cells = self.columns.0.iter().zip(&mut block.columns);
         let Some((key, loaded)) = cells.next() else { return Ok(()) };
-        rooms.key.clear();
-        loaded.key(key, &mut rooms.key).map_err(at(key))?;
-        let key_len = rooms.key.len();
+        buffers.key.clear();
+        loaded.key(key, &mut buffers.key).map_err(at(key))?;
+        let key_len = buffers.key.len();
         for (column, loaded) in cells {
             let cell = loaded.cell(column).map_err(at(column))?;
-            rooms.key.truncate(key_len);
-            rooms.key.extend_from_slice(column.suffix.as_bytes());
+            buffers.key.truncate(key_len);
+            buffers.key.extend_from_slice(column.suffix.as_bytes());
             let value = match cell {
                 Cell::Null => continue,
                 Cell::One(index) => loaded.values.one(index, column).map_err(at(column))?,
                 Cell::List(range) if range.is_empty() => Value::EmptyList,
                 Cell::List(range) => {
-                    let singles = self.singles.wants(&rooms.key);
-                    let list = loaded.values.list(range, column, singles, &mut rooms.value);
+                    let as_f32 = self.f32_keys.contains(&buffers.key);
+                    let list = loaded.values.list(range, column, as_f32, &mut buffers.value);
                     list.map_err(at(column))?
                 }
             };
-            sink.row(row, &rooms.key, value).map_err(|e| at(key)(Refusal::of_row(0, e)))?;
+            sink.row(row, &buffers.key, value).map_err(|e| at(key)(RowFault::from_sink(0, e)))?;
         }
         Ok(())
     }
 }
 
-/// What a column has in a row.
+/// The content of a column in a row.
 enum Cell {
     Null,
-    /// The value of this index.
+    /// The value at this index.
     One(usize),
-    /// The values of these indices.
+    /// The values at these indices.
     List(Range<usize>),
 }
 
-impl Loaded {
-    /// Moves on to the next row.
-    fn cell(&mut self, column: &Column) -> Result<Cell, Refusal> {
+impl BlockColumn {
+    /// Returns the content of the next row, and moves behind it.
+    fn cell(&mut self, column: &Column) -> Result<Cell, RowFault> {
         let first = self.next_value;
         if !column.is_list {
             let definition = self.definitions.get(self.next_level).copied();
             self.next_level += 1;
-            if definition.unwrap_or(column.present) < column.present {
+            if definition.unwrap_or(column.present_level) < column.present_level {
                 return Ok(Cell::Null);
             }
             self.next_value += 1;
             return Ok(Cell::One(first));
         }
-        let definition = |level| self.definitions.get(level).copied().unwrap_or(column.present);
+        let definition =
+            |level| self.definitions.get(level).copied().unwrap_or(column.present_level);
         let start = self.next_level;
         let later = self.repetitions.get(start + 1..).unwrap_or_default();
         let len = 1 + later.iter().take_while(|repetition| **repetition > 0).count();
         self.next_level += len;
-        if definition(start) <= column.empty {
-            let null = definition(start) < column.empty;
-            return Ok(if null { Cell::Null } else { Cell::List(first..first) });
+        if definition(start) <= column.empty_level {
+            let is_null = definition(start) < column.empty_level;
+            return Ok(if is_null { Cell::Null } else { Cell::List(first..first) });
         }
-        if (start..start + len).any(|level| definition(level) < column.present) {
-            return Err(wrong(column, "a list of values", "a null in it"));
+        if (start..start + len).any(|level| definition(level) < column.present_level) {
+            return Err(invalid(column, "a list of values", "a null in it"));
         }
         self.next_value += len;
         Ok(Cell::List(first..first + len))
     }
 
-    fn key(&mut self, column: &Column, key: &mut Vec<u8>) -> Result<(), Refusal> {
+    /// Appends the key of the next row to `key`.
+    fn key(&mut self, column: &Column, key: &mut Vec<u8>) -> Result<(), RowFault> {
         let Cell::One(index) = self.cell(column)? else {
-            return Err(wrong(column, "a key", "a null"));
+            return Err(invalid(column, "a key", "a null"));
         };
         match self.values.one(index, column)? {
             Value::String(text) => key.extend_from_slice(text.as_bytes()),
             Value::Bytes(bytes) => key.extend_from_slice(bytes),
             Value::I64(int) => key.extend_from_slice(itoa::Buffer::new().format(int).as_bytes()),
-            _ => return Err(wrong(column, "text, bytes or an integer", "another type")),
+            _ => return Err(invalid(column, "text, bytes or an integer", "another type")),
         }
         Ok(())
     }
 }
 
 impl Values {
+    /// Returns the bytes at an index; `None` if the values are no bytes.
     fn bytes(&self, index: usize) -> Option<&[u8]> {
         match self {
             Self::Bytes(values) => values.get(index).map(ByteArray::data),
@@ -140,16 +146,17 @@ impl Values {
         }
     }
 
-    fn int(&self, index: usize, column: &Column) -> Result<Option<i64>, Refusal> {
-        let unsigned = column.kind == Kind::Unsigned;
+    /// Returns the integer at an index; `None` if the values are no integers.
+    fn int(&self, index: usize, column: &Column) -> Result<Option<i64>, RowFault> {
+        let is_unsigned = column.element == ElementType::Unsigned;
         Ok(match self {
-            Self::Int32(values) => values
-                .get(index)
-                .map(|&int| if unsigned { i64::from(int.cast_unsigned()) } else { i64::from(int) }),
+            Self::Int32(values) => values.get(index).map(|&int| {
+                if is_unsigned { i64::from(int.cast_unsigned()) } else { i64::from(int) }
+            }),
             Self::Int64(values) => match values.get(index) {
-                Some(&int) if unsigned && int < 0 => {
+                Some(&int) if is_unsigned && int < 0 => {
                     let found = int.cast_unsigned().to_string();
-                    return Err(wrong(column, "an integer below 2^63", &found));
+                    return Err(invalid(column, "an integer below 2^63", &found));
                 }
                 int => int.copied(),
             },
@@ -157,100 +164,108 @@ impl Values {
         })
     }
 
-    fn text(&self, index: usize, column: &Column) -> Result<Option<&str>, Refusal> {
+    /// Returns the text at an index; `None` if the values are no bytes.
+    fn text(&self, index: usize, column: &Column) -> Result<Option<&str>, RowFault> {
         let Some(bytes) = self.bytes(index) else { return Ok(None) };
         match std::str::from_utf8(bytes) {
             Ok(text) => Ok(Some(text)),
-            Err(_) => Err(wrong(column, "text in UTF-8", "other bytes")),
+            Err(_) => Err(invalid(column, "text in UTF-8", "other bytes")),
         }
     }
 
-    fn one(&self, index: usize, column: &Column) -> Result<Value<'_>, Refusal> {
-        let value = match (column.kind, self) {
-            (Kind::Bool, Self::Bool(values)) => values.get(index).copied().map(Value::Bool),
-            (Kind::Float, Self::Float(values)) => {
+    /// Returns the value at an index.
+    fn one(&self, index: usize, column: &Column) -> Result<Value<'_>, RowFault> {
+        let value = match (column.element, self) {
+            (ElementType::Bool, Self::Bool(values)) => values.get(index).copied().map(Value::Bool),
+            (ElementType::Float, Self::Float(values)) => {
                 values.get(index).map(|&float| Value::F64(f64::from(float)))
             }
-            (Kind::Double, Self::Double(values)) => values.get(index).copied().map(Value::F64),
-            (Kind::Int | Kind::Unsigned, _) => self.int(index, column)?.map(Value::I64),
-            (Kind::Bytes, _) => self.bytes(index).map(Value::Bytes),
-            (Kind::Text, _) => self.text(index, column)?.map(Value::String),
+            (ElementType::Double, Self::Double(values)) => {
+                values.get(index).copied().map(Value::F64)
+            }
+            (ElementType::Int | ElementType::Unsigned, _) => {
+                self.int(index, column)?.map(Value::I64)
+            }
+            (ElementType::Bytes, _) => self.bytes(index).map(Value::Bytes),
+            (ElementType::Text, _) => self.text(index, column)?.map(Value::String),
             _ => None,
         };
-        value.ok_or_else(|| wrong(column, "a value", "none"))
+        value.ok_or_else(|| invalid(column, "a value", "none"))
     }
 
-    /// A list that is not empty.
+    /// Returns the list of the values at these indices, of which there is at least one.
     fn list<'a>(
         &'a self,
         range: Range<usize>,
         column: &Column,
-        singles: bool,
-        room: &'a mut Room,
-    ) -> Result<Value<'a>, Refusal> {
-        let missing = || wrong(column, "values", "fewer than the list has elements");
-        match (column.kind, self) {
-            (Kind::Text, _) => {
-                room.strings.clear();
+        as_f32: bool,
+        buffers: &'a mut ValueBuffers,
+    ) -> Result<Value<'a>, RowFault> {
+        let missing = || invalid(column, "values", "fewer than the list has elements");
+        match (column.element, self) {
+            (ElementType::Text, _) => {
+                buffers.strings.clear();
                 for index in range {
                     let text = self.text(index, column)?.ok_or_else(missing)?;
-                    room.strings.push(text);
+                    buffers.strings.push(text);
                 }
-                return Ok(Value::StringList(room.strings.as_list()));
+                return Ok(Value::StringList(buffers.strings.as_list()));
             }
-            (Kind::Float, Self::Float(values)) => {
+            (ElementType::Float, Self::Float(values)) => {
                 return Ok(Value::F32List(values.get(range).ok_or_else(missing)?));
             }
-            (Kind::Double, Self::Double(values)) => {
-                let doubles = values.get(range).ok_or_else(missing)?;
-                return if singles { narrowed(doubles, column, room) } else { Ok(doubles.into()) };
+            (ElementType::Double, Self::Double(values)) => {
+                let floats = values.get(range).ok_or_else(missing)?;
+                return if as_f32 { narrowed(floats, column, buffers) } else { Ok(floats.into()) };
             }
             _ => {}
         }
-        room.ints.clear();
+        buffers.i64s.clear();
         for index in range {
-            room.ints.push(self.int(index, column)?.ok_or_else(missing)?);
+            buffers.i64s.push(self.int(index, column)?.ok_or_else(missing)?);
         }
-        if singles {
-            room.singles.clear();
-            room.singles.extend(room.ints.iter().map(|int| *int as f32));
-            return Ok(Value::F32List(&room.singles));
+        if as_f32 {
+            buffers.f32s.clear();
+            buffers.f32s.extend(buffers.i64s.iter().map(|int| *int as f32));
+            return Ok(Value::F32List(&buffers.f32s));
         }
-        Ok(Value::I64List(&room.ints))
+        Ok(Value::I64List(&buffers.i64s))
     }
 }
 
-/// A list as 32-bit floats.
+/// Converts a list to 32-bit floats.
 fn narrowed<'a>(
-    doubles: &[f64],
+    floats: &[f64],
     column: &Column,
-    room: &'a mut Room,
-) -> Result<Value<'a>, Refusal> {
-    room.singles.clear();
-    for &double in doubles {
-        let single = double as f32;
-        if double.is_finite() && !single.is_finite() {
-            return Err(wrong(
+    buffers: &'a mut ValueBuffers,
+) -> Result<Value<'a>, RowFault> {
+    buffers.f32s.clear();
+    for &float in floats {
+        let narrow = float as f32;
+        if float.is_finite() && !narrow.is_finite() {
+            return Err(invalid(
                 column,
                 "numbers in the range of 32-bit floats",
-                &double.to_string(),
+                &float.to_string(),
             ));
         }
-        room.singles.push(single);
+        buffers.f32s.push(narrow);
     }
-    Ok(Value::F32List(&room.singles))
+    Ok(Value::F32List(&buffers.f32s))
 }
 
+/// Returns the fault of a column.
 #[cold]
-fn wrong(column: &Column, expected: &str, found: &str) -> Refusal {
+fn invalid(column: &Column, expected: &str, found: &str) -> RowFault {
     let expected = format!("{expected} in column \"{}\"", column.name);
-    Refusal::Fault(Fault::new(0, expected, found))
+    RowFault::Text(Fault::new(0, expected, found))
 }
 
+/// Returns the error for a fault in this row and column.
 #[cold]
-fn place(row: u64, leaf: usize, refusal: Refusal) -> RowError {
-    match refusal {
-        Refusal::Sink(error) => RowError::Sink(error),
-        Refusal::Fault(fault) => fault.placed(row, leaf as u64 + 1),
+fn locate(row: u64, leaf: usize, fault: RowFault) -> RowError {
+    match fault {
+        RowFault::Sink(error) => RowError::Sink(error),
+        RowFault::Text(fault) => fault.into_error(row, leaf as u64 + 1),
     }
 }

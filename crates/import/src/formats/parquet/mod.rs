@@ -1,4 +1,4 @@
-//! Apache Parquet: one column is the key, others are values.
+//! Apache Parquet: one column has the keys, others have values.
 //!
 //! | Parquet | value |
 //! |---|---|
@@ -9,29 +9,29 @@
 //! | other `BYTE_ARRAY`, `FIXED_LEN_BYTE_ARRAY` | bytes |
 //! | lists of integers, `FLOAT`, `DOUBLE`, text | lists of i64, f32, f64, strings |
 //!
-//! Nulls are left out. The key is text, bytes or an integer, which is written in decimal. In
-//! errors the rows of the file count as lines, its columns as columns.
+//! Nulls have no value. The key is text, bytes or an integer, which is written in decimal. Errors
+//! report the row of the file as the line, and the number of the column as the column.
 //!
-//! [`schema`] tells what the columns are, [`blocks`] reads some rows of them at a time, and
-//! [`cells`] takes those apart.
+//! [`schema`] determines the columns to read, [`blocks`] reads them in blocks of rows, and
+//! [`cells`] converts the blocks to rows.
 
 mod blocks;
 mod cells;
 mod schema;
 
 pub(crate) use blocks::{Block, Blocks};
-pub(crate) use cells::{Parser, Rooms};
+pub(crate) use cells::{Buffers, Parser};
 
-use super::columns::Choice;
-use super::patterns::Singles;
+use super::columns::ColumnNames;
+use crate::pattern::F32Keys;
 use std::fs::File;
 
-/// Opens a file: what takes its blocks apart, and its blocks.
+/// Opens a file. Returns the parser of its blocks, and the blocks.
 pub(crate) fn open(
     file: File,
-    choice: &Choice,
-    singles: Singles,
+    names: &ColumnNames,
+    f32_keys: F32Keys,
 ) -> Result<(Parser, Blocks), String> {
-    let blocks = Blocks::open(file, choice)?;
-    Ok((Parser { columns: blocks.columns(), singles }, blocks))
+    let blocks = Blocks::open(file, names)?;
+    Ok((Parser { columns: blocks.columns(), f32_keys }, blocks))
 }

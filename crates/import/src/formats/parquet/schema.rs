@@ -1,15 +1,15 @@
-//! What the columns of a Parquet file are, as far as they are asked for.
+//! The columns of a Parquet file that are read, with the types of their elements.
 
-use crate::columns::Choice;
+use crate::formats::columns::ColumnNames;
 use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as Physical};
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor, Type};
 
-/// What the elements of a column are.
+/// The type of the elements of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ElementType {
     Bool,
     Int,
-    /// An integer stored with the bits of a signed one.
+    /// An unsigned integer, stored as the signed one with the same bits.
     Unsigned,
     Float,
     Double,
@@ -17,33 +17,38 @@ pub(crate) enum Kind {
     Text,
 }
 
-/// A column to be read.
+/// A column that is read.
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
     pub(crate) name: String,
-    /// Its place among the columns as they are stored.
+    /// The index among the stored columns.
     pub(crate) leaf: usize,
-    pub(crate) kind: Kind,
+    pub(crate) element: ElementType,
     pub(crate) is_list: bool,
-    /// What it adds to the key.
+    /// What is appended to the key.
     pub(crate) suffix: String,
     /// The definition level of elements that are not null.
-    pub(crate) present: i16,
+    pub(crate) present_level: i16,
     /// The definition level of empty lists.
-    pub(crate) empty: i16,
+    pub(crate) empty_level: i16,
 }
 
-/// The columns to be read: the key, then the values.
+/// The columns that are read: first the key, then the values.
 #[derive(Debug, Clone)]
 pub(crate) struct Columns(pub(crate) Vec<Column>);
 
 impl Columns {
-    pub(crate) fn new(choice: &Choice, schema: &SchemaDescriptor) -> Result<Self, String> {
+    /// Finds the columns in a schema, and checks their types.
+    pub(crate) fn new(columns: &ColumnNames, schema: &SchemaDescriptor) -> Result<Self, String> {
         let roots = schema.root_schema().get_fields();
         let names: Vec<_> = roots.iter().map(|root| root.name().to_owned()).collect();
-        let (key, values) = choice.find(&names)?;
+        let (key, values) = columns.find(&names)?;
         let key = column(schema, key, String::new())?;
-        if key.is_list || !matches!(key.kind, Kind::Text | Kind::Bytes | Kind::Int | Kind::Unsigned)
+        if key.is_list
+            || !matches!(
+                key.element,
+                ElementType::Text | ElementType::Bytes | ElementType::Int | ElementType::Unsigned
+            )
         {
             let name = &key.name;
             return Err(format!("column \"{name}\": expected text, bytes or integers as keys"));
@@ -56,6 +61,7 @@ impl Columns {
     }
 }
 
+/// Returns the column at the index `root` of the top level.
 fn column(schema: &SchemaDescriptor, root: usize, suffix: String) -> Result<Column, String> {
     let name = schema.root_schema().get_fields()[root].name().to_owned();
     let wrong = |expected: &str, found: &str| {
@@ -67,39 +73,39 @@ fn column(schema: &SchemaDescriptor, root: usize, suffix: String) -> Result<Colu
     let descriptor = schema.column(leaf);
     let is_list = is_list(&schema.root_schema().get_fields()[root]).ok_or_else(nested)?;
     let expected = "booleans, integers, floats, text or bytes";
-    let kind = kind(&descriptor).map_err(|found| wrong(expected, &found))?;
-    if is_list && matches!(kind, Kind::Bool | Kind::Bytes) {
-        let found = if kind == Kind::Bool { "booleans" } else { "bytes" };
+    let element = element_type(&descriptor).map_err(|found| wrong(expected, &found))?;
+    if is_list && matches!(element, ElementType::Bool | ElementType::Bytes) {
+        let found = if element == ElementType::Bool { "booleans" } else { "bytes" };
         return Err(wrong("a list of integers, floats or text", &format!("a list of {found}")));
     }
     Ok(Column {
         leaf,
-        kind,
+        element,
         is_list,
         suffix,
-        present: descriptor.max_def_level(),
-        empty: descriptor.repeated_ancestor_def_level() - 1,
+        present_level: descriptor.max_def_level(),
+        empty_level: descriptor.repeated_ancestor_def_level() - 1,
         name,
     })
 }
 
-/// Whether a column is a list rather than a plain one; `None` for one that is neither.
+/// Returns whether a column is a list. `None` for a column that is neither a list nor plain.
 fn is_list(root: &Type) -> Option<bool> {
-    let repeated = |field: &Type| {
+    let is_repeated = |field: &Type| {
         let info = field.get_basic_info();
         info.has_repetition() && info.repetition() == Repetition::REPEATED
     };
     if root.is_primitive() {
-        return Some(repeated(root));
+        return Some(is_repeated(root));
     }
     let info = root.get_basic_info();
-    let marked = matches!(info.logical_type_ref(), Some(LogicalType::List))
+    let is_marked = matches!(info.logical_type_ref(), Some(LogicalType::List))
         || info.converted_type() == ConvertedType::LIST;
     let [list] = root.get_fields() else { return None };
-    if !marked || repeated(root) || !repeated(list) {
+    if !is_marked || is_repeated(root) || !is_repeated(list) {
         return None;
     }
-    // Either the list repeats its elements, or a group of which each element is the only field.
+    // A list repeats either its elements, or a group whose only field is the element.
     let element = match &**list {
         Type::PrimitiveType { .. } => list,
         Type::GroupType { fields, .. } => match &fields[..] {
@@ -107,11 +113,11 @@ fn is_list(root: &Type) -> Option<bool> {
             _ => return None,
         },
     };
-    (element.is_primitive() && (element == list || !repeated(element))).then_some(true)
+    (element.is_primitive() && (element == list || !is_repeated(element))).then_some(true)
 }
 
-/// The kind of a column's elements, or what they are instead.
-fn kind(descriptor: &ColumnDescriptor) -> Result<Kind, String> {
+/// Returns the type of a column's elements, or the name of a type that is not supported.
+fn element_type(descriptor: &ColumnDescriptor) -> Result<ElementType, String> {
     let logical = descriptor.logical_type_ref();
     let converted = descriptor.converted_type();
     if matches!(logical, Some(LogicalType::Decimal(_))) || converted == ConvertedType::DECIMAL {
@@ -120,7 +126,7 @@ fn kind(descriptor: &ColumnDescriptor) -> Result<Kind, String> {
     if matches!(logical, Some(LogicalType::Float16)) {
         return Err("16-bit floats".to_owned());
     }
-    let unsigned = matches!(logical, Some(LogicalType::Integer(int)) if !int.is_signed)
+    let is_unsigned = matches!(logical, Some(LogicalType::Integer(int)) if !int.is_signed)
         || matches!(
             converted,
             ConvertedType::UINT_8
@@ -128,16 +134,17 @@ fn kind(descriptor: &ColumnDescriptor) -> Result<Kind, String> {
                 | ConvertedType::UINT_32
                 | ConvertedType::UINT_64
         );
-    let text = matches!(logical, Some(LogicalType::String | LogicalType::Enum | LogicalType::Json))
-        || matches!(converted, ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON);
+    let is_text =
+        matches!(logical, Some(LogicalType::String | LogicalType::Enum | LogicalType::Json))
+            || matches!(converted, ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON);
     Ok(match descriptor.physical_type() {
-        Physical::BOOLEAN => Kind::Bool,
-        Physical::INT32 | Physical::INT64 if unsigned => Kind::Unsigned,
-        Physical::INT32 | Physical::INT64 => Kind::Int,
-        Physical::FLOAT => Kind::Float,
-        Physical::DOUBLE => Kind::Double,
-        Physical::BYTE_ARRAY if text => Kind::Text,
-        Physical::BYTE_ARRAY | Physical::FIXED_LEN_BYTE_ARRAY => Kind::Bytes,
+        Physical::BOOLEAN => ElementType::Bool,
+        Physical::INT32 | Physical::INT64 if is_unsigned => ElementType::Unsigned,
+        Physical::INT32 | Physical::INT64 => ElementType::Int,
+        Physical::FLOAT => ElementType::Float,
+        Physical::DOUBLE => ElementType::Double,
+        Physical::BYTE_ARRAY if is_text => ElementType::Text,
+        Physical::BYTE_ARRAY | Physical::FIXED_LEN_BYTE_ARRAY => ElementType::Bytes,
         Physical::INT96 => return Err("96-bit integers".to_owned()),
     })
 }
