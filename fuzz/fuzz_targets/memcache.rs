@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use nuthatch_server::protocol::memcache::meta_reply::{Item, Outcome, debug, reply};
 use nuthatch_server::protocol::memcache::{
-    Decoder, Error, KeyRoom, Limits, MAX_KEY_LEN, Meta, MetaVerb, Request, Step,
+    Decoder, Error, KeyBuffer, Limits, MAX_KEY_LEN, Meta, MetaVerb, Request, Step,
 };
 
 /// What is understood and what is refused, with where it ends, and what ended the connection or the
@@ -51,7 +51,7 @@ fn check(request: &Request<'_>) {
         Request::Touch { key, .. } | Request::Delete { key, .. } => is_key(key),
         Request::Meta(meta) => {
             is_key(meta.key.text());
-            assert!(!meta.key.bytes(&mut KeyRoom::default()).is_empty());
+            assert!(!meta.key.bytes(&mut KeyBuffer::default()).is_empty());
             check_replies(meta);
         }
         Request::TooLarge(refused) => is_key(refused.key.text()),

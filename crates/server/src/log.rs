@@ -16,14 +16,14 @@ const USERS: &str = "nuthatch::users";
 const ADMIN: &str = "nuthatch::admin";
 
 /// Lines of a kind that are logged in a window of time.
-const LINES: u32 = 5;
+const MAX_LINES: u32 = 5;
 const WINDOW: Duration = Duration::from_secs(10);
 
 /// Bytes of a user's name that are logged: it is whatever a client sent.
-const NAME_LEN_MOST: usize = 64;
+const MAX_NAME_LEN: usize = 64;
 
 /// Lets a few lines of a kind through, and counts the others.
-struct Sparing(Mutex<Window>);
+struct RateLimit(Mutex<Window>);
 
 struct Window {
     start: Option<Instant>,
@@ -31,7 +31,7 @@ struct Window {
     unlogged: u64,
 }
 
-impl Sparing {
+impl RateLimit {
     const fn new() -> Self {
         Self(Mutex::new(Window { start: None, logged: 0, unlogged: 0 }))
     }
@@ -42,7 +42,7 @@ impl Sparing {
         if window.start.is_none_or(|start| now.duration_since(start) >= WINDOW) {
             (window.start, window.logged) = (Some(now), 0);
         }
-        if window.logged == LINES {
+        if window.logged == MAX_LINES {
             window.unlogged += 1;
             return None;
         }
@@ -52,11 +52,11 @@ impl Sparing {
 }
 
 /// A line of a kind that clients can cause: dropped when there are too many.
-macro_rules! sparingly {
+macro_rules! rate_limited {
     ($level:ident, $target:expr, $($line:tt)*) => {{
-        static LINES_OF_THIS_KIND: Sparing = Sparing::new();
+        static RATE_LIMIT: RateLimit = RateLimit::new();
         if enabled!(target: $target, Level::$level)
-            && let Some(unlogged) = LINES_OF_THIS_KIND.admit(Instant::now())
+            && let Some(unlogged) = RATE_LIMIT.admit(Instant::now())
         {
             event!(target: $target, Level::$level, unlogged, $($line)*);
         }
@@ -98,31 +98,36 @@ pub(crate) fn thread_failed(thread: usize, error: &io::Error) {
 }
 
 pub(crate) fn accept_failed(error: &io::Error) {
-    sparingly!(WARN, CONNECTIONS, %error, "a connection could not be accepted");
+    rate_limited!(WARN, CONNECTIONS, %error, "a connection could not be accepted");
 }
 
-pub(crate) fn connection_refused(peer: &str, most: u64) {
-    sparingly!(WARN, CONNECTIONS, peer, maxclients = most, "a connection was refused: too many");
+pub(crate) fn connection_refused(peer: &str, max: u64) {
+    rate_limited!(WARN, CONNECTIONS, peer, maxclients = max, "a connection was refused: too many");
 }
 
 pub(crate) fn connection_killed(peer: &str, by: &str) {
-    sparingly!(INFO, CONNECTIONS, peer, by, "a connection is closed on demand");
+    rate_limited!(INFO, CONNECTIONS, peer, by, "a connection is closed on demand");
 }
 
 pub(crate) fn connection_lost_rights(peer: &str) {
-    sparingly!(INFO, CONNECTIONS, peer, "a connection is closed: its user has lost rights");
+    rate_limited!(INFO, CONNECTIONS, peer, "a connection is closed: its user has lost rights");
 }
 
 pub(crate) fn certificate_not_accepted(peer: &str) {
-    sparingly!(INFO, CONNECTIONS, peer, "a connection is closed: its certificate is not accepted");
+    rate_limited!(
+        INFO,
+        CONNECTIONS,
+        peer,
+        "a connection is closed: its certificate is not accepted"
+    );
 }
 
 pub(crate) fn output_limit_hit(peer: &str) {
-    sparingly!(INFO, CONNECTIONS, peer, "a client does not take its answers: it has to, first");
+    rate_limited!(INFO, CONNECTIONS, peer, "a client does not take its answers: it has to, first");
 }
 
 pub(crate) fn buffers_shed(peer: &str, bytes: u64) {
-    sparingly!(
+    rate_limited!(
         WARN,
         CONNECTIONS,
         peer,
@@ -132,16 +137,16 @@ pub(crate) fn buffers_shed(peer: &str, bytes: u64) {
 }
 
 pub(crate) fn output_limit_exceeded(peer: &str, bytes: u64) {
-    sparingly!(WARN, CONNECTIONS, peer, bytes, "closed: beyond its output limit");
+    rate_limited!(WARN, CONNECTIONS, peer, bytes, "closed: beyond its output limit");
 }
 
 pub(crate) fn input_refused(peer: &str, problem: &str) {
     let problem = problem.strip_prefix("ERR ").unwrap_or(problem);
-    sparingly!(WARN, CONNECTIONS, peer, problem, "a request was refused");
+    rate_limited!(WARN, CONNECTIONS, peer, problem, "a request was refused");
 }
 
 pub(crate) fn http_refused(peer: &str, port_of: &str) {
-    sparingly!(
+    rate_limited!(
         WARN,
         CONNECTIONS,
         peer,
@@ -152,21 +157,21 @@ pub(crate) fn http_refused(peer: &str, port_of: &str) {
 }
 
 pub(crate) fn value_refused(peer: &str, problem: &dyn Display, limit: &dyn Display) {
-    sparingly!(WARN, CONNECTIONS, peer, %problem, %limit, "a value was refused: too long");
+    rate_limited!(WARN, CONNECTIONS, peer, %problem, %limit, "a value was refused: too long");
 }
 
 pub(crate) fn request_malformed(peer: &str, problem: &dyn Display) {
-    sparingly!(DEBUG, CONNECTIONS, peer, %problem, "a request breaks the protocol");
+    rate_limited!(DEBUG, CONNECTIONS, peer, %problem, "a request breaks the protocol");
 }
 
 /// Somebody tried to log in. What was tried for a password is told to nobody.
 pub(crate) fn login_failed(peer: &str, name: &[u8]) {
-    let user = String::from_utf8_lossy(&name[..name.len().min(NAME_LEN_MOST)]);
-    sparingly!(WARN, USERS, peer, user = user.as_ref(), "a login failed");
+    let user = String::from_utf8_lossy(&name[..name.len().min(MAX_NAME_LEN)]);
+    rate_limited!(WARN, USERS, peer, user = user.as_ref(), "a login failed");
 }
 
 pub(crate) fn admin_accept_failed(error: &io::Error) {
-    sparingly!(WARN, ADMIN, %error, "a connection to the admin port could not be accepted");
+    rate_limited!(WARN, ADMIN, %error, "a connection to the admin port could not be accepted");
 }
 
 #[cfg(test)]
@@ -175,14 +180,14 @@ mod tests {
 
     #[test]
     fn lines_beyond_a_few_are_counted() {
-        let (sparing, start) = (Sparing::new(), Instant::now());
-        for _ in 0..LINES {
-            assert_eq!(sparing.admit(start), Some(0));
+        let (rate_limit, start) = (RateLimit::new(), Instant::now());
+        for _ in 0..MAX_LINES {
+            assert_eq!(rate_limit.admit(start), Some(0));
         }
         for _ in 0..3 {
-            assert_eq!(sparing.admit(start + WINDOW / 2), None);
+            assert_eq!(rate_limit.admit(start + WINDOW / 2), None);
         }
-        assert_eq!(sparing.admit(start + WINDOW), Some(3));
-        assert_eq!(sparing.admit(start + WINDOW), Some(0));
+        assert_eq!(rate_limit.admit(start + WINDOW), Some(3));
+        assert_eq!(rate_limit.admit(start + WINDOW), Some(0));
     }
 }

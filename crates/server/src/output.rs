@@ -12,16 +12,16 @@ use std::io::{self, IoSlice};
 use std::sync::Arc;
 
 /// Shorter values are copied: that takes less than to hand them to the kernel one by one.
-pub(crate) const SHOWN_FROM: usize = 4 << 10;
+pub(crate) const MIN_VALUE_REF_LEN: usize = 4 << 10;
 
 /// Shorter values are not leased.
-const LEASED_FROM: usize = 64 << 10;
+const MIN_ITEM_REF_LEN: usize = 64 << 10;
 
 /// Bytes of shown values that wait to be sent, unless one alone is longer.
-const SHOWN_MOST: usize = 256 << 10;
+const MAX_VALUE_REF_BYTES: usize = 256 << 10;
 
 /// Bytes of room for answers that stay when some are taken back.
-const KEPT: usize = 16 << 10;
+const MAX_KEPT_CAPACITY: usize = 16 << 10;
 
 /// What is to be sent, at a time.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Outgoing {
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
             Self::Bytes(buffer) => buffer,
-            Self::Value(lease) => lease.value(),
+            Self::Value(item_ref) => item_ref.value(),
         }
     }
 
@@ -53,180 +53,181 @@ impl Outgoing {
 
 /// The values of answers that are not in their buffer, and where they would be.
 #[derive(Debug, Default)]
-pub struct Lent {
-    allowed: bool,
+pub struct ZeroCopyValues {
+    is_enabled: bool,
     /// Whoever executes requests sends what is shown before the turn ends.
-    shows: bool,
+    accepts_value_refs: bool,
     /// Where in the buffer each shown value would be, in order: before all that are leased.
-    shown: Vec<(usize, ValueRef)>,
+    value_refs: Vec<(usize, ValueRef)>,
     /// Where each leased one would be, in order.
-    leased: VecDeque<(usize, ItemRef)>,
+    item_refs: VecDeque<(usize, ItemRef)>,
     /// Bytes of the shown values, and of the leased ones.
-    shown_len: usize,
-    leased_len: usize,
+    value_refs_len: usize,
+    item_refs_len: usize,
     /// Bytes of the buffer that were taken to be sent, while values come behind them: what is left
     /// is not moved for each value.
-    taken: usize,
+    taken_len: usize,
 }
 
-impl Lent {
+impl ZeroCopyValues {
     /// From here on values are lent: whoever sends the answers knows of them.
-    pub(crate) fn allow(&mut self) {
-        self.allowed = true;
+    pub(crate) fn enable(&mut self) {
+        self.is_enabled = true;
     }
 
     /// Whether values may be shown in this turn: nothing is being sent, so that what is sent now is
     /// what comes next.
     #[inline]
-    pub(crate) fn show(&mut self, may_be_shown: bool) {
-        self.shows = may_be_shown && self.taken == 0;
+    pub(crate) fn accept_value_refs(&mut self, accepts: bool) {
+        self.accepts_value_refs = accepts && self.taken_len == 0;
     }
 
     /// Answers with a value.
     #[inline]
     pub fn value(
         &mut self,
-        turn: &Guard<'_>,
+        guard: &Guard<'_>,
         cache: &Arc<Cache>,
         item: &Item<'_>,
         out: &mut Vec<u8>,
     ) {
         let value = item.value();
-        if value.len() < SHOWN_FROM || !self.lend((turn, cache), item, out.len()) {
+        if value.len() < MIN_VALUE_REF_LEN || !self.try_push_ref((guard, cache), item, out.len()) {
             out.extend_from_slice(value);
         }
     }
 
-    fn lend(
+    fn try_push_ref(
         &mut self,
-        (turn, cache): (&Guard<'_>, &Arc<Cache>),
+        (guard, cache): (&Guard<'_>, &Arc<Cache>),
         item: &Item<'_>,
         at: usize,
     ) -> bool {
         let len = item.value().len();
-        if !self.allowed {
+        if !self.is_enabled {
             return false;
         }
-        if len >= LEASED_FROM && turn.is_large(item) {
-            self.leased.push_back((at, turn.item_ref(cache, item)));
-            self.leased_len += len;
+        if len >= MIN_ITEM_REF_LEN && guard.is_large(item) {
+            self.item_refs.push_back((at, guard.item_ref(cache, item)));
+            self.item_refs_len += len;
             return true;
         }
-        let shows = self.shows && self.leased.is_empty();
-        if !shows || (self.shown_len + len > SHOWN_MOST && self.shown_len > 0) {
+        let accepts = self.accepts_value_refs && self.item_refs.is_empty();
+        if !accepts || (self.value_refs_len + len > MAX_VALUE_REF_BYTES && self.value_refs_len > 0)
+        {
             return false;
         }
-        self.shown.push((at, turn.value_ref(item)));
-        self.shown_len += len;
+        self.value_refs.push((at, guard.value_ref(item)));
+        self.value_refs_len += len;
         true
     }
 
     /// Takes back answers from `start` on, with their values. The memory of long ones goes back at
     /// once: many such may come in one turn.
     #[inline]
-    pub fn take_back(&mut self, out: &mut Vec<u8>, start: usize) {
-        let is_long = out.len().saturating_sub(start) > KEPT;
+    pub fn truncate_output(&mut self, out: &mut Vec<u8>, start: usize) {
+        let is_long = out.len().saturating_sub(start) > MAX_KEPT_CAPACITY;
         out.truncate(start);
         // Behind long answers that stay, it is not: those would be moved each time.
-        if is_long && start <= KEPT {
-            out.shrink_to(KEPT);
+        if is_long && start <= MAX_KEPT_CAPACITY {
+            out.shrink_to(MAX_KEPT_CAPACITY);
         }
-        while let Some((_, lease)) = self.leased.pop_back_if(|(at, _)| *at >= start) {
-            self.leased_len -= lease.value().len();
+        while let Some((_, item_ref)) = self.item_refs.pop_back_if(|(at, _)| *at >= start) {
+            self.item_refs_len -= item_ref.value().len();
         }
-        while let Some((_, spot)) = self.shown.pop_if(|(at, _)| *at >= start) {
-            self.shown_len -= spot.value_len();
+        while let Some((_, value_ref)) = self.value_refs.pop_if(|(at, _)| *at >= start) {
+            self.value_refs_len -= value_ref.value_len();
         }
     }
 
     /// Bytes of all values.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.shown_len + self.leased_len
+        self.value_refs_len + self.item_refs_len
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.leased.is_empty() && self.shown.is_empty()
+        self.item_refs.is_empty() && self.value_refs.is_empty()
     }
 
     /// Whether values are shown, which must be sent before the turn ends.
     #[inline]
-    pub(crate) fn is_shown(&self) -> bool {
-        !self.shown.is_empty()
+    pub(crate) fn has_value_refs(&self) -> bool {
+        !self.value_refs.is_empty()
     }
 
     /// Whether no more should be shown before those are sent.
     #[inline]
-    pub(crate) fn is_shown_enough(&self) -> bool {
-        self.shown_len >= SHOWN_MOST / 2
+    pub(crate) fn has_enough_value_refs(&self) -> bool {
+        self.value_refs_len >= MAX_VALUE_REF_BYTES / 2
     }
 
     /// Nothing of the buffer and of the values will be sent.
     pub(crate) fn clear(&mut self, out: &mut Vec<u8>) {
         out.clear();
-        self.shown.clear();
-        self.leased.clear();
-        (self.shown_len, self.leased_len, self.taken) = (0, 0, 0);
+        self.value_refs.clear();
+        self.item_refs.clear();
+        (self.value_refs_len, self.item_refs_len, self.taken_len) = (0, 0, 0);
     }
 
     /// Has the values sent that are shown, with the bytes of the buffer around them: `send` answers
     /// how many it took. What it did not take is in the buffer then.
-    pub(crate) fn send_shown(
+    pub(crate) fn send_value_refs(
         &mut self,
-        turn: &Guard<'_>,
+        guard: &Guard<'_>,
         out: &mut Vec<u8>,
         send: impl FnOnce(&[IoSlice<'_>]) -> io::Result<usize>,
     ) -> io::Result<usize> {
-        let end = self.leased.front().map_or(out.len(), |(at, _)| *at);
-        let mut parts = Vec::with_capacity(2 * self.shown.len() + 1);
+        let end = self.item_refs.front().map_or(out.len(), |(at, _)| *at);
+        let mut parts = Vec::with_capacity(2 * self.value_refs.len() + 1);
         let mut from = 0;
-        for (at, spot) in &self.shown {
+        for (at, value_ref) in &self.value_refs {
             parts.push(IoSlice::new(&out[from..*at]));
-            parts.push(IoSlice::new(turn.value_at(spot).unwrap_or_default()));
+            parts.push(IoSlice::new(guard.value_at(value_ref).unwrap_or_default()));
             from = *at;
         }
         parts.push(IoSlice::new(&out[from..end]));
-        let len = end + self.shown_len;
+        let len = end + self.value_refs_len;
         let result = send(&parts);
-        let taken = *result.as_ref().unwrap_or(&0);
-        if taken < len || end < out.len() {
-            let rest = rest(&parts, taken, &out[end..]);
+        let taken_len = *result.as_ref().unwrap_or(&0);
+        if taken_len < len || end < out.len() {
+            let rest = rest(&parts, taken_len, &out[end..]);
             let kept = rest.len() - (out.len() - end);
-            self.leased.iter_mut().for_each(|(at, _)| *at = *at - end + kept);
+            self.item_refs.iter_mut().for_each(|(at, _)| *at = *at - end + kept);
             *out = rest;
         } else {
             out.clear();
         }
-        self.shown.clear();
-        self.shown_len = 0;
+        self.value_refs.clear();
+        self.value_refs_len = 0;
         result
     }
 
     /// What of answers in this buffer is to be sent first. It leaves both.
     #[inline]
-    pub(crate) fn take_first(&mut self, out: &mut Vec<u8>) -> Outgoing {
-        debug_assert!(self.shown.is_empty(), "the turn has ended");
-        if self.leased.is_empty() && self.taken == 0 {
+    pub(crate) fn take_next(&mut self, out: &mut Vec<u8>) -> Outgoing {
+        debug_assert!(self.value_refs.is_empty(), "the turn has ended");
+        if self.item_refs.is_empty() && self.taken_len == 0 {
             return Outgoing::Bytes(std::mem::take(out));
         }
-        self.take_between(out)
+        self.take_next_part(out)
     }
 
     #[cold]
-    fn take_between(&mut self, out: &mut Vec<u8>) -> Outgoing {
-        let taken = self.taken;
-        let value = self.leased.pop_front_if(|(at, _)| *at == taken);
-        let first = if let Some((_, lease)) = value {
-            self.leased_len -= lease.value().len();
-            Outgoing::Value(lease)
+    fn take_next_part(&mut self, out: &mut Vec<u8>) -> Outgoing {
+        let taken_len = self.taken_len;
+        let value = self.item_refs.pop_front_if(|(at, _)| *at == taken_len);
+        let first = if let Some((_, item_ref)) = value {
+            self.item_refs_len -= item_ref.value().len();
+            Outgoing::Value(item_ref)
         } else {
-            self.taken = self.leased.front().map_or(out.len(), |(at, _)| *at);
-            Outgoing::Bytes(out[taken..self.taken].to_vec())
+            self.taken_len = self.item_refs.front().map_or(out.len(), |(at, _)| *at);
+            Outgoing::Bytes(out[taken_len..self.taken_len].to_vec())
         };
-        if self.leased.is_empty() && self.taken == out.len() {
+        if self.item_refs.is_empty() && self.taken_len == out.len() {
             out.clear();
-            self.taken = 0;
+            self.taken_len = 0;
         }
         first
     }
@@ -255,7 +256,7 @@ mod tests {
     fn what_is_not_taken_is_sent_later() {
         let cache = Arc::new(Cache::new(Options::new().memory(64 << 20)).expect("a cache"));
         let mut session = cache.session().expect("a session");
-        let values = [vec![b'a'; SHOWN_FROM], vec![b'b'; 5000], vec![b'c'; 1 << 20]];
+        let values = [vec![b'a'; MIN_VALUE_REF_LEN], vec![b'b'; 5000], vec![b'c'; 1 << 20]];
         let mut expected = Vec::new();
         for (key, value) in ["a", "b", "c"].iter().zip(&values) {
             let stored = session.guard().set(key.as_bytes(), value, &Write::new());
@@ -263,31 +264,39 @@ mod tests {
             expected.extend([&b"<"[..], value, b">"].concat());
         }
         let whole = values[0].len() + values[1].len() + 5;
-        for taken in (0..whole).step_by(997).chain([1, whole - 1, whole]) {
-            let turn = session.guard();
-            let (mut lent, mut out) = (Lent::default(), Vec::new());
-            lent.allow();
-            lent.show(true);
+        for taken_len in (0..whole).step_by(997).chain([1, whole - 1, whole]) {
+            let guard = session.guard();
+            let (mut zero_copy, mut out) = (ZeroCopyValues::default(), Vec::new());
+            zero_copy.enable();
+            zero_copy.accept_value_refs(true);
             for key in ["a", "b", "c"] {
                 out.push(b'<');
-                lent.value(&turn, &cache, &turn.get(key.as_bytes()).expect("there"), &mut out);
+                zero_copy.value(
+                    &guard,
+                    &cache,
+                    &guard.get(key.as_bytes()).expect("there"),
+                    &mut out,
+                );
                 out.push(b'>');
             }
-            assert_eq!((lent.shown.len(), lent.leased.len(), out.len()), (2, 1, 6));
+            assert_eq!(
+                (zero_copy.value_refs.len(), zero_copy.item_refs.len(), out.len()),
+                (2, 1, 6)
+            );
             let mut sent = Vec::<u8>::new();
-            let result = lent.send_shown(&turn, &mut out, |parts| {
+            let result = zero_copy.send_value_refs(&guard, &mut out, |parts| {
                 let bytes = parts.iter().flat_map(|part| part.iter().copied()).collect::<Vec<u8>>();
                 assert_eq!(bytes.len(), whole, "up to what is leased");
-                sent.extend(&bytes[..taken]);
-                Ok(taken)
+                sent.extend(&bytes[..taken_len]);
+                Ok(taken_len)
             });
-            assert_eq!(result.expect("sent"), taken);
-            drop(turn);
-            while !out.is_empty() || !lent.is_empty() {
-                sent.extend(lent.take_first(&mut out).bytes());
+            assert_eq!(result.expect("sent"), taken_len);
+            drop(guard);
+            while !out.is_empty() || !zero_copy.is_empty() {
+                sent.extend(zero_copy.take_next(&mut out).bytes());
             }
-            assert!(sent == expected, "{taken} bytes taken");
-            assert_eq!(lent.len(), 0);
+            assert!(sent == expected, "{taken_len} bytes taken");
+            assert_eq!(zero_copy.len(), 0);
         }
     }
 }

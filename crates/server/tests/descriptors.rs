@@ -3,11 +3,11 @@
 
 mod served;
 
-use nuthatch_server::Reactors;
+use nuthatch_server::IoBackend;
 use rustix::net::{AddressFamily, SocketType, connect as connect_to, socket};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use served::{
-    address, allow_descriptors, ask, connect, over_every_reactor, pass_time, serve, turns,
+    address, allow_descriptors, ask, connect, iterations, over_every_reactor, pass_time, serve,
 };
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -53,13 +53,13 @@ fn ping(socket: OwnedFd, address: SocketAddr) -> TcpStream {
 }
 
 /// Accepting failed and was asked for again at once, for ever.
-fn clients_wait_for_a_descriptor_without_turns(reactors: Reactors) {
+fn clients_wait_for_a_descriptor_without_turns(io_backend: IoBackend) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     allow_descriptors();
     // Before accepting begins: what the kernel accepts by itself keeps to the limit of then.
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(MOST), ..limit }).expect("a limit");
-    let (server, other) = (serve(reactors), serve(reactors));
+    let (server, other) = (serve(io_backend), serve(io_backend));
     let (mut control, mut leaving) = (connect(&server), connect(&server));
     let mut clock = connect(&other);
     for stream in [&mut control, &mut leaving, &mut clock] {
@@ -70,9 +70,9 @@ fn clients_wait_for_a_descriptor_without_turns(reactors: Reactors) {
     let files = use_up();
     let mut waiting: Vec<_> =
         sockets.into_iter().map(|socket| ping(socket, address(&server, 0))).collect();
-    let (start, before) = (Instant::now(), turns(&mut control));
+    let (start, before) = (Instant::now(), iterations(&mut control));
     pass_time(&mut clock, 2000);
-    let after = turns(&mut control);
+    let after = iterations(&mut control);
     // Two turns answer us, and accepting is tried again ten times a second.
     let most = 8 + 3 * start.elapsed().as_millis() as u64 / 100;
     assert!(after - before <= most, "{} turns, expected at most {most}", after - before);

@@ -7,7 +7,7 @@ use case::Case;
 use nuthatch_server::memcache::meta_reply::{self, Item, Outcome, Renewal, Stored};
 use nuthatch_server::memcache::reply::{self, LINE_END, Line};
 use nuthatch_server::memcache::{
-    Decoder, Direction, Error, Flags, KeyRoom, Limits, Meta, MetaVerb, Request, Step, StoreMode,
+    Decoder, Direction, Error, Flags, KeyBuffer, Limits, Meta, MetaVerb, Request, Step, StoreMode,
 };
 
 const REQUESTS: &str = include_str!("../../../testdata/protocol/memcache.txt");
@@ -81,7 +81,7 @@ fn request(request: Request<'_>) -> Said {
         Request::Meta(meta) => meta_request(&meta),
         Request::Noop => said("mn", &[]),
         Request::TooLarge(refused) => {
-            let mut room = KeyRoom::default();
+            let mut room = KeyBuffer::default();
             let mut strings = vec![refused.key.bytes(&mut room)];
             strings.extend(refused.remove.then_some(b"remove".as_slice()));
             with_noreply("too-large", &strings, refused.noreply)
@@ -90,7 +90,7 @@ fn request(request: Request<'_>) -> Said {
 }
 
 fn meta_request(meta: &Meta<'_>) -> Said {
-    let mut room = KeyRoom::default();
+    let mut room = KeyBuffer::default();
     let key = meta.key.bytes(&mut room);
     let (word, mut strings) = match meta.verb {
         MetaVerb::Get => ("mg", vec![key]),
@@ -348,9 +348,9 @@ fn a_value_may_be_received_elsewhere() {
     for line in lines {
         let mut decoder = Decoder::new(Limits::default());
         assert_eq!(decoder.next(&[line, b"vv"].concat()), Step::More { needed: 1000 });
-        assert_eq!(decoder.awaits(), Some((line.len(), 1000)));
+        assert_eq!(decoder.pending_value(), Some((line.len(), 1000)));
         decoder.elide();
-        assert_eq!(decoder.awaits(), None);
+        assert_eq!(decoder.pending_value(), None);
         for rest in [&b""[..], b"\r"] {
             let needed = 2 - rest.len();
             assert_eq!(decoder.next(&[line, rest].concat()), Step::More { needed });

@@ -55,7 +55,7 @@ fn requests_are_what_the_vectors_say_however_they_arrive() {
         let name = &case.name;
         let mut limits = Limits::default();
         for (field, limit) in [("key", &mut limits.key_len), ("value", &mut limits.value_len)] {
-            *limit = case.limit(field).map_or(*limit, |most| most.parse().expect("a number"));
+            *limit = case.limit(field).map_or(*limit, |max| max.parse().expect("a number"));
         }
         let lines = case.lines().filter(|line| !["in", "limits"].contains(&line.0));
         let expected: Vec<_> = lines.map(|(word, strings)| (word, strings.to_vec())).collect();
@@ -108,9 +108,9 @@ fn replies_are_what_the_vectors_say() {
 #[test]
 fn a_value_that_no_length_can_tell_is_not_begun() {
     let mut out = Vec::new();
-    let most = i32::MAX as usize;
-    assert_eq!(Framing::Ver6.value_header(&mut out, most + 1), None);
+    let max = i32::MAX as usize;
+    assert_eq!(Framing::Ver6.value_header(&mut out, max + 1), None);
     assert!(out.is_empty());
-    assert_eq!(Framing::Ver6.value_header(&mut out, most), Some(()));
+    assert_eq!(Framing::Ver6.value_header(&mut out, max), Some(()));
     assert_eq!(out, b"\0\x01\xff\xff\xff\x7f");
 }

@@ -60,9 +60,9 @@ impl Connection {
 }
 
 /// What comes of bytes that arrive up to the first of `ends`, then up to the next, and so on.
-fn decode(most: Option<u32>, input: &[u8], ends: impl Iterator<Item = usize>) -> Vec<Outcome> {
+fn decode(max: Option<u32>, input: &[u8], ends: impl Iterator<Item = usize>) -> Vec<Outcome> {
     let mut connection = Connection {
-        pmc: most.map_or_else(pmc::Decoder::default, pmc::Decoder::new),
+        pmc: max.map_or_else(pmc::Decoder::default, pmc::Decoder::new),
         resp: resp::Decoder::new(resp::Limits::default()),
         outcomes: Vec::new(),
     };
@@ -91,15 +91,15 @@ fn decode(most: Option<u32>, input: &[u8], ends: impl Iterator<Item = usize>) ->
 fn requests_are_what_the_vectors_say_however_they_arrive() {
     for case in Case::all(REQUESTS) {
         let name = &case.name;
-        let most = case.limit("message").map(|most| most.parse().expect("a number"));
+        let max = case.limit("message").map(|max| max.parse().expect("a number"));
         let lines = case.lines().filter(|line| !["in", "limits"].contains(&line.0));
         let expected: Vec<_> = lines.map(|(word, strings)| (word, strings.to_vec())).collect();
         let input = case.joined("in");
         let len = input.len();
-        assert_eq!(decode(most, &input, [len].into_iter()), expected, "{name}: whole");
-        assert_eq!(decode(most, &input, 0..=len), expected, "{name}: byte by byte");
+        assert_eq!(decode(max, &input, [len].into_iter()), expected, "{name}: whole");
+        assert_eq!(decode(max, &input, 0..=len), expected, "{name}: byte by byte");
         for split in 0..=len {
-            let outcomes = decode(most, &input, [split, len].into_iter());
+            let outcomes = decode(max, &input, [split, len].into_iter());
             assert_eq!(outcomes, expected, "{name}: split at {split}");
         }
     }

@@ -10,7 +10,7 @@ use nuthatch_server::resp::commands;
 use nuthatch_server::resp::commands::Args;
 use nuthatch_server::resp::commands::Client;
 use nuthatch_server::state::Server;
-use nuthatch_server::{Full, Lent};
+use nuthatch_server::{Full, ZeroCopyValues};
 use nuthatch_server::{memcache as memcache_protocol, mrcache as mrcache_protocol, pmc};
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl Engine {
         }
     }
 
-    fn in_turn<R>(&self, work: impl FnOnce(&Guard<'_>) -> R) -> R {
+    fn with_guard<R>(&self, work: impl FnOnce(&Guard<'_>) -> R) -> R {
         let mut session = self.cache.session().expect("one session");
         work(&session.guard())
     }
@@ -43,9 +43,9 @@ impl Engine {
         });
         let spans: Vec<_> = spans.collect();
         let mut out = Vec::new();
-        self.in_turn(|turn| {
+        self.with_guard(|guard| {
             let mut call = commands::Call {
-                turn,
+                guard,
                 client: &mut Client::default(),
                 server: &self.server,
                 args: Args::new(request.as_bytes(), &spans),
@@ -63,10 +63,15 @@ impl Engine {
             panic!("no request: {request}");
         };
         let mut out = Vec::new();
-        self.in_turn(|turn| {
+        self.with_guard(|guard| {
             let (server, shared) = (&self.server, &self.shared);
-            let mut call =
-                memcache::Call { turn, server, shared, out: &mut out, lent: &mut Lent::default() };
+            let mut call = memcache::Call {
+                guard,
+                server,
+                shared,
+                out: &mut out,
+                zero_copy: &mut ZeroCopyValues::default(),
+            };
             memcache::execute(&mut call, &request).expect("there is room");
         });
         String::from_utf8(out).expect("text")
@@ -74,9 +79,9 @@ impl Engine {
 
     fn mrcache(&self, framing: Framing, request: &mrcache_protocol::Request<'_>) -> Vec<u8> {
         let mut out = Vec::new();
-        let mut lent = Lent::default();
-        let answer = (&mut out, &mut lent, &self.cache);
-        self.in_turn(|turn| mrcache::execute(turn, framing, request, answer)).expect("room");
+        let mut zero_copy = ZeroCopyValues::default();
+        let answer = (&mut out, &mut zero_copy, &self.cache);
+        self.with_guard(|guard| mrcache::execute(guard, framing, request, answer)).expect("room");
         out
     }
 
@@ -84,10 +89,10 @@ impl Engine {
     fn pmc(&self, message: &str) -> String {
         let (message, request) = pmc_request(message);
         let mut out = Vec::new();
-        let mut lent = Lent::default();
-        let answer = (&mut out, &mut lent, &self.cache);
-        self.in_turn(|turn| {
-            nuthatch_server::pmc::commands::execute(turn, &message, request, answer)
+        let mut zero_copy = ZeroCopyValues::default();
+        let answer = (&mut out, &mut zero_copy, &self.cache);
+        self.with_guard(|guard| {
+            nuthatch_server::pmc::commands::execute(guard, &message, request, answer)
         })
         .expect("there is room");
         assert_eq!(out.pop(), Some(pmc::SEPARATOR));
@@ -203,10 +208,10 @@ fn without_room_the_old_value_goes_with_the_new_one() {
     let options = Options::new().memory(16 << 20).eviction(Eviction::None);
     let cache = Arc::new(Cache::new(options).expect("a small cache"));
     let mut session = cache.session().expect("one session");
-    let turn = session.guard();
+    let guard = session.guard();
     let value = vec![b'v'; 50_000];
     let stored = (0_u32..1000)
-        .take_while(|number| turn.set(&number.to_le_bytes(), &value, &Write::new()).is_ok())
+        .take_while(|number| guard.set(&number.to_le_bytes(), &value, &Write::new()).is_ok())
         .count();
     assert!((10..1000).contains(&stored), "{stored}");
     let key = 0_u32.to_le_bytes();
@@ -218,20 +223,20 @@ fn without_room_the_old_value_goes_with_the_new_one() {
 
     // Both may be stored in another turn: nothing is done, and nothing answered.
     let mut out = Vec::new();
-    let mut lent = Lent::default();
-    let answer = (&mut out, &mut lent, &cache);
-    assert_eq!(mrcache::execute(&turn, Framing::Len4, &set, answer), Err(Full));
-    let answer = (&mut out, &mut lent, &cache);
+    let mut zero_copy = ZeroCopyValues::default();
+    let answer = (&mut out, &mut zero_copy, &cache);
+    assert_eq!(mrcache::execute(&guard, Framing::Len4, &set, answer), Err(Full));
+    let answer = (&mut out, &mut zero_copy, &cache);
     assert_eq!(
-        nuthatch_server::pmc::commands::execute(&turn, &message, request, answer),
+        nuthatch_server::pmc::commands::execute(&guard, &message, request, answer),
         Err(Full)
     );
     assert!(out.is_empty());
-    assert!(turn.get(&key).is_some() && turn.get(pmc_key).is_some());
+    assert!(guard.get(&key).is_some() && guard.get(pmc_key).is_some());
 
-    mrcache::out_of_memory(&turn, &set);
+    mrcache::out_of_memory(&guard, &set);
     assert!(out.is_empty());
-    nuthatch_server::pmc::commands::out_of_memory(&turn, &message, request, &mut out);
+    nuthatch_server::pmc::commands::out_of_memory(&guard, &message, request, &mut out);
     assert_eq!(out, b"ERROR: the memory is used up\x1f");
-    assert!(turn.get(&key).is_none() && turn.get(pmc_key).is_none());
+    assert!(guard.get(&key).is_none() && guard.get(pmc_key).is_none());
 }

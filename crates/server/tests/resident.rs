@@ -2,7 +2,7 @@
 //! since the memory is that of all tests of a process.
 
 use nuthatch_cache::{Cache, Options as CacheOptions};
-use nuthatch_server::{Address, Listener, Options, Protocol, Reactors, Running};
+use nuthatch_server::{Address, IoBackend, Listener, Options, Protocol, Running};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -85,11 +85,11 @@ fn unread_replies(address: SocketAddr) -> Vec<TcpStream> {
 #[test]
 fn memory_of_many_large_requests_and_replies_is_returned_when_clients_have_gone() {
     allow_descriptors();
-    for reactors in [Reactors::Uring, Reactors::Epoll] {
+    for io_backend in [IoBackend::Uring, IoBackend::Epoll] {
         let cache = Cache::new(CacheOptions::new().memory(256 * MIB)).expect("a cache");
         let any: Address = "127.0.0.1:0".parse().expect("an address");
         let options = Options::new(vec![Listener::new(Protocol::Resp, any)]).threads(2);
-        let server = Running::start(Arc::new(cache), &options.reactors(reactors));
+        let server = Running::start(Arc::new(cache), &options.io_backend(io_backend));
         let server = server.expect("a server");
         let Address::Tcp(address) = server.listeners()[0].address else {
             unreachable!("it is of the network")

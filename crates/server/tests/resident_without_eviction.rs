@@ -2,7 +2,7 @@
 //! test alone, since the memory is that of all tests of a process.
 
 use nuthatch_cache::{Cache, Eviction, Options as CacheOptions};
-use nuthatch_server::{Address, Listener, Options, Protocol, Reactors, Running};
+use nuthatch_server::{Address, IoBackend, Listener, Options, Protocol, Running};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -49,12 +49,13 @@ fn set(client: &mut TcpStream, key: u64, len: u64) -> bool {
     is_stored
 }
 
-fn start(reactors: Reactors) -> (Running, SocketAddr) {
+fn start(io_backend: IoBackend) -> (Running, SocketAddr) {
     let options = CacheOptions::new().memory(MEMORY).eviction(Eviction::None);
     let cache = Cache::new(options).expect("a cache");
     let any: Address = "127.0.0.1:0".parse().expect("an address");
     let options = Options::new(vec![Listener::new(Protocol::Resp, any)]).threads(2);
-    let server = Running::start(Arc::new(cache), &options.reactors(reactors)).expect("a server");
+    let server =
+        Running::start(Arc::new(cache), &options.io_backend(io_backend)).expect("a server");
     let Address::Tcp(address) = server.listeners()[0].address else {
         unreachable!("it is of the network")
     };
@@ -66,8 +67,8 @@ fn start(reactors: Reactors) -> (Running, SocketAddr) {
 #[test]
 fn long_values_that_do_not_fit_do_not_take_memory_beyond_the_budget() {
     let before = resident("VmRSS");
-    for reactors in [Reactors::Uring, Reactors::Epoll] {
-        let (_server, address) = start(reactors);
+    for io_backend in [IoBackend::Uring, IoBackend::Epoll] {
+        let (_server, address) = start(io_backend);
         let mut client = TcpStream::connect(address).expect("a connection");
         let (mut stored, mut refused) = (0, 0);
         for number in 0..60 {

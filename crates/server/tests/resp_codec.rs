@@ -246,14 +246,14 @@ fn an_argument_may_be_received_elsewhere() {
     for cut in start..start + value.len() {
         let (mut decoder, mut args) = (Decoder::new(Limits::default()), Vec::new());
         assert!(matches!(decoder.next(&request[..cut], &mut args), Ok(Step::More { .. })));
-        assert_eq!(decoder.awaits(), Some((start, value.len())));
+        assert_eq!(decoder.pending_value(), Some((start, value.len())));
         decoder.elide();
-        assert_eq!(decoder.awaits(), None);
+        assert_eq!(decoder.pending_value(), None);
         let without = [&request[..start], &request[start + value.len()..]].concat();
         for end in start..without.len() {
             let step = decoder.next(&without[..end], &mut args);
             assert!(matches!(step, Ok(Step::More { .. })), "{step:?} up to {end}");
-            assert_eq!(decoder.awaits(), None, "once for each request");
+            assert_eq!(decoder.pending_value(), None, "once for each request");
         }
         let consumed = without.len();
         let all = [&without[..], b"*1\r\n$4\r\nPING\r\n"].concat();

@@ -7,7 +7,7 @@ use crate::streams::Stdout;
 use clap::Args;
 use nuthatch_rpc::Tokens;
 use nuthatch_server::Address;
-use nuthatch_server::admin::{Admin, Format, Told};
+use nuthatch_server::admin::{Admin, Format, MetricsSource};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -69,8 +69,8 @@ impl Watched {
         exposition: fn(&C) -> String,
         is_stopping: fn(&C) -> bool,
     ) -> Result<(Admin, Vec<Address>), Failure> {
-        let told: Arc<dyn Told> = Arc::new(Counted { counts, exposition, is_stopping });
-        Admin::open(&self.admin, &told).map_err(|error| not_started("--admin", &error))
+        let source: Arc<dyn MetricsSource> = Arc::new(Counted { counts, exposition, is_stopping });
+        Admin::open(&self.admin, &source).map_err(|error| not_started("--admin", &error))
     }
 }
 
@@ -81,7 +81,7 @@ struct Counted<C> {
     is_stopping: fn(&C) -> bool,
 }
 
-impl<C: Send + Sync + 'static> Told for Counted<C> {
+impl<C: Send + Sync + 'static> MetricsSource for Counted<C> {
     fn metrics(&self, format: Format) -> String {
         format.page(&(self.exposition)(&self.counts))
     }

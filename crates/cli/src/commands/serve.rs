@@ -42,11 +42,11 @@ use kind::Kind;
 use layers::Loaded;
 use nuthatch_cache::{Cache, Error as CacheError, Eviction, Options as CacheOptions};
 use nuthatch_rpc::Options as StoreOptions;
-use nuthatch_server::admin::Unavailable;
+use nuthatch_server::admin::BindError;
 use nuthatch_server::mrcache::Framing;
 use nuthatch_server::state::Debugging;
 use nuthatch_server::state::Server;
-use nuthatch_server::{Address, ListenError, Listener, Options, Protocol, Reactors, Running};
+use nuthatch_server::{Address, IoBackend, ListenError, Listener, Options, Protocol, Running};
 pub(crate) use reading::{open_to_all, read_text};
 use reload::Reloading;
 use std::fmt::Write;
@@ -129,7 +129,7 @@ fn serve(
 ) -> Result<Answer, Failure> {
     let configuration = &loaded.configuration;
     let users = access::users(loaded)?;
-    let stays_closed = access::check_exposure(loaded, Some(users.must_log_in()))?;
+    let must_keep_password = access::check_exposure(loaded, Some(users.must_log_in()))?;
     let listeners = listeners(loaded)?;
     let tls = access::tls(loaded)?;
     for warning in access::warnings(loaded) {
@@ -138,7 +138,7 @@ fn serve(
     let _taken = take_data_dir(loaded)?;
     let threads = threads(configuration);
     let mut server = Server::new(Arc::new(cache(loaded)?)).with_users(users);
-    server.stays_closed = stays_closed;
+    server.must_keep_password = must_keep_password;
     server.debug = Debugging::named(configuration.enable_debug_command).unwrap_or_default();
     tell_settings(loaded, &mut server)?;
     let limits = ConnectionLimits::of_this_process(loaded, threads, listeners.len())?;
@@ -147,11 +147,11 @@ fn serve(
     let process = ServerProcess::begin()?;
     let admin = configuration.admin.iter().map(|place| place.address.clone()).collect();
     let options = Options::new(listeners).admin(admin).threads(threads);
-    let mut options = options.reactors(reactors(configuration));
+    let mut options = options.io_backend(reactors(configuration));
     options.tls = tls;
     options.admin_optional = !loaded.is_given("admin");
     let stored = Stored::start(loaded, limits.store)?;
-    server.also_told.extend(stored.as_ref().map(Stored::exposition));
+    server.extra_metrics.extend(stored.as_ref().map(Stored::exposition));
     let running = Running::serve(server, &options).map_err(|error| not_started(loaded, &error))?;
     tell_skipped(loaded, &running);
     greet(&running, stored.as_ref(), configuration.memory, threads)?;
@@ -233,11 +233,11 @@ fn store_memory(configuration: &Configuration) -> u64 {
     configuration.store.as_ref().map_or(0, |_| configuration.store_memory)
 }
 
-fn reactors(configuration: &Configuration) -> Reactors {
+fn reactors(configuration: &Configuration) -> IoBackend {
     match configuration.event_loop {
-        "io_uring" => Reactors::Uring,
-        "epoll" => Reactors::Epoll,
-        _ => Reactors::Auto,
+        "io_uring" => IoBackend::Uring,
+        "epoll" => IoBackend::Epoll,
+        _ => IoBackend::Auto,
     }
 }
 
@@ -297,7 +297,7 @@ impl ConnectionLimits {
 
     /// Sets how many clients the cache accepts.
     fn apply(self, loaded: &Loaded, server: &Server) -> Result<(), Failure> {
-        server.settings.limit_clients(self.clients);
+        server.settings.limit_max_clients(self.clients);
         let clients = max_clients(loaded, self.clients);
         server.settings.change("maxclients", &clients.to_string()).map_err(Failure::Error)
     }
@@ -329,7 +329,7 @@ fn tell_settings(loaded: &Loaded, server: &mut Server) -> Result<(), Failure> {
                 changed.map_err(|problem| loaded.invalid(setting.name, problem))?;
             }
             // The server knows the others itself.
-            (Told::As(name), Kind::Path(_)) => server.facts.push((name, text)),
+            (Told::As(name), Kind::Path(_)) => server.fixed_settings.push((name, text)),
             (Told::As(_) | Told::Not, _) => {}
         }
     }
@@ -352,7 +352,7 @@ fn greet(
     }
     text.push_str(&metrics_at(running.admin()));
     let s = if threads == 1 { "" } else { "s" };
-    let (memory, reactor) = (bytes(memory), running.reactor());
+    let (memory, reactor) = (bytes(memory), running.io_backend());
     let _ = writeln!(text, "{memory} of memory, {threads} thread{s} on {reactor}");
     let mut stdout = Stdout::new();
     stdout.put(text.as_bytes())?;
@@ -398,7 +398,7 @@ fn setting_of(protocol: Protocol) -> &'static str {
 fn not_started(loaded: &Loaded, error: &std::io::Error) -> Failure {
     let inner = error.get_ref();
     let listener = inner.and_then(|inner| inner.downcast_ref::<ListenError>());
-    let admin = inner.and_then(|inner| inner.downcast_ref::<Unavailable>());
+    let admin = inner.and_then(|inner| inner.downcast_ref::<BindError>());
     let name = match (listener, admin) {
         (Some(ListenError { listener, .. }), _) => setting_of(listener.protocol),
         (None, Some(_)) => "admin",

@@ -1,6 +1,6 @@
 //! Requests to the admin port, and their answers.
 
-use super::Told;
+use super::MetricsSource;
 use super::exposition::Format;
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -21,14 +21,14 @@ const INDEX: &str = "<!doctype html>
 ";
 
 /// The answer to a request, whose body is not read.
-pub(super) fn answer<B>(request: &Request<B>, told: &dyn Told) -> Response<Full<Bytes>> {
+pub(super) fn answer<B>(request: &Request<B>, source: &dyn MetricsSource) -> Response<Full<Bytes>> {
     let answer = match request.uri().path() {
         "/" => Answer::new(HTML, INDEX),
         "/metrics" => {
             let format = wanted(request.headers());
-            Answer::new(format.content_type(), told.metrics(format))
+            Answer::new(format.content_type(), source.metrics(format))
         }
-        "/healthz" if told.is_stopping() => {
+        "/healthz" if source.is_stopping() => {
             Answer { status: StatusCode::SERVICE_UNAVAILABLE, ..Answer::new(TEXT, "stopping\n") }
         }
         "/healthz" => Answer::new(TEXT, "ok\n"),

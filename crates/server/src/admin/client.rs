@@ -15,7 +15,7 @@ use tokio::runtime::{self, Runtime};
 use tokio::time::timeout;
 
 /// The longest answer that is read. A server with every command there is tells a tenth of it.
-const ANSWER_LEN_MOST: usize = 16 << 20;
+const MAX_RESPONSE_LEN: usize = 16 << 20;
 
 /// Asks the admin port of a server, which may be another process.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ where
         let text = format!("GET {path}: expected status 200, found {status}");
         return Err(io::Error::new(io::ErrorKind::InvalidData, text));
     }
-    let body = Limited::new(response.into_body(), ANSWER_LEN_MOST);
+    let body = Limited::new(response.into_body(), MAX_RESPONSE_LEN);
     let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
     connection.abort();
     String::from_utf8(body.into())

@@ -217,10 +217,10 @@ mod tests {
 
     #[test]
     fn metrics_of_others_are_told_in_either_format() {
-        let told = page(Format::Prometheus);
-        assert_eq!(Format::Prometheus.page(&told), told);
+        let prometheus = page(Format::Prometheus);
+        assert_eq!(Format::Prometheus.page(&prometheus), prometheus);
         let open = page(Format::OpenMetrics).replace("# UNIT sent_bytes bytes\n", "");
-        assert_eq!(Format::OpenMetrics.page(&told), open);
+        assert_eq!(Format::OpenMetrics.page(&prometheus), open);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use nuthatch_cache::Stats;
 
 /// Buckets of commands' times end at powers of two from 128 ns to 8.6 s; those of turns from 1 us.
 const COMMAND_BUCKETS: std::ops::RangeInclusive<u32> = 7..=33;
-const TURN_BUCKETS: std::ops::RangeInclusive<u32> = 10..=33;
+const ITERATION_BUCKETS: std::ops::RangeInclusive<u32> = 10..=33;
 
 /// All metrics of a server, as text.
 pub(super) fn page(server: &Server, format: Format) -> String {
@@ -26,8 +26,8 @@ pub(super) fn page(server: &Server, format: Format) -> String {
     connections(&mut page, server, &totals);
     event_loop(&mut page, server);
     process::tell(&mut page);
-    for told in &server.also_told {
-        page.append(&told.text());
+    for source in &server.extra_metrics {
+        page.append(&source.text());
     }
     page.finish()
 }
@@ -124,7 +124,7 @@ fn connections(page: &mut Page, server: &Server, totals: &Totals) {
     page.gauge("nuthatch_connections", "Connections that are open.")
         .sample(&[], server.clients.len());
     page.gauge("nuthatch_connections_limit", "Maximum number of connections: maxclients.")
-        .sample(&[], server.settings.clients_most());
+        .sample(&[], server.settings.max_clients());
     page.counter("nuthatch_connections_accepted", "Connections that were accepted.")
         .sample(&[], totals.connections);
     let help = "Connections refused because maxclients was reached.";
@@ -148,9 +148,9 @@ fn event_loop(page: &mut Page, server: &Server) {
     let help = "Event-loop lag: how long a thread was busy each time it was woken, until it \
                 waited again. What arrived meanwhile waited for it at most so long. The rate of \
                 the sum is the part of its time that a thread is busy.";
-    let mut turns = page.histogram("nuthatch_event_loop_lag_seconds", help);
-    for (number, thread) in server.turns().into_iter().enumerate() {
+    let mut iterations = page.histogram("nuthatch_event_loop_lag_seconds", help);
+    for (number, thread) in server.iterations().into_iter().enumerate() {
         let number = number.to_string();
-        turns.times(&[("thread", &number)], &thread.times, thread.ns, TURN_BUCKETS);
+        iterations.times(&[("thread", &number)], &thread.times, thread.ns, ITERATION_BUCKETS);
     }
 }

@@ -37,7 +37,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
 
 /// What the admin port tells. It is asked on the thread of the port.
-pub trait Told: Send + Sync + 'static {
+pub trait MetricsSource: Send + Sync + 'static {
     /// What is counted, in this format.
     fn metrics(&self, format: Format) -> String;
 
@@ -45,7 +45,7 @@ pub trait Told: Send + Sync + 'static {
     fn is_stopping(&self) -> bool;
 }
 
-impl Told for Server {
+impl MetricsSource for Server {
     fn metrics(&self, format: Format) -> String {
         families::page(self, format)
     }
@@ -56,8 +56,8 @@ impl Told for Server {
 }
 
 /// Bytes that a request's head may have, and its header fields.
-const HEAD_LEN_MOST: usize = 16 << 10;
-const FIELDS_MOST: usize = 64;
+const MAX_HEAD_LEN: usize = 16 << 10;
+const MAX_FIELDS: usize = 64;
 
 /// How long nobody is accepted after that has failed.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -88,18 +88,18 @@ impl Default for Limits {
 
 /// The admin port cannot be opened there.
 #[derive(Debug)]
-pub struct Unavailable {
+pub struct BindError {
     address: Address,
     error: io::Error,
 }
 
-impl fmt::Display for Unavailable {
+impl fmt::Display for BindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the admin port {}: {}", self.address, self.error)
     }
 }
 
-impl std::error::Error for Unavailable {
+impl std::error::Error for BindError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.error)
     }
@@ -126,7 +126,7 @@ impl Listeners {
         for address in addresses {
             let (listener, bound) = listen(address).map_err(|error| {
                 let kind = error.kind();
-                io::Error::new(kind, Unavailable { address: address.clone(), error })
+                io::Error::new(kind, BindError { address: address.clone(), error })
             })?;
             listeners.files.note(&bound);
             listeners.all.push(listener);
@@ -164,38 +164,41 @@ pub struct Admin {
 impl Admin {
     /// Tells whoever connects to one of these addresses. Answers where it listens, with the ports
     /// that were free.
-    pub fn open(addresses: &[Address], told: &Arc<dyn Told>) -> io::Result<(Self, Vec<Address>)> {
+    pub fn open(
+        addresses: &[Address],
+        source: &Arc<dyn MetricsSource>,
+    ) -> io::Result<(Self, Vec<Address>)> {
         let listeners = Listeners::bind(addresses)?;
         let bound = listeners.addresses.clone();
-        Ok((Self::start(listeners, told)?, bound))
+        Ok((Self::start(listeners, source)?, bound))
     }
 
     /// Answers whoever connects to these.
-    pub(crate) fn start(listeners: Listeners, told: &Arc<dyn Told>) -> io::Result<Self> {
-        Self::start_within(Limits::default(), listeners, told)
+    pub(crate) fn start(listeners: Listeners, source: &Arc<dyn MetricsSource>) -> io::Result<Self> {
+        Self::start_within(Limits::default(), listeners, source)
     }
 
     fn start_within(
         limits: Limits,
         listeners: Listeners,
-        told: &Arc<dyn Told>,
+        source: &Arc<dyn MetricsSource>,
     ) -> io::Result<Self> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel();
         let places = Arc::new(Semaphore::new(limits.connections));
         let guard = runtime.enter();
         for listener in listeners.all {
-            let (places, told) = (Arc::clone(&places), Arc::clone(told));
+            let (places, source) = (Arc::clone(&places), Arc::clone(source));
             match listener {
                 Listener::Tcp(listener) => {
                     let listener = TcpListener::from_std(listener)?;
                     let next = move |cx: &mut Context<'_>| listener.poll_accept(cx).map_ok(first);
-                    runtime.spawn(accept(next, places, told, limits));
+                    runtime.spawn(accept(next, places, source, limits));
                 }
                 Listener::Unix(listener) => {
                     let listener = UnixListener::from_std(listener)?;
                     let next = move |cx: &mut Context<'_>| listener.poll_accept(cx).map_ok(first);
-                    runtime.spawn(accept(next, places, told, limits));
+                    runtime.spawn(accept(next, places, source, limits));
                 }
             }
         }
@@ -226,7 +229,7 @@ fn first<S, A>((stream, _): (S, A)) -> S {
 async fn accept<S>(
     next: impl Fn(&mut Context<'_>) -> Poll<io::Result<S>>,
     places: Arc<Semaphore>,
-    told: Arc<dyn Told>,
+    source: Arc<dyn MetricsSource>,
     limits: Limits,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -235,9 +238,9 @@ async fn accept<S>(
     while let Ok(place) = Arc::clone(&places).acquire_owned().await {
         match poll_fn(&next).await {
             Ok(stream) => {
-                let told = Arc::clone(&told);
+                let source = Arc::clone(&source);
                 tokio::spawn(async move {
-                    serve(stream, &*told, limits).await;
+                    serve(stream, &*source, limits).await;
                     drop(place);
                 });
             }
@@ -251,15 +254,19 @@ async fn accept<S>(
 }
 
 /// Answers the requests of one connection.
-async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, told: &dyn Told, limits: Limits) {
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    source: &dyn MetricsSource,
+    limits: Limits,
+) {
     let answer = service_fn(async |request| {
-        Ok::<_, Infallible>(answer::answer::<hyper::body::Incoming>(&request, told))
+        Ok::<_, Infallible>(answer::answer::<hyper::body::Incoming>(&request, source))
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head)
-        .max_buf_size(HEAD_LEN_MOST)
-        .max_headers(FIELDS_MOST)
+        .max_buf_size(MAX_HEAD_LEN)
+        .max_headers(MAX_FIELDS)
         .serve_connection(TokioIo::new(stream), answer);
     let mut connection = pin!(connection);
     // How a connection ended matters to nobody: its client is gone, or has had its answer.

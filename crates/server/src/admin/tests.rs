@@ -15,8 +15,8 @@ fn start(limits: Limits) -> (Admin, Address) {
     let any = "127.0.0.1:0".parse().expect("an address");
     let listeners = Listeners::bind(&[any]).expect("a free port");
     let address = listeners.addresses[0].clone();
-    let told: Arc<dyn Told> = Arc::new(server);
-    (Admin::start_within(limits, listeners, &told).expect("a thread"), address)
+    let source: Arc<dyn MetricsSource> = Arc::new(server);
+    (Admin::start_within(limits, listeners, &source).expect("a thread"), address)
 }
 
 fn connect(address: &Address) -> TcpStream {

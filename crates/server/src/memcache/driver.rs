@@ -1,13 +1,13 @@
 //! The protocols of memcached, executed by [`commands`].
 
 use super::commands::{self, Call, Next};
-use super::{Decoder, Error, KeyRoom, Request as Asked, Step as Found};
+use super::{Decoder, Error, KeyBuffer, Request as Asked, Step as Found};
 use super::{reply, with_value};
 use crate::full::Full;
 use crate::http_guard::is_http_line;
 use crate::log;
 use crate::net::connection::Connection;
-use crate::net::driver::{Decoders, Decodes, Driver, Stage, Step};
+use crate::net::driver::{Context, Decoders, Decodes, Driver, Step};
 use crate::resp::commands::Session;
 use crate::span::Span;
 use nuthatch_cache::PendingValue;
@@ -18,7 +18,7 @@ pub(crate) struct MemcacheDriver;
 pub(crate) enum Request<'b> {
     Asked(Asked<'b>),
     /// One whose value is the connection's draft.
-    Drafted(Asked<'b>),
+    InPlace(Asked<'b>),
     Fault {
         error: Error,
         close: bool,
@@ -36,10 +36,10 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for MemcacheDr
         bytes: &'b [u8],
         _: &mut Vec<Span>,
     ) -> Step<Request<'b>> {
-        let Some(decoder) = connection.talk.decoder() else { return Step::More };
+        let Some(decoder) = connection.decoder.decoder() else { return Step::More };
         match decoder.next(bytes) {
             Found::Request { request, consumed } if decoder.was_elided() => {
-                Step::Request { request: Request::Drafted(request), consumed }
+                Step::Request { request: Request::InPlace(request), consumed }
             }
             Found::Request { request, consumed } => {
                 Step::Request { request: Request::Asked(request), consumed }
@@ -59,8 +59,8 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for MemcacheDr
 
     #[inline]
     fn keys(request: &Request<'_>, _: &[Span], each: impl FnMut(&[u8]) -> bool) {
-        if let Request::Asked(request) | Request::Drafted(request) = request {
-            let mut room = KeyRoom::default();
+        if let Request::Asked(request) | Request::InPlace(request) = request {
+            let mut room = KeyBuffer::default();
             commands::keys(request, &mut room).all(each);
         }
     }
@@ -76,16 +76,16 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for MemcacheDr
     }
 
     #[inline]
-    fn execute(request: &Request<'_>, stage: &mut Stage<'_, T>) -> Result<(), Full> {
+    fn execute(request: &Request<'_>, context: &mut Context<'_, T>) -> Result<(), Full> {
         match request {
-            Request::Asked(request) => execute(request, stage)?,
-            Request::Drafted(request) => execute_drafted(request, stage)?,
-            Request::Http => stage.connection.refuse_http(stage.server),
+            Request::Asked(request) => execute(request, context)?,
+            Request::InPlace(request) => execute_in_place(request, context)?,
+            Request::Http => context.connection.refuse_http(context.server),
             Request::Fault { error, close } => {
-                reply::error(&mut stage.connection.out, *error);
+                reply::error(&mut context.connection.out, *error);
                 if *close {
-                    log::request_malformed(stage.connection.client.peer(), error);
-                    stage.connection.close_after_input();
+                    log::request_malformed(context.connection.client.peer(), error);
+                    context.connection.close_after_input();
                 }
             }
         }
@@ -93,9 +93,9 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for MemcacheDr
     }
 
     #[cold]
-    fn out_of_memory(request: &Request<'_>, stage: &mut Stage<'_, T>) {
-        if let Request::Asked(request) | Request::Drafted(request) = request {
-            commands::out_of_memory(&mut call(stage), request);
+    fn out_of_memory(request: &Request<'_>, context: &mut Context<'_, T>) {
+        if let Request::Asked(request) | Request::InPlace(request) = request {
+            commands::out_of_memory(&mut call(context), request);
         }
     }
 }
@@ -103,45 +103,45 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for MemcacheDr
 #[inline]
 fn execute<T: Decoders<Session = Session>>(
     request: &Asked<'_>,
-    stage: &mut Stage<'_, T>,
+    context: &mut Context<'_, T>,
 ) -> Result<(), Full> {
-    let Connection { client, out, .. } = &mut *stage.connection;
-    if !client.may_all() && !commands::admit(client, stage.server, request, out) {
-        if !stage.connection.trusted {
-            stage.connection.note_log_in(stage.server);
+    let Connection { client, out, .. } = &mut *context.connection;
+    if !client.may_all() && !commands::admit(client, context.server, request, out) {
+        if !context.connection.trusted {
+            context.connection.update_login(context.server);
         }
         return Ok(());
     }
     let (kind, len) = commands::kind(request);
-    let start = stage.connection.out.len();
-    stage.connection.client.begin(stage.server, len);
-    let next = commands::execute(&mut call(stage), request)?;
-    let Connection { client, out, .. } = &*stage.connection;
-    client.end(stage.server, (kind, len, out.len() - start), stage.turn.now_ms());
-    stage.connection.closing |= next == Next::Close;
+    let start = context.connection.out.len();
+    context.connection.client.begin(context.server, len);
+    let next = commands::execute(&mut call(context), request)?;
+    let Connection { client, out, .. } = &*context.connection;
+    client.end(context.server, (kind, len, out.len() - start), context.guard.now_ms());
+    context.connection.closing |= next == Next::Close;
     Ok(())
 }
 
 #[cold]
-fn execute_drafted<T: Decoders<Session = Session>>(
+fn execute_in_place<T: Decoders<Session = Session>>(
     request: &Asked<'_>,
-    stage: &mut Stage<'_, T>,
+    context: &mut Context<'_, T>,
 ) -> Result<(), Full> {
-    let drafting = std::mem::take(&mut stage.connection.draft);
-    if drafting.is_discarded() {
-        commands::out_of_memory(&mut call(stage), request);
+    let in_place = std::mem::take(&mut context.connection.in_place);
+    if in_place.is_discarded() {
+        commands::out_of_memory(&mut call(context), request);
         return Ok(());
     }
-    let value = drafting.get().and_then(PendingValue::value).unwrap_or_default();
-    let result = execute(&with_value(*request, value), stage);
+    let value = in_place.get().and_then(PendingValue::value).unwrap_or_default();
+    let result = execute(&with_value(*request, value), context);
     // Where there is no room it is executed once more.
-    stage.connection.draft = drafting;
+    context.connection.in_place = in_place;
     result
 }
 
 #[inline]
-fn call<'a, T: Decoders>(stage: &'a mut Stage<'_, T>) -> Call<'a> {
-    let Stage { turn, connection, server, memcache, .. } = stage;
+fn call<'a, T: Decoders>(context: &'a mut Context<'_, T>) -> Call<'a> {
+    let Context { guard, connection, server, memcache, .. } = context;
     let Connection { client, out, .. } = &mut **connection;
-    Call { turn, server, shared: memcache, out, lent: &mut client.lent }
+    Call { guard, server, shared: memcache, out, zero_copy: &mut client.zero_copy }
 }

@@ -118,13 +118,13 @@ fn return_flag(out: &mut Vec<u8>, request: &Meta<'_>, flag: &[u8], outcome: Outc
         (_, Outcome::Done(item)) => item,
         _ => return,
     };
-    let told: &[u8] = match request.verb {
+    let letters: &[u8] = match request.verb {
         MetaVerb::Get => b"scfthl",
         MetaVerb::Set(_) => b"sc",
         MetaVerb::Arith(_) => b"ct",
         MetaVerb::Delete | MetaVerb::Debug => b"",
     };
-    if !told.contains(&letter) {
+    if !letters.contains(&letter) {
         return;
     }
     out.push(b' ');

@@ -10,7 +10,7 @@ pub(crate) mod driver;
 pub mod meta_reply;
 pub mod reply;
 
-pub use decode::base64::KeyRoom;
+pub use decode::base64::KeyBuffer;
 pub use decode::error::Error;
 pub use decode::flags::Flags;
 pub use decode::request::{

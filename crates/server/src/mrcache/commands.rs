@@ -5,8 +5,8 @@
 
 use super::{Framing, Request};
 use crate::full::Full;
-use crate::output::Lent;
-use crate::state::Other;
+use crate::output::ZeroCopyValues;
+use crate::state::OtherRequest;
 use nuthatch_cache::{Cache, Error, Guard, Write};
 use std::sync::Arc;
 
@@ -14,29 +14,29 @@ use std::sync::Arc;
 /// there may be room in the next turn, in which to try once more; then [`out_of_memory`].
 #[inline]
 pub fn execute(
-    turn: &Guard<'_>,
+    guard: &Guard<'_>,
     framing: Framing,
     request: &Request<'_>,
-    (out, lent, cache): (&mut Vec<u8>, &mut Lent, &Arc<Cache>),
+    (out, zero_copy, cache): (&mut Vec<u8>, &mut ZeroCopyValues, &Arc<Cache>),
 ) -> Result<(), Full> {
     match *request {
         Request::Get { key } | Request::GetZ { key } => {
-            let item = turn.get(key);
+            let item = guard.get(key);
             // A value whose length cannot be told was not stored by this protocol.
             match item
                 .and_then(|item| framing.value_header(out, item.value().len()).and(Some(item)))
             {
-                Some(item) => lent.value(turn, cache, &item, out),
+                Some(item) => zero_copy.value(guard, cache, &item, out),
                 None => framing.miss(out),
             }
             Ok(())
         }
         Request::Set { key, value } | Request::SetZ { key, value } => {
-            match turn.set(key, value, &Write::new()) {
+            match guard.set(key, value, &Write::new()) {
                 Ok(_) => Ok(()),
                 Err(Error::Full) => Err(Full),
                 Err(_) => {
-                    out_of_memory(turn, request);
+                    out_of_memory(guard, request);
                     Ok(())
                 }
             }
@@ -48,9 +48,9 @@ pub fn execute(
 
 /// Gives up a request for which there is no room, not even in another turn. The client is not told:
 /// so that nobody gets the old value for the new one, it must go.
-pub fn out_of_memory(turn: &Guard<'_>, request: &Request<'_>) {
+pub fn out_of_memory(guard: &Guard<'_>, request: &Request<'_>) {
     if let Request::Set { key, .. } | Request::SetZ { key, .. } = request {
-        turn.remove(key);
+        guard.remove(key);
     }
 }
 
@@ -68,13 +68,13 @@ pub fn key<'b>(request: &Request<'b>) -> Option<&'b [u8]> {
 
 /// What a request is counted as, and its bytes, about.
 #[inline]
-pub fn kind(request: &Request<'_>) -> (Other, usize) {
+pub fn kind(request: &Request<'_>) -> (OtherRequest, usize) {
     match request {
-        Request::Get { .. } => (Other::MrcacheGet, 0),
-        Request::Set { value, .. } => (Other::MrcacheSet, value.len()),
-        Request::GetZ { .. } => (Other::MrcacheGetZ, 0),
-        Request::SetZ { value, .. } => (Other::MrcacheSetZ, value.len()),
-        Request::Stat => (Other::MrcacheStat, 0),
+        Request::Get { .. } => (OtherRequest::MrcacheGet, 0),
+        Request::Set { value, .. } => (OtherRequest::MrcacheSet, value.len()),
+        Request::GetZ { .. } => (OtherRequest::MrcacheGetZ, 0),
+        Request::SetZ { value, .. } => (OtherRequest::MrcacheSetZ, value.len()),
+        Request::Stat => (OtherRequest::MrcacheStat, 0),
     }
 }
 

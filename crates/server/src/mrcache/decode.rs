@@ -103,10 +103,10 @@ impl Decoder {
         let (key_len, value_len) = (usize::from(key_len), value_len as usize);
         let Limits { key_len: most_key, value_len: most_value } = self.limits;
         if key_len > most_key {
-            return Err(Error::KeyTooLong { op, found: key_len, most: most_key });
+            return Err(Error::KeyTooLong { op, found: key_len, max: most_key });
         }
         if value_len > most_value {
-            return Err(Error::ValueTooLong { op, found: value_len, most: most_value });
+            return Err(Error::ValueTooLong { op, found: value_len, max: most_value });
         }
         Ok((key_len, value_len))
     }

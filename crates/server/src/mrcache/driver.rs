@@ -6,7 +6,7 @@ use crate::full::Full;
 use crate::http_guard::begins_like_http;
 use crate::log;
 use crate::net::connection::Connection;
-use crate::net::driver::{Decoders, Decodes, Driver, Stage, Step};
+use crate::net::driver::{Context, Decoders, Decodes, Driver, Step};
 use crate::resp::commands::Session;
 use crate::span::Span;
 use crate::state::ValueLimit;
@@ -39,7 +39,7 @@ impl<T: Decoders<Session = Session> + Decodes<MrcacheDecoder>> Driver<T> for Mrc
         bytes: &'b [u8],
         _: &mut Vec<Span>,
     ) -> Step<Request<'b>> {
-        let Some(MrcacheDecoder { framing, decoder }) = connection.talk.decoder() else {
+        let Some(MrcacheDecoder { framing, decoder }) = connection.decoder.decoder() else {
             return Step::More;
         };
         match decoder.next(bytes) {
@@ -73,19 +73,19 @@ impl<T: Decoders<Session = Session> + Decodes<MrcacheDecoder>> Driver<T> for Mrc
     }
 
     #[inline]
-    fn execute(request: &Request<'_>, stage: &mut Stage<'_, T>) -> Result<(), Full> {
+    fn execute(request: &Request<'_>, context: &mut Context<'_, T>) -> Result<(), Full> {
         let (framing, asked) = match request {
             Ok(request) => request,
             Err(Refused::Http) => {
-                stage.connection.refuse_http(stage.server);
+                context.connection.refuse_http(context.server);
                 return Ok(());
             }
             Err(Refused::Malformed(error)) => {
-                let peer = stage.connection.client.peer();
+                let peer = context.connection.client.peer();
                 if let Error::ValueTooLong { .. } = error {
                     // The log is the only place that can tell.
-                    let limit = if stage.connection.trusted {
-                        stage.server.gathered_limit().1
+                    let limit = if context.connection.trusted {
+                        context.server.gathered_limit().1
                     } else {
                         ValueLimit::BeforeLogin
                     };
@@ -93,35 +93,35 @@ impl<T: Decoders<Session = Session> + Decodes<MrcacheDecoder>> Driver<T> for Mrc
                 } else {
                     log::request_malformed(peer, error);
                 }
-                stage.connection.closing = true;
+                context.connection.closing = true;
                 return Ok(());
             }
         };
-        let client = &mut stage.connection.client;
+        let client = &mut context.connection.client;
         if !client.may_all() {
             let command = if commands::writes(asked) { "set" } else { "get" };
-            let denied = client.admit(stage.server, command, commands::key(asked).into_iter());
+            let denied = client.admit(context.server, command, commands::key(asked).into_iter());
             if denied.is_err() {
                 // There is no answer that tells, and a miss would be wrong.
-                stage.connection.closing = true;
+                context.connection.closing = true;
                 return Ok(());
             }
-            stage.connection.note_admitted(stage.server);
+            context.connection.note_admitted(context.server);
         }
         let (kind, len) = commands::kind(asked);
-        let Connection { client, out, .. } = &mut *stage.connection;
+        let Connection { client, out, .. } = &mut *context.connection;
         let start = out.len();
-        client.begin(stage.server, len);
-        let answer = (&mut *out, &mut client.lent, &stage.server.cache);
-        commands::execute(stage.turn, *framing, asked, answer)?;
-        client.end(stage.server, (kind, len, out.len() - start), stage.turn.now_ms());
+        client.begin(context.server, len);
+        let answer = (&mut *out, &mut client.zero_copy, &context.server.cache);
+        commands::execute(context.guard, *framing, asked, answer)?;
+        client.end(context.server, (kind, len, out.len() - start), context.guard.now_ms());
         Ok(())
     }
 
     #[cold]
-    fn out_of_memory(request: &Request<'_>, stage: &mut Stage<'_, T>) {
+    fn out_of_memory(request: &Request<'_>, context: &mut Context<'_, T>) {
         if let Ok((_, asked)) = request {
-            commands::out_of_memory(stage.turn, asked);
+            commands::out_of_memory(context.guard, asked);
         }
     }
 }

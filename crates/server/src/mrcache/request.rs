@@ -49,7 +49,7 @@ pub enum Error {
         /// Its length.
         found: usize,
         /// The limit.
-        most: usize,
+        max: usize,
     },
     /// A value over the limit, or with a length below 0.
     ValueTooLong {
@@ -58,7 +58,7 @@ pub enum Error {
         /// Its length, as a number without sign.
         found: usize,
         /// The limit.
-        most: usize,
+        max: usize,
     },
 }
 
@@ -68,11 +68,11 @@ impl fmt::Display for Error {
             Self::UnknownOp { found } => {
                 write!(f, "expected an operation from 1 to 5, found {found}")
             }
-            Self::KeyTooLong { op, found, most } => {
-                write!(f, "{op:?}: expected a key of at most {most} bytes, found {found}")
+            Self::KeyTooLong { op, found, max } => {
+                write!(f, "{op:?}: expected a key of at most {max} bytes, found {found}")
             }
-            Self::ValueTooLong { op, found, most } => {
-                write!(f, "{op:?}: expected a value of at most {most} bytes, found {found}")
+            Self::ValueTooLong { op, found, max } => {
+                write!(f, "{op:?}: expected a value of at most {max} bytes, found {found}")
             }
         }
     }

@@ -13,17 +13,17 @@ use std::io;
 use std::time::{Duration, Instant};
 
 /// How long accepting rests if no connection goes.
-const REST: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The sockets that a worker listens with.
 pub(crate) struct Listeners {
     sockets: Vec<Socket>,
     /// What is spoken at each, and whether within TLS.
-    spoken: Vec<(Protocol, bool)>,
+    protocols: Vec<(Protocol, bool)>,
     /// Those that do not accept now.
-    resting: Vec<Number>,
+    paused: Vec<Number>,
     /// Until when, if there are any.
-    until: Option<Instant>,
+    resume_at: Option<Instant>,
     /// No connections are accepted any more.
     closed: bool,
 }
@@ -31,21 +31,21 @@ pub(crate) struct Listeners {
 impl Listeners {
     /// All of them accept from now on.
     pub(crate) fn start(all: Vec<Listening>, reactor: &mut Reactor) -> io::Result<Self> {
-        let spoken = all.iter().map(|one| (one.protocol, one.tls)).collect();
+        let protocols = all.iter().map(|one| (one.protocol, one.tls)).collect();
         let sockets: Vec<_> = all.into_iter().map(|one| Socket::new(one.socket)).collect();
-        let resting = (0..sockets.len()).map(|number| number as Number).collect();
-        let mut listeners = Self { sockets, spoken, resting, until: None, closed: false };
+        let paused = (0..sockets.len()).map(|number| number as Number).collect();
+        let mut listeners = Self { sockets, protocols, paused, resume_at: None, closed: false };
         listeners.resume(reactor)?;
         Ok(listeners)
     }
 
     /// What is spoken at a listener, and whether within TLS.
-    pub(crate) fn spoken(&self, listener: Number) -> (Protocol, bool) {
-        self.spoken[listener as usize]
+    pub(crate) fn protocol_of(&self, listener: Number) -> (Protocol, bool) {
+        self.protocols[listener as usize]
     }
 
     /// One accepts no more until it is asked to again: with an error, if it was not able to.
-    pub(crate) fn ended(
+    pub(crate) fn note_ended(
         &mut self,
         listener: Number,
         error: Option<&io::Error>,
@@ -58,20 +58,20 @@ impl Listeners {
             let socket = &self.sockets[listener as usize];
             return reactor.accept(socket, listener);
         }
-        self.resting.push(listener);
-        self.until.get_or_insert_with(|| Instant::now() + REST);
+        self.paused.push(listener);
+        self.resume_at.get_or_insert_with(|| Instant::now() + PAUSE);
         Ok(())
     }
 
     /// How long to wait for events at most, so that accepting goes on in time.
     pub(crate) fn timeout(&self) -> Option<Duration> {
-        self.until.map(|until| until.saturating_duration_since(Instant::now()))
+        self.resume_at.map(|resume_at| resume_at.saturating_duration_since(Instant::now()))
     }
 
     /// Accepts no more connections: clients that connect are refused by the kernel.
     pub(crate) fn close(&mut self) {
         self.closed = true;
-        self.until = None;
+        self.resume_at = None;
         for socket in &self.sockets {
             // Ends what the kernel was asked to accept, too. Another thread may have done so
             // already, where they share a socket.
@@ -85,20 +85,20 @@ impl Listeners {
     }
 
     /// Goes on accepting if it has rested for long enough.
-    pub(crate) fn resume_in_time(&mut self, reactor: &mut Reactor) -> io::Result<()> {
-        match self.until {
-            Some(until) if Instant::now() >= until => self.resume(reactor),
+    pub(crate) fn resume_if_due(&mut self, reactor: &mut Reactor) -> io::Result<()> {
+        match self.resume_at {
+            Some(resume_at) if Instant::now() >= resume_at => self.resume(reactor),
             _ => Ok(()),
         }
     }
 
     /// Goes on accepting: a connection has gone.
     pub(crate) fn resume(&mut self, reactor: &mut Reactor) -> io::Result<()> {
-        self.until = None;
+        self.resume_at = None;
         if self.closed {
             return Ok(());
         }
-        while let Some(listener) = self.resting.pop() {
+        while let Some(listener) = self.paused.pop() {
             reactor.accept(&self.sockets[listener as usize], listener)?;
         }
         Ok(())
@@ -115,10 +115,10 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::reactor::{Event, Kind};
+    use crate::net::reactor::{Backend, Event};
     use std::net::{TcpListener, TcpStream};
 
-    fn accepting_rests_without_descriptors(kind: Kind) {
+    fn accepting_rests_without_descriptors(kind: Backend) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
         let mut reactor = Reactor::new(kind, 2).expect("a reactor");
@@ -127,8 +127,8 @@ mod tests {
         assert_eq!(listeners.timeout(), None);
         for errno in [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM] {
             let error = io::Error::from(errno);
-            listeners.ended(0, Some(&error), &mut reactor).expect("it rests");
-            assert!(listeners.timeout().is_some_and(|timeout| timeout <= REST), "{error}");
+            listeners.note_ended(0, Some(&error), &mut reactor).expect("it rests");
+            assert!(listeners.timeout().is_some_and(|timeout| timeout <= PAUSE), "{error}");
             let _client = TcpStream::connect(address).expect("a connection");
             let mut events = Vec::new();
             reactor.wait(Some(Duration::ZERO), &mut events).expect("a wait");
@@ -145,22 +145,22 @@ mod tests {
 
     #[test]
     fn accepting_rests_without_descriptors_with_io_uring() {
-        accepting_rests_without_descriptors(Kind::Uring);
+        accepting_rests_without_descriptors(Backend::Uring);
     }
 
     #[test]
     fn accepting_rests_without_descriptors_with_epoll() {
-        accepting_rests_without_descriptors(Kind::Epoll);
+        accepting_rests_without_descriptors(Backend::Epoll);
     }
 
     #[test]
     fn a_connection_that_is_lost_is_no_reason_to_rest() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let mut reactor = Reactor::new(Kind::Epoll, 2).expect("a reactor");
+        let mut reactor = Reactor::new(Backend::Epoll, 2).expect("a reactor");
         let mut listeners = Listeners::start(Vec::new(), &mut reactor).expect("listeners");
         listeners.sockets.push(Socket::new(listener.into()));
         let error = io::Error::from(Errno::CONNABORTED);
-        listeners.ended(0, Some(&error), &mut reactor).expect("it goes on");
-        assert_eq!((listeners.timeout(), &listeners.resting[..]), (None, &[][..]));
+        listeners.note_ended(0, Some(&error), &mut reactor).expect("it goes on");
+        assert_eq!((listeners.timeout(), &listeners.paused[..]), (None, &[][..]));
     }
 }

@@ -6,7 +6,7 @@
 
 use super::connection::Connection;
 use super::connections::Connections;
-use super::driver::{Decoders, Driver, Stage, Step};
+use super::driver::{Context, Decoders, Driver, Step};
 use super::reactor::{Number, Reactor};
 use super::work::{Progress, Work};
 use crate::span::Span;
@@ -15,20 +15,20 @@ use nuthatch_cache::{Guard, KeyHash, Session};
 use std::ops::Range;
 
 /// Requests looked at together.
-const MOST: usize = 64;
+const MAX_REQUESTS: usize = 64;
 
 /// Bytes of answers to them, about: they are sent while they are still in the processor's cache.
-const ANSWERS_MOST: usize = 128 << 10;
+const MAX_REPLY_BYTES: usize = 128 << 10;
 
 /// Keys asked for ahead, in requests with many: more than these would not stay in the processor's
 /// cache until they are needed.
-const KEYS_MOST: usize = 256;
+const MAX_PREFETCHED_KEYS: usize = 256;
 
 /// What is done for one connection in a turn, and for all of them, to the next batch: then the
 /// answers go out and others get their turn, before it goes on. A request counts one, and one more
 /// for each KiB.
-const SHARE: usize = 1024;
-const TURN: usize = 16 * SHARE;
+const MAX_CONNECTION_EFFORT: usize = 1024;
+const MAX_ITERATION_EFFORT: usize = 16 * MAX_CONNECTION_EFFORT;
 
 /// A request that was decoded.
 struct Queued<R> {
@@ -44,19 +44,19 @@ pub(crate) struct Batch {
     progress: Vec<Progress>,
     /// The first connection of which something may be left.
     first: usize,
-    /// What was done in this turn, as it counts for [`TURN`].
+    /// What was done in this turn, as it counts for [`MAX_ITERATION_EFFORT`].
     effort: usize,
     /// Bytes of an answer, as the last batch had them.
-    answer_len: usize,
+    mean_reply_len: usize,
     spans: Vec<Span>,
     /// Of all keys, and whether their items are replaced.
     hashes: Vec<(KeyHash, bool)>,
     /// Connections that show values.
-    shown: Vec<Number>,
+    unsent: Vec<Number>,
 }
 
 /// What requests are executed with.
-pub(crate) struct Scene<'a, 'c, T: Decoders> {
+pub(crate) struct Resources<'a, 'c, T: Decoders> {
     pub(crate) reactor: &'a Reactor,
     pub(crate) connections: &'a mut Connections<T>,
     pub(crate) session: &'a mut Session<'c>,
@@ -82,30 +82,31 @@ impl Batch {
     pub(crate) fn execute_next<T: Decoders, D: Driver<T>>(
         &mut self,
         works: &[Work],
-        scene: &mut Scene<'_, '_, T>,
+        resources: &mut Resources<'_, '_, T>,
     ) -> Option<Range<usize>> {
         let first = self.first;
-        if self.effort >= TURN {
+        if self.effort >= MAX_ITERATION_EFFORT {
             self.progress[first..].iter_mut().for_each(|progress| progress.waits = true);
             self.first = works.len();
         }
         if self.first >= works.len() {
             return None;
         }
-        let reactor = scene.reactor;
-        let most = (ANSWERS_MOST / self.answer_len.max(1)).clamp(MOST / 16, MOST);
-        let mut queued = Vec::with_capacity(most);
+        let reactor = resources.reactor;
+        let max =
+            (MAX_REPLY_BYTES / self.mean_reply_len.max(1)).clamp(MAX_REQUESTS / 16, MAX_REQUESTS);
+        let mut queued = Vec::with_capacity(max);
         self.spans.clear();
         while self.first < works.len() {
             let Work { connection, .. } = works[self.first];
             let bytes = works[self.first].bytes(reactor);
-            if !self.decode::<T, D>((self.first, connection), bytes, &mut queued, scene) {
+            if !self.decode::<T, D>((self.first, connection), bytes, &mut queued, resources) {
                 break;
             }
             self.first += 1;
         }
         if !queued.is_empty() {
-            self.execute::<T, D>(works, &queued, scene);
+            self.execute::<T, D>(works, &queued, resources);
         }
         Some(first..works.len().min(self.first + 1))
     }
@@ -121,16 +122,16 @@ impl Batch {
         (work, connection): (usize, Number),
         bytes: &'b [u8],
         queued: &mut Vec<Queued<D::Request<'b>>>,
-        scene: &mut Scene<'_, '_, T>,
+        resources: &mut Resources<'_, '_, T>,
     ) -> bool {
-        let Some(connection) = scene.connections.get(connection) else { return true };
-        connection.begin_turn();
+        let Some(connection) = resources.connections.get(connection) else { return true };
+        connection.begin_batch();
         let progress = &mut self.progress[work];
         if progress.starves {
             // What follows the request that waits for memory is decoded again behind it.
             return true;
         }
-        if progress.effort() >= SHARE {
+        if progress.effort() >= MAX_CONNECTION_EFFORT {
             progress.waits = progress.decoded < bytes.len();
             return true;
         }
@@ -169,7 +170,7 @@ impl Batch {
         &mut self,
         queued: &[Queued<D::Request<'_>>],
         server: &Server,
-        turn: &Guard<'_>,
+        guard: &Guard<'_>,
     ) {
         let Self { hashes, spans, .. } = self;
         hashes.clear();
@@ -178,16 +179,16 @@ impl Batch {
             D::keys(&queued.request, spans, |key| {
                 let hash = server.cache.hash(key);
                 if replaced {
-                    turn.prefetch_to_write(hash);
+                    guard.prefetch_to_write(hash);
                 } else {
-                    turn.prefetch(hash);
+                    guard.prefetch(hash);
                 }
                 hashes.push((hash, replaced));
-                hashes.len() < KEYS_MOST
+                hashes.len() < MAX_PREFETCHED_KEYS
             });
         }
         for (hash, replaced) in hashes {
-            if *replaced { turn.prefetch_header(*hash) } else { turn.prefetch_item(*hash) }
+            if *replaced { guard.prefetch_header(*hash) } else { guard.prefetch_item(*hash) }
         }
     }
 
@@ -195,55 +196,57 @@ impl Batch {
         &mut self,
         works: &[Work],
         queued: &[Queued<D::Request<'_>>],
-        scene: &mut Scene<'_, '_, T>,
+        resources: &mut Resources<'_, '_, T>,
     ) {
-        let Scene { connections, session, server, memcache, shared, short_of_memory, .. } = scene;
-        let mut turn = session.guard();
-        memcache.flush_if_due(&turn);
-        self.prefetch::<T, D>(queued, server, &turn);
-        let mut answers_len = 0;
+        let Resources { connections, session, server, memcache, shared, short_of_memory, .. } =
+            resources;
+        let mut guard = session.guard();
+        memcache.flush_if_due(&guard);
+        self.prefetch::<T, D>(queued, server, &guard);
+        let mut replies_len = 0;
         let mut any_starves = false;
         for Queued { work, end, request } in queued {
             let number = works[*work].connection;
             if *shared && D::is_exclusive(request) {
-                send_shown(&mut self.shown, connections, server, &turn);
-                turn.begin_exclusive();
+                send_value_refs(&mut self.unsent, connections, server, &guard);
+                guard.begin_exclusive();
             }
             let starves = any_starves && self.progress[*work].starves;
             let connection = connections.get(number).filter(|it| it.is_open() && !starves);
             let Some(mut connection) = connection else {
-                turn.end_exclusive();
+                guard.end_exclusive();
                 continue;
             };
             let before = connection.unsent_len();
             let spans = &self.spans;
-            let mut stage = Stage { turn: &turn, connection, server, memcache, spans };
-            if D::execute(request, &mut stage).is_err() {
-                send_shown(&mut self.shown, connections, server, &turn);
-                let relieved = turn.renew();
-                memcache.flush_if_due(&turn);
+            let mut context = Context { guard: &guard, connection, server, memcache, spans };
+            if D::execute(request, &mut context).is_err() {
+                send_value_refs(&mut self.unsent, connections, server, &guard);
+                let has_freed_memory = guard.renew();
+                memcache.flush_if_due(&guard);
                 let Some(found) = connections.get(number) else { continue };
                 connection = found;
-                let mut stage = Stage { turn: &turn, connection, server, memcache, spans };
+                let mut context = Context { guard: &guard, connection, server, memcache, spans };
                 // There may be room now.
-                if !relieved || D::execute(request, &mut stage).is_err() {
+                if !has_freed_memory || D::execute(request, &mut context).is_err() {
                     if connection.may_wait_for_memory(server) {
                         let progress = &mut self.progress[*work];
                         (progress.waits, progress.starves) = (true, true);
                         any_starves = true;
-                        turn.end_exclusive();
+                        guard.end_exclusive();
                         continue;
                     }
-                    let mut stage = Stage { turn: &turn, connection, server, memcache, spans };
-                    D::out_of_memory(request, &mut stage);
+                    let mut context =
+                        Context { guard: &guard, connection, server, memcache, spans };
+                    D::out_of_memory(request, &mut context);
                 }
             }
             connection.note_executed();
-            turn.end_exclusive();
+            guard.end_exclusive();
             self.progress[*work].executed = *end;
-            answers_len += connection.unsent_len().saturating_sub(before);
-            if connection.client.lent.is_shown() {
-                send_or_list(&mut self.shown, number, connection, *short_of_memory, &turn);
+            replies_len += connection.unsent_len().saturating_sub(before);
+            if connection.client.zero_copy.has_value_refs() {
+                send_or_list(&mut self.unsent, number, connection, *short_of_memory, &guard);
             }
             connection.note_output(*short_of_memory);
             if connection.blocked || connection.takes_more() {
@@ -252,41 +255,43 @@ impl Batch {
                 *short_of_memory = server.is_short_of_memory();
             }
         }
-        self.answer_len = answers_len / queued.len();
-        send_shown(&mut self.shown, connections, server, &turn);
+        self.mean_reply_len = replies_len / queued.len();
+        send_value_refs(&mut self.unsent, connections, server, &guard);
     }
 }
 
 /// Sends the values that a connection shows if they are long, and otherwise lists the connection.
 #[inline(always)]
 fn send_or_list<T: Decoders>(
-    shown: &mut Vec<Number>,
+    unsent: &mut Vec<Number>,
     number: Number,
     connection: &mut Connection<T>,
     short_of_memory: bool,
-    turn: &Guard<'_>,
+    guard: &Guard<'_>,
 ) {
     // A connection that waits for its client shows nothing: values shown would be sent, and
     // nobody be told that it need not wait.
-    if connection.is_output_long(short_of_memory) || connection.client.lent.is_shown_enough() {
-        connection.send_shown(turn);
-    } else if shown.last() != Some(&number) {
-        shown.push(number);
+    if connection.is_output_long(short_of_memory)
+        || connection.client.zero_copy.has_enough_value_refs()
+    {
+        connection.send_value_refs(guard);
+    } else if unsent.last() != Some(&number) {
+        unsent.push(number);
     }
 }
 
 /// Sends the values that these connections show, since the turn is about to end.
-fn send_shown<T: Decoders>(
-    shown: &mut Vec<Number>,
+fn send_value_refs<T: Decoders>(
+    unsent: &mut Vec<Number>,
     connections: &mut Connections<T>,
     server: &Server,
-    turn: &Guard<'_>,
+    guard: &Guard<'_>,
 ) {
-    for number in shown.drain(..) {
+    for number in unsent.drain(..) {
         if let Some(connection) = connections.get(number)
-            && connection.client.lent.is_shown()
+            && connection.client.zero_copy.has_value_refs()
         {
-            connection.send_shown(turn);
+            connection.send_value_refs(guard);
             if connection.takes_more() {
                 server.hold(connection.count_memory());
             }

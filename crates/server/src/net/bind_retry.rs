@@ -11,16 +11,16 @@ use std::time::Duration;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How often somebody may hang up and still listen, such as a server that has too many clients.
-const TRIES: usize = 8;
+const MAX_TRIES: usize = 8;
 
 /// Listens at an address of the network, which somebody who is about to go may still have.
 pub(crate) fn listen_tcp<T>(
     address: SocketAddr,
     mut listen: impl FnMut() -> io::Result<T>,
 ) -> io::Result<T> {
-    for _ in 0..TRIES {
+    for _ in 0..MAX_TRIES {
         match listen() {
-            Err(error) if error.kind() == ErrorKind::AddrInUse && goes(address) => {}
+            Err(error) if error.kind() == ErrorKind::AddrInUse && becomes_free(address) => {}
             listening => return listening,
         }
     }
@@ -28,7 +28,7 @@ pub(crate) fn listen_tcp<T>(
 }
 
 /// Whether nobody listens there, or nobody does any more after a while.
-fn goes(mut address: SocketAddr) -> bool {
+fn becomes_free(mut address: SocketAddr) -> bool {
     if address.ip().is_unspecified() {
         match address {
             SocketAddr::V4(_) => address.set_ip(Ipv4Addr::LOCALHOST.into()),
@@ -36,14 +36,14 @@ fn goes(mut address: SocketAddr) -> bool {
         }
     }
     match TcpStream::connect_timeout(&address, PATIENCE) {
-        Ok(stream) => stream.set_read_timeout(Some(PATIENCE)).is_ok() && hangs_up(stream),
+        Ok(stream) => stream.set_read_timeout(Some(PATIENCE)).is_ok() && is_closed_by_peer(stream),
         Err(error) => error.kind() == ErrorKind::ConnectionRefused,
     }
 }
 
 /// Whether the other side ends a connection that has a timeout. Nobody who is about to go says
 /// anything.
-pub(crate) fn hangs_up(mut stream: impl Read) -> bool {
+pub(crate) fn is_closed_by_peer(mut stream: impl Read) -> bool {
     match stream.read(&mut [0]) {
         Ok(len) => len == 0,
         Err(error) => error.kind() == ErrorKind::ConnectionReset,
@@ -78,7 +78,7 @@ mod tests {
         let first = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = first.local_addr().expect("an address");
         let hanging_up = std::thread::spawn(move || {
-            for _ in 0..TRIES {
+            for _ in 0..MAX_TRIES {
                 drop(first.accept());
             }
             first
@@ -89,7 +89,7 @@ mod tests {
             TcpListener::bind(address)
         });
         assert_eq!(listening.expect_err("it is taken").kind(), ErrorKind::AddrInUse);
-        assert_eq!(tries, TRIES + 1);
+        assert_eq!(tries, MAX_TRIES + 1);
         drop(hanging_up.join().expect("a thread"));
     }
 }

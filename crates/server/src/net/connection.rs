@@ -1,7 +1,7 @@
 //! One connection: what was received and not executed, and what is to be sent.
 
 use super::decoders::Decoders;
-use super::pending_value::Drafting;
+use super::pending_value::InPlace;
 use super::reactor::{Number, Reactor, Socket};
 use super::work::{Progress, Source, Work};
 use crate::log;
@@ -20,21 +20,21 @@ use std::time::Duration;
 
 /// A client that does not read its answers gets no more of them than this, and is not read from
 /// until it has taken them. When connections take much memory, it is less.
-const OUTPUT_MOST: usize = 1 << 20;
-const OUTPUT_MOST_WHEN_SHORT: usize = 16 << 10;
+const MAX_OUTPUT: usize = 1 << 20;
+const MAX_OUTPUT_WHEN_SHORT: usize = 16 << 10;
 
 /// Maximum bytes of requests that wait until a client that has not logged in reads its replies.
 const MAX_INPUT_BEFORE_LOGIN: usize = 16 << 10;
 
 /// Errors of a connection that is closed for its input.
-pub(crate) const TOO_LONG_NOW: &str = "ERR the request is too long for the memory there is now";
+const TOO_LONG_NOW: &str = "ERR the request is too long for the memory there is now";
 const TOO_MUCH_BEFORE_LOGIN: &str = "ERR too many requests before login";
 
 /// One that has so much waiting for its turn is not received from before some of that is done.
-const AHEAD_MOST: usize = 64 << 10;
+const MAX_WAITING_INPUT: usize = 64 << 10;
 
 /// What its answers take is counted before the turn ends from so many bytes more on.
-const COUNTED_FROM: usize = 64 << 10;
+const MIN_COUNTED_GROWTH: usize = 64 << 10;
 
 /// Bytes that are discarded at most of what a client sends behind a request that was refused: as
 /// much as the longest request has.
@@ -44,12 +44,12 @@ const MAX_DISCARDED_BYTES: usize = 1 << 30;
 pub(crate) const DISCARD_IDLE_S: u64 = 5;
 
 /// Capacity that an empty buffer of a connection keeps.
-pub(crate) const KEPT: usize = 16 << 10;
+pub(crate) const MAX_KEPT_CAPACITY: usize = 16 << 10;
 
 #[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub(crate) struct Connection<T: Decoders> {
     pub(crate) socket: Socket,
-    pub(crate) talk: T,
+    pub(crate) decoder: T,
     pub(crate) tls: Option<Box<Session>>,
     pub(crate) client: Client<T::Session>,
     /// Received, not executed yet, behind what is done.
@@ -57,7 +57,7 @@ pub(crate) struct Connection<T: Decoders> {
     /// Bytes at the beginning of the inbox that are done with.
     pub(crate) done: usize,
     /// A long value of the request that the inbox begins with.
-    pub(crate) draft: Drafting<T>,
+    pub(crate) in_place: InPlace<T>,
     /// Answers that were not handed to the kernel yet.
     pub(crate) out: Vec<u8>,
     /// Bytes the kernel is sending, and those of them that are in a buffer: an item's are counted
@@ -67,9 +67,9 @@ pub(crate) struct Connection<T: Decoders> {
     /// The kernel receives for us.
     pub(crate) receiving: bool,
     /// The client sends no more.
-    pub(crate) ended: bool,
+    pub(crate) read_closed: bool,
     /// Bytes came, and whether the end came with them was not looked at since.
-    pub(crate) unsure: bool,
+    pub(crate) eof_unchecked: bool,
     /// Too many answers wait: nothing is executed until they are taken.
     pub(crate) blocked: bool,
     /// Requests wait for a later iteration: for the next one, so that other clients are served, or
@@ -78,14 +78,14 @@ pub(crate) struct Connection<T: Decoders> {
     /// Nothing more is executed; it ends once all answers are sent.
     pub(crate) closing: bool,
     /// Bytes came that nobody wants, since it was to end.
-    pub(crate) unheard: bool,
+    pub(crate) input_discarded: bool,
     /// Bytes of input that may still be discarded before the connection is closed. Zero closes it
     /// as soon as its answers are sent.
     pub(crate) discards: usize,
     /// The client was told that no answers follow, and its input is being discarded.
     pub(crate) write_closed: bool,
     /// The socket was shut down: it goes once the kernel is done with it.
-    pub(crate) shut: bool,
+    pub(crate) is_shut_down: bool,
     /// The kernel drops what it has of its answers, too.
     resets: bool,
     /// Since when its output is beyond the soft limit, in seconds of the worker's clock.
@@ -97,7 +97,7 @@ pub(crate) struct Connection<T: Decoders> {
     /// Bytes of memory that were counted for it.
     pub(crate) counted: usize,
     /// When bytes came or went last, in seconds of the worker's clock.
-    pub(crate) seen_s: u64,
+    pub(crate) active_s: u64,
     /// Where in this turn's work its bytes are, if some are there.
     pub(crate) work: Option<usize>,
 }
@@ -112,31 +112,31 @@ impl<T: Decoders> Connection<T> {
         let trusted = client.is_authenticated(server);
         Self {
             socket: Socket::new(socket),
-            talk: T::new(protocol, server, trusted),
+            decoder: T::new(protocol, server, trusted),
             tls: None,
             client,
             trusted,
             inbox: Vec::new(),
             done: 0,
-            draft: Drafting::None,
+            in_place: InPlace::None,
             out: Vec::new(),
             sending: 0,
             sending_buffer: 0,
             receiving: false,
-            ended: false,
-            unsure: false,
+            read_closed: false,
+            eof_unchecked: false,
             blocked: false,
             waits: false,
             closing: false,
-            unheard: false,
+            input_discarded: false,
             discards: 0,
             write_closed: false,
-            shut: false,
+            is_shut_down: false,
             resets: false,
             over_soft_since_s: None,
             memory_waits: 0,
             counted: 0,
-            seen_s: 0,
+            active_s: 0,
             work: None,
         }
     }
@@ -148,10 +148,10 @@ impl<T: Decoders> Connection<T> {
 
     /// After a request of a client who was not trusted: whether it has logged in.
     #[cold]
-    pub(crate) fn note_log_in(&mut self, server: &Server) {
+    pub(crate) fn update_login(&mut self, server: &Server) {
         self.trusted = self.client.is_authenticated(server);
         if self.trusted {
-            self.talk.trust(server);
+            self.decoder.trust(server);
         }
     }
 
@@ -159,7 +159,7 @@ impl<T: Decoders> Connection<T> {
     /// that has logged in.
     pub(crate) fn note_admitted(&mut self, server: &Server) {
         if !self.trusted {
-            self.note_log_in(server);
+            self.update_login(server);
         }
     }
 
@@ -168,15 +168,15 @@ impl<T: Decoders> Connection<T> {
     #[inline]
     pub(crate) fn is_output_long(&self, short_of_memory: bool) -> bool {
         let is_short = short_of_memory || !self.trusted;
-        let most = if is_short { OUTPUT_MOST_WHEN_SHORT } else { OUTPUT_MOST };
-        self.answers_len() + self.sending > most
+        let max = if is_short { MAX_OUTPUT_WHEN_SHORT } else { MAX_OUTPUT };
+        self.answers_len() + self.sending > max
     }
 
     /// Notes whether the client must take some answers before there are more.
     #[inline]
     pub(crate) fn note_output(&mut self, short_of_memory: bool) {
         // Few bytes are below both limits, which is so after nearly every request.
-        if self.tls.is_none() && self.unsent_len() + self.sending <= OUTPUT_MOST_WHEN_SHORT {
+        if self.tls.is_none() && self.unsent_len() + self.sending <= MAX_OUTPUT_WHEN_SHORT {
             self.blocked = false;
         } else {
             self.note_long_output(short_of_memory);
@@ -201,17 +201,19 @@ impl<T: Decoders> Connection<T> {
     /// Returns the bytes of answers that were handed neither to the kernel nor to TLS.
     #[inline]
     pub(crate) fn unsent_len(&self) -> usize {
-        self.out.len() + self.client.lent.len()
+        self.out.len() + self.client.zero_copy.len()
     }
 
     /// Requests of it are to be executed: whether values may be shown meanwhile.
     #[inline]
-    pub(crate) fn begin_turn(&mut self) {
-        self.client.lent.show(self.sending == 0 && !self.shut && self.tls.is_none());
+    pub(crate) fn begin_batch(&mut self) {
+        self.client
+            .zero_copy
+            .accept_value_refs(self.sending == 0 && !self.is_shut_down && self.tls.is_none());
     }
 
     /// Sends the values that are shown, as far as the kernel takes them at once.
-    pub(crate) fn send_shown(&mut self, turn: &Guard<'_>) {
+    pub(crate) fn send_value_refs(&mut self, guard: &Guard<'_>) {
         let Self { socket, out, client, .. } = self;
         let send = |parts: &[IoSlice<'_>]| {
             let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
@@ -221,11 +223,11 @@ impl<T: Decoders> Connection<T> {
                 result => Ok(result?),
             }
         };
-        if let Ok(sent) = client.lent.send_shown(turn, out, send) {
+        if let Ok(sent) = client.zero_copy.send_value_refs(guard, out, send) {
             client.metrics.add_sent(sent as u64);
         } else {
-            client.lent.clear(out);
-            (self.closing, self.shut) = (true, true);
+            client.zero_copy.clear(out);
+            (self.closing, self.is_shut_down) = (true, true);
         }
     }
 
@@ -238,12 +240,12 @@ impl<T: Decoders> Connection<T> {
 
     /// Returns whether requests of the inbox may be looked for and executed in this iteration.
     pub(crate) fn may_execute(&self) -> bool {
-        self.is_open() && !self.waits && self.work.is_none() && !self.draft.is_unfinished()
+        self.is_open() && !self.waits && self.work.is_none() && !self.in_place.is_unfinished()
     }
 
     /// Whether so much waits for its turn that no more is received for now.
     pub(crate) fn is_ahead(&self) -> bool {
-        self.waits && self.inbox.len() - self.done > AHEAD_MOST
+        self.waits && self.inbox.len() - self.done > MAX_WAITING_INPUT
     }
 
     /// Keeps what was received and not executed. Bytes that lie in a long inbox stay where they
@@ -258,17 +260,18 @@ impl<T: Decoders> Connection<T> {
         let Progress { decoded, executed, waits, .. } = progress;
         self.waits = waits && self.is_open();
         if executed > 0 && self.sending == 0 {
-            self.client.note_progress(self.seen_s);
+            self.client.note_progress(self.active_s);
         }
         // A request whose value was received in place is the first.
-        let again = if executed == 0 && decoded > 0 { self.draft.talk() } else { None };
-        if executed > 0 || decoded > 0 && again.is_none() {
-            self.draft = Drafting::None;
+        let decoder_of_value =
+            if executed == 0 && decoded > 0 { self.in_place.decoder() } else { None };
+        if executed > 0 || decoded > 0 && decoder_of_value.is_none() {
+            self.in_place = InPlace::None;
         }
         if executed < decoded {
             // What was decoded ahead is decoded again.
-            let new = || T::new(self.talk.protocol(), server, self.trusted);
-            self.talk = again.unwrap_or_else(new);
+            let new = || T::new(self.decoder.protocol(), server, self.trusted);
+            self.decoder = decoder_of_value.unwrap_or_else(new);
         }
         self.inbox.clear();
         self.done = 0;
@@ -286,7 +289,7 @@ impl<T: Decoders> Connection<T> {
                 }
             }
         }
-        if self.inbox.is_empty() && self.inbox.capacity() > KEPT {
+        if self.inbox.is_empty() && self.inbox.capacity() > MAX_KEPT_CAPACITY {
             self.inbox = Vec::new();
         }
     }
@@ -294,20 +297,20 @@ impl<T: Decoders> Connection<T> {
     /// Whether there is something to send.
     pub(crate) fn has_output(&self) -> bool {
         let tls = self.tls.as_ref();
-        let some = !self.out.is_empty() || !self.client.lent.is_empty();
+        let some = !self.out.is_empty() || !self.client.zero_copy.is_empty();
         some || tls.is_some_and(|tls| tls.has_pending(self.closing))
     }
 
     /// What is to be sent next.
     pub(crate) fn take_output(&mut self, short_of_memory: bool) -> io::Result<Outgoing> {
         match &mut self.tls {
-            None => Ok(self.client.lent.take_first(&mut self.out)),
+            None => Ok(self.client.zero_copy.take_next(&mut self.out)),
             Some(tls) => {
                 let Self { client, out, closing, .. } = self;
                 let has_more = |client: &Client<T::Session>, out: &Vec<u8>| {
-                    !out.is_empty() || !client.lent.is_empty()
+                    !out.is_empty() || !client.zero_copy.is_empty()
                 };
-                let take = || has_more(client, out).then(|| client.lent.take_first(out));
+                let take = || has_more(client, out).then(|| client.zero_copy.take_next(out));
                 tls.send(take, (*closing, short_of_memory)).map(Outgoing::Bytes)
             }
         }
@@ -315,7 +318,7 @@ impl<T: Decoders> Connection<T> {
 
     /// Drops all answers that were not handed to the kernel.
     pub(crate) fn drop_output(&mut self) {
-        self.client.lent.clear(&mut self.out);
+        self.client.zero_copy.clear(&mut self.out);
         if let Some(tls) = &mut self.tls {
             tls.clear();
         }
@@ -327,9 +330,9 @@ impl<T: Decoders> Connection<T> {
         self.resets |= self.output_len() > 0;
         self.drop_output();
         (self.inbox, self.done) = (Vec::new(), 0);
-        self.draft = Drafting::None;
+        self.in_place = InPlace::None;
         self.discards = 0;
-        (self.closing, self.shut) = (true, true);
+        (self.closing, self.is_shut_down) = (true, true);
     }
 
     /// Returns the bytes of answers that the client has not taken.
@@ -362,8 +365,8 @@ impl<T: Decoders> Connection<T> {
             let since_s = *self.over_soft_since_s.get_or_insert(now_s);
             is_over && now_s.saturating_sub(since_s) >= seconds
         });
-        let is_beyond_hard = server.settings.output_hard_limit().is_some_and(|most| output > most);
-        let is_beyond = (is_beyond_soft || is_beyond_hard) && !self.shut;
+        let is_beyond_hard = server.settings.output_hard_limit().is_some_and(|max| output > max);
+        let is_beyond = (is_beyond_soft || is_beyond_hard) && !self.is_shut_down;
         if is_beyond {
             log::output_limit_exceeded(self.client.peer(), output);
             server.clients.add_output_closed();
@@ -395,7 +398,7 @@ impl<T: Decoders> Connection<T> {
     pub(crate) fn count_memory(&mut self) -> isize {
         let tls = self.tls.as_ref().map_or(0, |tls| SESSION_LEN + tls.buffered_len());
         let buffers = self.inbox.capacity() + self.out.capacity() + self.sending_buffer;
-        let buffers = buffers + self.client.queued_len() + self.talk.held_len();
+        let buffers = buffers + self.client.queued_len() + self.decoder.held_len();
         let held = size_of::<Self>() + tls + buffers;
         let more = held.cast_signed() - self.counted.cast_signed();
         self.counted = held;
@@ -405,7 +408,7 @@ impl<T: Decoders> Connection<T> {
     /// Whether its answers take much memory that was not counted.
     #[inline]
     pub(crate) fn takes_more(&self) -> bool {
-        self.out.capacity() + self.sending_buffer > self.counted + COUNTED_FROM
+        self.out.capacity() + self.sending_buffer > self.counted + MIN_COUNTED_GROWTH
     }
 
     /// Returns whether requests that are incomplete or wait for `EXEC` have more bytes than this,
@@ -439,12 +442,19 @@ impl<T: Decoders> Connection<T> {
         log::input_refused(self.client.peer(), text);
         self.refuse(text);
         (self.inbox, self.done) = (Vec::new(), 0);
-        self.draft = Drafting::None;
+        self.in_place = InPlace::None;
+    }
+
+    /// Closes the connection if its requests have more bytes than this.
+    pub(crate) fn refuse_if_too_long(&mut self, limit: usize) {
+        if self.is_too_long(limit) {
+            self.refuse_input(TOO_LONG_NOW);
+        }
     }
 
     /// Answers with this error, where the protocol has such answers, and ends.
     pub(crate) fn refuse(&mut self, text: &str) {
-        self.talk.reply_error(&mut self.out, self.client.version, text);
+        self.decoder.reply_error(&mut self.out, self.client.version, text);
         self.close_after_input();
     }
 
@@ -461,26 +471,26 @@ impl<T: Decoders> Connection<T> {
     #[cold]
     pub(crate) fn refuse_http(&mut self, server: &Server) {
         server.clients.add_http_refused();
-        log::http_refused(self.client.peer(), self.talk.protocol().system());
+        log::http_refused(self.client.peer(), self.decoder.protocol().system());
         self.closing = true;
     }
 
     /// Returns whether a request or a transaction is incomplete, or requests wait for their turn.
     /// Answers that were made are sent in any case before the connection is closed.
     pub(crate) fn is_under_way(&self) -> bool {
-        let incomplete = self.inbox.len() > self.done || !matches!(self.draft, Drafting::None);
+        let incomplete = self.inbox.len() > self.done || !matches!(self.in_place, InPlace::None);
         incomplete || self.waits || self.blocked || self.client.is_in_transaction()
     }
 
     /// Discards input that arrived after closing began.
     pub(crate) fn discard(&mut self, len: usize) {
-        self.unheard = true;
+        self.input_discarded = true;
         self.discards = self.discards.saturating_sub(len);
     }
 
     /// Returns whether input is to be discarded before the connection is closed.
     pub(crate) fn discards_input(&self) -> bool {
-        self.closing && self.discards > 0 && !self.ended && !self.shut
+        self.closing && self.discards > 0 && !self.read_closed && !self.is_shut_down
     }
 
     /// Tells the client that no answers follow.
@@ -506,7 +516,7 @@ impl<T: Decoders> Connection<T> {
     /// The connection is about to go. A client that is still sending is told at once: otherwise its
     /// system might wait for a minute for room in our buffers, where nobody is any more.
     pub(crate) fn leave(&self) {
-        if self.resets || self.unheard && !self.ended {
+        if self.resets || self.input_discarded && !self.read_closed {
             // It may be gone already.
             let _ = set_socket_linger(&self.socket, Some(Duration::ZERO));
         }

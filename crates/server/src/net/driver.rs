@@ -27,8 +27,8 @@ pub(crate) enum Step<R> {
 }
 
 /// What a request is executed with.
-pub(crate) struct Stage<'a, T: Decoders> {
-    pub(crate) turn: &'a Guard<'a>,
+pub(crate) struct Context<'a, T: Decoders> {
+    pub(crate) guard: &'a Guard<'a>,
     pub(crate) connection: &'a mut Connection<T>,
     pub(crate) server: &'a Server,
     pub(crate) memcache: &'a MemcachedState,
@@ -62,8 +62,8 @@ pub(crate) trait Driver<T: Decoders> {
 
     /// Executes a request and appends its answer. With [`Full`] nothing was answered: there may be
     /// room in the next turn, in which to try once more.
-    fn execute(request: &Self::Request<'_>, stage: &mut Stage<'_, T>) -> Result<(), Full>;
+    fn execute(request: &Self::Request<'_>, context: &mut Context<'_, T>) -> Result<(), Full>;
 
     /// Gives up a request for which there is no room, not even in another turn.
-    fn out_of_memory(request: &Self::Request<'_>, stage: &mut Stage<'_, T>);
+    fn out_of_memory(request: &Self::Request<'_>, context: &mut Context<'_, T>);
 }

@@ -18,32 +18,32 @@ use nuthatch_cache::{Cache, Guard, PendingValue, Session};
 const LONG_GRANULES: usize = 4;
 
 /// Returns the minimum length in bytes of a value that is received in place.
-pub(crate) fn min_long_len(cache: &Cache) -> usize {
+pub(crate) fn min_in_place_len(cache: &Cache) -> usize {
     LONG_GRANULES * cache.granule_len()
 }
 
 /// Maximum attempts to free memory for a part of a value: other threads may take what was freed.
-const TRIES: usize = 4;
+const MAX_TRIES: usize = 4;
 
 /// What an incomplete request has besides the inbox.
 #[derive(Debug, Default)]
-pub(crate) enum Drafting<T> {
+pub(crate) enum InPlace<T> {
     /// Nothing.
     #[default]
     None,
     /// A long value, which is gathered in the inbox.
-    Refused,
+    Gathered,
     /// A value that is received in place.
-    Begun(Box<Begun<T>>),
+    Receiving(Box<Receiving<T>>),
 }
 
 /// A value that is received in place.
 #[derive(Debug)]
-pub(crate) struct Begun<T> {
+pub(crate) struct Receiving<T> {
     pub(crate) value: Value,
     /// The decoder as it was when it left the value out. It decodes the request again if that is
     /// executed later.
-    pub(crate) talk: T,
+    pub(crate) decoder: T,
     /// Where the inbox continues with bytes of the value, and of what follows it, that wait for
     /// memory.
     pub(crate) stalled_at: Option<usize>,
@@ -51,7 +51,7 @@ pub(crate) struct Begun<T> {
 
 #[derive(Debug)]
 pub(crate) enum Value {
-    Kept(PendingValue),
+    Pending(PendingValue),
     /// There was no memory for it, and so many bytes are still to come.
     Discarded {
         missing: usize,
@@ -59,64 +59,67 @@ pub(crate) enum Value {
 }
 
 /// There is no memory for more of a value, of which so many bytes were taken.
-pub(crate) struct NoRoom {
+pub(crate) struct NoMemory {
     pub(crate) taken: usize,
 }
 
-impl<T: Clone> Drafting<T> {
+impl<T: Clone> InPlace<T> {
     /// Returns the pending value of the next request, unless it was discarded.
     #[inline]
     pub(crate) fn get(&self) -> Option<&PendingValue> {
         match self {
-            Self::Begun(begun) => begun.value.kept(),
-            Self::None | Self::Refused => None,
+            Self::Receiving(receiving) => receiving.value.pending(),
+            Self::None | Self::Gathered => None,
         }
     }
 
     /// Returns whether the value of the next request was discarded.
     #[inline]
     pub(crate) fn is_discarded(&self) -> bool {
-        matches!(self, Self::Begun(begun) if begun.value.kept().is_none())
+        matches!(self, Self::Receiving(receiving) if receiving.value.pending().is_none())
     }
 
     /// Returns whether bytes of the value are still to come.
     #[inline]
     pub(crate) fn is_unfinished(&self) -> bool {
-        matches!(self, Self::Begun(begun) if begun.is_stalled() || begun.value.missing() > 0)
+        match self {
+            Self::Receiving(value) => value.is_stalled() || value.value.missing() > 0,
+            Self::None | Self::Gathered => false,
+        }
     }
 
     /// Returns whether received bytes wait for memory.
     #[inline]
     pub(crate) fn is_stalled(&self) -> bool {
-        matches!(self, Self::Begun(begun) if begun.is_stalled())
+        matches!(self, Self::Receiving(receiving) if receiving.is_stalled())
     }
 
     /// Returns the decoder that decodes the request of the value again.
-    pub(crate) fn talk(&self) -> Option<T> {
+    pub(crate) fn decoder(&self) -> Option<T> {
         match self {
-            Self::Begun(begun) => Some(begun.talk.clone()),
-            Self::None | Self::Refused => None,
+            Self::Receiving(receiving) => Some(receiving.decoder.clone()),
+            Self::None | Self::Gathered => None,
         }
     }
 }
 
-impl<T> Begun<T> {
+impl<T> Receiving<T> {
     pub(crate) fn is_stalled(&self) -> bool {
         self.stalled_at.is_some()
     }
 }
 
 impl Value {
-    fn kept(&self) -> Option<&PendingValue> {
+    fn pending(&self) -> Option<&PendingValue> {
         match self {
-            Self::Kept(draft) => Some(draft),
+            Self::Pending(pending) => Some(pending),
             Self::Discarded { .. } => None,
         }
     }
 
     pub(crate) fn missing(&self) -> usize {
         match self {
-            Self::Kept(draft) => draft.remaining(),
+            Self::Pending(pending) => pending.remaining(),
             Self::Discarded { missing } => *missing,
         }
     }
@@ -126,9 +129,9 @@ impl Value {
         &mut self,
         session: &mut Session<'_>,
         bytes: &[u8],
-    ) -> Result<usize, NoRoom> {
+    ) -> Result<usize, NoMemory> {
         match self {
-            Self::Kept(draft) => push_all(draft, &mut session.guard(), bytes),
+            Self::Pending(pending) => push_all(pending, &mut session.guard(), bytes),
             Self::Discarded { missing } => {
                 let taken = bytes.len().min(*missing);
                 *missing -= taken;
@@ -139,16 +142,16 @@ impl Value {
 }
 
 pub(crate) fn push_all(
-    draft: &mut PendingValue,
-    turn: &mut Guard<'_>,
+    pending: &mut PendingValue,
+    guard: &mut Guard<'_>,
     bytes: &[u8],
-) -> Result<usize, NoRoom> {
+) -> Result<usize, NoMemory> {
     let (mut taken, mut tries) = (0, 0);
-    while taken < bytes.len() && draft.remaining() > 0 {
-        match draft.push(turn, &bytes[taken..]) {
+    while taken < bytes.len() && pending.remaining() > 0 {
+        match pending.push(guard, &bytes[taken..]) {
             Ok(len) => (taken, tries) = (taken + len, 0),
-            Err(_) if tries < TRIES && turn.renew() => tries += 1,
-            Err(_) => return Err(NoRoom { taken }),
+            Err(_) if tries < MAX_TRIES && guard.renew() => tries += 1,
+            Err(_) => return Err(NoMemory { taken }),
         }
     }
     Ok(taken)

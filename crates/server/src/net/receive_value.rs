@@ -2,14 +2,14 @@
 
 use super::connection::Connection;
 use super::decoders::Decoders;
-use super::pending_value::{Begun, Drafting, NoRoom, Value, min_long_len, push_all};
+use super::pending_value::{InPlace, NoMemory, Receiving, Value, min_in_place_len, push_all};
 use super::work::append;
 use crate::state::Server;
 use nuthatch_cache::{Error, Guard, Session};
 
 impl<T: Decoders> Connection<T> {
     /// Appends `bytes` to the value that is received in place, and returns how many were consumed.
-    /// Without memory, the remaining ones wait in the inbox (see [`Drafting::is_stalled`]), or the
+    /// Without memory, the remaining ones wait in the inbox (see [`InPlace::is_stalled`]), or the
     /// value is discarded.
     #[inline]
     pub(crate) fn receive_value(
@@ -18,7 +18,7 @@ impl<T: Decoders> Connection<T> {
         server: &Server,
         bytes: &[u8],
     ) -> usize {
-        if self.draft.is_unfinished() { self.continue_value(session, server, bytes) } else { 0 }
+        if self.in_place.is_unfinished() { self.continue_value(session, server, bytes) } else { 0 }
     }
 
     fn continue_value(
@@ -27,14 +27,14 @@ impl<T: Decoders> Connection<T> {
         server: &Server,
         bytes: &[u8],
     ) -> usize {
-        let Drafting::Begun(begun) = &mut self.draft else { return 0 };
-        if begun.is_stalled() {
+        let InPlace::Receiving(receiving) = &mut self.in_place else { return 0 };
+        if receiving.is_stalled() {
             append(&mut self.inbox, bytes);
             return bytes.len();
         }
-        let NoRoom { taken } = match begun.value.take(session, bytes) {
+        let NoMemory { taken } = match receiving.value.take(session, bytes) {
             Ok(taken) => return taken,
-            Err(no_room) => no_room,
+            Err(no_memory) => no_memory,
         };
         if self.stall_or_discard(server, self.inbox.len()) {
             append(&mut self.inbox, &bytes[taken..]);
@@ -46,18 +46,18 @@ impl<T: Decoders> Connection<T> {
     /// Appends bytes that wait for memory to their value. If there is still none and no client can
     /// be closed, discards the value.
     pub(crate) fn resume_value(&mut self, session: &mut Session<'_>, server: &Server) {
-        let Drafting::Begun(begun) = &mut self.draft else { return };
-        let Some(at) = begun.stalled_at.take() else { return };
-        let (taken, is_short) = match begun.value.take(session, &self.inbox[at..]) {
+        let InPlace::Receiving(receiving) = &mut self.in_place else { return };
+        let Some(at) = receiving.stalled_at.take() else { return };
+        let (taken, is_short) = match receiving.value.take(session, &self.inbox[at..]) {
             Ok(taken) => (taken, false),
-            Err(NoRoom { taken }) => (taken, true),
+            Err(NoMemory { taken }) => (taken, true),
         };
         self.inbox.drain(at..at + taken);
         if !is_short {
             self.note_executed();
         } else if !self.stall_or_discard(server, at) {
-            let Drafting::Begun(begun) = &mut self.draft else { return };
-            let taken = begun.value.take(session, &self.inbox[at..]).unwrap_or(0);
+            let InPlace::Receiving(receiving) = &mut self.in_place else { return };
+            let taken = receiving.value.take(session, &self.inbox[at..]).unwrap_or(0);
             self.inbox.drain(at..at + taken);
         }
     }
@@ -67,12 +67,12 @@ impl<T: Decoders> Connection<T> {
     #[cold]
     fn stall_or_discard(&mut self, server: &Server, at: usize) -> bool {
         let waits = self.may_wait_for_memory(server);
-        let Drafting::Begun(begun) = &mut self.draft else { return false };
+        let InPlace::Receiving(receiving) = &mut self.in_place else { return false };
         if waits {
-            begun.stalled_at = Some(at);
+            receiving.stalled_at = Some(at);
             self.waits = true;
         } else {
-            begun.value = Value::Discarded { missing: begun.value.missing() };
+            receiving.value = Value::Discarded { missing: receiving.value.missing() };
         }
         waits
     }
@@ -81,7 +81,7 @@ impl<T: Decoders> Connection<T> {
     /// gathered in the inbox. Returns false and discards nothing if no value is incomplete, if the
     /// client has not logged in, or if the other bytes of its requests exceed `limit`.
     pub(crate) fn discard_value(&mut self, limit: usize) -> bool {
-        let Some((start, len)) = self.talk.pending_value().filter(|_| self.trusted) else {
+        let Some((start, len)) = self.decoder.pending_value().filter(|_| self.trusted) else {
             return false;
         };
         let at = self.done + start;
@@ -97,46 +97,47 @@ impl<T: Decoders> Connection<T> {
 
     /// Begins to receive the incomplete value at the end of the inbox in place, if it is long.
     #[inline]
-    pub(crate) fn begin_draft(&mut self, session: &mut Session<'_>, server: &Server) {
-        if let Some((start, len)) = self.talk.pending_value()
-            && len >= min_long_len(&server.cache)
-            && matches!(self.draft, Drafting::None)
+    pub(crate) fn begin_in_place(&mut self, session: &mut Session<'_>, server: &Server) {
+        if let Some((start, len)) = self.decoder.pending_value()
+            && len >= min_in_place_len(&server.cache)
+            && matches!(self.in_place, InPlace::None)
             && self.trusted
             && !self.waits
             && !self.closing
         {
-            self.draft = Drafting::Refused;
-            if server.may_draft(len) {
-                self.begin_draft_of(&mut session.guard(), server, (start, len));
+            self.in_place = InPlace::Gathered;
+            if server.may_receive_in_place(len) {
+                self.start_in_place(&mut session.guard(), server, (start, len));
             }
         }
     }
 
     #[cold]
-    fn begin_draft_of(
+    fn start_in_place(
         &mut self,
-        turn: &mut Guard<'_>,
+        guard: &mut Guard<'_>,
         server: &Server,
         (start, len): (usize, usize),
     ) {
         // Its key comes before it, if there is one.
-        let draft = |turn: &Guard<'_>| turn.begin_value(&server.cache, start, len);
-        let begun = match draft(turn) {
-            Err(Error::Full) if turn.renew() => draft(turn),
+        let pending = |guard: &Guard<'_>| guard.begin_value(&server.cache, start, len);
+        let receiving = match pending(guard) {
+            Err(Error::Full) if guard.renew() => pending(guard),
             other => other,
         };
-        let Ok(mut draft) = begun else { return };
+        let Ok(mut pending) = receiving else { return };
         let at = self.done + start;
-        let Ok(taken) = push_all(&mut draft, turn, &self.inbox[at..]) else { return };
+        let Ok(taken) = push_all(&mut pending, guard, &self.inbox[at..]) else { return };
         self.inbox.drain(at..at + taken);
         self.inbox.shrink_to(0);
-        self.begin_value(Value::Kept(draft));
+        self.begin_value(Value::Pending(pending));
     }
 
     /// The value that the next request is waiting for is not in the inbox from here on.
     fn begin_value(&mut self, value: Value) {
-        self.talk.elide();
-        let talk = self.talk.clone();
-        self.draft = Drafting::Begun(Box::new(Begun { value, talk, stalled_at: None }));
+        self.decoder.elide();
+        let decoder = self.decoder.clone();
+        self.in_place =
+            InPlace::Receiving(Box::new(Receiving { value, decoder, stalled_at: None }));
     }
 }

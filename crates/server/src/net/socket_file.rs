@@ -1,7 +1,7 @@
 //! Sockets in the file system. A server that was killed leaves its own behind: the next one
 //! replaces it, if nobody listens there.
 
-use super::bind_retry::{PATIENCE, hangs_up};
+use super::bind_retry::{PATIENCE, is_closed_by_peer};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::fs::{self, File, TryLockError};
@@ -15,11 +15,11 @@ use std::path::Path;
 pub(crate) fn listen(path: &Path) -> io::Result<OwnedFd> {
     // From here until it listens, or another server that starts could take our socket, which
     // nobody can connect to yet, for one that was left behind.
-    let turn = turn(path)?;
+    let lock = lock_folder(path)?;
     let bound = match UnixListener::bind(path) {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
             check_left_behind(path)?;
-            if turn.is_none() {
+            if lock.is_none() {
                 return Err(error);
             }
             fs::remove_file(path)?;
@@ -32,7 +32,7 @@ pub(crate) fn listen(path: &Path) -> io::Result<OwnedFd> {
 
 /// The turn of this process to replace sockets in a folder, until it is dropped. There is none in
 /// a folder that cannot be read.
-fn turn(path: &Path) -> io::Result<Option<File>> {
+fn lock_folder(path: &Path) -> io::Result<Option<File>> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let Ok(folder) = File::open(folder.unwrap_or(Path::new("."))) else { return Ok(None) };
     match folder.try_lock() {
@@ -63,7 +63,7 @@ fn check_left_behind(path: &Path) -> io::Result<()> {
             let stream = UnixStream::from(socket);
             stream.set_nonblocking(false)?;
             stream.set_read_timeout(Some(PATIENCE))?;
-            if hangs_up(stream) { Ok(()) } else { Err(Errno::ADDRINUSE.into()) }
+            if is_closed_by_peer(stream) { Ok(()) } else { Err(Errno::ADDRINUSE.into()) }
         }
         Err(error) => Err(error.into()),
     }

@@ -4,9 +4,9 @@
 
 use super::{Reply, Request, Span};
 use crate::full::Full;
-use crate::output::Lent;
+use crate::output::ZeroCopyValues;
 use crate::resp::commands::Client;
-use crate::state::{Denied, Other, Server};
+use crate::state::{Denied, OtherRequest, Server};
 use nuthatch_cache::{Cache, Error, Guard, Write};
 use std::sync::Arc;
 
@@ -14,28 +14,28 @@ use std::sync::Arc;
 /// there may be room in the next turn, in which to try once more; then [`out_of_memory`].
 #[inline]
 pub fn execute(
-    turn: &Guard<'_>,
+    guard: &Guard<'_>,
     message: &[u8],
     request: Request,
-    (out, lent, cache): (&mut Vec<u8>, &mut Lent, &Arc<Cache>),
+    (out, zero_copy, cache): (&mut Vec<u8>, &mut ZeroCopyValues, &Arc<Cache>),
 ) -> Result<(), Full> {
     let part = |span: Span| span.of(message).unwrap_or_default();
     let mut reply = Reply::new(out);
     match request {
-        Request::Get { key } => match turn.get(part(key)) {
+        Request::Get { key } => match guard.get(part(key)) {
             Some(item) if reply.takes(item.value()) => {
-                lent.value(turn, cache, &item, out);
+                zero_copy.value(guard, cache, &item, out);
                 Reply::new(out).value_end();
             }
             Some(_) => {}
             None => reply.miss(),
         },
-        Request::Set { key, value } => match turn.set(part(key), part(value), &Write::new()) {
+        Request::Set { key, value } => match guard.set(part(key), part(value), &Write::new()) {
             Ok(_) => reply.ok(),
             Err(Error::Full) => return Err(Full),
-            Err(error) => refuse(turn, part(key), &error, &mut reply),
+            Err(error) => refuse(guard, part(key), &error, &mut reply),
         },
-        Request::Del { key } if turn.remove(part(key)) => reply.ok(),
+        Request::Del { key } if guard.remove(part(key)) => reply.ok(),
         Request::Del { .. } => reply.no_such_key(),
         Request::Fault(fault) => reply.fault(fault),
     }
@@ -67,14 +67,14 @@ pub fn admit(
 }
 
 /// Answers a request for which there is no room, not even in another turn.
-pub fn out_of_memory(turn: &Guard<'_>, message: &[u8], request: Request, out: &mut Vec<u8>) {
+pub fn out_of_memory(guard: &Guard<'_>, message: &[u8], request: Request, out: &mut Vec<u8>) {
     let key = key(message, request).unwrap_or_default();
-    refuse(turn, key, &Error::Full, &mut Reply::new(out));
+    refuse(guard, key, &Error::Full, &mut Reply::new(out));
 }
 
 /// So that nobody gets the old value for one that could not be stored, the old one must go.
-fn refuse(turn: &Guard<'_>, key: &[u8], error: &Error, reply: &mut Reply<'_>) {
-    turn.remove(key);
+fn refuse(guard: &Guard<'_>, key: &[u8], error: &Error, reply: &mut Reply<'_>) {
+    guard.remove(key);
     reply.error(&error.to_string());
 }
 
@@ -89,11 +89,11 @@ pub fn key(message: &[u8], request: Request) -> Option<&[u8]> {
 
 /// What a request is counted as.
 #[inline]
-pub fn kind(request: Request) -> Other {
+pub fn kind(request: Request) -> OtherRequest {
     match request {
-        Request::Get { .. } => Other::PmcGet,
-        Request::Set { .. } => Other::PmcSet,
-        Request::Del { .. } => Other::PmcDel,
-        Request::Fault(_) => Other::PmcFault,
+        Request::Get { .. } => OtherRequest::PmcGet,
+        Request::Set { .. } => OtherRequest::PmcSet,
+        Request::Del { .. } => OtherRequest::PmcDel,
+        Request::Fault(_) => OtherRequest::PmcFault,
     }
 }

@@ -77,15 +77,15 @@ pub enum Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong {
     /// The limit, in bytes.
-    pub most: u32,
+    pub max: u32,
     /// What sets the limit of the value in it.
     pub limit: ValueLimit,
 }
 
 impl fmt::Display for TooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { most, limit } = self;
-        write!(f, "Request is longer than {most} bytes ({limit})")
+        let Self { max, limit } = self;
+        write!(f, "Request is longer than {max} bytes ({limit})")
     }
 }
 
@@ -140,16 +140,16 @@ impl Decoder {
     }
 
     fn message(&mut self, bytes: &[u8]) -> Result<Step, TooLong> {
-        let most = self.message_len as usize;
-        let within = &bytes[..bytes.len().min(most.saturating_add(1))];
+        let max = self.message_len as usize;
+        let within = &bytes[..bytes.len().min(max.saturating_add(1))];
         let from = self.searched.min(within.len());
         if let Some(found) = memchr(SEPARATOR, &within[from..]) {
             self.searched = 0;
             let end = from + found;
             return Ok(Step::Request { request: request(&bytes[..end]), consumed: end + 1 });
         }
-        if bytes.len() > most {
-            return Err(TooLong { most: self.message_len, limit: self.limit });
+        if bytes.len() > max {
+            return Err(TooLong { max: self.message_len, limit: self.limit });
         }
         self.searched = bytes.len();
         Ok(Step::More)

@@ -8,7 +8,7 @@ use crate::full::Full;
 use crate::http_guard::{has_http_line, is_http_line};
 use crate::log;
 use crate::net::connection::Connection;
-use crate::net::driver::{Decoders, Decodes, Driver, Stage, Step};
+use crate::net::driver::{Context, Decoders, Decodes, Driver, Step};
 use crate::resp;
 use crate::resp::commands::Session;
 use crate::resp::driver::Request as RespRequest;
@@ -64,7 +64,7 @@ impl<T: Decoders<Session = Session> + Decodes<PmcDecoder> + Decodes<resp::Decode
         bytes: &'b [u8],
         spans: &mut Vec<Span>,
     ) -> Step<Request<'b>> {
-        let decoder: Option<&mut PmcDecoder> = connection.talk.decoder();
+        let decoder: Option<&mut PmcDecoder> = connection.decoder.decoder();
         let Some(decoder) = decoder else { return Step::More };
         match decoder.messages.next(bytes) {
             Ok(Found::Request { request: asked, consumed }) => {
@@ -117,46 +117,46 @@ impl<T: Decoders<Session = Session> + Decodes<PmcDecoder> + Decodes<resp::Decode
     }
 
     #[inline]
-    fn execute(request: &Request<'_>, stage: &mut Stage<'_, T>) -> Result<(), Full> {
+    fn execute(request: &Request<'_>, context: &mut Context<'_, T>) -> Result<(), Full> {
         match request {
             Request::Message { bytes, asked } => {
-                let Connection { client, out, .. } = &mut *stage.connection;
+                let Connection { client, out, .. } = &mut *context.connection;
                 if !client.may_all() {
-                    if !commands::admit(client, stage.server, (bytes, *asked), out) {
+                    if !commands::admit(client, context.server, (bytes, *asked), out) {
                         return Ok(());
                     }
-                    stage.connection.note_admitted(stage.server);
+                    context.connection.note_admitted(context.server);
                 }
-                let Connection { client, out, .. } = &mut *stage.connection;
+                let Connection { client, out, .. } = &mut *context.connection;
                 let start = out.len();
-                client.begin(stage.server, bytes.len());
-                let answer = (&mut *out, &mut client.lent, &stage.server.cache);
-                commands::execute(stage.turn, bytes, *asked, answer)?;
+                client.begin(context.server, bytes.len());
+                let answer = (&mut *out, &mut client.zero_copy, &context.server.cache);
+                commands::execute(context.guard, bytes, *asked, answer)?;
                 let lens = (commands::kind(*asked), bytes.len(), out.len() - start);
-                client.end(stage.server, lens, stage.turn.now_ms());
+                client.end(context.server, lens, context.guard.now_ms());
                 Ok(())
             }
-            Request::Resp(request) => <RespDriver as Driver<T>>::execute(request, stage),
+            Request::Resp(request) => <RespDriver as Driver<T>>::execute(request, context),
             Request::Http => {
-                stage.connection.refuse_http(stage.server);
+                context.connection.refuse_http(context.server);
                 Ok(())
             }
             Request::Fault(fault) => {
-                log::request_malformed(stage.connection.client.peer(), fault);
-                Reply::new(&mut stage.connection.out).error(&fault.to_string());
-                stage.connection.close_after_input();
+                log::request_malformed(context.connection.client.peer(), fault);
+                Reply::new(&mut context.connection.out).error(&fault.to_string());
+                context.connection.close_after_input();
                 Ok(())
             }
         }
     }
 
     #[cold]
-    fn out_of_memory(request: &Request<'_>, stage: &mut Stage<'_, T>) {
+    fn out_of_memory(request: &Request<'_>, context: &mut Context<'_, T>) {
         match request {
             Request::Message { bytes, asked } => {
-                commands::out_of_memory(stage.turn, bytes, *asked, &mut stage.connection.out);
+                commands::out_of_memory(context.guard, bytes, *asked, &mut context.connection.out);
             }
-            Request::Resp(request) => <RespDriver as Driver<T>>::out_of_memory(request, stage),
+            Request::Resp(request) => <RespDriver as Driver<T>>::out_of_memory(request, context),
             Request::Fault(_) | Request::Http => {}
         }
     }

@@ -29,7 +29,7 @@ pub struct Decoder {
     /// while the request is not whole.
     searched: usize,
     /// The argument whose bytes are missing: where it starts, and its length; 0 while none's are.
-    awaited: (usize, u32),
+    pending: (usize, u32),
     /// An argument that lies elsewhere: where the line begins that tells its length, and that
     /// length; 0 while there is none. Of use only while the request is not whole.
     elided: (usize, u32),
@@ -46,24 +46,24 @@ impl Decoder {
             left: 0,
             held: Vec::new(),
             searched: 0,
-            awaited: (0, 0),
+            pending: (0, 0),
             elided: (0, 0),
         }
     }
 
     /// After [`Step::More`], the argument of which bytes are missing, if that is what is missing:
     /// where it starts in the request, and its length.
-    pub fn awaits(&self) -> Option<(usize, usize)> {
-        let (start, len) = self.awaited;
-        let awaits = len > 0 && self.done > 0 && self.elided.1 == 0;
-        awaits.then_some((start, len as usize))
+    pub fn pending_value(&self) -> Option<(usize, usize)> {
+        let (start, len) = self.pending;
+        let is_pending = len > 0 && self.done > 0 && self.elided.1 == 0;
+        is_pending.then_some((start, len as usize))
     }
 
-    /// The argument that [`awaits`](Self::awaits) tells of is received elsewhere: from here on
-    /// `next` gets the request without its bytes, and the argument's span lies in no request. Once
-    /// for each request.
+    /// Continues without the bytes of the [pending value](Self::pending_value), which is received
+    /// elsewhere: from here on `next` gets the request without them, and the span of the argument
+    /// is outside the request. At most one argument of a request can be elided.
     pub fn elide(&mut self) {
-        if let Some((_, len)) = self.awaits() {
+        if let Some((_, len)) = self.pending_value() {
             self.elided = (self.done, len as u32);
         }
     }
@@ -161,7 +161,7 @@ impl Decoder {
                 None => self.bulk_len(rest, at)?,
             };
             let Some((announced, line_len)) = line else {
-                self.awaited = (0, 0);
+                self.pending = (0, 0);
                 return Ok(self.pause(at, left, 1));
             };
             let start = at + line_len;
@@ -176,7 +176,7 @@ impl Decoder {
                 Some(b"\r\n") => {}
                 Some(_) => return Err(ProtocolError::ExpectedLineEnd),
                 None => {
-                    self.awaited = (start, announced);
+                    self.pending = (start, announced);
                     return Ok(self.pause(at, left, end + 2 - bytes.len()));
                 }
             }
@@ -256,13 +256,13 @@ impl Decoder {
         at: usize,
         too_big: ProtocolError,
     ) -> Result<Option<usize>, ProtocolError> {
-        let most = self.limits.line_len as usize;
-        let line = &rest[..rest.len().min(most.saturating_add(1))];
+        let max = self.limits.line_len as usize;
+        let line = &rest[..rest.len().min(max.saturating_add(1))];
         let from = self.searched.saturating_sub(at).min(line.len());
         if let Some(found) = memchr(mark, &line[from..]) {
             return Ok(Some(from + found));
         }
-        if rest.len() > most {
+        if rest.len() > max {
             return Err(too_big);
         }
         self.searched = at + rest.len();

@@ -8,8 +8,8 @@ use crate::full::Full;
 use crate::http_guard::is_http_word;
 use crate::log;
 use crate::net::connection::Connection;
-use crate::net::driver::{Decoders, Decodes, Driver, Stage, Step};
-use crate::net::pending_value::Drafting;
+use crate::net::driver::{Context, Decoders, Decodes, Driver, Step};
+use crate::net::pending_value::InPlace;
 use crate::resp;
 use crate::span::Span;
 use std::ops::Range;
@@ -87,7 +87,7 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
         bytes: &'b [u8],
         spans: &mut Vec<Span>,
     ) -> Step<Request<'b>> {
-        match connection.talk.decoder() {
+        match connection.decoder.decoder() {
             Some(decoder) => Request::next(decoder, bytes, spans),
             None => Step::More,
         }
@@ -117,8 +117,8 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
     }
 
     #[inline]
-    fn execute(request: &Request<'_>, stage: &mut Stage<'_, T>) -> Result<(), Full> {
-        let Stage { turn, connection, server, spans, .. } = stage;
+    fn execute(request: &Request<'_>, context: &mut Context<'_, T>) -> Result<(), Full> {
+        let Context { guard, connection, server, spans, .. } = context;
         let Some((args, found)) = request.parts(spans) else {
             if let Request::Http = request {
                 connection.refuse_http(server);
@@ -130,31 +130,31 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
             }
             return Ok(());
         };
-        if connection.draft.is_discarded() {
-            Self::out_of_memory(request, stage);
+        if connection.in_place.is_discarded() {
+            Self::out_of_memory(request, context);
             // The requests behind it are not about the value.
-            stage.connection.draft = Drafting::None;
+            context.connection.in_place = InPlace::None;
             return Ok(());
         }
-        let Connection { client, out, draft, .. } = &mut **connection;
-        let args = args.with_draft(draft.get());
-        let mut call = Call { turn, client, server, args, out };
+        let Connection { client, out, in_place, .. } = &mut **connection;
+        let args = args.with_pending_value(in_place.get());
+        let mut call = Call { guard, client, server, args, out };
         if execute_found(&mut call, found) == Err(Failure::Full) {
             return Err(Full);
         }
         if !connection.trusted {
-            connection.note_log_in(server);
+            connection.update_login(server);
         }
         connection.closing |= connection.client.closing;
         Ok(())
     }
 
     #[cold]
-    fn out_of_memory(request: &Request<'_>, stage: &mut Stage<'_, T>) {
-        let Stage { turn, connection, server, spans, .. } = stage;
+    fn out_of_memory(request: &Request<'_>, context: &mut Context<'_, T>) {
+        let Context { guard, connection, server, spans, .. } = context;
         if let Some((args, found)) = request.parts(spans) {
             let Connection { client, out, .. } = &mut **connection;
-            refuse_for_memory(&mut Call { turn, client, server, args, out }, found);
+            refuse_for_memory(&mut Call { guard, client, server, args, out }, found);
         }
     }
 }

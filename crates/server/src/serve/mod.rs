@@ -2,19 +2,19 @@
 
 mod redis_settings;
 
-use crate::admin::{Admin, Format, Listeners, Told};
+use crate::admin::{Admin, Format, Listeners, MetricsSource};
 use crate::log;
 use crate::net::address::{Address, SocketFiles};
 use crate::net::listener::{Bound, Listener, Listening, listen};
-use crate::net::pending_value::min_long_len;
-use crate::net::reactor::Reactors;
+use crate::net::pending_value::min_in_place_len;
+use crate::net::reactor::IoBackend;
 use crate::protocol::Protocol;
 use crate::state::{Server, Users};
 use crate::tls::Tls;
 use crate::worker::heap;
 use crate::worker::{Common, Worker};
 use nuthatch_cache::{Cache, Eviction, Prefill};
-use redis_settings::facts;
+use redis_settings::fixed_settings;
 use std::io;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
@@ -31,7 +31,7 @@ pub struct Options {
     /// Threads, each with connections of its own.
     pub threads: usize,
     /// What threads wait with.
-    pub reactors: Reactors,
+    pub io_backend: IoBackend,
     /// What listeners with TLS need.
     pub tls: Option<Tls>,
     /// Whether the server goes on without an admin address that is in use.
@@ -45,7 +45,7 @@ impl Options {
             listeners,
             admin: Vec::new(),
             threads: 1,
-            reactors: Reactors::Auto,
+            io_backend: IoBackend::Auto,
             tls: None,
             admin_optional: false,
         }
@@ -65,8 +65,8 @@ impl Options {
 
     /// Whose threads wait with these.
     #[must_use]
-    pub fn reactors(self, reactors: Reactors) -> Self {
-        Self { reactors, ..self }
+    pub fn io_backend(self, io_backend: IoBackend) -> Self {
+        Self { io_backend, ..self }
     }
 
     /// With TLS for those listeners that want it.
@@ -147,13 +147,13 @@ impl Reloader {
     }
 }
 
-impl Told for Common {
+impl MetricsSource for Common {
     fn metrics(&self, format: Format) -> String {
         self.server.metrics(format)
     }
 
     fn is_stopping(&self) -> bool {
-        Told::is_stopping(&self.server)
+        MetricsSource::is_stopping(&self.server)
     }
 }
 
@@ -180,7 +180,7 @@ impl Running {
             let text = "a listener wants TLS, which needs a certificate and a key";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
-        let reactor = options.reactors.choose()?;
+        let reactor = options.io_backend.choose()?;
         let mut files = SocketFiles::default();
         let bound = listen(&options.listeners, options.threads, &mut files)?;
         let Bound { sockets, listeners, skipped } = bound;
@@ -195,9 +195,9 @@ impl Running {
         server.evicts = server.cache.eviction() != Eviction::None;
         let mut resp = listeners.iter().filter(|one| one.protocol == Protocol::Resp);
         server.port = resp.find_map(|one| one.address.port()).unwrap_or(0);
-        server.facts.extend(facts(&listeners, options.threads));
+        server.fixed_settings.extend(fixed_settings(&listeners, options.threads));
         // Shorter requests are gathered in buffers: their blocks are used again and again.
-        heap::return_blocks_from(min_long_len(&server.cache));
+        heap::return_blocks_from(min_in_place_len(&server.cache));
         let ahead = Prefill::start(&server.cache)?;
         let mut running = Self {
             common: Arc::new(Common::new(server, options.threads, options.tls.clone(), reactor)),
@@ -213,8 +213,8 @@ impl Running {
             running.spawn(number, listening)?;
         }
         if !running.admin_addresses.is_empty() {
-            let told: Arc<dyn Told> = Arc::<Common>::clone(&running.common);
-            running.admin = Some(Admin::start(admin, &told)?);
+            let source: Arc<dyn MetricsSource> = Arc::<Common>::clone(&running.common);
+            running.admin = Some(Admin::start(admin, &source)?);
         }
         let Self { listeners, admin_addresses, .. } = &running;
         let addresses = addresses(listeners, admin_addresses);
@@ -273,7 +273,7 @@ impl Running {
     }
 
     /// What its threads wait with: `io_uring` or `epoll`.
-    pub fn reactor(&self) -> &'static str {
+    pub fn io_backend(&self) -> &'static str {
         self.common.reactor.name()
     }
 

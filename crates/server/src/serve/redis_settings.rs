@@ -5,7 +5,10 @@ use crate::net::listener::Listener;
 use crate::protocol::Protocol;
 
 /// Facts about the places where clients of Redis connect, and about threads.
-pub(crate) fn facts(listeners: &[Listener], threads: usize) -> Vec<(&'static str, String)> {
+pub(crate) fn fixed_settings(
+    listeners: &[Listener],
+    threads: usize,
+) -> Vec<(&'static str, String)> {
     let resp = || listeners.iter().filter(|listener| listener.protocol == Protocol::Resp);
     let (mut hosts, mut paths) = (Vec::new(), Vec::new());
     for listener in resp() {
@@ -49,7 +52,7 @@ mod tests {
         let listeners = all.map(|(protocol, address)| {
             Listener::new(protocol, address.parse().expect("an address"))
         });
-        let facts = facts(&listeners, 3);
+        let fixed_settings = fixed_settings(&listeners, 3);
         let expected = [
             ("bind", "127.0.0.1 ::1"),
             ("port", "7000"),
@@ -57,6 +60,6 @@ mod tests {
             ("unixsocket", "/run/a.sock"),
             ("io-threads", "3"),
         ];
-        assert_eq!(facts, expected.map(|(name, text)| (name, text.to_owned())));
+        assert_eq!(fixed_settings, expected.map(|(name, text)| (name, text.to_owned())));
     }
 }

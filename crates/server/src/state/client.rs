@@ -3,10 +3,10 @@
 use super::Server;
 use super::clients::{Connection, Endpoints, TooManyClients};
 use super::metrics::Metrics;
-use super::other_requests::Other;
+use super::other_requests::OtherRequest;
 use super::users::User;
 use crate::log;
-use crate::output::Lent;
+use crate::output::ZeroCopyValues;
 use std::sync::Arc;
 
 /// The version of the protocol a client has chosen with `HELLO`.
@@ -39,7 +39,7 @@ pub struct Client<S> {
     pub(crate) connection: Arc<Connection>,
     pub(crate) metrics: Arc<Metrics>,
     /// Values of its answers that are not in their buffer.
-    pub(crate) lent: Lent,
+    pub(crate) zero_copy: ZeroCopyValues,
 }
 
 /// What every command has to look at, before it runs or after. Usually nothing.
@@ -190,7 +190,7 @@ impl<S: Session> Client<S> {
     /// From here on the client is this user.
     pub(crate) fn become_user(&mut self, user: Arc<User>) {
         self.state.trusted = user.permissions.are_all();
-        self.connection.say(|words| user.name().clone_into(&mut words.user));
+        self.connection.update_info(|info| user.name().clone_into(&mut info.user));
         self.user = Some(user);
     }
 
@@ -210,7 +210,7 @@ impl<S: Session> Client<S> {
     pub fn end(
         &self,
         server: &Server,
-        (other, request_len, reply_len): (Other, usize, usize),
+        (other, request_len, reply_len): (OtherRequest, usize, usize),
         now_ms: u64,
     ) {
         let number = other.number();
@@ -229,9 +229,9 @@ impl Server {
         endpoints: Endpoints,
         now_ms: u64,
     ) -> Result<Client<S>, TooManyClients> {
-        if self.clients.len() as u64 >= self.settings.clients_most() {
+        if self.clients.len() as u64 >= self.settings.max_clients() {
             self.clients.add_refused();
-            log::connection_refused(&endpoints.peer, self.settings.clients_most());
+            log::connection_refused(&endpoints.peer, self.settings.max_clients());
             return Err(TooManyClients);
         }
         let connection = self.clients.open(endpoints, now_ms);

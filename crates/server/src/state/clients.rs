@@ -173,7 +173,7 @@ pub(crate) struct Connection {
     pub(crate) endpoints: Endpoints,
     since_ms: u64,
     pub(crate) lifecycle: Lifecycle,
-    words: Mutex<Words>,
+    info: Mutex<ClientInfo>,
     pub(crate) active_ms: Counter,
     /// The number of the last command, plus one.
     pub(crate) command: Counter,
@@ -228,7 +228,7 @@ impl Lifecycle {
 
 /// What a client says of itself.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Words {
+pub(crate) struct ClientInfo {
     pub(crate) name: String,
     pub(crate) user: String,
     pub(crate) library: String,
@@ -253,8 +253,8 @@ impl Connection {
     }
 
     /// What the client said of itself.
-    pub(crate) fn words(&self) -> Words {
-        lock(&self.words).clone()
+    pub(crate) fn info(&self) -> ClientInfo {
+        lock(&self.info).clone()
     }
 
     /// Returns the bytes of memory of incomplete and queued requests.
@@ -263,14 +263,14 @@ impl Connection {
     }
 
     /// Changes what the client said of itself.
-    pub(crate) fn say(&self, change: impl FnOnce(&mut Words)) {
-        change(&mut lock(&self.words));
+    pub(crate) fn update_info(&self, change: impl FnOnce(&mut ClientInfo)) {
+        change(&mut lock(&self.info));
     }
 
     /// The line of `CLIENT LIST`.
     pub(crate) fn line(&self, now_ms: u64, catalog: &Catalog) -> String {
         let Endpoints { peer, local, fd } = &self.endpoints;
-        let Words { name, user, library, library_version } = self.words();
+        let ClientInfo { name, user, library, library_version } = self.info();
         let seconds = |since_ms| now_ms.saturating_sub(since_ms) / 1000;
         let (age, idle) = (seconds(self.since_ms), seconds(self.active_ms.get()));
         let queued = self.queued.get();

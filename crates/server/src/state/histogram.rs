@@ -3,14 +3,15 @@
 use super::counter::Counter;
 
 /// Buckets for each doubling.
-const PARTS: u64 = 4;
+const BUCKETS_PER_OCTAVE: u64 = 4;
 /// Shorter times share the first bucket.
-const LEAST_NS_LOG2: u32 = 6;
+const MIN_NS_LOG2: u32 = 6;
 /// Longer times, from about a minute on, share the last bucket.
-const MOST_NS_LOG2: u32 = 36;
+const MAX_NS_LOG2: u32 = 36;
 
 /// How many buckets there are.
-pub(crate) const BUCKETS: usize = 1 + (MOST_NS_LOG2 - LEAST_NS_LOG2) as usize * PARTS as usize;
+pub(crate) const BUCKETS: usize =
+    1 + (MAX_NS_LOG2 - MIN_NS_LOG2) as usize * BUCKETS_PER_OCTAVE as usize;
 
 /// Counts of times. Buckets double in width every fourth one, so that a time is known to a
 /// quarter of its size, and every power of two of nanoseconds is the end of one.
@@ -39,20 +40,20 @@ impl Histogram {
 /// The bucket that a time falls in.
 #[inline]
 fn bucket(ns: u64) -> usize {
-    let ns = ns.min((1 << MOST_NS_LOG2) - 1);
-    if ns < 1 << LEAST_NS_LOG2 {
+    let ns = ns.min((1 << MAX_NS_LOG2) - 1);
+    if ns < 1 << MIN_NS_LOG2 {
         return 0;
     }
     let log2 = ns.ilog2();
     // The two bits below the highest one.
-    let part = (ns >> (log2 - PARTS.ilog2())) % PARTS;
-    1 + ((log2 - LEAST_NS_LOG2) * PARTS as u32) as usize + part as usize
+    let part = (ns >> (log2 - BUCKETS_PER_OCTAVE.ilog2())) % BUCKETS_PER_OCTAVE;
+    1 + ((log2 - MIN_NS_LOG2) * BUCKETS_PER_OCTAVE as u32) as usize + part as usize
 }
 
 /// The first time beyond a bucket.
 pub(crate) fn end_ns(bucket: usize) -> u64 {
-    let (octave, part) = (bucket as u64 / PARTS, bucket as u64 % PARTS);
-    ((PARTS + part) << (octave + u64::from(LEAST_NS_LOG2))) / PARTS
+    let (octave, part) = (bucket as u64 / BUCKETS_PER_OCTAVE, bucket as u64 % BUCKETS_PER_OCTAVE);
+    ((BUCKETS_PER_OCTAVE + part) << (octave + u64::from(MIN_NS_LOG2))) / BUCKETS_PER_OCTAVE
 }
 
 /// The time that so many of a thousand do not exceed; 0 where there are none.
@@ -70,16 +71,16 @@ pub(crate) fn quantile_ns(counts: &[u64], of_thousand: u64) -> u64 {
 /// Counts up to each power of two from 1.024 microseconds on, as `LATENCY HISTOGRAM` tells them:
 /// those that add something, each with the microseconds it reaches to.
 pub(crate) fn octaves(counts: &[u64]) -> Vec<(u64, u64)> {
-    let (mut below, mut told) = (0, 0);
+    let (mut below, mut reported) = (0, 0);
     let mut octaves = Vec::new();
     for (bucket, count) in counts.iter().enumerate() {
         below += count;
         let end = end_ns(bucket);
         let last = bucket + 1 == counts.len();
-        if below > told && end >= 1024 && (end.is_power_of_two() || last) {
+        if below > reported && end >= 1024 && (end.is_power_of_two() || last) {
             // Redis tells the greatest time that its histogram cannot tell from the power.
             octaves.push(((end + end / 128 - 1) / 1000, below));
-            told = below;
+            reported = below;
         }
     }
     octaves
@@ -97,7 +98,7 @@ mod tests {
             assert!(bucket == 0 || ns >= end_ns(bucket - 1), "{ns} before bucket {bucket}");
         }
         assert_eq!(bucket(u64::MAX), BUCKETS - 1);
-        assert_eq!(end_ns(BUCKETS - 1), 1 << MOST_NS_LOG2);
+        assert_eq!(end_ns(BUCKETS - 1), 1 << MAX_NS_LOG2);
     }
 
     #[test]

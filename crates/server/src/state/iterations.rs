@@ -5,7 +5,7 @@ use super::histogram::{BUCKETS, Histogram};
 
 /// What one thread counts of its turns. It alone writes here.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
+pub(crate) struct Iterations {
     began_ns: Counter,
     ns: Counter,
     times: Histogram,
@@ -14,14 +14,14 @@ pub(crate) struct Turns {
 /// The turns of one thread. What arrives while a turn is under way waits for its end, so that these
 /// times are the most that an event loop kept anybody waiting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TurnTotals {
+pub struct IterationTotals {
     /// Nanoseconds in turns.
     pub ns: u64,
     /// How often a turn took how long, by buckets: see [`bucket_end_ns`](super::bucket_end_ns).
     pub times: Vec<u64>,
 }
 
-impl Turns {
+impl Iterations {
     pub(crate) fn begin(&self, now_ns: u64) {
         self.began_ns.set(now_ns);
     }
@@ -32,10 +32,10 @@ impl Turns {
         self.times.add(ns, 1);
     }
 
-    pub(crate) fn totals(&self) -> TurnTotals {
+    pub(crate) fn totals(&self) -> IterationTotals {
         let mut times = Vec::with_capacity(BUCKETS);
         times.extend(self.times.counts());
-        TurnTotals { ns: self.ns.get(), times }
+        IterationTotals { ns: self.ns.get(), times }
     }
 }
 
@@ -45,12 +45,12 @@ mod tests {
 
     #[test]
     fn turns_are_counted_by_their_length() {
-        let turns = Turns::default();
+        let iterations = Iterations::default();
         for (began, ended) in [(1_000, 3_000), (5_000, 7_000), (10_000, 1_010_000)] {
-            turns.begin(began);
-            turns.end(ended);
+            iterations.begin(began);
+            iterations.end(ended);
         }
-        let totals = turns.totals();
+        let totals = iterations.totals();
         assert_eq!(totals.ns, 1_004_000);
         let counted: Vec<_> = totals.times.iter().filter(|count| **count > 0).collect();
         assert_eq!(counted, [&2, &1]);

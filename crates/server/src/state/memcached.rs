@@ -39,29 +39,29 @@ impl MemcachedState {
     /// item of before, and none loses an item it wrote: whoever is first removes all, and the
     /// others wait. Until there is a turn, memory alone knows that the items are still there.
     #[inline]
-    pub fn flush_if_due(&self, turn: &Guard<'_>) {
-        if turn.now_ms() >= self.flush_at_ms.load(Ordering::Acquire) {
-            self.flush(turn);
+    pub fn flush_if_due(&self, guard: &Guard<'_>) {
+        if guard.now_ms() >= self.flush_at_ms.load(Ordering::Acquire) {
+            self.flush(guard);
         }
     }
 
     #[cold]
-    fn flush(&self, turn: &Guard<'_>) {
+    fn flush(&self, guard: &Guard<'_>) {
         let _flushing = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
         // Unless somebody else did, or put it off.
-        if turn.now_ms() >= self.flush_at_ms.load(Ordering::Acquire) {
-            turn.clear();
+        if guard.now_ms() >= self.flush_at_ms.load(Ordering::Acquire) {
+            guard.clear();
             self.flush_at_ms.store(NEVER, Ordering::Release);
         }
     }
 
     /// Removes everything at this time, or now. As in memcached this replaces an earlier request,
     /// one for a time to come too.
-    pub(crate) fn flush_at(&self, turn: &Guard<'_>, at_ms: Option<u64>) {
+    pub(crate) fn flush_at(&self, guard: &Guard<'_>, at_ms: Option<u64>) {
         let _flushing = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
-        let to_come = at_ms.filter(|at| *at > turn.now_ms());
+        let to_come = at_ms.filter(|at| *at > guard.now_ms());
         if to_come.is_none() {
-            turn.clear();
+            guard.clear();
         }
         self.flush_at_ms.store(to_come.unwrap_or(NEVER), Ordering::Release);
     }

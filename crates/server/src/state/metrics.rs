@@ -8,12 +8,12 @@
 //! is given its share. All others are timed alone, and so is everything while the slow log wants
 //! commands below [`ALONE_BELOW_US`].
 
+use super::IterationTotals;
 use super::Settings;
-use super::TurnTotals;
 use super::catalog::Catalog;
 use super::counter::Counter;
 use super::histogram::Histogram;
-use super::iterations::Turns;
+use super::iterations::Iterations;
 use super::other_requests;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -42,7 +42,7 @@ pub struct Metrics {
     sent: Counter,
     connections: Counter,
     output_limits: Counter,
-    turns: Turns,
+    iterations: Iterations,
     /// By code. Rare enough for a lock, which only readers contend for.
     errors: Mutex<BTreeMap<String, u64>>,
 }
@@ -71,7 +71,7 @@ impl Default for Metrics {
             sent: Counter::default(),
             connections: Counter::default(),
             output_limits: Counter::default(),
-            turns: Turns::default(),
+            iterations: Iterations::default(),
             errors: Mutex::default(),
         }
     }
@@ -99,18 +99,18 @@ impl Metrics {
     }
 
     /// A turn of the thread's event loop begins: it was woken.
-    pub fn begin_turn(&self) {
-        self.turns.begin(self.now_ns());
+    pub fn begin_iteration(&self) {
+        self.iterations.begin(self.now_ns());
     }
 
     /// A turn of the thread's event loop is over: it waits for what comes next.
-    pub fn end_turn(&self) {
-        self.turns.end(self.now_ns());
+    pub fn end_iteration(&self) {
+        self.iterations.end(self.now_ns());
     }
 
     /// The turns of the thread's event loop.
-    pub(crate) fn turns(&self) -> TurnTotals {
-        self.turns.totals()
+    pub(crate) fn iterations(&self) -> IterationTotals {
+        self.iterations.totals()
     }
 
     /// The end of a batch of requests: commands that are not timed yet are timed now, and what

@@ -1,30 +1,30 @@
 //! Memory for values that are made of others, outside of the cache, before they are stored.
 
 use super::Server;
-use nuthatch_cache::{Error, Guard, Item, Write};
+use nuthatch_cache::{Error, Expiry, Guard, Item, Write};
 
 /// Shorter values are not counted: nobody keeps them for longer than a request takes, and there is
 /// one at a time in each thread.
-const COUNTED_FROM: usize = 64 << 10;
+const MIN_COUNTED_LEN: usize = 64 << 10;
 
 /// As [`Guard::update`], with what counts the memory of the new value. Of the old value's length,
 /// `len` makes that of the new one; a longer one than may be is not made. Nothing is changed, and
 /// nothing answered, if there is no room.
 #[inline]
 pub(crate) fn update<'w, R>(
-    (turn, server): (&Guard<'_>, &Server),
+    (guard, server): (&Guard<'_>, &Server),
     key: &[u8],
     len: impl Fn(usize) -> usize,
     mut change: impl FnMut(Option<Item<'_>>, &mut Vec<u8>) -> (Option<Write<'w>>, R),
 ) -> nuthatch_cache::Result<Option<R>> {
-    let (mut making, most) = (Making::new(server), server.cache.max_value_len());
-    turn.update(key, |item, value| {
+    let (mut value_memory, max) = (ValueMemory::new(server), server.cache.max_value_len());
+    guard.update(key, |item, value| {
         let old = item.as_ref().map_or(0, |item| item.value().len());
         let len = len(old);
-        if len > most {
-            return (None, Err(Error::TooLong { what: "value", len, max: most }));
+        if len > max {
+            return (None, Err(Error::TooLong { what: "value", len, max }));
         }
-        if !making.has_room(old, len) {
+        if !value_memory.try_count(old, len) {
             return (None, Ok(None));
         }
         let (write, answer) = change(item, value);
@@ -32,14 +32,20 @@ pub(crate) fn update<'w, R>(
     })?
 }
 
+/// Returns the write that removes a key within an update, atomically: an item that has expired is
+/// not written, and the old one is removed.
+pub(crate) fn removal() -> Write<'static> {
+    Write::new().expiry(Expiry::At(0))
+}
+
 /// The memory of a value that is being made. It counts until this goes.
 #[derive(Debug)]
-pub(crate) struct Making<'s> {
+pub(crate) struct ValueMemory<'s> {
     server: &'s Server,
     len: usize,
 }
 
-impl<'s> Making<'s> {
+impl<'s> ValueMemory<'s> {
     pub(crate) fn new(server: &'s Server) -> Self {
         Self { server, len: 0 }
     }
@@ -51,8 +57,8 @@ impl<'s> Making<'s> {
     /// it is stored. If that did not fit, the old one would have to make room.
     #[inline]
     #[must_use]
-    pub(crate) fn has_room(&mut self, old: usize, len: usize) -> bool {
-        len < COUNTED_FROM || self.count(old, len)
+    pub(crate) fn try_count(&mut self, old: usize, len: usize) -> bool {
+        len < MIN_COUNTED_LEN || self.count(old, len)
     }
 
     #[cold]
@@ -76,7 +82,7 @@ impl<'s> Making<'s> {
     }
 }
 
-impl Drop for Making<'_> {
+impl Drop for ValueMemory<'_> {
     fn drop(&mut self) {
         self.give_back();
     }
@@ -91,20 +97,20 @@ mod tests {
     fn what_is_made_counts_until_it_is_stored_and_no_more_is_than_fits() {
         let cache = Cache::new(Options::new().memory(64 << 20)).expect("a small cache");
         let server = Server::new(cache.into());
-        let mut making = Making::new(&server);
-        assert!(making.has_room(0, COUNTED_FROM - 1));
+        let mut value_memory = ValueMemory::new(&server);
+        assert!(value_memory.try_count(0, MIN_COUNTED_LEN - 1));
         assert_eq!(server.held(), 0);
-        assert!(making.has_room(10 << 20, 20 << 20));
+        assert!(value_memory.try_count(10 << 20, 20 << 20));
         assert_eq!(server.held(), 20 << 20);
         // Another try takes the place of the first one.
-        assert!(making.has_room(10 << 20, 22 << 20));
+        assert!(value_memory.try_count(10 << 20, 22 << 20));
         assert_eq!(server.held(), 22 << 20);
-        assert!(!making.has_room(10 << 20, 24 << 20));
+        assert!(!value_memory.try_count(10 << 20, 24 << 20));
         assert_eq!(server.held(), 0);
-        assert!(making.has_room(0, 24 << 20));
-        assert!(!Making::new(&server).has_room(0, 24 << 20));
-        drop(making);
+        assert!(value_memory.try_count(0, 24 << 20));
+        assert!(!ValueMemory::new(&server).try_count(0, 24 << 20));
+        drop(value_memory);
         assert_eq!(server.held(), 0);
-        assert!(!Making::new(&server).has_room(0, usize::MAX / 2));
+        assert!(!ValueMemory::new(&server).try_count(0, usize::MAX / 2));
     }
 }

@@ -8,7 +8,7 @@ macro_rules! others {
         /// `memcached|mg`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[expect(missing_docs, reason = "each is named as its protocol names it")]
-        pub enum Other {
+        pub enum OtherRequest {
             $($name,)+
         }
 
@@ -51,7 +51,7 @@ others! {
     MrcacheStat = "mrcache|stat",
 }
 
-impl Other {
+impl OtherRequest {
     /// Returns the number under which the request is counted: those of RESP come first.
     #[inline]
     pub(crate) fn number(self) -> usize {
@@ -73,8 +73,8 @@ mod tests {
 
     #[test]
     fn each_has_its_name() {
-        assert_eq!(NAMES[Other::Get as usize], "memcached|get");
-        assert_eq!(NAMES[Other::Mn as usize], "memcached|mn");
-        assert_eq!(NAMES[Other::MrcacheStat as usize], "mrcache|stat");
+        assert_eq!(NAMES[OtherRequest::Get as usize], "memcached|get");
+        assert_eq!(NAMES[OtherRequest::Mn as usize], "memcached|mn");
+        assert_eq!(NAMES[OtherRequest::MrcacheStat as usize], "mrcache|stat");
     }
 }

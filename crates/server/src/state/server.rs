@@ -3,7 +3,7 @@
 use super::catalog::Catalog;
 use super::clients::Clients;
 use super::debug_access::Debugging;
-use super::iterations::TurnTotals;
+use super::iterations::IterationTotals;
 use super::metrics::{Metrics, Totals};
 use super::rates::{PerSecond, Rates, Sample};
 use super::settings::Settings;
@@ -65,10 +65,10 @@ impl std::fmt::Debug for Exposition {
 }
 
 /// When connections take more than this part of the budget, they must make do with less.
-const HELD_PART: u64 = 2;
+const HELD_RATIO: u64 = 2;
 
 /// When they take no more than this part again, nothing needs to be spared.
-const SPARED_PART: u64 = 4;
+const SPARE_RATIO: u64 = 4;
 
 /// When connections take much memory, one that sends a request longer than this is closed, or
 /// requests that wait for `EXEC`.
@@ -85,13 +85,13 @@ const FREED_RATIO: u64 = 32;
 const MIN_FREED: u64 = 4 << 20;
 
 /// The same for so many quarters of the budget, with long values that are being received.
-const DRAFTED_QUARTERS: u64 = 3;
+const MAX_IN_PLACE_QUARTERS: u64 = 3;
 
 /// Of the budget, a value may take so many eighths that is gathered with its request.
-const GATHERED_EIGHTHS: u64 = 3;
+const MAX_COPIED_EIGHTHS: u64 = 3;
 
 /// However little memory there is, an answer may be so long.
-const ANSWER_LEAST: u64 = 64 << 10;
+const MIN_REPLY_LEN: u64 = 64 << 10;
 
 /// The server, as commands see it.
 #[derive(Debug)]
@@ -113,13 +113,13 @@ pub struct Server {
     /// Who may use `DEBUG`.
     pub debug: Debugging,
     /// What `CONFIG GET` tells besides: settings that stay as they are, by Redis's names.
-    pub facts: Vec<(&'static str, String)>,
+    pub fixed_settings: Vec<(&'static str, String)>,
     /// What `CONFIG REWRITE` does, where there is a file of settings.
     pub rewrite: Option<Rewrite>,
     /// What other parts of the program count, in Prometheus's text: the admin port tells it.
-    pub also_told: Vec<Exposition>,
+    pub extra_metrics: Vec<Exposition>,
     /// Whether the default user must keep a password, since others can reach this machine.
-    pub stays_closed: bool,
+    pub must_keep_password: bool,
     pub(crate) slowlog: SlowLog,
     pub(crate) started: Instant,
     /// Tells this run of the server from others.
@@ -158,10 +158,10 @@ impl Server {
             event_loop: "",
             evicts: true,
             debug: Debugging::default(),
-            facts: Vec::new(),
+            fixed_settings: Vec::new(),
             rewrite: None,
-            also_told: Vec::new(),
-            stays_closed: false,
+            extra_metrics: Vec::new(),
+            must_keep_password: false,
             slowlog: SlowLog::default(),
             started: Instant::now(),
             run_id,
@@ -230,13 +230,13 @@ impl Server {
     }
 
     /// The longest value in bytes: what the cache can keep, or a client may send.
-    pub fn value_most(&self) -> usize {
+    pub fn max_value_len(&self) -> usize {
         self.value_limit().0
     }
 
     /// Returns the maximum length of a value in bytes, and what sets it.
     pub(crate) fn value_limit(&self) -> (usize, ValueLimit) {
-        let setting = usize::try_from(self.settings.bulk_len_most()).unwrap_or(usize::MAX);
+        let setting = usize::try_from(self.settings.max_bulk_len()).unwrap_or(usize::MAX);
         let cache = self.cache.max_value_len();
         if setting <= cache {
             (setting, ValueLimit::Setting)
@@ -248,7 +248,7 @@ impl Server {
     /// Returns the maximum length of a value that is copied from its request, and so needs its
     /// memory twice.
     pub(crate) fn gathered_limit(&self) -> (usize, ValueLimit) {
-        let copied = self.cache.memory() / 8 * GATHERED_EIGHTHS;
+        let copied = self.cache.memory() / 8 * MAX_COPIED_EIGHTHS;
         let copied = usize::try_from(copied).unwrap_or(usize::MAX);
         let (max, limit) = self.value_limit();
         if copied < max { (copied, ValueLimit::CopiedMemory) } else { (max, limit) }
@@ -315,27 +315,27 @@ impl Server {
     /// Bytes that connections may still take, before they must make do with less.
     fn room_held(&self) -> u64 {
         let (memory, held) = (self.cache.memory(), self.held());
-        let most = memory / HELD_PART;
-        let with_drafts = memory / 4 * DRAFTED_QUARTERS;
-        most.min(with_drafts.saturating_sub(self.cache.pending_bytes())).saturating_sub(held)
+        let max = memory / HELD_RATIO;
+        let with_in_place = memory / 4 * MAX_IN_PLACE_QUARTERS;
+        max.min(with_in_place.saturating_sub(self.cache.pending_bytes())).saturating_sub(held)
     }
 
     /// Whether a value of so many bytes may be received into the cache before its request is whole:
     /// connections must keep some room.
-    pub(crate) fn may_draft(&self, len: usize) -> bool {
+    pub(crate) fn may_receive_in_place(&self, len: usize) -> bool {
         let taken = self.held() + self.cache.pending_bytes() + len as u64;
-        taken < self.cache.memory() / 4 * DRAFTED_QUARTERS && !self.is_short_of_memory()
+        taken < self.cache.memory() / 4 * MAX_IN_PLACE_QUARTERS && !self.is_short_of_memory()
     }
 
     /// Whether there is room for what connections may want later. In between, all stays as it is.
     pub(crate) fn has_memory_to_spare(&self) -> bool {
-        self.held() <= self.cache.memory() / SPARED_PART
+        self.held() <= self.cache.memory() / SPARE_RATIO
     }
 
     /// The longest answer to one request in bytes, as much as connections may still take. One that
     /// may become longer by far than its request is held to that.
-    pub fn answer_most(&self) -> usize {
-        usize::try_from(self.room_held().max(ANSWER_LEAST)).unwrap_or(usize::MAX)
+    pub fn max_reply_len(&self) -> usize {
+        usize::try_from(self.room_held().max(MIN_REPLY_LEN)).unwrap_or(usize::MAX)
     }
 
     /// Where a thread counts. Each thread takes its own, once.
@@ -355,9 +355,9 @@ impl Server {
     }
 
     /// The turns of each thread's event loop, in the order in which threads began to count.
-    pub fn turns(&self) -> Vec<TurnTotals> {
+    pub fn iterations(&self) -> Vec<IterationTotals> {
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        threads.iter().map(|metrics| metrics.turns()).collect()
+        threads.iter().map(|metrics| metrics.iterations()).collect()
     }
 
     /// Takes a sample of what is counted, for rates. Each thread does so once in a second in which

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 #[derive(Debug)]
 pub struct Settings {
     timeout_s: AtomicI64,
-    clients_most: AtomicI64,
+    max_clients: AtomicI64,
     slower_than_us: AtomicI64,
-    slowlog_len_most: AtomicI64,
+    max_slowlog_len: AtomicI64,
     tracks_latency: AtomicI64,
-    bulk_len_most: AtomicI64,
+    max_bulk_len: AtomicI64,
     keepalive_s: AtomicI64,
     output_hard_limit: AtomicI64,
     output_soft_limit: AtomicI64,
@@ -25,11 +25,11 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             timeout_s: 0.into(),
-            clients_most: 10_000.into(),
+            max_clients: 10_000.into(),
             slower_than_us: 10_000.into(),
-            slowlog_len_most: 128.into(),
+            max_slowlog_len: 128.into(),
             tracks_latency: 1.into(),
-            bulk_len_most: (512 << 20).into(),
+            max_bulk_len: (512 << 20).into(),
             keepalive_s: 300.into(),
             output_hard_limit: 0.into(),
             output_soft_limit: 0.into(),
@@ -52,18 +52,18 @@ impl Settings {
     }
 
     /// How many connections there may be.
-    pub fn clients_most(&self) -> u64 {
-        self.clients_most.load(Ordering::Relaxed).unsigned_abs()
+    pub fn max_clients(&self) -> u64 {
+        self.max_clients.load(Ordering::Relaxed).unsigned_abs()
     }
 
     /// From here on, `maxclients` cannot be set to more: the process may open too few files.
-    pub fn limit_clients(&self, limit: u64) {
+    pub fn limit_max_clients(&self, limit: u64) {
         self.clients_limit.store(limit, Ordering::Relaxed);
     }
 
     /// The longest argument of a request in bytes.
-    pub fn bulk_len_most(&self) -> u64 {
-        self.bulk_len_most.load(Ordering::Relaxed).unsigned_abs()
+    pub fn max_bulk_len(&self) -> u64 {
+        self.max_bulk_len.load(Ordering::Relaxed).unsigned_abs()
     }
 
     /// Returns the idle seconds after which a connection is probed; `None` if none is.
@@ -89,9 +89,10 @@ impl Settings {
 
     /// Changes a setting as `CONFIG SET` does, or says what is wrong with the text.
     pub fn change(&self, name: &str, text: &str) -> Result<(), String> {
-        let known = KNOWN.iter().find(|known| known.name == name);
-        let known = known.ok_or_else(|| format!("there is no setting `{name}` that changes"))?;
-        known.set(self, known.parse(text.as_bytes())?);
+        let setting = CHANGEABLE.iter().find(|setting| setting.name == name);
+        let setting =
+            setting.ok_or_else(|| format!("there is no setting `{name}` that changes"))?;
+        setting.set(self, setting.parse(text.as_bytes())?);
         Ok(())
     }
 
@@ -102,16 +103,16 @@ impl Settings {
     /// Says which text is wrong for its setting.
     pub fn change_all(&self, settings: &[(&'static str, String)]) -> Result<(), String> {
         let parse = |(name, text): &(&'static str, String)| {
-            let known = KNOWN.iter().find(|known| known.name == *name);
-            let known =
-                known.ok_or_else(|| format!("there is no setting `{name}` that changes"))?;
-            let number = known.parse(text.as_bytes());
-            let number = number.and_then(|number| known.check(self, number));
-            Ok((known, number.map_err(|problem| format!("{name}: {problem}"))?))
+            let setting = CHANGEABLE.iter().find(|setting| setting.name == *name);
+            let setting =
+                setting.ok_or_else(|| format!("there is no setting `{name}` that changes"))?;
+            let number = setting.parse(text.as_bytes());
+            let number = number.and_then(|number| setting.check(self, number));
+            Ok((setting, number.map_err(|problem| format!("{name}: {problem}"))?))
         };
         let parsed: Vec<_> = settings.iter().map(parse).collect::<Result<_, String>>()?;
-        for (known, number) in parsed {
-            known.set(self, number);
+        for (setting, number) in parsed {
+            setting.set(self, number);
         }
         Ok(())
     }
@@ -123,8 +124,8 @@ impl Settings {
     }
 
     /// How many entries the slow log keeps.
-    pub(crate) fn slowlog_len_most(&self) -> usize {
-        self.slowlog_len_most.load(Ordering::Relaxed).unsigned_abs() as usize
+    pub(crate) fn max_slowlog_len(&self) -> usize {
+        self.max_slowlog_len.load(Ordering::Relaxed).unsigned_abs() as usize
     }
 
     /// Whether times are counted by their size.
@@ -145,42 +146,46 @@ pub(crate) enum Kind {
 }
 
 /// A setting that can change.
-pub(crate) struct Known {
+pub(crate) struct Changeable {
     pub(crate) name: &'static str,
     kind: Kind,
     of: fn(&Settings) -> &AtomicI64,
 }
 
-const MOST: i64 = i64::MAX;
+const MAX: i64 = i64::MAX;
 
 /// The settings that can change.
-pub(crate) const KNOWN: &[Known] = &[
-    Known { name: "timeout", kind: Kind::Number(0, i32::MAX as i64), of: |s| &s.timeout_s },
-    Known { name: "maxclients", kind: Kind::Number(1, u32::MAX as i64), of: |s| &s.clients_most },
-    Known {
+pub(crate) const CHANGEABLE: &[Changeable] = &[
+    Changeable { name: "timeout", kind: Kind::Number(0, i32::MAX as i64), of: |s| &s.timeout_s },
+    Changeable {
+        name: "maxclients",
+        kind: Kind::Number(1, u32::MAX as i64),
+        of: |s| &s.max_clients,
+    },
+    Changeable {
         name: "slowlog-log-slower-than",
-        kind: Kind::Number(-1, MOST),
+        kind: Kind::Number(-1, MAX),
         of: |s| &s.slower_than_us,
     },
-    Known { name: "slowlog-max-len", kind: Kind::Number(0, MOST), of: |s| &s.slowlog_len_most },
-    Known { name: "latency-tracking", kind: Kind::YesNo, of: |s| &s.tracks_latency },
-    Known {
+    Changeable { name: "slowlog-max-len", kind: Kind::Number(0, MAX), of: |s| &s.max_slowlog_len },
+    Changeable { name: "latency-tracking", kind: Kind::YesNo, of: |s| &s.tracks_latency },
+    Changeable {
         name: "proto-max-bulk-len",
-        kind: Kind::Bytes(1 << 20, MOST),
-        of: |s| &s.bulk_len_most,
+        kind: Kind::Bytes(1 << 20, MAX),
+        of: |s| &s.max_bulk_len,
     },
-    Known { name: "tcp-keepalive", kind: Kind::Number(0, 32_767), of: |s| &s.keepalive_s },
-    Known {
+    Changeable { name: "tcp-keepalive", kind: Kind::Number(0, 32_767), of: |s| &s.keepalive_s },
+    Changeable {
         name: "client-output-hard-limit",
-        kind: Kind::Bytes(0, MOST),
+        kind: Kind::Bytes(0, MAX),
         of: |s| &s.output_hard_limit,
     },
-    Known {
+    Changeable {
         name: "client-output-soft-limit",
-        kind: Kind::Bytes(0, MOST),
+        kind: Kind::Bytes(0, MAX),
         of: |s| &s.output_soft_limit,
     },
-    Known {
+    Changeable {
         name: "client-output-soft-seconds",
         kind: Kind::Number(0, i32::MAX as i64),
         of: |s| &s.output_soft_s,
@@ -197,7 +202,7 @@ pub(crate) const CONSTANTS: &[(&str, &str)] = &[
     ("lazyfree-lazy-expire", "yes"),
 ];
 
-impl Known {
+impl Changeable {
     /// The setting as text.
     pub(crate) fn text(&self, settings: &Settings) -> String {
         let number = (self.of)(settings).load(Ordering::Relaxed);
@@ -209,7 +214,7 @@ impl Known {
 
     /// The number that a text stands for, or what is wrong with it.
     pub(crate) fn parse(&self, text: &[u8]) -> Result<i64, String> {
-        let (number, least, most) = match self.kind {
+        let (number, min, max) = match self.kind {
             Kind::YesNo => {
                 return match () {
                     () if text.eq_ignore_ascii_case(b"yes") => Ok(1),
@@ -217,20 +222,20 @@ impl Known {
                     () => Err("argument must be 'yes' or 'no'".to_owned()),
                 };
             }
-            Kind::Number(least, most) => {
+            Kind::Number(min, max) => {
                 let number = integer(text);
                 let problem = "argument couldn't be parsed into an integer";
-                (number.ok_or_else(|| problem.to_owned())?, least, most)
+                (number.ok_or_else(|| problem.to_owned())?, min, max)
             }
-            Kind::Bytes(least, most) => {
+            Kind::Bytes(min, max) => {
                 let problem = "argument must be a memory value";
-                (bytes(text).ok_or_else(|| problem.to_owned())?, least, most)
+                (bytes(text).ok_or_else(|| problem.to_owned())?, min, max)
             }
         };
-        if (least..=most).contains(&number) {
+        if (min..=max).contains(&number) {
             return Ok(number);
         }
-        Err(format!("argument must be between {least} and {most} inclusive"))
+        Err(format!("argument must be between {min} and {max} inclusive"))
     }
 
     /// Returns the number, unless this process cannot have as many connections.

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 impl Worker<'_> {
     /// Tells the other threads of what changed here, for they may be asleep, and ends the
     /// connections that somebody wants to end.
-    pub(super) fn heed_changes(&mut self) {
+    pub(super) fn apply_changes(&mut self) {
         let Server { clients, settings, .. } = &self.common.server;
         let users = self.common.server.users_changes();
         let tls = self.common.tls_changes.load(Ordering::Acquire);
@@ -57,12 +57,12 @@ impl Worker<'_> {
     pub(super) fn close_idle(&mut self, timeout_s: Option<u64>) {
         let server = &self.common.server;
         let has_limits = server.settings.output_soft_limit().is_some();
-        if !self.idle.is_due() || timeout_s.is_none() && !has_limits {
+        if !self.clock.is_due() || timeout_s.is_none() && !has_limits {
             return;
         }
-        let now_s = self.idle.now_s();
+        let now_s = self.clock.now_s();
         for (number, connection) in self.connections.iter() {
-            let silent_s = now_s.saturating_sub(connection.seen_s);
+            let silent_s = now_s.saturating_sub(connection.active_s);
             if timeout_s.is_some_and(|timeout_s| silent_s >= timeout_s) {
                 connection.abort();
                 self.touched.push(number);
@@ -74,12 +74,12 @@ impl Worker<'_> {
 
     /// Closes connections whose input is discarded and that have sent nothing for a while.
     pub(super) fn close_discarding(&mut self) {
-        if !self.idle.begin_discarding_check() {
+        if !self.clock.begin_discarding_check() {
             return;
         }
         for (number, connection) in self.connections.iter() {
             if connection.discards_input() {
-                if self.idle.now_s().saturating_sub(connection.seen_s) >= DISCARD_IDLE_S {
+                if self.clock.now_s().saturating_sub(connection.active_s) >= DISCARD_IDLE_S {
                     connection.discards = 0;
                 }
                 self.touched.push(number);

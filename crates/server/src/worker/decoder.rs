@@ -10,18 +10,18 @@ use crate::state::{Server, TooManyClients, ValueLimit, Version};
 use crate::{memcache, mrcache, pmc, resp};
 
 /// A connection of a worker.
-pub(crate) type Connection = crate::net::connection::Connection<Talk>;
+pub(crate) type Connection = crate::net::connection::Connection<ProtocolDecoder>;
 
 /// Which protocol a connection speaks, with what finds its requests.
 #[derive(Clone, Debug)]
-pub(crate) enum Talk {
+pub(crate) enum ProtocolDecoder {
     Resp(resp::Decoder),
     Memcache(memcache::Decoder),
     Pmc(Box<PmcDecoder>),
     Mrcache(MrcacheDecoder),
 }
 
-impl Decoders for Talk {
+impl Decoders for ProtocolDecoder {
     type Session = Session;
 
     /// At the start of a request. A client that is not trusted must log in first, and may send no
@@ -57,8 +57,8 @@ impl Decoders for Talk {
     #[inline]
     fn pending_value(&self) -> Option<(usize, usize)> {
         match self {
-            Self::Resp(decoder) => decoder.awaits(),
-            Self::Memcache(decoder) => decoder.awaits(),
+            Self::Resp(decoder) => decoder.pending_value(),
+            Self::Memcache(decoder) => decoder.pending_value(),
             Self::Pmc(_) | Self::Mrcache(_) => None,
         }
     }
@@ -112,28 +112,28 @@ impl Decoders for Talk {
     }
 }
 
-impl Decodes<resp::Decoder> for Talk {
+impl Decodes<resp::Decoder> for ProtocolDecoder {
     #[inline]
     fn decoder(&mut self) -> Option<&mut resp::Decoder> {
         if let Self::Resp(decoder) = self { Some(decoder) } else { None }
     }
 }
 
-impl Decodes<memcache::Decoder> for Talk {
+impl Decodes<memcache::Decoder> for ProtocolDecoder {
     #[inline]
     fn decoder(&mut self) -> Option<&mut memcache::Decoder> {
         if let Self::Memcache(decoder) = self { Some(decoder) } else { None }
     }
 }
 
-impl Decodes<PmcDecoder> for Talk {
+impl Decodes<PmcDecoder> for ProtocolDecoder {
     #[inline]
     fn decoder(&mut self) -> Option<&mut PmcDecoder> {
         if let Self::Pmc(decoder) = self { Some(decoder) } else { None }
     }
 }
 
-impl Decodes<MrcacheDecoder> for Talk {
+impl Decodes<MrcacheDecoder> for ProtocolDecoder {
     #[inline]
     fn decoder(&mut self) -> Option<&mut MrcacheDecoder> {
         if let Self::Mrcache(decoder) = self { Some(decoder) } else { None }
@@ -145,12 +145,12 @@ impl Decodes<MrcacheDecoder> for Talk {
 const LEN_BEFORE_AUTH: usize = 4 << 10;
 
 /// Of a message of poor-man's-cache, all but the value, at most.
-const KEY_AND_VERB_MOST: usize = nuthatch_cache::Cache::MAX_KEY_LEN + 5;
+const MAX_KEY_AND_VERB_LEN: usize = nuthatch_cache::Cache::MAX_KEY_LEN + 5;
 
 fn pmc_messages(server: &Server, trusted: bool) -> pmc::Decoder {
     let (len, limit) = if trusted {
         let (value_len, limit) = server.gathered_limit();
-        (value_len + KEY_AND_VERB_MOST, limit)
+        (value_len + MAX_KEY_AND_VERB_LEN, limit)
     } else {
         (LEN_BEFORE_AUTH, ValueLimit::BeforeLogin)
     };
@@ -164,7 +164,7 @@ fn mrcache_limits(server: &Server, trusted: bool) -> mrcache::Limits {
 }
 
 fn memcache_limits(server: &Server, trusted: bool) -> memcache::Limits {
-    let limits = memcache::Limits { object_len: server.value_most(), ..Default::default() };
+    let limits = memcache::Limits { object_len: server.max_value_len(), ..Default::default() };
     if trusted { limits } else { limits.before_auth() }
 }
 

@@ -14,13 +14,13 @@ impl Worker<'_> {
     /// Returns how long the event loop may wait before expired items are removed; `None` if no
     /// item expires.
     pub(super) fn expiry_wait(&self) -> Option<Duration> {
-        let left_ms = self.expires_at_ms.saturating_sub(self.idle.now_ms()).max(1);
+        let left_ms = self.expires_at_ms.saturating_sub(self.clock.now_ms()).max(1);
         self.session.has_expiring().then(|| Duration::from_millis(left_ms))
     }
 
     /// Removes expired items if it is time to.
     pub(super) fn expire(&mut self) {
-        let now_ms = self.idle.now_ms();
+        let now_ms = self.clock.now_ms();
         if now_ms < self.expires_at_ms || !self.session.has_expiring() {
             return;
         }

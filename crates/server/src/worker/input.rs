@@ -19,15 +19,15 @@ impl Worker<'_> {
             connection.discard(filled.len());
             return reactor.give_back(filled);
         }
-        let works = &mut works[connection.talk.protocol().index()];
-        let was_stalled = connection.draft.is_stalled();
+        let works = &mut works[connection.decoder.protocol().index()];
+        let was_stalled = connection.in_place.is_stalled();
         let taken = if connection.tls.is_some() {
             receive_tls(connection, (session, server), reactor.bytes(&filled), (number, works));
             filled.len()
         } else {
             connection.receive_value(session, server, reactor.bytes(&filled))
         };
-        if connection.draft.is_stalled() && !was_stalled {
+        if connection.in_place.is_stalled() && !was_stalled {
             starving.push(number);
         }
         if taken == filled.len() {
@@ -66,24 +66,24 @@ impl Worker<'_> {
         }
         connection.note_output(self.common.server.is_short_of_memory());
         if connection.may_execute() && !connection.inbox.is_empty() {
-            connection.enqueue(number, &mut self.works[connection.talk.protocol().index()]);
+            connection.enqueue(number, &mut self.works[connection.decoder.protocol().index()]);
         }
     }
 
     /// Hands the requests that waited for this iteration to the next batch, before any others.
-    pub(super) fn go_on(&mut self) {
-        let may_try_again = self.may_try_again();
+    pub(super) fn resume_waiting(&mut self) {
+        let may_retry = self.may_retry();
         let Self { common, connections, works, session, waiting, starving, touched, .. } = self;
-        let first = if may_try_again { std::mem::take(starving) } else { Vec::new() };
+        let first = if may_retry { std::mem::take(starving) } else { Vec::new() };
         for number in first.into_iter().chain(waiting.drain(..)) {
             let Some(connection) = connections.get(number) else { continue };
             touched.push(number);
             connection.waits = false;
             connection.resume_value(session, &common.server);
             if connection.may_execute() {
-                connection.enqueue(number, &mut works[connection.talk.protocol().index()]);
+                connection.enqueue(number, &mut works[connection.decoder.protocol().index()]);
             }
-            if connection.draft.is_stalled() {
+            if connection.in_place.is_stalled() {
                 starving.push(number);
             }
         }
@@ -98,14 +98,14 @@ fn receive_tls(
     (number, works): (Number, &mut Vec<Work>),
 ) {
     let Some(mut tls) = connection.tls.take() else { return };
-    let is_unfinished = connection.draft.is_unfinished();
+    let is_unfinished = connection.in_place.is_unfinished();
     let inbox = match connection.work.map(|at| &mut works[at].source) {
         Some(Source::Inbox(bytes)) => bytes,
         _ => &mut connection.inbox,
     };
     let before = inbox.len();
     // What came whole before the end is answered.
-    connection.ended |= !tls.receive(bytes, inbox);
+    connection.read_closed |= !tls.receive(bytes, inbox);
     connection.tls = Some(tls);
     if is_unfinished {
         // No batch has its inbox.

@@ -1,10 +1,10 @@
 //! One thread of the server: its connections, its reactor, and its session of the cache.
 
+mod clock;
 mod closing;
 mod decoder;
 mod expiring;
 pub(crate) mod heap;
-mod idle;
 mod input;
 mod pressure;
 mod spare_buffers;
@@ -16,12 +16,12 @@ use crate::log;
 use crate::memcache::driver::MemcacheDriver;
 use crate::mrcache::driver::MrcacheDriver;
 use crate::net::accepting::Listeners;
-use crate::net::batch::{Batch, Scene};
-use crate::net::connection::{KEPT, TOO_LONG_NOW};
+use crate::net::batch::{Batch, Resources};
+use crate::net::connection::MAX_KEPT_CAPACITY;
 use crate::net::connections::Connections;
 use crate::net::driver::Driver;
 use crate::net::listener::Listening;
-use crate::net::reactor::{BUFFER_LEN, Event, Kind, Number, Reactor, Waker};
+use crate::net::reactor::{BUFFER_LEN, Backend, Event, Number, Reactor, Waker};
 use crate::net::work::{Source, Work};
 use crate::output::Outgoing;
 use crate::pmc::driver::PmcDriver;
@@ -31,14 +31,14 @@ use crate::resp::driver::RespDriver;
 use crate::state::MemcachedState;
 use crate::state::{Client, Endpoints, Metrics, Server, TooManyClients};
 use crate::tls::{Session as TlsSession, Tls};
-use decoder::{Connection, Talk};
-use idle::Idle;
+use clock::Clock;
+use decoder::{Connection, ProtocolDecoder};
 use nuthatch_cache::Session;
 use rustix::net::sockopt::{
     set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl, set_tcp_nodelay,
 };
 use rustix::net::{Shutdown, SocketAddrAny};
-use spare_buffers::Spares;
+use spare_buffers::SpareBuffers;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -49,15 +49,15 @@ use std::time::Duration;
 
 /// Buffers to receive into: 4 MiB at most, as far as they are ever used, and of all workers no more
 /// than this part of the budget.
-const BUFFERS_MOST: u64 = 256;
-const BUFFERS_LEAST: u64 = 16;
-const BUFFERS_PART: u64 = 16;
+const MAX_BUFFERS: u64 = 256;
+const MIN_BUFFERS: u64 = 16;
+const BUFFERS_RATIO: u64 = 16;
 
 /// Changes of a worker's memory are told to the others from so many bytes on.
-const TOLD_FROM: isize = 64 << 10;
+const MIN_REPORTED_CHANGE: isize = 64 << 10;
 
 /// Answers of so many bytes are sent before others are made, lest they leave the processor's cache.
-const SENT_EARLY_FROM: usize = 64 << 10;
+const MIN_EARLY_SEND_LEN: usize = 64 << 10;
 
 /// Probes of an idle connection that must all stay unanswered.
 const KEEPALIVE_PROBES: u64 = 3;
@@ -67,7 +67,7 @@ const KEEPALIVE_PROBES: u64 = 3;
 pub(crate) struct Common {
     pub(crate) server: Server,
     pub(crate) threads: usize,
-    pub(crate) reactor: Kind,
+    pub(crate) reactor: Backend,
     memcache: MemcachedState,
     tls: RwLock<Option<Tls>>,
     /// How often the certificates were replaced.
@@ -76,7 +76,7 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    pub(crate) fn new(server: Server, threads: usize, tls: Option<Tls>, reactor: Kind) -> Self {
+    pub(crate) fn new(server: Server, threads: usize, tls: Option<Tls>, reactor: Backend) -> Self {
         Self {
             server,
             threads,
@@ -139,17 +139,17 @@ pub(crate) struct Worker<'c> {
     common: &'c Common,
     reactor: Reactor,
     listeners: Listeners,
-    connections: Connections<Talk>,
+    connections: Connections<ProtocolDecoder>,
     session: Session<'c>,
     batch: Batch,
     /// What was received, by protocol.
     works: [Vec<Work>; Protocol::COUNT],
     /// Buffers for answers that nobody uses now.
-    spares: Spares,
+    spare_buffers: SpareBuffers,
     /// Bytes of memory of the reactor's buffers.
     buffers_len: usize,
     /// There is little memory: nothing is kept that nobody uses.
-    spares_memory: bool,
+    saves_memory: bool,
     /// Connections that may have something to send, or to begin again.
     touched: Vec<Number>,
     /// Connections whose requests wait for the next turn.
@@ -159,12 +159,12 @@ pub(crate) struct Worker<'c> {
     /// Connections that were marked to be closed and were removed in this iteration.
     closed: u64,
     /// Bytes taken and not told to the others.
-    untold: isize,
+    uncounted: isize,
     metrics: Arc<Metrics>,
     /// Marked connections, changed settings and replaced users, as counted at the last look.
     changes: [u64; 4],
     /// Ends those who send nothing.
-    idle: Idle,
+    clock: Clock,
     /// When expired items are to be removed next, in milliseconds of the worker's clock.
     expires_at_ms: u64,
 }
@@ -185,17 +185,17 @@ impl<'c> Worker<'c> {
             session: common.server.cache.session().map_err(io::Error::other)?,
             batch: Batch::default(),
             works: Default::default(),
-            spares: Spares::new(common.server.cache.memory()),
+            spare_buffers: SpareBuffers::new(common.server.cache.memory()),
             buffers_len: usize::from(buffers) * BUFFER_LEN,
-            spares_memory: false,
+            saves_memory: false,
             touched: Vec::new(),
             waiting: Vec::new(),
             starving: Vec::new(),
             closed: 0,
-            untold: 0,
+            uncounted: 0,
             metrics: common.server.thread(),
             changes: [0; 4],
-            idle: Idle::default(),
+            clock: Clock::default(),
             expires_at_ms: 0,
         })
     }
@@ -204,54 +204,54 @@ impl<'c> Worker<'c> {
     pub(crate) fn run(&mut self) -> io::Result<()> {
         let mut events = Vec::new();
         while !self.common.is_stopping() && !self.is_drained() {
-            self.turn(&mut events)?;
+            self.run_iteration(&mut events)?;
         }
         Ok(())
     }
 
     /// Waits for something to happen, and does all that follows from it.
-    fn turn(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
+    fn run_iteration(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
         let timeout_s = self.common.server.settings.timeout_s();
         let at_once = self.has_waiting().then_some(Duration::ZERO);
         let looks_s = timeout_s.or(self.common.server.settings.output_soft_limit().map(|_| 1));
-        let (listens, idles) = (self.listeners.timeout(), self.idle.wait(looks_s));
+        let (listens, idles) = (self.listeners.timeout(), self.clock.wait(looks_s));
         let waits = [at_once, listens, idles, self.expiry_wait(), self.drain_timeout()];
         self.reactor.wait(waits.into_iter().flatten().min(), events)?;
-        self.metrics.begin_turn();
-        self.idle.look();
-        if self.idle.is_due() {
+        self.metrics.begin_iteration();
+        self.clock.read();
+        if self.clock.is_due() {
             self.common.server.sample_rates();
         }
-        self.go_on();
+        self.resume_waiting();
         for event in events.drain(..) {
             self.take(event)?;
         }
         self.execute()?;
         self.metrics.settle(&self.common.server.settings);
         self.expire();
-        self.heed_changes();
+        self.apply_changes();
         self.close_idle(timeout_s);
         self.close_discarding();
         self.receive_unreported()?;
-        self.heed_memory();
-        self.heed_drain();
+        self.apply_memory_pressure();
+        self.close_drained();
         self.send()?;
         self.shed_buffers();
         self.return_freed_memory();
-        self.listeners.resume_in_time(&mut self.reactor)?;
-        self.metrics.end_turn();
+        self.listeners.resume_if_due(&mut self.reactor)?;
+        self.metrics.end_iteration();
         Ok(())
     }
 
     fn take(&mut self, event: Event) -> io::Result<()> {
         match event {
             Event::Accepted { listener, socket, more } => {
-                let error = socket.map(|socket| self.welcome(socket, listener)).err();
+                let error = socket.map(|socket| self.add_connection(socket, listener)).err();
                 if !self.listeners.is_closed() {
                     error.iter().for_each(log::accept_failed);
                 }
                 if !more {
-                    self.listeners.ended(listener, error.as_ref(), &mut self.reactor)?;
+                    self.listeners.note_ended(listener, error.as_ref(), &mut self.reactor)?;
                 }
             }
             Event::Received { connection, bytes, more } => {
@@ -259,11 +259,11 @@ impl<'c> Worker<'c> {
                 if let Some(found) = self.connections.get(connection) {
                     found.receiving = more;
                     match &bytes {
-                        Ok(Some(_)) => self.idle.heard(found),
+                        Ok(Some(_)) => self.clock.note_received(found),
                         // What we shut ends in any case.
-                        Ok(None) => found.ended |= !found.shut,
+                        Ok(None) => found.read_closed |= !found.is_shut_down,
                         Err(error) if is_passing(error) => {}
-                        Err(_) => (found.closing, found.shut) = (true, true),
+                        Err(_) => (found.closing, found.is_shut_down) = (true, true),
                     }
                 }
                 if let Ok(Some(filled)) = bytes {
@@ -275,18 +275,18 @@ impl<'c> Worker<'c> {
                 self.touched.push(connection);
                 let Some(found) = self.connections.get(connection) else { return Ok(()) };
                 (found.sending, found.sending_buffer) = (0, 0);
-                found.seen_s = self.idle.now_s();
-                found.client.note_progress(found.seen_s);
+                found.active_s = self.clock.now_s();
+                found.client.note_progress(found.active_s);
                 self.metrics.add_sent(outgoing.bytes().len() as u64);
                 if result.is_err() {
-                    (found.closing, found.shut) = (true, true);
+                    (found.closing, found.is_shut_down) = (true, true);
                     found.drop_output();
                 } else if let Outgoing::Bytes(mut buffer) = outgoing {
                     buffer.clear();
-                    if found.out.capacity() == 0 && buffer.capacity() <= KEPT {
+                    if found.out.capacity() == 0 && buffer.capacity() <= MAX_KEPT_CAPACITY {
                         found.out = buffer;
                     } else {
-                        self.untold += self.spares.put(buffer);
+                        self.uncounted += self.spare_buffers.put(buffer);
                     }
                 }
                 self.unblock(connection);
@@ -296,8 +296,8 @@ impl<'c> Worker<'c> {
         Ok(())
     }
 
-    fn welcome(&mut self, socket: OwnedFd, listener: Number) {
-        let (protocol, tls) = self.listeners.spoken(listener);
+    fn add_connection(&mut self, socket: OwnedFd, listener: Number) {
+        let (protocol, tls) = self.listeners.protocol_of(listener);
         let tls = match tls.then(|| self.common.tls_session()).flatten() {
             Some(Ok(session)) => Some(Box::new(session)),
             Some(Err(_)) => return,
@@ -316,10 +316,10 @@ impl<'c> Worker<'c> {
             Err(TooManyClients) => (Client::default(), true),
         };
         let mut connection = Connection::new(socket, protocol, client, server);
-        connection.seen_s = self.idle.now_s();
-        connection.client.note_progress(connection.seen_s);
+        connection.active_s = self.clock.now_s();
+        connection.client.note_progress(connection.active_s);
         connection.tls = tls;
-        connection.client.lent.allow();
+        connection.client.zero_copy.enable();
         if is_refused {
             connection.refuse(TooManyClients::TEXT);
             // It would keep its descriptor, of which there are too few.
@@ -338,11 +338,11 @@ impl<'c> Worker<'c> {
     }
 
     /// Executes what was received by connections that speak a protocol.
-    fn execute_of<D: Driver<Talk>>(&mut self, protocol: Protocol) -> io::Result<()> {
+    fn execute_of<D: Driver<ProtocolDecoder>>(&mut self, protocol: Protocol) -> io::Result<()> {
         let mut works = std::mem::take(&mut self.works[protocol.index()]);
         if !works.is_empty() {
             for work in &works {
-                self.lend_buffer(work.connection);
+                self.attach_buffer(work.connection);
             }
             self.batch.begin(works.len());
             while let Some(done) = self.execute_next::<D>(&works) {
@@ -359,7 +359,7 @@ impl<'c> Worker<'c> {
             if let Some(connection) = self.connections.get(work.connection) {
                 connection.work = None;
                 connection.keep(work, *progress, &self.reactor, server);
-                connection.begin_draft(&mut self.session, server);
+                connection.begin_in_place(&mut self.session, server);
                 if connection.waits && progress.starves {
                     self.starving.push(work.connection);
                 } else if connection.waits {
@@ -380,9 +380,9 @@ impl<'c> Worker<'c> {
         Ok(())
     }
 
-    fn execute_next<D: Driver<Talk>>(&mut self, works: &[Work]) -> Option<Range<usize>> {
+    fn execute_next<D: Driver<ProtocolDecoder>>(&mut self, works: &[Work]) -> Option<Range<usize>> {
         let common = self.common;
-        let mut scene = Scene {
+        let mut resources = Resources {
             reactor: &self.reactor,
             connections: &mut self.connections,
             session: &mut self.session,
@@ -391,16 +391,16 @@ impl<'c> Worker<'c> {
             shared: common.threads > 1,
             short_of_memory: common.server.is_short_of_memory(),
         };
-        self.batch.execute_next::<Talk, D>(works, &mut scene)
+        self.batch.execute_next::<ProtocolDecoder, D>(works, &mut resources)
     }
 
     /// Gives a buffer for answers to a connection that has none.
-    fn lend_buffer(&mut self, number: Number) {
+    fn attach_buffer(&mut self, number: Number) {
         if let Some(connection) = self.connections.get(number)
             && connection.out.capacity() == 0
-            && let Some(spare) = self.spares.take()
+            && let Some(spare) = self.spare_buffers.take()
         {
-            self.untold -= spare.capacity().cast_signed();
+            self.uncounted -= spare.capacity().cast_signed();
             connection.out = spare;
         }
     }
@@ -408,28 +408,29 @@ impl<'c> Worker<'c> {
     /// Sends long answers while they are still in the processor's cache.
     fn send_early(&mut self, number: Number) -> io::Result<()> {
         let Some(connection) = self.connections.get(number) else { return Ok(()) };
-        let short = connection.out.len() < SENT_EARLY_FROM && connection.client.lent.is_empty();
-        if short || connection.sending > 0 || connection.shut {
+        let short =
+            connection.out.len() < MIN_EARLY_SEND_LEN && connection.client.zero_copy.is_empty();
+        if short || connection.sending > 0 || connection.is_shut_down {
             return Ok(());
         }
         self.send_output(number)?;
-        self.lend_buffer(number);
+        self.attach_buffer(number);
         self.reactor.submit()
     }
 
     /// Hands what is to be sent of a connection to the kernel.
     fn send_output(&mut self, number: Number) -> io::Result<()> {
         let Some(connection) = self.connections.get(number) else { return Ok(()) };
-        if let Ok(outgoing) = connection.take_output(self.spares_memory) {
+        if let Ok(outgoing) = connection.take_output(self.saves_memory) {
             connection.sending = outgoing.bytes().len();
             connection.sending_buffer = outgoing.buffered_len();
             if connection.tls.is_some() {
                 // Encrypted bytes are in addition to the answers that were counted before.
-                self.untold += connection.count_memory();
+                self.uncounted += connection.count_memory();
             }
             return self.reactor.send(&connection.socket, number, outgoing);
         }
-        (connection.closing, connection.shut) = (true, true);
+        (connection.closing, connection.is_shut_down) = (true, true);
         Ok(())
     }
 
@@ -447,21 +448,20 @@ impl<'c> Worker<'c> {
                 if connection.may_wait_for_memory(&self.common.server) {
                     connection.waits = true;
                     self.starving.push(number);
-                } else if !connection.discard_value(input_limit)
-                    && connection.is_too_long(max_input)
-                {
-                    connection.refuse_input(TOO_LONG_NOW);
+                } else if !connection.discard_value(input_limit) {
+                    connection.refuse_if_too_long(max_input);
                 }
             }
-            if self.spares_memory {
+            if self.saves_memory {
                 connection.drop_unused();
             }
-            self.untold += connection.count_memory();
-            connection.enforce_output_limits(&self.common.server, self.idle.now_s());
-            connection.publish_buffers(self.idle.now_s());
+            self.uncounted += connection.count_memory();
+            connection.enforce_output_limits(&self.common.server, self.clock.now_s());
+            connection.publish_buffers(self.clock.now_s());
             // What was received before the end is answered.
-            connection.closing |= connection.ended && !connection.blocked && !connection.waits;
-            if connection.sending == 0 && connection.has_output() && !connection.shut {
+            let is_pending = connection.blocked || connection.waits;
+            connection.closing |= connection.read_closed && !is_pending;
+            if connection.sending == 0 && connection.has_output() && !connection.is_shut_down {
                 self.send_output(number)?;
             }
             let Some(connection) = self.connections.get(number) else { continue };
@@ -469,17 +469,17 @@ impl<'c> Worker<'c> {
             if connection.closing && connection.sending == 0 {
                 if discards {
                     connection.close_write();
-                    self.idle.note_discarding();
+                    self.clock.note_discarding();
                 } else {
-                    connection.shut = true;
+                    connection.is_shut_down = true;
                 }
             }
-            if connection.shut {
+            if connection.is_shut_down {
                 // Ends what the kernel does for it. It may be gone already.
                 let _ = rustix::net::shutdown(&connection.socket, Shutdown::Both);
                 if connection.is_idle() {
                     connection.leave();
-                    self.untold -= connection.counted.cast_signed();
+                    self.uncounted -= connection.counted.cast_signed();
                     self.closed += u64::from(connection.client.close());
                     self.connections.remove(number);
                     self.listeners.resume(&mut self.reactor)?;
@@ -492,14 +492,14 @@ impl<'c> Worker<'c> {
             } else if !has_enough
                 && (!connection.closing || discards)
                 && !connection.receiving
-                && !connection.ended
+                && !connection.read_closed
             {
                 connection.receiving = true;
                 self.reactor.receive(&connection.socket, number)?;
             }
         }
-        if self.untold.abs() >= TOLD_FROM || self.closed > 0 {
-            self.common.server.hold(std::mem::take(&mut self.untold));
+        if self.uncounted.abs() >= MIN_REPORTED_CHANGE || self.closed > 0 {
+            self.common.server.hold(std::mem::take(&mut self.uncounted));
         }
         self.report_closed();
         Ok(())
@@ -508,9 +508,9 @@ impl<'c> Worker<'c> {
 
 /// How many buffers each of so many workers receives into, a power of two.
 fn buffers(memory: u64, workers: usize) -> u16 {
-    let room = memory / BUFFERS_PART / workers as u64 / BUFFER_LEN as u64;
-    let most = room.clamp(BUFFERS_LEAST, BUFFERS_MOST);
-    1 << most.ilog2()
+    let room = memory / BUFFERS_RATIO / workers as u64 / BUFFER_LEN as u64;
+    let max = room.clamp(MIN_BUFFERS, MAX_BUFFERS);
+    1 << max.ilog2()
 }
 
 /// No buffer was free, or we ended it: receiving goes on later.

@@ -6,22 +6,22 @@ use super::heap;
 impl Worker<'_> {
     /// Begins or ends to spare memory, as connections take much or little of it. While it is
     /// spared, frees spare buffers in each iteration.
-    pub(super) fn heed_memory(&mut self) {
+    pub(super) fn apply_memory_pressure(&mut self) {
         let server = &self.common.server;
         if server.holds_much() {
-            if !self.spares_memory {
-                self.spare_memory(true);
+            if !self.saves_memory {
+                self.save_memory(true);
                 // All connections are looked at once, and from here on those with something to do.
                 self.touched.extend(self.connections.iter().map(|(number, _)| number));
                 // Other threads may be asleep.
                 self.common.wake();
             }
-            self.untold -= self.spares.clear().cast_signed();
-        } else if self.spares_memory && server.has_memory_to_spare() {
-            self.spare_memory(false);
+            self.uncounted -= self.spare_buffers.clear().cast_signed();
+        } else if self.saves_memory && server.has_memory_to_spare() {
+            self.save_memory(false);
         }
         let len = self.reactor.buffers_len();
-        self.untold += len.cast_signed() - self.buffers_len.cast_signed();
+        self.uncounted += len.cast_signed() - self.buffers_len.cast_signed();
         self.buffers_len = len;
     }
 
@@ -44,21 +44,21 @@ impl Worker<'_> {
     pub(super) fn return_freed_memory(&mut self) {
         let server = &self.common.server;
         let has_freed = server.has_freed_memory();
-        let returns = has_freed && self.idle.is_due();
+        let returns = has_freed && self.clock.is_due();
         if returns && server.begin_peak() {
             heap::return_freed_memory();
         }
-        self.idle.set_returns_memory(has_freed && !returns);
+        self.clock.set_returns_memory(has_freed && !returns);
     }
 
     /// Returns whether requests that waited can be executed now.
     pub(super) fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty() || !self.starving.is_empty() && self.may_try_again()
+        !self.waiting.is_empty() || !self.starving.is_empty() && self.may_retry()
     }
 
     /// Returns whether the memory of all clients that were to be closed is free, so that requests
     /// that found none can be executed again.
-    pub(super) fn may_try_again(&self) -> bool {
+    pub(super) fn may_retry(&self) -> bool {
         !self.common.server.clients.is_closing()
     }
 
@@ -71,8 +71,8 @@ impl Worker<'_> {
         }
     }
 
-    fn spare_memory(&mut self, little: bool) {
-        self.spares_memory = little;
-        self.reactor.spare_memory(little);
+    fn save_memory(&mut self, little: bool) {
+        self.saves_memory = little;
+        self.reactor.save_memory(little);
     }
 }

@@ -2,27 +2,27 @@
 //! answers take.
 
 /// Bytes of all buffers of a worker, at most, and as a part of the budget.
-const HELD_MOST: u64 = 8 << 20;
-const HELD_PART: u64 = 64;
+const MAX_HELD: u64 = 8 << 20;
+const HELD_RATIO: u64 = 64;
 
 /// Buffers without content, the warmest last.
-pub(crate) struct Spares {
+pub(crate) struct SpareBuffers {
     buffers: Vec<Vec<u8>>,
     held: usize,
-    most: usize,
+    max: usize,
 }
 
-impl Spares {
+impl SpareBuffers {
     /// For a worker of a cache with this budget.
     pub(crate) fn new(memory: u64) -> Self {
-        let most = (memory / HELD_PART).min(HELD_MOST) as usize;
-        Self { buffers: Vec::new(), held: 0, most }
+        let max = (memory / HELD_RATIO).min(MAX_HELD) as usize;
+        Self { buffers: Vec::new(), held: 0, max }
     }
 
     /// Keeps a buffer, unless that is too much. Answers the bytes that are held for it.
     pub(crate) fn put(&mut self, buffer: Vec<u8>) -> isize {
         let len = buffer.capacity();
-        if self.held + len > self.most {
+        if self.held + len > self.max {
             return 0;
         }
         self.held += len;

@@ -34,7 +34,7 @@ impl Worker<'_> {
     }
 
     /// While the server drains, closes connections on which nothing is under way.
-    pub(super) fn heed_drain(&mut self) {
+    pub(super) fn close_drained(&mut self) {
         if self.common.server.drains_until().is_none() {
             return;
         }
@@ -53,7 +53,7 @@ impl Worker<'_> {
 
     /// Starts the receive operation anew for connections of which the kernel has not told all.
     pub(super) fn receive_unreported(&mut self) -> io::Result<()> {
-        let unreported = self.idle.find_unreported(self.connections.iter());
+        let unreported = self.clock.find_unreported(self.connections.iter());
         unreported.into_iter().try_for_each(|number| self.reactor.pause(number))
     }
 }

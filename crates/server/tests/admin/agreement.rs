@@ -96,10 +96,10 @@ fn all_who_tell_of_counts_agree() {
     agree_on_commands(&metrics, &info);
     agree_on_the_rest(&metrics, &info);
     // That answers were sent is counted a moment later than that they are here.
-    let told = line(&info, "total_net_output_bytes").parse::<u64>().expect("a number");
+    let source = line(&info, "total_net_output_bytes").parse::<u64>().expect("a number");
     let received: usize = clients.iter().map(|client| client.received).sum();
     let sent = metrics.sum("nuthatch_sent_bytes_total");
-    assert!((told..=received as u64).contains(&sent), "{told} {sent} {received}");
+    assert!((source..=received as u64).contains(&sent), "{source} {sent} {received}");
     agree_on_times(&metrics, &histogram);
     assert_eq!(metrics.sum("nuthatch_slowlog_entries").to_string(), slow[0]);
     // Each round's five that ran, the one that expires and its lookups; not what sets the limit.
@@ -115,8 +115,8 @@ fn agree_on_commands(metrics: &Metrics, info: &str) {
             ("nuthatch_commands_rejected_total", "rejected_calls"),
             ("nuthatch_command_duration_seconds_count", "calls"),
         ] {
-            let told = metrics.of(metric, &[("command", command)]);
-            assert_eq!(told, field(stat, name), "{metric} of {command}");
+            let source = metrics.of(metric, &[("command", command)]);
+            assert_eq!(source, field(stat, name), "{metric} of {command}");
         }
     }
     assert_eq!(metrics.of("nuthatch_commands_failed_total", &[("command", "incr")]), 30);
@@ -148,8 +148,8 @@ fn agree_on_the_rest(metrics: &Metrics, info: &str) {
     assert_eq!(expired, number("keyspace_misses_expired"));
     assert!(expired >= 1);
     for kind in ["items", "large", "index", "connections", "other"] {
-        let told = metrics.of("nuthatch_memory_bytes", &[("kind", kind)]);
-        assert_eq!(told, number(&format!("used_memory_{kind}")), "{kind}");
+        let source = metrics.of("nuthatch_memory_bytes", &[("kind", kind)]);
+        assert_eq!(source, number(&format!("used_memory_{kind}")), "{kind}");
     }
 }
 
@@ -166,8 +166,8 @@ fn agree_on_times(metrics: &Metrics, histogram: &[String]) {
         let ns = 1_u64 << (number(&pair[0]) * 1024).ilog2();
         let le = (ns as f64 / 1e9).to_string();
         let labels = [("command", "get"), ("le", &le[..])];
-        let told = metrics.of("nuthatch_command_duration_seconds_bucket", &labels);
-        assert_eq!(told, number(&pair[1]), "up to {le} s");
+        let source = metrics.of("nuthatch_command_duration_seconds_bucket", &labels);
+        assert_eq!(source, number(&pair[1]), "up to {le} s");
     }
 }
 

@@ -1,7 +1,7 @@
 //! The admin port as a server of HTTP.
 
 use crate::serving::{admin, ask, get, serve, serve_at};
-use nuthatch_server::admin::{Client, Unavailable};
+use nuthatch_server::admin::{BindError, Client};
 use nuthatch_server::{Address, Listener, Options, Protocol, Running};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -117,7 +117,7 @@ fn a_port_that_is_taken_is_an_error_of_its_own() {
     let cache = nuthatch_cache::Cache::new(nuthatch_cache::Options::new()).expect("a cache");
     let error = Running::start(cache.into(), &options).expect_err("the port is taken");
     let inner = error.get_ref().expect("a reason");
-    assert!(inner.is::<Unavailable>(), "{inner:?}");
+    assert!(inner.is::<BindError>(), "{inner:?}");
     let expected = format!("the admin port {}: ", server.admin()[0]);
     assert!(error.to_string().starts_with(&expected), "{error}");
     // What was bound before is there no more, so that the next start finds nothing in its way.

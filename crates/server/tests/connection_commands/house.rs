@@ -64,7 +64,7 @@ impl House {
     /// What is answered to a request within a turn.
     pub(crate) fn bytes_in(
         &self,
-        turn: &Guard<'_>,
+        guard: &Guard<'_>,
         client: &mut Client,
         request: &[&[u8]],
     ) -> Result<Vec<u8>, Failure> {
@@ -77,7 +77,7 @@ impl House {
         }
         let mut out = b"what came before".to_vec();
         let args = Args::new(&bytes, &spans);
-        execute(&mut Call { turn, client, server: &self.server, args, out: &mut out })?;
+        execute(&mut Call { guard, client, server: &self.server, args, out: &mut out })?;
         Ok(out.split_off(b"what came before".len()))
     }
 

@@ -71,11 +71,11 @@ fn of_two_threads_that_count_together_none_loses_a_count() {
         let client = house.server.connect(&metrics, Endpoints::default(), 0);
         let (mut client, mut session) = (client.expect("a connection"), house.session());
         let mut ask = |request: &[&[u8]], alone: bool| {
-            let mut turn = session.guard();
+            let mut guard = session.guard();
             if alone {
-                turn.begin_exclusive();
+                guard.begin_exclusive();
             }
-            let answer = house.bytes_in(&turn, &mut client, request).expect("there is room");
+            let answer = house.bytes_in(&guard, &mut client, request).expect("there is room");
             String::from_utf8(answer).expect("a text")
         };
         let mut counted = 0;
@@ -138,22 +138,22 @@ fn what_there_is_no_room_for_in_a_transaction_is_an_answer() {
     let value = vec![b'v'; house.server.cache.max_value_len()];
     // Until nothing fits into this turn any more.
     let mut session = house.session();
-    let turn = session.guard();
+    let guard = session.guard();
     let mut number = 0u32;
     while let Ok(answer) =
-        house.bytes_in(&turn, &mut client, &[b"SET", &number.to_le_bytes(), &value])
+        house.bytes_in(&guard, &mut client, &[b"SET", &number.to_le_bytes(), &value])
     {
         assert_eq!(answer, b"+OK\r\n");
         number += 1;
         assert!(number < 10_000, "room without an end");
     }
     for request in [&[&b"MULTI"[..]][..], &[b"SET", b"k", &value], &[b"PING"]] {
-        house.bytes_in(&turn, &mut client, request).expect("needs no room");
+        house.bytes_in(&guard, &mut client, request).expect("needs no room");
     }
-    let answer = house.bytes_in(&turn, &mut client, &[b"EXEC"]).expect("an answer");
+    let answer = house.bytes_in(&guard, &mut client, &[b"EXEC"]).expect("an answer");
     let expected = "*2\r\n-OOM command not allowed when used memory > 'maxmemory'.\r\n+PONG\r\n";
     assert_eq!(String::from_utf8_lossy(&answer), expected);
-    let full = house.bytes_in(&turn, &mut client, &[b"SET", b"k", &value]);
+    let full = house.bytes_in(&guard, &mut client, &[b"SET", b"k", &value]);
     assert_eq!(full, Err(Failure::Full));
 }
 

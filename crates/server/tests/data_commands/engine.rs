@@ -67,10 +67,10 @@ impl Connection<'_> {
             bytes.extend_from_slice(argument);
         }
         let mut out = Vec::new();
-        let mut turn = self.session.guard();
+        let mut guard = self.session.guard();
         loop {
             let result = execute(&mut Call {
-                turn: &turn,
+                guard: &guard,
                 client: &mut self.client,
                 server: &self.engine.server,
                 args: Args::new(&bytes, &spans),
@@ -78,7 +78,7 @@ impl Connection<'_> {
             });
             match result {
                 Ok(()) => return out,
-                Err(Failure::Full) => assert!(turn.renew(), "there is room in the next turn"),
+                Err(Failure::Full) => assert!(guard.renew(), "there is room in the next turn"),
                 Err(Failure::Answer(text)) => panic!("it was not answered: {text}"),
             }
         }

@@ -5,7 +5,7 @@ use nuthatch_server::memcache::commands::{Call, Next, execute};
 use nuthatch_server::memcache::{Decoder, Limits, Step, reply};
 use nuthatch_server::state::MemcachedState;
 use nuthatch_server::state::Server;
-use nuthatch_server::{Full, Lent};
+use nuthatch_server::{Full, ZeroCopyValues};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -53,13 +53,13 @@ impl Engine {
             Decoder::new(Limits { object_len: self.object_most, ..Limits::default() });
         let mut session = self.cache.session().expect("one session");
         let (mut at, mut outcomes, mut out) = (0, Vec::new(), Vec::new());
-        let mut lent = Lent::default();
+        let mut zero_copy = ZeroCopyValues::default();
         while at < bytes.len() {
             match decoder.next(&bytes[at..]) {
                 Step::Request { request, consumed } => {
                     at += consumed;
-                    let turn = session.guard();
-                    let mut call = self.call(&turn, (&mut out, &mut lent));
+                    let guard = session.guard();
+                    let mut call = self.call(&guard, (&mut out, &mut zero_copy));
                     outcomes.push(execute(&mut call, &request));
                 }
                 Step::Error { error, consumed, .. } => {
@@ -75,16 +75,16 @@ impl Engine {
 
     pub(crate) fn call<'a>(
         &'a self,
-        turn: &'a Guard<'a>,
-        (out, lent): (&'a mut Vec<u8>, &'a mut Lent),
+        guard: &'a Guard<'a>,
+        (out, zero_copy): (&'a mut Vec<u8>, &'a mut ZeroCopyValues),
     ) -> Call<'a> {
-        Call { turn, server: &self.server, shared: &self.shared, out, lent }
+        Call { guard, server: &self.server, shared: &self.shared, out, zero_copy }
     }
 
     /// What is answered, as text.
     pub(crate) fn run(&self, bytes: &[u8]) -> String {
         let (outcomes, out) = self.outcomes(bytes);
-        assert!(outcomes.iter().all(|outcome| *outcome == Ok(Next::GoOn)), "{outcomes:?}");
+        assert!(outcomes.iter().all(|outcome| *outcome == Ok(Next::Continue)), "{outcomes:?}");
         String::from_utf8(out).expect("text")
     }
 }

@@ -11,12 +11,12 @@ mod vectors;
 use engine::{Engine, START_MS};
 use nuthatch_cache::Write;
 use nuthatch_server::memcache::commands::{Next, keys};
-use nuthatch_server::memcache::{Decoder, KeyRoom, Limits, Request, Step};
+use nuthatch_server::memcache::{Decoder, KeyBuffer, Limits, Request, Step};
 
 #[test]
 fn quit_closes_the_connection() {
     let (outcomes, out) = Engine::new().outcomes(b"mn\r\nquit\r\n");
-    assert_eq!((outcomes, out), (vec![Ok(Next::GoOn), Ok(Next::Close)], b"MN\r\n".to_vec()));
+    assert_eq!((outcomes, out), (vec![Ok(Next::Continue), Ok(Next::Close)], b"MN\r\n".to_vec()));
 }
 
 #[test]
@@ -26,14 +26,14 @@ fn a_flush_that_is_due_happens_in_turns_of_other_protocols_too() {
     let mut session = engine.cache.session().expect("one session");
     for (now_ms, is_there) in [(START_MS + 9999, true), (START_MS + 10_000, false)] {
         engine.set_time(now_ms);
-        let turn = session.guard();
-        engine.shared.flush_if_due(&turn);
-        assert_eq!(turn.get(b"a").is_some(), is_there);
+        let guard = session.guard();
+        engine.shared.flush_if_due(&guard);
+        assert_eq!(guard.get(b"a").is_some(), is_there);
     }
-    let turn = session.guard();
-    turn.set(b"a", b"y", &Write::new()).map(drop).expect("room");
-    engine.shared.flush_if_due(&turn);
-    assert!(turn.get(b"a").is_some(), "it happens once");
+    let guard = session.guard();
+    guard.set(b"a", b"y", &Write::new()).map(drop).expect("room");
+    engine.shared.flush_if_due(&guard);
+    assert!(guard.get(b"a").is_some(), "it happens once");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn the_keys_of_a_request_are_known_ahead() {
     let keys_of = |bytes: &[u8]| -> Vec<String> {
         let mut decoder = Decoder::new(Limits::default());
         let Step::Request { request, .. } = decoder.next(bytes) else { panic!("a request") };
-        let mut room = KeyRoom::default();
+        let mut room = KeyBuffer::default();
         let keys = keys(&request, &mut room).map(|key| String::from_utf8_lossy(key).into_owned());
         keys.collect()
     };
@@ -76,5 +76,5 @@ fn the_keys_of_a_request_are_known_ahead() {
         assert!(keys_of(request.as_bytes()).is_empty(), "{request}");
     }
     let none = Request::Version;
-    assert_eq!(keys(&none, &mut KeyRoom::default()).count(), 0);
+    assert_eq!(keys(&none, &mut KeyBuffer::default()).count(), 0);
 }

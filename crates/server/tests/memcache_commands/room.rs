@@ -14,10 +14,10 @@ fn full() -> Engine {
     let mut stored = 0_u32;
     loop {
         let (mut session, before) = (engine.cache.session().expect("one session"), stored);
-        let turn = session.guard();
+        let guard = session.guard();
         let write = |number| if number == 0 { Write::new().cas(7) } else { Write::new() };
         let key = |number| if number == 0 { "a".to_owned() } else { format!("b{number}") };
-        while turn.set(key(stored).as_bytes(), &value, &write(stored)).is_ok() {
+        while guard.set(key(stored).as_bytes(), &value, &write(stored)).is_ok() {
             stored += 1;
         }
         // What one session leaves over, the next one may find.
@@ -33,12 +33,12 @@ fn full() -> Engine {
 fn give_up(engine: &Engine, bytes: &[u8]) -> String {
     let mut out = b"before ".to_vec();
     let mut session = engine.cache.session().expect("one session");
-    let turn = session.guard();
+    let guard = session.guard();
     let Step::Request { request, .. } = Decoder::new(Limits::default()).next(bytes) else {
         panic!("a request: {}", bytes.escape_ascii());
     };
-    let mut lent = nuthatch_server::Lent::default();
-    let mut call = engine.call(&turn, (&mut out, &mut lent));
+    let mut zero_copy = nuthatch_server::ZeroCopyValues::default();
+    let mut call = engine.call(&guard, (&mut out, &mut zero_copy));
     assert_eq!(execute(&mut call, &request), Err(Full));
     assert_eq!(call.out, b"before ");
     out_of_memory(&mut call, &request);

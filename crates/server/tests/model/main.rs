@@ -45,7 +45,7 @@ impl Clock for Hand {
 enum Step {
     /// All connections ask, each with keys that depend on the turn.
     Ask {
-        turn: usize,
+        guard: usize,
         ops: [Vec<Op>; LANES],
         /// Bytes that go in one piece.
         pieces: Vec<usize>,
@@ -69,7 +69,7 @@ fn step() -> impl Strategy<Value = Step> {
     ];
     prop_oneof![
         12 => (0..LANES, ops, vec(piece, 1..6))
-            .prop_map(|(turn, ops, pieces)| Step::Ask { turn, ops, pieces }),
+            .prop_map(|(guard, ops, pieces)| Step::Ask { guard, ops, pieces }),
         4 => by_ms.clone().prop_map(Step::Move),
         3 => by_ms.prop_map(|ms| Step::Move(-ms)),
         1 => (0..30_u8).prop_map(Step::Flush),
@@ -129,7 +129,7 @@ impl World {
 
     fn take(&mut self, step: &Step) -> Result<(), String> {
         match step {
-            Step::Ask { turn, ops, pieces } => self.ask(*turn, ops, pieces),
+            Step::Ask { guard, ops, pieces } => self.ask(*guard, ops, pieces),
             Step::Move(by_ms) => self.move_clock(*by_ms),
             Step::Flush(how) => self.flush(*how),
             Step::Reconnect(lane) => {
@@ -140,9 +140,9 @@ impl World {
         }
     }
 
-    fn ask(&mut self, turn: usize, ops: &[Vec<Op>], pieces: &[usize]) -> Result<(), String> {
+    fn ask(&mut self, guard: usize, ops: &[Vec<Op>], pieces: &[usize]) -> Result<(), String> {
         for (number, (lane, ops)) in self.lanes.iter_mut().zip(ops).enumerate() {
-            let first = (number + turn) % LANES;
+            let first = (number + guard) % LANES;
             let keys = [first, first + LANES].map(|key| format!("key:{key}"));
             lane.prepare(ops, [keys[0].as_bytes(), keys[1].as_bytes()], &mut self.store);
         }

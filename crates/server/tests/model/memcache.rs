@@ -150,7 +150,7 @@ fn store(op: &Op, key: &[u8], name: &str, store: &mut Store) -> Exchange {
             let parts = [&*entry.value, &*value];
             let joined =
                 if verb == "append" { parts.concat() } else { [parts[1], parts[0]].concat() };
-            if joined.len() > store.value_most {
+            if joined.len() > store.max_value_len {
                 TOO_LARGE
             } else {
                 store.alter(key, &joined);

@@ -101,7 +101,7 @@ fn set(op: &Op, key: &[u8], name: &str, store: &mut Store) -> Exchange {
         ("A" | "P", Some(entry)) => {
             let parts = if mode == "A" { [entry.value, value] } else { [value, entry.value] };
             let joined = parts.concat();
-            if joined.len() > store.value_most {
+            if joined.len() > store.max_value_len {
                 return exchange.says(TOO_LARGE);
             }
             store.alter(key, &joined)

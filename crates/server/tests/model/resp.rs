@@ -126,7 +126,7 @@ fn append(key: &[u8], value: &[u8], store: &mut Store) -> Exchange {
     let old = store.get(key).map_or(&[][..], |entry| &entry.value);
     let joined = [old, value].concat();
     let exchange = Exchange::new(framed(&[b"APPEND", key, value]));
-    if joined.len() > store.value_most {
+    if joined.len() > store.max_value_len {
         return exchange.says(TOO_LONG);
     }
     store.alter(key, &joined);

@@ -18,11 +18,11 @@ pub(crate) struct Entry {
 pub(crate) struct Store {
     pub(crate) now_ms: u64,
     /// The longest value.
-    pub(crate) value_most: usize,
+    pub(crate) max_value_len: usize,
     entries: HashMap<Vec<u8>, Entry>,
     versions: u64,
     /// The version that each number for compare-and-set stands for, and the other way round.
-    told: HashMap<u64, u64>,
+    source: HashMap<u64, u64>,
     numbers: HashMap<u64, u64>,
     /// The number that a client was told of a key last.
     last_told: HashMap<Vec<u8>, u64>,
@@ -34,13 +34,13 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    pub(crate) fn new(now_ms: u64, value_most: usize) -> Self {
+    pub(crate) fn new(now_ms: u64, max_value_len: usize) -> Self {
         Self {
             now_ms,
-            value_most,
+            max_value_len,
             entries: HashMap::new(),
             versions: 0,
-            told: HashMap::new(),
+            source: HashMap::new(),
             numbers: HashMap::new(),
             last_told: HashMap::new(),
             doubtful: HashSet::new(),
@@ -123,7 +123,7 @@ impl Store {
     /// A client was told this number for a version of a key's value. It must tell the version from
     /// all others.
     pub(crate) fn tell(&mut self, key: &[u8], version: u64, number: u64) -> Result<(), String> {
-        let same_version = *self.told.entry(number).or_insert(version) == version;
+        let same_version = *self.source.entry(number).or_insert(version) == version;
         let same_number = *self.numbers.entry(version).or_insert(number) == number;
         self.last_told.insert(key.to_vec(), number);
         if same_version && same_number {
@@ -142,6 +142,6 @@ impl Store {
     /// Whether this number stands for what a key has now.
     pub(crate) fn is_current(&self, key: &[u8], number: u64) -> bool {
         let version = self.get(key).map(|entry| entry.version);
-        version.is_some() && self.told.get(&number).copied() == version
+        version.is_some() && self.source.get(&number).copied() == version
     }
 }

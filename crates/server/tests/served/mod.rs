@@ -1,7 +1,7 @@
 //! A server to connect to, over any reactor.
 
 use nuthatch_cache::{Cache, Options as CacheOptions};
-use nuthatch_server::{Address, Listener, Options, Protocol, Reactors, Running};
+use nuthatch_server::{Address, IoBackend, Listener, Options, Protocol, Running};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,10 +11,10 @@ use std::sync::{Arc, Once};
 macro_rules! over_every_reactor {
     ($($test:ident)*) => {
         mod io_uring {
-            $(#[test] fn $test() { super::$test(nuthatch_server::Reactors::Uring); })*
+            $(#[test] fn $test() { super::$test(nuthatch_server::IoBackend::Uring); })*
         }
         mod epoll {
-            $(#[test] fn $test() { super::$test(nuthatch_server::Reactors::Epoll); })*
+            $(#[test] fn $test() { super::$test(nuthatch_server::IoBackend::Epoll); })*
         }
     };
 }
@@ -48,9 +48,9 @@ pub(crate) fn at((protocol, address): &(Protocol, &str)) -> Listener {
 }
 
 /// Listens for clients of Redis.
-pub(crate) fn options(addresses: &[&str], threads: usize, reactors: Reactors) -> Options {
+pub(crate) fn options(addresses: &[&str], threads: usize, io_backend: IoBackend) -> Options {
     let listeners = addresses.iter().map(|address| at(&(Protocol::Resp, *address)));
-    Options::new(listeners.collect()).threads(threads).reactors(reactors)
+    Options::new(listeners.collect()).threads(threads).io_backend(io_backend)
 }
 
 /// A server of a small cache.
@@ -60,8 +60,8 @@ pub(crate) fn start(options: &Options) -> Running {
 }
 
 /// A server with one thread, for clients of Redis.
-pub(crate) fn serve(reactors: Reactors) -> Running {
-    start(&options(&[LOCAL], 1, reactors))
+pub(crate) fn serve(io_backend: IoBackend) -> Running {
+    start(&options(&[LOCAL], 1, io_backend))
 }
 
 /// Where the listener of this number is.
@@ -111,7 +111,7 @@ pub(crate) fn info(stream: &mut TcpStream, name: &str) -> String {
 
 /// Turns of the event loop until now.
 #[track_caller]
-pub(crate) fn turns(stream: &mut TcpStream) -> u64 {
+pub(crate) fn iterations(stream: &mut TcpStream) -> u64 {
     info(stream, "eventloop_cycles").parse().expect("a number")
 }
 

@@ -3,7 +3,7 @@
 use crate::served::{LOCAL, ask, at, connect_to, over_every_reactor, pass_time};
 use nuthatch_cache::{Cache, Eviction, Options as CacheOptions};
 use nuthatch_server::state::{Server, Users};
-use nuthatch_server::{Options, Protocol, Reactors, Running};
+use nuthatch_server::{IoBackend, Options, Protocol, Running};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
@@ -48,27 +48,27 @@ struct Subject {
 }
 
 impl Subject {
-    fn with(eviction: Eviction, users: &str, reactors: Reactors) -> Self {
-        Self::with_threads(1, (eviction, users), reactors)
+    fn with(eviction: Eviction, users: &str, io_backend: IoBackend) -> Self {
+        Self::with_threads(1, (eviction, users), io_backend)
     }
 
     fn with_threads(
         threads: usize,
         (eviction, users): (Eviction, &str),
-        reactors: Reactors,
+        io_backend: IoBackend,
     ) -> Self {
         let options = CacheOptions::new().memory(MEMORY).eviction(eviction);
         let cache = Arc::new(Cache::new(options).expect("a cache"));
         let users = Users::parse(users).expect("users");
         let server = Server::new(Arc::clone(&cache)).with_users(users);
         let listeners = [(Protocol::Resp, LOCAL), (Protocol::Memcache, LOCAL)];
-        let options = Options::new(listeners.iter().map(at).collect()).reactors(reactors);
+        let options = Options::new(listeners.iter().map(at).collect()).io_backend(io_backend);
         let options = options.threads(threads);
         Self { cache, server: Running::serve(server, &options).expect("a server") }
     }
 
-    fn new(reactors: Reactors) -> Self {
-        Self::with(Eviction::S3Fifo, ALL, reactors)
+    fn new(io_backend: IoBackend) -> Self {
+        Self::with(Eviction::S3Fifo, ALL, io_backend)
     }
 
     fn connect(&self, listener: usize) -> TcpStream {
@@ -138,8 +138,8 @@ fn ask_long(stream: &mut TcpStream, request: &[u8], expected: &[u8]) {
     assert!(answer == expected, "{} is not {}", shown(&answer), shown(expected));
 }
 
-fn the_longest_values_are_set_and_got_back(reactors: Reactors) {
-    let subject = Subject::new(reactors);
+fn the_longest_values_are_set_and_got_back(io_backend: IoBackend) {
+    let subject = Subject::new(io_backend);
     let mut stream = subject.connect(RESP);
     let most = subject.cache.max_value_len();
     assert!(most > MEMORY as usize / 8 * 5 - 100_000);
@@ -154,8 +154,8 @@ fn the_longest_values_are_set_and_got_back(reactors: Reactors) {
     subject.is_empty_after_all();
 }
 
-fn requests_with_long_values_may_be_cut_anywhere(reactors: Reactors) {
-    let subject = Subject::new(reactors);
+fn requests_with_long_values_may_be_cut_anywhere(io_backend: IoBackend) {
+    let subject = Subject::new(io_backend);
     let mut clock = subject.connect(RESP);
     let stored = value(1, LONG + 5);
     let requests = [
@@ -202,8 +202,8 @@ fn requests_with_long_values_may_be_cut_anywhere(reactors: Reactors) {
     subject.is_empty_after_all();
 }
 
-fn all_options_of_set_hold_for_long_values(reactors: Reactors) {
-    let subject = Subject::new(reactors);
+fn all_options_of_set_hold_for_long_values(io_backend: IoBackend) {
+    let subject = Subject::new(io_backend);
     let mut stream = subject.connect(RESP);
     let [one, two] = [1, 2].map(|number| value(number, LONG + number as usize));
     let mut set = |stored: &[u8], options: &[&[u8]], expected: &[u8]| {
@@ -229,8 +229,8 @@ fn all_options_of_set_hold_for_long_values(reactors: Reactors) {
     subject.is_empty_after_all();
 }
 
-fn other_commands_take_long_values(reactors: Reactors) {
-    let subject = Subject::new(reactors);
+fn other_commands_take_long_values(io_backend: IoBackend) {
+    let subject = Subject::new(io_backend);
     let mut stream = subject.connect(RESP);
     let [one, two] = [1, 2].map(|number| value(number, LONG + number as usize));
     let mut slowly = |args: &[&[u8]], expected: &[u8]| {
@@ -266,8 +266,8 @@ fn other_commands_take_long_values(reactors: Reactors) {
     subject.is_empty_after_all();
 }
 
-fn what_comes_behind_a_long_value_is_executed(reactors: Reactors) {
-    let subject = Subject::new(reactors);
+fn what_comes_behind_a_long_value_is_executed(io_backend: IoBackend) {
+    let subject = Subject::new(io_backend);
     let [one, two] = [1, 2].map(|number| value(number, LONG + number as usize));
     let before = [b"PING\r\n", &framed(&[b"SET", b"k", b"short"])[..]].concat();
     let requests = [
@@ -308,8 +308,8 @@ fn what_comes_behind_a_long_value_is_executed(reactors: Reactors) {
     subject.is_empty_after_all();
 }
 
-fn long_values_are_stored_by_memcached_commands(reactors: Reactors) {
-    let subject = Subject::new(reactors);
+fn long_values_are_stored_by_memcached_commands(io_backend: IoBackend) {
+    let subject = Subject::new(io_backend);
     let mut stream = subject.connect(MEMCACHE);
     let [one, two] = [1, 2].map(|number| value(number, LONG + number as usize));
     let mut slowly = |verb: &str, stored: &[u8], more: &str, expected: &str| {
@@ -343,8 +343,8 @@ fn long_values_are_stored_by_memcached_commands(reactors: Reactors) {
     subject.is_empty_after_all();
 }
 
-fn a_value_that_is_not_finished_gives_its_memory_back(reactors: Reactors) {
-    let subject = Subject::new(reactors);
+fn a_value_that_is_not_finished_gives_its_memory_back(io_backend: IoBackend) {
+    let subject = Subject::new(io_backend);
     let most = subject.cache.max_value_len();
     let heads = [
         (RESP, format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${most}\r\n")),
@@ -369,8 +369,8 @@ fn a_value_that_is_not_finished_gives_its_memory_back(reactors: Reactors) {
     assert_eq!(subject.cache.len(), 0);
 }
 
-fn a_value_longer_than_announced_is_refused(reactors: Reactors) {
-    let subject = Subject::new(reactors);
+fn a_value_longer_than_announced_is_refused(io_backend: IoBackend) {
+    let subject = Subject::new(io_backend);
     let stored = value(1, LONG);
     let request = framed(&[b"SET", b"k", &stored]);
     let mut stream = subject.connect(RESP);
@@ -382,9 +382,9 @@ fn a_value_longer_than_announced_is_refused(reactors: Reactors) {
     subject.is_empty_after_all();
 }
 
-fn who_may_not_store_is_refused_and_goes_on(reactors: Reactors) {
+fn who_may_not_store_is_refused_and_goes_on(io_backend: IoBackend) {
     let users = "user default on nopass ~a* +@all\nuser reader on >r ~* +get +ping +auth +flushall";
-    let subject = Subject::with(Eviction::S3Fifo, users, reactors);
+    let subject = Subject::with(Eviction::S3Fifo, users, io_backend);
     let stored = value(1, LONG);
     let mut stream = subject.connect(RESP);
     let denied =
@@ -404,8 +404,8 @@ fn who_may_not_store_is_refused_and_goes_on(reactors: Reactors) {
     subject.is_empty_after_all();
 }
 
-fn without_room_long_values_are_refused_and_the_rest_goes_on(reactors: Reactors) {
-    let subject = Subject::with(Eviction::None, ALL, reactors);
+fn without_room_long_values_are_refused_and_the_rest_goes_on(io_backend: IoBackend) {
+    let subject = Subject::with(Eviction::None, ALL, io_backend);
     let mut stream = subject.connect(RESP);
     let stored = value(1, 12 << 20);
     let request = |key: usize| framed(&[b"SET", format!("k{key}").as_bytes(), &stored]);
@@ -441,9 +441,9 @@ fn is_stored(mut stream: &TcpStream) -> Option<()> {
 }
 
 /// More than fits, from clients who each wait for the others: all are answered.
-fn many_long_values_at_once_are_stored_or_refused(reactors: Reactors) {
+fn many_long_values_at_once_are_stored_or_refused(io_backend: IoBackend) {
     for threads in [1, 2] {
-        let subject = Subject::with_threads(threads, (Eviction::S3Fifo, ALL), reactors);
+        let subject = Subject::with_threads(threads, (Eviction::S3Fifo, ALL), io_backend);
         many_long_values_at_once(&subject);
     }
 }

@@ -3,7 +3,7 @@
 use crate::served::{LOCAL, ask, cache, connect, options, over_every_reactor, serve, start};
 use nuthatch_server::state::Debugging;
 use nuthatch_server::state::Server;
-use nuthatch_server::{Reactors, Running};
+use nuthatch_server::{IoBackend, Running};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -31,8 +31,8 @@ fn wait_until_refused(server: &Running) {
     while TcpStream::connect(address).is_ok() {}
 }
 
-fn a_server_that_drains_finishes_what_is_under_way_and_accepts_no_more(reactors: Reactors) {
-    let server = start(&options(&[LOCAL], 2, reactors));
+fn a_server_that_drains_finishes_what_is_under_way_and_accepts_no_more(io_backend: IoBackend) {
+    let server = start(&options(&[LOCAL], 2, io_backend));
     let mut connections: Vec<_> = (0..5).map(|_| connect(&server)).collect();
     for stream in &mut connections {
         ask(stream, b"PING\r\n", b"+PONG\r\n");
@@ -62,8 +62,8 @@ fn a_server_that_drains_finishes_what_is_under_way_and_accepts_no_more(reactors:
     server.wait().expect("it ends by itself");
 }
 
-fn a_server_that_drains_waits_no_longer_than_it_was_told(reactors: Reactors) {
-    let server = serve(reactors);
+fn a_server_that_drains_waits_no_longer_than_it_was_told(io_backend: IoBackend) {
+    let server = serve(io_backend);
     let mut stream = connect(&server);
     ask(&mut stream, b"PING\r\n*1\r\n", b"+PONG\r\n");
     server.stopper().drain(Duration::from_millis(10));
@@ -71,8 +71,8 @@ fn a_server_that_drains_waits_no_longer_than_it_was_told(reactors: Reactors) {
     assert!(stream.read(&mut [0]).is_ok_and(|len| len == 0));
 }
 
-fn a_server_that_drains_stops_at_once_when_it_is_told(reactors: Reactors) {
-    let server = start(&options(&[LOCAL], 2, reactors));
+fn a_server_that_drains_stops_at_once_when_it_is_told(io_backend: IoBackend) {
+    let server = start(&options(&[LOCAL], 2, io_backend));
     let mut stream = connect(&server);
     ask(&mut stream, b"PING\r\n*1\r\n", b"+PONG\r\n");
     let stopper = server.stopper();
@@ -82,10 +82,10 @@ fn a_server_that_drains_stops_at_once_when_it_is_told(reactors: Reactors) {
     server.wait().expect("it ends");
 }
 
-fn a_panic_in_one_thread_stops_the_others(reactors: Reactors) {
+fn a_panic_in_one_thread_stops_the_others(io_backend: IoBackend) {
     let mut commands = Server::new(cache());
     commands.debug = Debugging::Yes;
-    let running = Running::serve(commands, &options(&[LOCAL], 3, reactors)).expect("a server");
+    let running = Running::serve(commands, &options(&[LOCAL], 3, io_backend)).expect("a server");
     let mut stream = connect(&running);
     stream.write_all(b"DEBUG PANIC\r\n").expect("sent");
     let error = running.wait().expect_err("half a server is none");

@@ -6,7 +6,7 @@ use crate::served::{
 };
 use nuthatch_server::mrcache::Framing;
 use nuthatch_server::state::{Server, Users};
-use nuthatch_server::{Options, Protocol, Reactors, Running};
+use nuthatch_server::{IoBackend, Options, Protocol, Running};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use std::io::{ErrorKind, Write};
 use std::time::Duration;
@@ -32,7 +32,7 @@ user ann on >sesame ~app:* +get +set +append +flushall
 user all on >open ~* +@all
 ";
 
-fn server(users: &str, reactors: Reactors) -> Running {
+fn server(users: &str, io_backend: IoBackend) -> Running {
     let listeners = [
         (Protocol::Resp, LOCAL),
         (Protocol::Memcache, LOCAL),
@@ -41,12 +41,12 @@ fn server(users: &str, reactors: Reactors) -> Running {
     ];
     let users = Users::parse(users).expect("users");
     let server = Server::new(cache()).with_users(users);
-    let options = Options::new(listeners.iter().map(at).collect()).reactors(reactors);
+    let options = Options::new(listeners.iter().map(at).collect()).io_backend(io_backend);
     Running::serve(server, &options).expect("a server")
 }
 
-fn clients_of_memcached_log_in_with_their_first_set(reactors: Reactors) {
-    let server = server(USERS, reactors);
+fn clients_of_memcached_log_in_with_their_first_set(io_backend: IoBackend) {
+    let server = server(USERS, io_backend);
     let mut stream = connect_to(&server, 1);
     let first = b"CLIENT_ERROR unauthenticated\r\n";
     ask(&mut stream, b"get app:1\r\n", first);
@@ -73,8 +73,8 @@ fn clients_of_memcached_log_in_with_their_first_set(reactors: Reactors) {
     ask(&mut stream, b"flush_all\r\nget app:1\r\n", b"OK\r\nEND\r\n");
 }
 
-fn before_a_log_in_little_can_be_sent(reactors: Reactors) {
-    let server = server(USERS, reactors);
+fn before_a_log_in_little_can_be_sent(io_backend: IoBackend) {
+    let server = server(USERS, io_backend);
     let mut stream = connect_to(&server, 1);
     let long = [b"set x 0 0 5000\r\n".as_slice(), &[b'x'; 5000], b"\r\n"].concat();
     ask(&mut stream, &long, b"CLIENT_ERROR unauthenticated\r\n");
@@ -85,8 +85,8 @@ fn before_a_log_in_little_can_be_sent(reactors: Reactors) {
 }
 
 /// Lines of RESP and messages of poor-man's-cache could be as long as after a log-in.
-fn before_a_log_in_no_request_is_longer_than_8_kib(reactors: Reactors) {
-    let server = server(USERS, reactors);
+fn before_a_log_in_no_request_is_longer_than_8_kib(io_backend: IoBackend) {
+    let server = server(USERS, io_backend);
     let x = |len: usize| "x".repeat(len);
     let argument = format!("$3000\r\n{}\r\n", x(3000));
     let resp = |text: &str| format!("-ERR Protocol error: {text}\\r\\n");
@@ -114,10 +114,10 @@ fn before_a_log_in_no_request_is_longer_than_8_kib(reactors: Reactors) {
 }
 
 /// Each had a megabyte of errors, and what it sent beyond them.
-fn before_a_log_in_clients_that_do_not_read_hold_little(reactors: Reactors) {
+fn before_a_log_in_clients_that_do_not_read_hold_little(io_backend: IoBackend) {
     const CLIENTS: usize = 20;
     const EACH: usize = 64 << 10;
-    let server = server(USERS, reactors);
+    let server = server(USERS, io_backend);
     let mut control = connect_to(&server, 0);
     ask(&mut control, b"AUTH all open\r\n", b"+OK\r\n");
     let held = |control: &mut _| -> usize {
@@ -147,8 +147,8 @@ fn before_a_log_in_clients_that_do_not_read_hold_little(reactors: Reactors) {
     drop(clients);
 }
 
-fn after_a_log_in_requests_may_be_long(reactors: Reactors) {
-    let server = server(USERS, reactors);
+fn after_a_log_in_requests_may_be_long(io_backend: IoBackend) {
+    let server = server(USERS, io_backend);
     let log_in = b"*3\r\n$4\r\nAUTH\r\n$3\r\nall\r\n$4\r\nopen\r\n";
     let mut stream = connect_to(&server, 0);
     ask(&mut stream, log_in, b"+OK\r\n");
@@ -160,8 +160,8 @@ fn after_a_log_in_requests_may_be_long(reactors: Reactors) {
     ask(&mut stream, message.as_bytes(), b"OK\x1f");
 }
 
-fn clients_of_poor_mans_cache_log_in_through_resp(reactors: Reactors) {
-    let server = server(USERS, reactors);
+fn clients_of_poor_mans_cache_log_in_through_resp(io_backend: IoBackend) {
+    let server = server(USERS, io_backend);
     let mut stream = connect_to(&server, 2);
     ask(&mut stream, b"GET app:1\x1f", b"ERROR: Authentication required\x1f");
     let log_in = b"*3\r\n$4\r\nAUTH\r\n$3\r\nann\r\n$6\r\nsesame\r\n";
@@ -171,17 +171,17 @@ fn clients_of_poor_mans_cache_log_in_through_resp(reactors: Reactors) {
     ask(&mut stream, b"DEL app:1\x1f", b"ERROR: No permission to run this command\x1f");
 }
 
-fn clients_of_mrcache_cannot_log_in_and_are_who_everybody_is(reactors: Reactors) {
+fn clients_of_mrcache_cannot_log_in_and_are_who_everybody_is(io_backend: IoBackend) {
     let get = b"\0\x01\x05\0app:1";
-    assert_eq!(ask_last(&mut connect_to(&server(USERS, reactors), 3), get), "");
-    let server = server("user default on nopass ~app:* +get", reactors);
+    assert_eq!(ask_last(&mut connect_to(&server(USERS, io_backend), 3), get), "");
+    let server = server("user default on nopass ~app:* +get", io_backend);
     let mut stream = connect_to(&server, 3);
     ask(&mut stream, get, b"\0\0\0\0");
     assert_eq!(ask_last(&mut stream, b"\0\x02\x01\0\x01\0\0\0k1"), "");
 }
 
-fn who_sends_nothing_for_too_long_is_sent_away(reactors: Reactors) {
-    let server = server("", reactors);
+fn who_sends_nothing_for_too_long_is_sent_away(io_backend: IoBackend) {
+    let server = server("", io_backend);
     let mut silent = connect_to(&server, 1);
     ask(&mut silent, b"mn\r\n", b"MN\r\n");
     let mut stream = connect_to(&server, 0);
@@ -191,8 +191,8 @@ fn who_sends_nothing_for_too_long_is_sent_away(reactors: Reactors) {
 }
 
 /// The other threads sleep when the setting changes.
-fn every_thread_learns_of_a_setting(reactors: Reactors) {
-    let server = start(&options(&[LOCAL], 4, reactors));
+fn every_thread_learns_of_a_setting(io_backend: IoBackend) {
+    let server = start(&options(&[LOCAL], 4, io_backend));
     let mut silent: Vec<_> = (0..20).map(|_| connect_to(&server, 0)).collect();
     for stream in &mut silent {
         ask(stream, b"PING\r\n", b"+PONG\r\n");

@@ -3,7 +3,7 @@
 use crate::served::{LOCAL, ask, at, cache, connect_to, over_every_reactor};
 use nuthatch_cache::Cache;
 use nuthatch_server::mrcache::Framing;
-use nuthatch_server::{Options, Protocol, Reactors, Running};
+use nuthatch_server::{IoBackend, Options, Protocol, Running};
 use std::io::{Read, Write};
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ fn value(seed: usize) -> Vec<u8> {
     (0..LEN).map(|at| (at / 251 + seed) as u8 | 0x40).collect()
 }
 
-fn server(cache: &Arc<Cache>, reactors: Reactors) -> Running {
+fn server(cache: &Arc<Cache>, io_backend: IoBackend) -> Running {
     let all = [
         (Protocol::Resp, LOCAL),
         (Protocol::Memcache, LOCAL),
         (Protocol::Pmc, LOCAL),
         (Protocol::Mrcache(Framing::Len4), LOCAL),
     ];
-    let options = Options::new(all.iter().map(at).collect()).reactors(reactors);
+    let options = Options::new(all.iter().map(at).collect()).io_backend(io_backend);
     Running::start(Arc::clone(cache), &options).expect("a server")
 }
 
@@ -46,9 +46,9 @@ fn expect(stream: &mut impl Read, expected: &[u8]) {
     assert!(answer == expected);
 }
 
-fn long_values_come_back_in_order_in_every_protocol(reactors: Reactors) {
+fn long_values_come_back_in_order_in_every_protocol(io_backend: IoBackend) {
     let cache = cache();
-    let server = server(&cache, reactors);
+    let server = server(&cache, io_backend);
     let (one, two) = (value(1), value(2));
     let mut stream = connect_to(&server, 0);
     for (key, value) in [("a", &one), ("b", &two)] {
@@ -84,9 +84,9 @@ fn long_values_come_back_in_order_in_every_protocol(reactors: Reactors) {
     }
 }
 
-fn a_long_value_that_is_being_sent_stays_as_it_is(reactors: Reactors) {
+fn a_long_value_that_is_being_sent_stays_as_it_is(io_backend: IoBackend) {
     let cache = cache();
-    let server = server(&cache, reactors);
+    let server = server(&cache, io_backend);
     let (mut slow, mut other) = (connect_to(&server, 0), connect_to(&server, 0));
     let first = value(7);
     other.write_all(&set("a", &first)).expect("sent");
@@ -104,9 +104,9 @@ fn a_long_value_that_is_being_sent_stays_as_it_is(reactors: Reactors) {
     assert!(cache.stats().memory <= cache.memory(), "{:?}", cache.stats());
 }
 
-fn long_values_that_nobody_takes_are_let_go(reactors: Reactors) {
+fn long_values_that_nobody_takes_are_let_go(io_backend: IoBackend) {
     let cache = cache();
-    let server = server(&cache, reactors);
+    let server = server(&cache, io_backend);
     let mut control = connect_to(&server, 0);
     control.write_all(&set("a", &value(3))).expect("sent");
     expect(&mut control, b"+OK\r\n");

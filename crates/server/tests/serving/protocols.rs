@@ -3,7 +3,7 @@
 use crate::ask_last;
 use crate::served::{LOCAL, ask, at, connect_to, over_every_reactor, start};
 use nuthatch_server::mrcache::Framing;
-use nuthatch_server::{Options, Protocol, Reactors, Running};
+use nuthatch_server::{IoBackend, Options, Protocol, Running};
 use std::io::{Read, Write};
 
 over_every_reactor! {
@@ -22,13 +22,13 @@ const EVERY_PROTOCOL: [(Protocol, &str); 5] = [
     (Protocol::Mrcache(Framing::Ver6), LOCAL),
 ];
 
-fn every_protocol(threads: usize, reactors: Reactors) -> Running {
+fn every_protocol(threads: usize, io_backend: IoBackend) -> Running {
     let listeners = EVERY_PROTOCOL.iter().map(at).collect();
-    start(&Options::new(listeners).threads(threads).reactors(reactors))
+    start(&Options::new(listeners).threads(threads).io_backend(io_backend))
 }
 
-fn every_protocol_reads_what_the_others_store(reactors: Reactors) {
-    let server = every_protocol(2, reactors);
+fn every_protocol_reads_what_the_others_store(io_backend: IoBackend) {
+    let server = every_protocol(2, io_backend);
     let mut streams: Vec<_> = (0..5).map(|listener| connect_to(&server, listener)).collect();
     let sets: [(&[u8], &[u8]); 5] = [
         (b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\none\r\n", b"+OK\r\n"),
@@ -55,8 +55,8 @@ fn every_protocol_reads_what_the_others_store(reactors: Reactors) {
     }
 }
 
-fn every_protocol_answers_a_pipeline_in_order_in_any_pieces(reactors: Reactors) {
-    let server = every_protocol(1, reactors);
+fn every_protocol_answers_a_pipeline_in_order_in_any_pieces(io_backend: IoBackend) {
+    let server = every_protocol(1, io_backend);
     let pipelines: [(&[u8], &[u8]); 5] = [
         (b"SET a 1\r\nGET a\r\nDEL a\r\n", b"+OK\r\n$1\r\n1\r\n:1\r\n"),
         (
@@ -78,8 +78,8 @@ fn every_protocol_answers_a_pipeline_in_order_in_any_pieces(reactors: Reactors) 
     }
 }
 
-fn mistakes_end_a_connection_after_the_answers_before_them(reactors: Reactors) {
-    let server = every_protocol(1, reactors);
+fn mistakes_end_a_connection_after_the_answers_before_them(io_backend: IoBackend) {
+    let server = every_protocol(1, io_backend);
     let line_too_long = [b"mn\r\n".as_slice(), &[b'x'; 5000]].concat();
     let mistakes: [(&[u8], &[u8]); 4] = [
         (
@@ -97,8 +97,8 @@ fn mistakes_end_a_connection_after_the_answers_before_them(reactors: Reactors) {
 }
 
 /// What is behind a request that is refused is skipped, also while a slow reader holds up the rest.
-fn a_refused_object_is_skipped_while_answers_wait(reactors: Reactors) {
-    let server = every_protocol(1, reactors);
+fn a_refused_object_is_skipped_while_answers_wait(io_backend: IoBackend) {
+    let server = every_protocol(1, io_backend);
     let mut stream = connect_to(&server, 1);
     let mut writer = stream.try_clone().expect("a socket");
     let object = vec![b'v'; 40 << 20];
@@ -125,8 +125,8 @@ fn a_refused_object_is_skipped_while_answers_wait(reactors: Reactors) {
     writer.join().expect("no panic");
 }
 
-fn requests_of_all_protocols_are_counted(reactors: Reactors) {
-    let server = every_protocol(1, reactors);
+fn requests_of_all_protocols_are_counted(io_backend: IoBackend) {
+    let server = every_protocol(1, io_backend);
     let mut resp = connect_to(&server, 0);
     let mut memcache = connect_to(&server, 1);
     ask(&mut memcache, b"mg k v\r\nmg k v\r\ncas k 0 0 1 7\r\n1\r\n", b"EN\r\nEN\r\nNOT_FOUND\r\n");

@@ -2,7 +2,7 @@
 
 use crate::served::{LOCAL, ask, at, cache, connect_to, info, over_every_reactor};
 use nuthatch_server::state::{Server, Users};
-use nuthatch_server::{Options, Protocol, Reactors, Reload, Running};
+use nuthatch_server::{IoBackend, Options, Protocol, Reload, Running};
 use std::io::Read;
 use std::net::TcpStream;
 
@@ -30,10 +30,11 @@ user loses-command on >pass ~* +get
 user loses-key on >pass ~app:* +get
 ";
 
-fn serve(users: &str, reactors: Reactors) -> Running {
+fn serve(users: &str, io_backend: IoBackend) -> Running {
     let listeners = [(Protocol::Resp, LOCAL), (Protocol::Memcache, LOCAL)];
     let server = Server::new(cache()).with_users(Users::parse(users).expect("users"));
-    let options = Options::new(listeners.iter().map(at).collect()).threads(2).reactors(reactors);
+    let options =
+        Options::new(listeners.iter().map(at).collect()).threads(2).io_backend(io_backend);
     Running::serve(server, &options).expect("a server")
 }
 
@@ -48,8 +49,8 @@ fn is_closed(mut stream: TcpStream) {
     assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)), "it goes on");
 }
 
-fn connections_of_users_who_were_removed_or_may_do_less_are_closed(reactors: Reactors) {
-    let server = serve(BEFORE, reactors);
+fn connections_of_users_who_were_removed_or_may_do_less_are_closed(io_backend: IoBackend) {
+    let server = serve(BEFORE, io_backend);
     let log_in = |listener: usize, name: &str| {
         let mut stream = connect_to(&server, listener);
         if listener == 0 {
@@ -83,8 +84,8 @@ fn connections_of_users_who_were_removed_or_may_do_less_are_closed(reactors: Rea
     ask(&mut unknown, b"AUTH stays pass\r\n", b"-WRONGPASS invalid username-password pair");
 }
 
-fn clients_who_need_a_password_now_are_closed(reactors: Reactors) {
-    let server = serve("", reactors);
+fn clients_who_need_a_password_now_are_closed(io_backend: IoBackend) {
+    let server = serve("", io_backend);
     let (mut used, unused) = (connect_to(&server, 0), connect_to(&server, 0));
     // A connection counts once the server has accepted it.
     while info(&mut used, "connected_clients") != "2" {}
@@ -98,7 +99,7 @@ fn clients_who_need_a_password_now_are_closed(reactors: Reactors) {
 
 #[test]
 fn settings_are_reloaded_all_or_none() {
-    let server = serve("", Reactors::Auto);
+    let server = serve("", IoBackend::Auto);
     let settings = |clients: &str| {
         let mut reload = Reload::default();
         reload.settings = vec![("timeout", "77".to_owned()), ("maxclients", clients.to_owned())];

@@ -4,7 +4,7 @@ use crate::served::{
     LOCAL, ask, at, cache, connect, connect_to, options, over_every_reactor, start,
 };
 use nuthatch_server::mrcache::Framing;
-use nuthatch_server::{Options, Protocol, Reactors, Running};
+use nuthatch_server::{IoBackend, Options, Protocol, Running};
 use std::io::{Read, Write};
 
 over_every_reactor! {
@@ -43,8 +43,8 @@ fn expect(stream: &mut impl Read, expected: &[u8]) {
 
 /// Reads and writes of one client, all sent before the first answer is taken: more than the kernel
 /// has room for.
-fn values_are_whole_when_the_client_takes_them_late(reactors: Reactors) {
-    let server = start(&options(&[LOCAL], 1, reactors));
+fn values_are_whole_when_the_client_takes_them_late(io_backend: IoBackend) {
+    let server = start(&options(&[LOCAL], 1, io_backend));
     let mut stream = connect(&server);
     let (mut requests, mut answers) = (Vec::new(), Vec::new());
     let mut rounds = [0; LENS.len()];
@@ -80,19 +80,19 @@ fn values_are_whole_when_the_client_takes_them_late(reactors: Reactors) {
     ask(&mut stream, b"PING\r\n", b"+PONG\r\n");
 }
 
-fn every_protocol(reactors: Reactors) -> Running {
+fn every_protocol(io_backend: IoBackend) -> Running {
     let all = [
         (Protocol::Resp, LOCAL),
         (Protocol::Memcache, LOCAL),
         (Protocol::Pmc, LOCAL),
         (Protocol::Mrcache(Framing::Len4), LOCAL),
     ];
-    let options = Options::new(all.iter().map(at).collect()).reactors(reactors);
+    let options = Options::new(all.iter().map(at).collect()).io_backend(io_backend);
     Running::start(cache(), &options).expect("a server")
 }
 
-fn values_come_in_order_in_every_protocol(reactors: Reactors) {
-    let server = every_protocol(reactors);
+fn values_come_in_order_in_every_protocol(io_backend: IoBackend) {
+    let server = every_protocol(io_backend);
     let mut stream = connect_to(&server, 0);
     let one: Vec<_> = value(3, 1).iter().map(|byte| byte | 0x40).collect();
     stream.write_all(&set(3, &one)).expect("sent");
@@ -116,8 +116,8 @@ fn values_come_in_order_in_every_protocol(reactors: Reactors) {
     }
 }
 
-fn what_is_taken_back_is_not_sent(reactors: Reactors) {
-    let server = start(&options(&[LOCAL], 1, reactors));
+fn what_is_taken_back_is_not_sent(io_backend: IoBackend) {
+    let server = start(&options(&[LOCAL], 1, io_backend));
     let mut stream = connect(&server);
     let one = value(3, 1);
     stream.write_all(&set(3, &one)).expect("sent");
@@ -134,8 +134,8 @@ fn what_is_taken_back_is_not_sent(reactors: Reactors) {
     }
 }
 
-fn commands_that_want_to_be_alone_come_between(reactors: Reactors) {
-    let server = start(&options(&[LOCAL], 2, reactors));
+fn commands_that_want_to_be_alone_come_between(io_backend: IoBackend) {
+    let server = start(&options(&[LOCAL], 2, io_backend));
     let mut stream = connect(&server);
     let one = value(3, 1);
     stream.write_all(&set(3, &one)).expect("sent");
@@ -155,8 +155,8 @@ fn commands_that_want_to_be_alone_come_between(reactors: Reactors) {
     });
 }
 
-fn clients_that_go_take_nobody_with_them(reactors: Reactors) {
-    let server = start(&options(&[LOCAL], 1, reactors));
+fn clients_that_go_take_nobody_with_them(io_backend: IoBackend) {
+    let server = start(&options(&[LOCAL], 1, io_backend));
     let mut stream = connect(&server);
     let one = value(4, 1);
     stream.write_all(&set(4, &one)).expect("sent");

@@ -1,9 +1,10 @@
 //! Sockets, and what comes and goes over them.
 
 use crate::served::{
-    LOCAL, ask, cache, connect, info, options, over_every_reactor, pass_time, serve, start, turns,
+    LOCAL, ask, cache, connect, info, iterations, options, over_every_reactor, pass_time, serve,
+    start,
 };
-use nuthatch_server::{Reactors, Running};
+use nuthatch_server::{IoBackend, Running};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -35,8 +36,8 @@ over_every_reactor! {
 /// When a test is given up that waits for something in vain.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-fn values_are_set_and_got(reactors: Reactors) {
-    let server = serve(reactors);
+fn values_are_set_and_got(io_backend: IoBackend) {
+    let server = serve(io_backend);
     let mut stream = connect(&server);
     ask(&mut stream, b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\nvalue\r\n", b"+OK\r\n");
     ask(&mut stream, b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", b"$5\r\nvalue\r\n");
@@ -55,8 +56,8 @@ fn timer(stream: &TcpStream) -> String {
     row[5].split(':').next().expect("a timer").to_owned()
 }
 
-fn idle_connections_are_probed(reactors: Reactors) {
-    let server = serve(reactors);
+fn idle_connections_are_probed(io_backend: IoBackend) {
+    let server = serve(io_backend);
     let mut stream = connect(&server);
     let expected = b"*2\r\n$13\r\ntcp-keepalive\r\n$3\r\n300\r\n";
     ask(&mut stream, b"CONFIG GET tcp-keepalive\r\n", expected);
@@ -75,8 +76,8 @@ fn idle_connections_are_probed(reactors: Reactors) {
 }
 
 /// A client that sends on without an end, and reads nothing, is not left waiting for room.
-fn who_is_refused_while_it_sends_is_told_at_once(reactors: Reactors) {
-    let server = serve(reactors);
+fn who_is_refused_while_it_sends_is_told_at_once(io_backend: IoBackend) {
+    let server = serve(io_backend);
     for _ in 0..20 {
         let mut stream = connect(&server);
         stream.set_write_timeout(Some(PATIENCE / 2)).expect("a timeout");
@@ -94,8 +95,8 @@ fn who_is_refused_while_it_sends_is_told_at_once(reactors: Reactors) {
     }
 }
 
-fn requests_come_in_any_pieces(reactors: Reactors) {
-    let server = serve(reactors);
+fn requests_come_in_any_pieces(io_backend: IoBackend) {
+    let server = serve(io_backend);
     let mut stream = connect(&server);
     stream.set_nodelay(true).expect("a socket");
     let request =
@@ -106,8 +107,8 @@ fn requests_come_in_any_pieces(reactors: Reactors) {
     ask(&mut stream, b"", b"+OK\r\n$5\r\nvalue\r\n");
 }
 
-fn what_is_sent_before_the_end_is_answered(reactors: Reactors) {
-    let server = serve(reactors);
+fn what_is_sent_before_the_end_is_answered(io_backend: IoBackend) {
+    let server = serve(io_backend);
     let mut stream = connect(&server);
     let requests = b"SET k v\r\n".repeat(10_000);
     let mut writer = stream.try_clone().expect("a socket");
@@ -121,8 +122,8 @@ fn what_is_sent_before_the_end_is_answered(reactors: Reactors) {
     writer.join().expect("no panic");
 }
 
-fn a_client_that_does_not_read_is_not_read_from(reactors: Reactors) {
-    let server = serve(reactors);
+fn a_client_that_does_not_read_is_not_read_from(io_backend: IoBackend) {
+    let server = serve(io_backend);
     let mut stream = connect(&server);
     let value = vec![b'v'; 10_000];
     let set = [b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$10000\r\n", &value[..], b"\r\n"].concat();
@@ -146,8 +147,8 @@ fn a_client_that_does_not_read_is_not_read_from(reactors: Reactors) {
     ask(&mut stream, b"PING\r\n", b"+PONG\r\n");
 }
 
-fn a_mistake_is_told_after_the_answers_before_it(reactors: Reactors) {
-    let server = serve(reactors);
+fn a_mistake_is_told_after_the_answers_before_it(io_backend: IoBackend) {
+    let server = serve(io_backend);
     let mut stream = connect(&server);
     stream.write_all(b"PING\r\n*1\r\n!\r\nPING\r\n").expect("sent");
     let mut answer = String::new();
@@ -155,11 +156,11 @@ fn a_mistake_is_told_after_the_answers_before_it(reactors: Reactors) {
     assert_eq!(answer, "+PONG\r\n-ERR Protocol error: expected '$', got '!'\r\n");
 }
 
-fn many_threads_serve_one_cache(reactors: Reactors) {
+fn many_threads_serve_one_cache(io_backend: IoBackend) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("nuthatch.sock");
     let addresses = [LOCAL, &format!("unix:{}", path.display())];
-    let server = start(&options(&addresses, 4, reactors));
+    let server = start(&options(&addresses, 4, io_backend));
     let mut first = connect(&server);
     for round in 0..50 {
         let mut stream = connect(&server);
@@ -173,8 +174,8 @@ fn many_threads_serve_one_cache(reactors: Reactors) {
     assert!(!path.exists());
 }
 
-fn connections_come_and_go(reactors: Reactors) {
-    let server = start(&options(&[LOCAL], 2, reactors));
+fn connections_come_and_go(io_backend: IoBackend) {
+    let server = start(&options(&[LOCAL], 2, io_backend));
     for round in 0..20 {
         let mut streams: Vec<_> = (0..100).map(|_| connect(&server)).collect();
         for stream in &mut streams {
@@ -188,8 +189,8 @@ fn connections_come_and_go(reactors: Reactors) {
     ask(&mut connect(&server), b"PING\r\n", b"+PONG\r\n");
 }
 
-fn a_large_value_comes_back(reactors: Reactors) {
-    let server = serve(reactors);
+fn a_large_value_comes_back(io_backend: IoBackend) {
+    let server = serve(io_backend);
     let mut stream = connect(&server);
     let value: Vec<u8> = (0..60_000_u32).map(|at| at as u8).collect();
     let set = [b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$60000\r\n", &value[..], b"\r\n"].concat();
@@ -200,9 +201,9 @@ fn a_large_value_comes_back(reactors: Reactors) {
     }
 }
 
-fn requests_without_end_take_no_more_memory_than_there_is(reactors: Reactors) {
+fn requests_without_end_take_no_more_memory_than_there_is(io_backend: IoBackend) {
     let cache = cache();
-    let options = options(&[LOCAL], 1, reactors);
+    let options = options(&[LOCAL], 1, io_backend);
     let server = Running::start(Arc::clone(&cache), &options).expect("a server");
     let mut streams: Vec<_> = (0..100).map(|_| connect(&server)).collect();
     let piece = vec![b'x'; 1 << 20];
@@ -220,18 +221,18 @@ fn requests_without_end_take_no_more_memory_than_there_is(reactors: Reactors) {
     ask(&mut connect(&server), b"PING\r\n", b"+PONG\r\n");
 }
 
-fn the_reactor_is_told(reactors: Reactors) {
-    let server = serve(reactors);
-    let expected = if reactors == Reactors::Uring { "io_uring" } else { "epoll" };
-    assert_eq!(server.reactor(), expected);
+fn the_reactor_is_told(io_backend: IoBackend) {
+    let server = serve(io_backend);
+    let expected = if io_backend == IoBackend::Uring { "io_uring" } else { "epoll" };
+    assert_eq!(server.io_backend(), expected);
     assert_eq!(info(&mut connect(&server), "multiplexing_api"), expected);
 }
 
 #[test]
 fn a_server_finds_a_reactor_by_itself() {
-    let server = serve(Reactors::Auto);
-    assert!(["io_uring", "epoll"].contains(&server.reactor()));
-    assert_eq!(info(&mut connect(&server), "multiplexing_api"), server.reactor());
+    let server = serve(IoBackend::Auto);
+    assert!(["io_uring", "epoll"].contains(&server.io_backend()));
+    assert_eq!(info(&mut connect(&server), "multiplexing_api"), server.io_backend());
 }
 
 /// Sets `k` to this value.
@@ -245,8 +246,8 @@ fn bulk(value: &[u8]) -> Vec<u8> {
     [format!("${}\r\n", value.len()).as_bytes(), value, b"\r\n"].concat()
 }
 
-fn interleaved_bytes_are_whole_requests(reactors: Reactors) {
-    let server = serve(reactors);
+fn interleaved_bytes_are_whole_requests(io_backend: IoBackend) {
+    let server = serve(io_backend);
     let mut streams: Vec<_> = (0..20).map(|_| connect(&server)).collect();
     for stream in &streams {
         stream.set_nodelay(true).expect("a socket");
@@ -262,8 +263,8 @@ fn interleaved_bytes_are_whole_requests(reactors: Reactors) {
     }
 }
 
-fn who_sends_no_more_gets_all_answers(reactors: Reactors) {
-    let server = serve(reactors);
+fn who_sends_no_more_gets_all_answers(io_backend: IoBackend) {
+    let server = serve(io_backend);
     let mut stream = connect(&server);
     let value = vec![b'v'; 10_000];
     set(&mut stream, &value);
@@ -275,8 +276,8 @@ fn who_sends_no_more_gets_all_answers(reactors: Reactors) {
     assert!(answers == bulk(&value).repeat(3000));
 }
 
-fn a_slow_reader_gets_all_of_big_answers(reactors: Reactors) {
-    let server = serve(reactors);
+fn a_slow_reader_gets_all_of_big_answers(io_backend: IoBackend) {
+    let server = serve(io_backend);
     let mut stream = connect(&server);
     let value: Vec<u8> = (0..60_000_u32).map(|at| (at / 7) as u8).collect();
     set(&mut stream, &value);
@@ -293,8 +294,8 @@ fn a_slow_reader_gets_all_of_big_answers(reactors: Reactors) {
     ask(&mut stream, b"PING\r\n", b"+PONG\r\n");
 }
 
-fn more_clients_than_buffers_are_read_from(reactors: Reactors) {
-    let server = serve(reactors);
+fn more_clients_than_buffers_are_read_from(io_backend: IoBackend) {
+    let server = serve(io_backend);
     let mut streams: Vec<_> = (0..400).map(|_| connect(&server)).collect();
     let value = vec![b'v'; 30_000];
     for _ in 0..3 {
@@ -318,8 +319,8 @@ fn until(mut holds: impl FnMut() -> bool) {
     }
 }
 
-fn thousands_of_connections_come_and_go(reactors: Reactors) {
-    let server = serve(reactors);
+fn thousands_of_connections_come_and_go(io_backend: IoBackend) {
+    let server = serve(io_backend);
     let mut control = connect(&server);
     for round in 0..3000 {
         let mut stream = connect(&server);
@@ -352,8 +353,8 @@ fn blocked(server: &Running) -> TcpStream {
     stream
 }
 
-fn who_is_idle_takes_no_turns(reactors: Reactors) {
-    let (server, other) = (serve(reactors), serve(reactors));
+fn who_is_idle_takes_no_turns(io_backend: IoBackend) {
+    let (server, other) = (serve(io_backend), serve(io_backend));
     let (mut control, mut clock) = (connect(&server), connect(&other));
     let (_silent, mut half, _blocked) = (connect(&server), connect(&server), blocked(&server));
     half.write_all(b"*2\r\n$3\r\nGET\r\n$100\r\nhalf").expect("sent");
@@ -362,15 +363,15 @@ fn who_is_idle_takes_no_turns(reactors: Reactors) {
     drop(reset);
     // The blocked one is so when its socket is full, which takes some turns.
     until(|| {
-        let before = turns(&mut control);
+        let before = iterations(&mut control);
         pass_time(&mut clock, 1000);
         // One answers us, one is told that the answer is sent, and one asks again.
-        turns(&mut control) - before <= 3
+        iterations(&mut control) - before <= 3
     });
 }
 
-fn a_server_stops_with_connections_open(reactors: Reactors) {
-    let server = start(&options(&[LOCAL], 3, reactors));
+fn a_server_stops_with_connections_open(io_backend: IoBackend) {
+    let server = start(&options(&[LOCAL], 3, io_backend));
     let mut streams: Vec<_> = (0..30).map(|_| connect(&server)).collect();
     for (at, stream) in streams.iter_mut().enumerate() {
         ask(stream, b"PING\r\n", b"+PONG\r\n");

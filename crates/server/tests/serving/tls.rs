@@ -2,7 +2,7 @@
 
 use crate::ask_last;
 use crate::served::{LOCAL, ask, connect_to, info, over_every_reactor, start};
-use nuthatch_server::{Listener, Options, Protocol, Reactors, Reload, Running, Tls, TlsFiles};
+use nuthatch_server::{IoBackend, Listener, Options, Protocol, Reload, Running, Tls, TlsFiles};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustls::pki_types::pem::PemObject;
@@ -90,18 +90,18 @@ impl House {
 }
 
 /// A server that speaks RESP, then memcached's protocols, within TLS; then RESP without.
-fn serve_tls(reactors: Reactors, files: &TlsFiles) -> Running {
+fn serve_tls(io_backend: IoBackend, files: &TlsFiles) -> Running {
     let listener =
         |protocol| Listener::new(protocol, LOCAL.parse().expect("an address")).with_tls();
     let plain = Listener::new(Protocol::Resp, LOCAL.parse().expect("an address"));
     let listeners = vec![listener(Protocol::Resp), listener(Protocol::Memcache), plain];
     let tls = Tls::open(files).expect("good files");
-    start(&Options::new(listeners).tls(tls).reactors(reactors))
+    start(&Options::new(listeners).tls(tls).io_backend(io_backend))
 }
 
-fn requests_and_answers_of_all_sizes_go_through_tls(reactors: Reactors) {
+fn requests_and_answers_of_all_sizes_go_through_tls(io_backend: IoBackend) {
     let house = House::new();
-    let server = serve_tls(reactors, &house.files());
+    let server = serve_tls(io_backend, &house.files());
     let mut stream = house.client((&server, 0), None);
     ask(&mut stream, b"PING\r\n", b"+PONG\r\n");
     let value = vec![b'v'; 60_000];
@@ -130,10 +130,12 @@ fn requests_and_answers_of_all_sizes_go_through_tls(reactors: Reactors) {
 }
 
 /// Each client has a slice of encrypted bytes, beside an answer that is an item of the cache.
-fn answers_that_are_encrypted_and_not_taken_count_and_stay_within_the_budget(reactors: Reactors) {
+fn answers_that_are_encrypted_and_not_taken_count_and_stay_within_the_budget(
+    io_backend: IoBackend,
+) {
     const MIB: u64 = 1 << 20;
     let house = House::new();
-    let server = serve_tls(reactors, &house.files());
+    let server = serve_tls(io_backend, &house.files());
     let mut control = connect_to(&server, 2);
     let set = |key: &str, len: usize| {
         let head = format!("*3\r\n$3\r\nSET\r\n${}\r\n{key}\r\n${len}\r\n", key.len());
@@ -164,9 +166,9 @@ fn answers_that_are_encrypted_and_not_taken_count_and_stay_within_the_budget(rea
 }
 
 /// Encrypted at once, the answers would take as much memory as all values together.
-fn a_long_answer_is_encrypted_as_the_client_takes_it(reactors: Reactors) {
+fn a_long_answer_is_encrypted_as_the_client_takes_it(io_backend: IoBackend) {
     let house = House::new();
-    let server = serve_tls(reactors, &house.files());
+    let server = serve_tls(io_backend, &house.files());
     let mut control = connect_to(&server, 2);
     let value: Vec<u8> = (0..30_000_000_u32).map(|at| (at / 7) as u8).collect();
     let set = format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${}\r\n", value.len());
@@ -194,9 +196,9 @@ fn a_long_answer_is_encrypted_as_the_client_takes_it(reactors: Reactors) {
     }
 }
 
-fn the_end_is_told_so_that_nobody_takes_a_part_for_all(reactors: Reactors) {
+fn the_end_is_told_so_that_nobody_takes_a_part_for_all(io_backend: IoBackend) {
     let house = House::new();
-    let server = serve_tls(reactors, &house.files());
+    let server = serve_tls(io_backend, &house.files());
     // Without the server's word for it, reading would fail here.
     let answer = ask_last(&mut house.client((&server, 0), None), b"PING\r\nQUIT\r\nPING\r\n");
     assert_eq!(answer, r"+PONG\r\n+OK\r\n");
@@ -209,9 +211,9 @@ fn the_end_is_told_so_that_nobody_takes_a_part_for_all(reactors: Reactors) {
     assert!(answer == b"+OK\r\n".repeat(10_000));
 }
 
-fn what_is_no_tls_ends_the_connection_and_nothing_else(reactors: Reactors) {
+fn what_is_no_tls_ends_the_connection_and_nothing_else(io_backend: IoBackend) {
     let house = House::new();
-    let server = serve_tls(reactors, &house.files());
+    let server = serve_tls(io_backend, &house.files());
     let mut plain = connect_to(&server, 0);
     plain.write_all(b"*1\r\n$4\r\nPING\r\n").expect("sent");
     let mut answer = Vec::new();
@@ -224,11 +226,11 @@ fn what_is_no_tls_ends_the_connection_and_nothing_else(reactors: Reactors) {
     ask(&mut house.client((&server, 0), None), b"PING\r\n", b"+PONG\r\n");
 }
 
-fn with_an_issuer_of_clients_they_need_a_certificate(reactors: Reactors) {
+fn with_an_issuer_of_clients_they_need_a_certificate(io_backend: IoBackend) {
     let house = House::new();
     let clients = issuer();
     let client_ca = Some(house.put("clients", &clients.pem()));
-    let server = serve_tls(reactors, &TlsFiles { client_ca, ..house.files() });
+    let server = serve_tls(io_backend, &TlsFiles { client_ca, ..house.files() });
     ask(&mut house.client((&server, 0), Some(&clients)), b"PING\r\n", b"+PONG\r\n");
     for stranger in [None, Some(&house.issuer)] {
         let mut stream = house.client((&server, 0), stranger);
@@ -238,9 +240,9 @@ fn with_an_issuer_of_clients_they_need_a_certificate(reactors: Reactors) {
     }
 }
 
-fn new_connections_use_a_reloaded_certificate_and_others_stay(reactors: Reactors) {
+fn new_connections_use_a_reloaded_certificate_and_others_stay(io_backend: IoBackend) {
     let (before, after) = (House::new(), House::new());
-    let server = serve_tls(reactors, &before.files());
+    let server = serve_tls(io_backend, &before.files());
     let mut stays = before.client((&server, 0), None);
     ask(&mut stays, b"PING\r\n", b"+PONG\r\n");
     let mut reload = Reload::default();
@@ -268,11 +270,11 @@ fn read_bulk(stream: &mut impl Read) -> String {
     String::from_utf8(bytes).expect("text")
 }
 
-fn connections_whose_certificate_is_no_longer_accepted_are_closed(reactors: Reactors) {
+fn connections_whose_certificate_is_no_longer_accepted_are_closed(io_backend: IoBackend) {
     let (house, other) = (House::new(), House::new());
     let both = house.put("both", &(house.issuer.pem() + &other.issuer.pem()));
     let files = house.files();
-    let server = serve_tls(reactors, &TlsFiles { client_ca: Some(both), ..files.clone() });
+    let server = serve_tls(io_backend, &TlsFiles { client_ca: Some(both), ..files.clone() });
     let mut stays = house.client((&server, 0), Some(&house.issuer));
     let mut closed = house.client((&server, 0), Some(&other.issuer));
     for client in [&mut stays, &mut closed] {

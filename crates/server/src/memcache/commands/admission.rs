@@ -1,7 +1,7 @@
 //! Who may do what: users log in with their first `set`, as in memcached.
 
 use crate::memcache::reply::{self, Line};
-use crate::memcache::{Error, KeyRoom, Meta, MetaVerb, Request, Store, StoreMode};
+use crate::memcache::{Error, KeyBuffer, Meta, MetaVerb, Request, Store, StoreMode};
 use crate::resp::commands::Client;
 use crate::state::{Denied, Server};
 
@@ -15,7 +15,7 @@ pub fn admit(
     request: &Request<'_>,
     out: &mut Vec<u8>,
 ) -> bool {
-    let mut room = KeyRoom::default();
+    let mut room = KeyBuffer::default();
     let error = match client.admit(server, command(request), super::keys(request, &mut room)) {
         Ok(()) => return true,
         Err(Denied::All) => match request {

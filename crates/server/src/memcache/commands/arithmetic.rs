@@ -7,7 +7,7 @@ use crate::memcache::{Direction, Error};
 use nuthatch_cache::{Guard, Item, Write};
 
 /// Digits of the greatest number.
-const DIGITS_MOST: usize = 20;
+const MAX_DIGITS: usize = 20;
 
 /// What to count, and how.
 #[derive(Clone, Copy, Debug)]
@@ -38,8 +38,8 @@ pub(crate) enum Counted {
 
 impl Counting<'_> {
     /// Counts.
-    pub(crate) fn count(&self, turn: &Guard<'_>) -> Result<Counted> {
-        turn.update(self.key, |item, value| match self.change(item) {
+    pub(crate) fn count(&self, guard: &Guard<'_>) -> Result<Counted> {
+        guard.update(self.key, |item, value| match self.change(item) {
             Ok((Counted::To { number, end }, flags, marks)) => {
                 value.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
                 let write: Write<'_> = write(end, self.cas).flags(flags).protocol_bits(marks);
@@ -79,7 +79,7 @@ impl Counting<'_> {
 /// got shorter.
 fn parse(value: &[u8]) -> Option<u64> {
     let digits = value.trim_ascii_end();
-    if digits.is_empty() || digits.len() > DIGITS_MOST || !digits.iter().all(u8::is_ascii_digit) {
+    if digits.is_empty() || digits.len() > MAX_DIGITS || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
     std::str::from_utf8(digits).ok()?.parse().ok()

@@ -6,26 +6,26 @@ use super::{Call, Next, meta, stats, text};
 use crate::full::Full;
 use crate::memcache::reply::{self, Line};
 use crate::memcache::{
-    Arith, Direction, Error, KeyRoom, Meta, MetaVerb, Request, Store, StoreMode, TooLarge,
+    Arith, Direction, Error, KeyBuffer, Meta, MetaVerb, Request, Store, StoreMode, TooLarge,
 };
-use crate::state::Other;
+use crate::state::OtherRequest;
 
 /// Executes a request and appends its answer. With [`Full`] nothing was answered: there may be room
 /// in the next turn, in which to try once more; then [`out_of_memory`].
 #[inline]
 pub fn execute(call: &mut Call<'_>, request: &Request<'_>) -> std::result::Result<Next, Full> {
-    call.shared.flush_if_due(call.turn);
+    call.shared.flush_if_due(call.guard);
     let start = call.out.len();
     match run(call, request) {
         Ok(next) => Ok(next),
         Err(Refusal::Full) => {
-            call.take_back(start);
+            call.truncate_output(start);
             Err(Full)
         }
         Err(Refusal::Answer(error)) => {
-            call.take_back(start);
+            call.truncate_output(start);
             refuse(call, request, error);
-            Ok(Next::GoOn)
+            Ok(Next::Continue)
         }
     }
 }
@@ -37,7 +37,7 @@ pub fn out_of_memory(call: &mut Call<'_>, request: &Request<'_>) {
 
 /// The keys that a request looks up, to be hashed and asked for ahead.
 #[inline]
-pub fn keys<'r>(request: &Request<'r>, room: &'r mut KeyRoom) -> impl Iterator<Item = &'r [u8]> {
+pub fn keys<'r>(request: &Request<'r>, room: &'r mut KeyBuffer) -> impl Iterator<Item = &'r [u8]> {
     let (one, many) = match request {
         Request::Get(get) => (None, Some(get.keys)),
         Request::Store(Store { key, .. })
@@ -62,43 +62,44 @@ pub fn replaces(request: &Request<'_>) -> bool {
 
 /// What a request is counted as, and its bytes, about.
 #[inline]
-pub fn kind(request: &Request<'_>) -> (Other, usize) {
+pub fn kind(request: &Request<'_>) -> (OtherRequest, usize) {
     match request {
-        Request::Get(get) => {
-            (if get.exptime.is_some() { Other::Gat } else { Other::Get }, get.keys.len())
-        }
+        Request::Get(get) => (
+            if get.exptime.is_some() { OtherRequest::Gat } else { OtherRequest::Get },
+            get.keys.len(),
+        ),
         Request::Meta(meta) => (
             match meta.verb {
-                MetaVerb::Get => Other::Mg,
-                MetaVerb::Set(_) => Other::Ms,
-                MetaVerb::Delete => Other::Md,
-                MetaVerb::Arith(_) => Other::Ma,
-                MetaVerb::Debug => Other::Me,
+                MetaVerb::Get => OtherRequest::Mg,
+                MetaVerb::Set(_) => OtherRequest::Ms,
+                MetaVerb::Delete => OtherRequest::Md,
+                MetaVerb::Arith(_) => OtherRequest::Ma,
+                MetaVerb::Debug => OtherRequest::Me,
             },
             meta.value.len(),
         ),
         Request::Store(store) => (
             match store.mode {
-                StoreMode::Set if store.cas.is_some() => Other::Cas,
-                StoreMode::Set => Other::Set,
-                StoreMode::Add => Other::Add,
-                StoreMode::Replace => Other::Replace,
-                StoreMode::Append => Other::Append,
-                StoreMode::Prepend => Other::Prepend,
+                StoreMode::Set if store.cas.is_some() => OtherRequest::Cas,
+                StoreMode::Set => OtherRequest::Set,
+                StoreMode::Add => OtherRequest::Add,
+                StoreMode::Replace => OtherRequest::Replace,
+                StoreMode::Append => OtherRequest::Append,
+                StoreMode::Prepend => OtherRequest::Prepend,
             },
             store.value.len(),
         ),
-        Request::Arith(Arith { direction: Direction::Increment, .. }) => (Other::Incr, 0),
-        Request::Arith(_) => (Other::Decr, 0),
-        Request::Touch { .. } => (Other::Touch, 0),
-        Request::Delete { .. } => (Other::Delete, 0),
-        Request::FlushAll { .. } => (Other::FlushAll, usize::MAX),
-        Request::Stats { .. } => (Other::Stats, usize::MAX),
-        Request::Version => (Other::Version, 0),
-        Request::Verbosity { .. } => (Other::Verbosity, 0),
-        Request::Noop => (Other::Mn, 0),
-        Request::TooLarge(_) => (Other::Set, 0),
-        Request::Quit => (Other::Quit, 0),
+        Request::Arith(Arith { direction: Direction::Increment, .. }) => (OtherRequest::Incr, 0),
+        Request::Arith(_) => (OtherRequest::Decr, 0),
+        Request::Touch { .. } => (OtherRequest::Touch, 0),
+        Request::Delete { .. } => (OtherRequest::Delete, 0),
+        Request::FlushAll { .. } => (OtherRequest::FlushAll, usize::MAX),
+        Request::Stats { .. } => (OtherRequest::Stats, usize::MAX),
+        Request::Version => (OtherRequest::Version, 0),
+        Request::Verbosity { .. } => (OtherRequest::Verbosity, 0),
+        Request::Noop => (OtherRequest::Mn, 0),
+        Request::TooLarge(_) => (OtherRequest::Set, 0),
+        Request::Quit => (OtherRequest::Quit, 0),
     }
 }
 
@@ -111,12 +112,12 @@ fn run(call: &mut Call<'_>, request: &Request<'_>) -> Result<Next> {
         Request::Arith(arith) => text::arith(call, arith)?,
         Request::Touch { key, exptime, noreply } => text::touch(call, key, *exptime, *noreply)?,
         Request::Delete { key, noreply } => {
-            let was_there = call.turn.remove(key);
+            let was_there = call.guard.remove(key);
             call.answer(*noreply, if was_there { Line::Deleted } else { Line::NotFound });
         }
         Request::FlushAll { exptime, noreply } => {
-            let end = End::new(*exptime, call.turn.now_ms());
-            call.shared.flush_at(call.turn, end.0);
+            let end = End::new(*exptime, call.guard.now_ms());
+            call.shared.flush_at(call.guard, end.0);
             call.answer(*noreply, Line::Ok);
         }
         Request::Stats { args } => stats::stats(call, args),
@@ -127,15 +128,15 @@ fn run(call: &mut Call<'_>, request: &Request<'_>) -> Result<Next> {
         Request::TooLarge(_) => return Err(Refusal::Answer(Error::TooLarge)),
         Request::Quit => return Ok(Next::Close),
     }
-    Ok(Next::GoOn)
+    Ok(Next::Continue)
 }
 
 #[cold]
 fn refuse(call: &mut Call<'_>, request: &Request<'_>, error: Error) {
     if matches!(error, Error::TooLarge | Error::OutOfMemory) {
-        let mut room = KeyRoom::default();
+        let mut room = KeyBuffer::default();
         if let Some(key) = replaced(request, &mut room) {
-            call.turn.remove(key);
+            call.guard.remove(key);
         }
     }
     if !noreply(request) {
@@ -145,7 +146,7 @@ fn refuse(call: &mut Call<'_>, request: &Request<'_>, error: Error) {
 
 /// The key whose value was to be replaced by another, whatever it was. When the new one cannot be
 /// stored, the old one must go, so that nobody gets it for the new one.
-fn replaced<'r>(request: &Request<'r>, room: &'r mut KeyRoom) -> Option<&'r [u8]> {
+fn replaced<'r>(request: &Request<'r>, room: &'r mut KeyBuffer) -> Option<&'r [u8]> {
     match request {
         Request::Store(Store { mode: StoreMode::Set, cas: None, key, .. }) => Some(key),
         Request::Meta(Meta { verb: MetaVerb::Set(StoreMode::Set), key, flags, .. })

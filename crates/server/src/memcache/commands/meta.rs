@@ -2,19 +2,19 @@
 
 use super::arithmetic::{Counted, Counting};
 use super::refusal::{NO_ROOM, Result};
-use super::rewrite::{STALE, gone, write};
+use super::rewrite::{STALE, write};
 use super::store::{Stored, Storing};
 use super::time::End;
 use super::{Call, meta_get};
 use crate::memcache::meta_reply::{self, Item, Outcome};
 use crate::memcache::reply::LINE_END;
-use crate::memcache::{Direction, KeyRoom, Meta, MetaVerb, StoreMode};
-use crate::state::update;
+use crate::memcache::{Direction, KeyBuffer, Meta, MetaVerb, StoreMode};
+use crate::state::new_value::{removal, update};
 
 /// Runs a meta command.
 #[inline]
 pub(crate) fn run(call: &mut Call<'_>, request: &Meta<'_>) -> Result {
-    let mut room = KeyRoom::default();
+    let mut room = KeyBuffer::default();
     let key = request.key.bytes(&mut room);
     match request.verb {
         MetaVerb::Get => meta_get::get(call, request, key),
@@ -30,7 +30,7 @@ pub(crate) fn run(call: &mut Call<'_>, request: &Meta<'_>) -> Result {
 
 /// `ms`
 fn set(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8], mode: StoreMode) -> Result {
-    let (flags, now_ms) = (request.flags, call.turn.now_ms());
+    let (flags, now_ms) = (request.flags, call.guard.now_ms());
     let cas = call.cas_to_store(&request.flags);
     let storing = Storing {
         mode,
@@ -44,7 +44,7 @@ fn set(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8], mode: StoreMode) -> 
         vivify: flags.vivify().map(|exptime| End::new(exptime, now_ms)),
     };
     let mut item = Item { cas: cas.unwrap_or(0), ..Item::default() };
-    let outcome = match storing.store((call.turn, call.server))? {
+    let outcome = match storing.store((call.guard, call.server))? {
         Stored::Yes { len } => {
             item.len = len;
             Outcome::Done(&item)
@@ -69,22 +69,22 @@ fn delete(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result {
         stale: false,
         renewal: meta_reply::Renewal::None,
     });
-    let (flags, turn) = (request.flags, call.turn);
+    let (flags, guard) = (request.flags, call.guard);
     let (invalidate, compare) = (flags.invalidate(), flags.compare_cas());
     let outcome = if !invalidate && !flags.remove_value() && compare.is_none() {
-        if turn.remove(key) { DONE } else { Outcome::NotFound }
+        if guard.remove(key) { DONE } else { Outcome::NotFound }
     } else {
         let len = |old| if flags.remove_value() { 0 } else { old };
-        let outcome = update((turn, call.server), key, len, |item, value| {
+        let outcome = update((guard, call.server), key, len, |item, value| {
             let Some(item) = item else { return (None, Outcome::NotFound) };
             if compare.is_some() && compare != item.cas() {
                 return (None, Outcome::Exists);
             }
             if !invalidate && !flags.remove_value() {
-                return (Some(gone()), DONE);
+                return (Some(removal()), DONE);
             }
             let end = match flags.exptime() {
-                Some(exptime) => End::new(exptime, turn.now_ms()),
+                Some(exptime) => End::new(exptime, guard.now_ms()),
                 None => End::of(&item),
             };
             // Without its number, so that nobody stores what was made of the item as it was.
@@ -103,7 +103,7 @@ fn delete(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result {
 
 /// `ma`
 fn arith(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8], direction: Direction) -> Result {
-    let (flags, now_ms) = (request.flags, call.turn.now_ms());
+    let (flags, now_ms) = (request.flags, call.guard.now_ms());
     let cas = call.cas_to_store(&request.flags);
     let vivify = flags.vivify();
     let counting = Counting {
@@ -118,7 +118,7 @@ fn arith(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8], direction: Directi
     let mut digits = itoa::Buffer::new();
     let mut text = "";
     let mut item = Item { cas: cas.unwrap_or(0), ..Item::default() };
-    let outcome = match counting.count(call.turn)? {
+    let outcome = match counting.count(call.guard)? {
         Counted::To { number, end } => {
             text = digits.format(number);
             item.len = text.len();
@@ -137,8 +137,8 @@ fn arith(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8], direction: Directi
 
 /// `me`: the storage has no classes, and what an item takes beside key and value is not told.
 fn debug(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) {
-    let stored = call.turn.peek(key).map(|item| meta_reply::Stored {
-        item: meta_get::told(&item, call.turn.now_ms()),
+    let stored = call.guard.peek(key).map(|item| meta_reply::Stored {
+        item: meta_get::facts(&item, call.guard.now_ms()),
         class: 1,
         stored_len: key.len() + item.value().len(),
     });

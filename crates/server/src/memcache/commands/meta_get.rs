@@ -5,7 +5,7 @@ use super::refusal::{NO_ROOM, Result};
 use super::rewrite::{STALE, WON, again, write};
 use super::time::End;
 use crate::memcache::Meta;
-use crate::memcache::meta_reply::{self, Item as Told, Outcome, Renewal};
+use crate::memcache::meta_reply::{self, Item as Facts, Outcome, Renewal};
 use crate::memcache::reply::LINE_END;
 use crate::state::update;
 use nuthatch_cache::Item;
@@ -58,14 +58,14 @@ impl Wants {
 /// `mg`
 #[inline]
 pub(crate) fn get(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result {
-    let wants = Wants::of(request, call.turn.now_ms());
+    let wants = Wants::of(request, call.guard.now_ms());
     let bump = !request.flags.no_bump();
-    let found = if bump { call.turn.get(key) } else { call.turn.peek(key) };
+    let found = if bump { call.guard.get(key) } else { call.guard.peek(key) };
     match found {
         Some(item) if !wants.change(&item) => {
             let renewal = wants.renewal(&item);
-            let told = Told { renewal, ..told(&item, call.turn.now_ms()) };
-            if meta_reply::reply(call.out, request, Outcome::Done(&told)) {
+            let facts = Facts { renewal, ..facts(&item, call.guard.now_ms()) };
+            if meta_reply::reply(call.out, request, Outcome::Done(&facts)) {
                 call.value(&item);
             }
         }
@@ -82,8 +82,8 @@ pub(crate) fn get(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result
 
 /// The facts that an item tells itself.
 #[inline]
-pub(crate) fn told(item: &Item<'_>, now_ms: u64) -> Told {
-    Told {
+pub(crate) fn facts(item: &Item<'_>, now_ms: u64) -> Facts {
+    Facts {
         len: item.value().len(),
         cas: item.cas().unwrap_or(0),
         client_flags: item.flags(),
@@ -96,8 +96,8 @@ pub(crate) fn told(item: &Item<'_>, now_ms: u64) -> Told {
 }
 
 #[inline]
-fn answer(out: &mut Vec<u8>, request: &Meta<'_>, told: &Told, value: &[u8]) {
-    if meta_reply::reply(out, request, Outcome::Done(told)) {
+fn answer(out: &mut Vec<u8>, request: &Meta<'_>, facts: &Facts, value: &[u8]) {
+    if meta_reply::reply(out, request, Outcome::Done(facts)) {
         out.extend_from_slice(value);
         out.extend_from_slice(LINE_END);
     }
@@ -112,10 +112,10 @@ fn change(
 ) -> Result {
     let start = call.out.len();
     let made_cas = call.cas_to_store(&request.flags);
-    let (turn, out) = (call.turn, &mut *call.out);
-    let now_ms = turn.now_ms();
+    let (guard, out) = (call.guard, &mut *call.out);
+    let now_ms = guard.now_ms();
     let changed = update(
-        (turn, call.server),
+        (guard, call.server),
         key,
         |old| old,
         |item, value| {
@@ -126,26 +126,26 @@ fn change(
                     meta_reply::reply(out, request, Outcome::NotFound);
                     return (None, ());
                 };
-                let told = Told {
+                let facts = Facts {
                     cas: made_cas.unwrap_or(0),
                     ttl_secs: end.ttl_secs(now_ms),
                     renewal: Renewal::Won,
-                    ..Told::default()
+                    ..Facts::default()
                 };
-                answer(out, request, &told, b"");
+                answer(out, request, &facts, b"");
                 return (Some(write(end, made_cas).protocol_bits(WON)), ());
             };
             let renewal = wants.renewal(&item);
             let end = wants.touch.unwrap_or(End::of(&item));
-            let cas = item.cas().or_else(|| wants.cas.then(|| turn.new_cas()));
-            let told = Told {
+            let cas = item.cas().or_else(|| wants.cas.then(|| guard.new_cas()));
+            let facts = Facts {
                 cas: cas.unwrap_or(0),
                 ttl_secs: end.ttl_secs(now_ms),
                 hit_before,
                 renewal,
-                ..told(&item, now_ms)
+                ..facts(&item, now_ms)
             };
-            answer(out, request, &told, item.value());
+            answer(out, request, &facts, item.value());
             if !wants.change(&item) {
                 return (None, ());
             }

@@ -27,9 +27,3 @@ pub(crate) fn again(
     value.extend_from_slice(item.value());
     write(end, cas).flags(item.flags()).protocol_bits(item.protocol_bits())
 }
-
-/// Returns the write that removes a key within an update, atomically: an item that has expired is
-/// not written, and the old one is removed.
-pub(crate) fn gone() -> Write<'static> {
-    write(End(Some(0)), None)
-}

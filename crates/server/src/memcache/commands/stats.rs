@@ -67,7 +67,7 @@ fn general(call: &mut Call<'_>) {
         &[
             ("pid", u64::from(std::process::id())),
             ("uptime", shared.started.elapsed().as_secs()),
-            ("time", call.turn.now_ms() / 1000),
+            ("time", call.guard.now_ms() / 1000),
         ],
     );
     reply::stat(call.out, "version", COMPATIBLE_VERSION);
@@ -76,7 +76,7 @@ fn general(call: &mut Call<'_>) {
         call,
         &[
             ("pointer_size", u64::from(usize::BITS)),
-            ("max_connections", server.settings.clients_most()),
+            ("max_connections", server.settings.max_clients()),
             ("curr_connections", server.clients.len() as u64),
             ("total_connections", totals.connections),
             ("rejected_connections", server.clients.refused()),
@@ -107,7 +107,7 @@ fn settings(call: &mut Call<'_>) {
         call,
         &[
             ("maxbytes", server.cache.memory()),
-            ("maxconns", server.settings.clients_most()),
+            ("maxconns", server.settings.max_clients()),
             ("num_threads", call.shared.threads as u64),
             ("item_size_max", server.cache.max_value_len() as u64),
         ],

@@ -41,20 +41,20 @@ pub(crate) enum Stored {
 impl Storing<'_> {
     /// Stores it.
     #[inline]
-    pub(crate) fn store(&self, (turn, server): (&Guard<'_>, &Server)) -> Result<Stored> {
+    pub(crate) fn store(&self, (guard, server): (&Guard<'_>, &Server)) -> Result<Stored> {
         use nuthatch_cache::Outcome;
         let condition = match (self.mode, self.compare) {
-            (StoreMode::Append | StoreMode::Prepend, _) => return self.join((turn, server)),
+            (StoreMode::Append | StoreMode::Prepend, _) => return self.join((guard, server)),
             // It is never stored where there is anything to compare with.
             (StoreMode::Add, _) => Condition::Absent,
             (StoreMode::Set | StoreMode::Replace, Some(cas)) if self.invalidate => {
-                return self.store_or_invalidate(turn, cas);
+                return self.store_or_invalidate(guard, cas);
             }
             (StoreMode::Set | StoreMode::Replace, Some(cas)) => Condition::Cas(cas),
             (StoreMode::Set, None) => Condition::Always,
             (StoreMode::Replace, None) => Condition::Present,
         };
-        let outcome = turn.set(self.key, self.value, &self.write().condition(condition))?;
+        let outcome = guard.set(self.key, self.value, &self.write().condition(condition))?;
         let compares = matches!(condition, Condition::Cas(_));
         Ok(match outcome {
             Outcome::Stored => self.stored(),
@@ -73,9 +73,9 @@ impl Storing<'_> {
     }
 
     /// Puts the value before or behind the one there.
-    fn join(&self, (turn, server): (&Guard<'_>, &Server)) -> Result<Stored> {
+    fn join(&self, (guard, server): (&Guard<'_>, &Server)) -> Result<Stored> {
         let len = |old| old + self.value.len();
-        let joined = update((turn, server), self.key, len, |item, joined| {
+        let joined = update((guard, server), self.key, len, |item, joined| {
             let Some(item) = item else { return self.make(joined) };
             // A number of 0 is none: then there is nothing to compare.
             let compare = self.compare.filter(|cas| *cas != 0);
@@ -104,20 +104,20 @@ impl Storing<'_> {
 
     /// Stores the value if the item has this number; if it has a later one, the value is stored as
     /// a stale one, for which nobody else is asked to renew it.
-    fn store_or_invalidate(&self, turn: &Guard<'_>, cas: u64) -> Result<Stored> {
+    fn store_or_invalidate(&self, guard: &Guard<'_>, cas: u64) -> Result<Stored> {
         let change = |item: Option<Item<'_>>| {
             let Some(item) = item else { return (None, Stored::NotFound) };
             if item.cas() == Some(cas) {
                 return (Some(self.write()), self.stored());
             }
             // An item without a number was written after the client got one.
-            let later = cas != 0 && cas < item.cas().unwrap_or_else(|| turn.new_cas());
+            let later = cas != 0 && cas < item.cas().unwrap_or_else(|| guard.new_cas());
             if !later {
                 return (None, Stored::Exists);
             }
             let write = self.write().expiry(End::of(&item).expiry());
             (Some(write.protocol_bits(STALE | item.protocol_bits() & WON)), self.stored())
         };
-        Ok(turn.set_by(self.key, self.value, change)?)
+        Ok(guard.set_by(self.key, self.value, change)?)
     }
 }

@@ -13,20 +13,20 @@ use crate::state::update;
 /// `get`, `gets`, `gat`, `gats`
 #[inline]
 pub(crate) fn get(call: &mut Call<'_>, get: &Get<'_>) -> Result {
-    let most = call.out.len() + call.server.answer_most();
+    let max = call.out.len() + call.server.max_reply_len();
     for key in get.keys {
         if let Some(exptime) = get.exptime {
             get_and_touch(call, key, exptime, get.cas)?;
         } else if get.cas {
-            if let Some((item, cas)) = call.turn.get_with_cas(key)? {
+            if let Some((item, cas)) = call.guard.get_with_cas(key)? {
                 reply::value_header(call.out, key, item.flags(), item.value().len(), Some(cas));
                 call.value(&item);
             }
-        } else if let Some(item) = call.turn.get(key) {
+        } else if let Some(item) = call.guard.get(key) {
             reply::value_header(call.out, key, item.flags(), item.value().len(), None);
             call.value(&item);
         }
-        if call.out.len() > most {
+        if call.out.len() > max {
             return Err(Refusal::Answer(Error::AnswerTooLong));
         }
     }
@@ -36,21 +36,21 @@ pub(crate) fn get(call: &mut Call<'_>, get: &Get<'_>) -> Result {
 
 fn get_and_touch(call: &mut Call<'_>, key: &[u8], exptime: i64, with_cas: bool) -> Result {
     let start = call.out.len();
-    let (turn, out) = (call.turn, &mut *call.out);
+    let (guard, out) = (call.guard, &mut *call.out);
     // Counts the lookup: an update does not.
-    if turn.get(key).is_none() {
+    if guard.get(key).is_none() {
         return Ok(());
     }
-    let end = End::new(exptime, turn.now_ms());
+    let end = End::new(exptime, guard.now_ms());
     let touched = update(
-        (turn, call.server),
+        (guard, call.server),
         key,
         |old| old,
         |item, value| {
             // What an earlier try answered is not what was touched.
             out.truncate(start);
             let Some(item) = item else { return (None, ()) };
-            let cas = item.cas().or_else(|| with_cas.then(|| turn.new_cas()));
+            let cas = item.cas().or_else(|| with_cas.then(|| guard.new_cas()));
             reply::value(out, key, item.flags(), item.value(), cas.filter(|_| with_cas));
             (Some(again(&item, end, cas, value)), ())
         },
@@ -65,13 +65,13 @@ pub(crate) fn store(call: &mut Call<'_>, store: &Store<'_>) -> Result {
         key: store.key,
         value: store.value,
         flags: store.flags,
-        end: End::new(store.exptime, call.turn.now_ms()),
+        end: End::new(store.exptime, call.guard.now_ms()),
         compare: store.cas,
         cas: None,
         invalidate: false,
         vivify: None,
     };
-    let line = match storing.store((call.turn, call.server))? {
+    let line = match storing.store((call.guard, call.server))? {
         Stored::Yes { .. } => Line::Stored,
         Stored::No => Line::NotStored,
         Stored::Exists => Line::Exists,
@@ -92,7 +92,7 @@ pub(crate) fn arith(call: &mut Call<'_>, arith: &Arith<'_>) -> Result {
         cas: None,
         vivify: None,
     };
-    match counting.count(call.turn)? {
+    match counting.count(call.guard)? {
         Counted::To { number, .. } if !arith.noreply => reply::number(call.out, number),
         Counted::To { .. } => {}
         Counted::NotFound | Counted::Exists => call.answer(arith.noreply, Line::NotFound),
@@ -102,9 +102,9 @@ pub(crate) fn arith(call: &mut Call<'_>, arith: &Arith<'_>) -> Result {
 
 /// `touch key exptime`
 pub(crate) fn touch(call: &mut Call<'_>, key: &[u8], exptime: i64, noreply: bool) -> Result {
-    let end = End::new(exptime, call.turn.now_ms());
+    let end = End::new(exptime, call.guard.now_ms());
     let was_there = update(
-        (call.turn, call.server),
+        (call.guard, call.server),
         key,
         |old| old,
         |item, value| (item.map(|item| again(&item, end, item.cas(), value)), item.is_some()),

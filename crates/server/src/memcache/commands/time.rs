@@ -3,7 +3,7 @@
 use nuthatch_cache::{Expiry, Item};
 
 /// Up to so many seconds, 30 days, a time is from now on; beyond, it is Unix time.
-const RELATIVE_MOST: i64 = 60 * 60 * 24 * 30;
+const MAX_RELATIVE_SECS: i64 = 60 * 60 * 24 * 30;
 
 /// When an item ends, in milliseconds since the beginning of 1970; none if it does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,7 +14,7 @@ impl End {
     pub(crate) fn new(exptime: i64, now_ms: u64) -> Self {
         let end_ms = match u64::try_from(exptime) {
             Ok(0) => return Self(None),
-            Ok(secs) if exptime <= RELATIVE_MOST => now_ms.saturating_add(secs * 1000),
+            Ok(secs) if exptime <= MAX_RELATIVE_SECS => now_ms.saturating_add(secs * 1000),
             Ok(secs) => secs.saturating_mul(1000),
             Err(_) => 0,
         };
@@ -53,8 +53,8 @@ mod tests {
         assert_eq!(end_ms(0), None);
         assert_eq!((end_ms(-1), end_ms(i64::MIN)), (Some(0), Some(0)));
         assert_eq!(end_ms(1), Some(now + 1000));
-        assert_eq!(end_ms(RELATIVE_MOST), Some(now + 2_592_000_000));
-        assert_eq!(end_ms(RELATIVE_MOST + 1), Some(2_592_001_000));
+        assert_eq!(end_ms(MAX_RELATIVE_SECS), Some(now + 2_592_000_000));
+        assert_eq!(end_ms(MAX_RELATIVE_SECS + 1), Some(2_592_001_000));
         assert_eq!(end_ms(i64::MAX), Some(u64::MAX));
     }
 

@@ -4,9 +4,9 @@ use crate::memcache::MAX_KEY_LEN;
 
 /// Room for the bytes of a key that came in base64.
 #[derive(Clone, Debug)]
-pub struct KeyRoom([u8; MAX_KEY_LEN / 4 * 3]);
+pub struct KeyBuffer([u8; MAX_KEY_LEN / 4 * 3]);
 
-impl Default for KeyRoom {
+impl Default for KeyBuffer {
     fn default() -> Self {
         Self([0; MAX_KEY_LEN / 4 * 3])
     }
@@ -36,7 +36,7 @@ pub(crate) fn is_base64(text: &[u8]) -> bool {
 }
 
 /// The bytes that `text` stands for, which [`is_base64`] and no longer than a key.
-pub(crate) fn decode<'r>(text: &[u8], room: &'r mut KeyRoom) -> &'r [u8] {
+pub(crate) fn decode<'r>(text: &[u8], room: &'r mut KeyBuffer) -> &'r [u8] {
     let (mut bits, mut count, mut len) = (0_u32, 0, 0);
     for &byte in unpadded(text) {
         bits = bits << 6 | u32::from(SIX_BITS[usize::from(byte)]);
@@ -75,7 +75,7 @@ mod tests {
         ];
         for (text, bytes) in pairs {
             assert!(is_base64(text), "{}", text.escape_ascii());
-            assert_eq!(decode(text, &mut KeyRoom::default()), bytes);
+            assert_eq!(decode(text, &mut KeyBuffer::default()), bytes);
         }
     }
 
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn the_longest_key_fits() {
-        let mut room = KeyRoom::default();
+        let mut room = KeyBuffer::default();
         let text = [b'/'; MAX_KEY_LEN / 4 * 4];
         assert_eq!(decode(&text, &mut room), [0xff; MAX_KEY_LEN / 4 * 3]);
     }

@@ -119,14 +119,14 @@ impl Decoder {
 
     /// After [`Step::More`], the value of which bytes are missing, if that is what is missing:
     /// where it starts in the request, and its length.
-    pub fn awaits(&self) -> Option<(usize, usize)> {
-        let awaits = self.needed > 0 && !self.elided;
-        awaits.then(|| (self.block_start, self.needed - self.block_start - LINE_END_LEN))
+    pub fn pending_value(&self) -> Option<(usize, usize)> {
+        let is_pending = self.needed > 0 && !self.elided;
+        is_pending.then(|| (self.block_start, self.needed - self.block_start - LINE_END_LEN))
     }
 
-    /// The value that [`awaits`](Self::awaits) tells of is received elsewhere: from here on `next`
-    /// gets the request without it, and finds it empty. [`was_elided`](Self::was_elided) tells
-    /// which request that was.
+    /// Continues without the bytes of the [pending value](Self::pending_value), which is received
+    /// elsewhere: from here on `next` gets the request without them, and returns an empty value.
+    /// [`was_elided`](Self::was_elided) identifies the request.
     pub fn elide(&mut self) {
         if self.needed > 0 {
             self.elided = true;

@@ -1,6 +1,6 @@
 //! What clients ask for.
 
-use super::base64::{self, KeyRoom};
+use super::base64::{self, KeyBuffer};
 use super::flags::Flags;
 use super::words::plain_len;
 
@@ -218,7 +218,7 @@ impl<'b> Key<'b> {
 
     /// The key itself; in `room` where it came in base64.
     #[inline]
-    pub fn bytes<'r>(&self, room: &'r mut KeyRoom) -> &'r [u8]
+    pub fn bytes<'r>(&self, room: &'r mut KeyBuffer) -> &'r [u8]
     where
         'b: 'r,
     {

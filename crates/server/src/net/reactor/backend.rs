@@ -11,12 +11,12 @@ use std::time::Duration;
 
 /// One of the reactors there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum Backend {
     Uring,
     Epoll,
 }
 
-impl Kind {
+impl Backend {
     /// Its name, as clients and people are told it.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -26,7 +26,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -40,10 +40,10 @@ pub(crate) enum Reactor {
 
 impl Reactor {
     /// A reactor with so many buffers to receive into, a power of two.
-    pub(crate) fn new(kind: Kind, buffers: u16) -> io::Result<Self> {
+    pub(crate) fn new(kind: Backend, buffers: u16) -> io::Result<Self> {
         Ok(match kind {
-            Kind::Uring => Self::Uring(Box::new(Uring::new(buffers)?)),
-            Kind::Epoll => Self::Epoll(Box::new(Epoll::new(buffers)?)),
+            Backend::Uring => Self::Uring(Box::new(Uring::new(buffers)?)),
+            Backend::Epoll => Self::Epoll(Box::new(Epoll::new(buffers)?)),
         })
     }
 
@@ -154,10 +154,10 @@ impl Reactor {
 
     /// Does with little memory for buffers, or with all again. Those that are in use have theirs
     /// until they come back.
-    pub(crate) fn spare_memory(&mut self, little: bool) {
+    pub(crate) fn save_memory(&mut self, little: bool) {
         match self {
-            Self::Uring(uring) => uring.spare_memory(little),
-            Self::Epoll(epoll) => epoll.spare_memory(little),
+            Self::Uring(uring) => uring.save_memory(little),
+            Self::Epoll(epoll) => epoll.save_memory(little),
         }
     }
 }

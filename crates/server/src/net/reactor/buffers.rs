@@ -51,7 +51,7 @@ impl Buffers {
     /// Makes a buffer ready to be filled again, once this is [published](Self::publish). While
     /// memory is scarce, it may lose its own instead.
     pub(crate) fn put(&mut self, id: u16) {
-        if self.memory.keeps(id) {
+        if self.memory.may_be_filled(id) {
             self.enter(id);
         }
     }

@@ -1,6 +1,6 @@
 //! Which reactor there is on this machine.
 
-use super::backend::{Kind, Reactor};
+use super::backend::{Backend, Reactor};
 use super::event::{Event, Socket};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::io;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// What the threads of a server wait with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reactors {
+pub enum IoBackend {
     /// `io_uring` if there is one that works, else `epoll`.
     #[default]
     Auto,
@@ -19,32 +19,32 @@ pub enum Reactors {
     Epoll,
 }
 
-impl Reactors {
+impl IoBackend {
     /// The one to use here.
-    pub(crate) fn choose(self) -> io::Result<Kind> {
+    pub(crate) fn choose(self) -> io::Result<Backend> {
         // In a thread of its own: when a ring goes, the kernel interrupts the thread that made it,
         // in whatever it does then.
         self.choose_by(|| {
-            let trial = thread::spawn(|| try_out(Kind::Uring)).join();
+            let trial = thread::spawn(|| try_out(Backend::Uring)).join();
             trial.unwrap_or_else(|_| Err(io::Error::other("the trial of a reactor failed")))
         })
     }
 
-    fn choose_by(self, try_uring: impl FnOnce() -> io::Result<()>) -> io::Result<Kind> {
+    fn choose_by(self, try_uring: impl FnOnce() -> io::Result<()>) -> io::Result<Backend> {
         match self {
-            Self::Auto => Ok(try_uring().map_or(Kind::Epoll, |()| Kind::Uring)),
-            Self::Uring => try_uring().map(|()| Kind::Uring).map_err(|error| {
+            Self::Auto => Ok(try_uring().map_or(Backend::Epoll, |()| Backend::Uring)),
+            Self::Uring => try_uring().map(|()| Backend::Uring).map_err(|error| {
                 let expected = "expected Linux 6.1 or later, and nothing that forbids it";
                 io::Error::new(error.kind(), format!("io_uring: {expected}; found: {error}"))
             }),
-            Self::Epoll => Ok(Kind::Epoll),
+            Self::Epoll => Ok(Backend::Epoll),
         }
     }
 }
 
 /// Receives a byte with a new reactor. Being made is not enough: what it is made of came into the
 /// kernel one by one, and each can be forbidden by itself.
-fn try_out(kind: Kind) -> io::Result<()> {
+fn try_out(kind: Backend) -> io::Result<()> {
     let mut reactor = Reactor::new(kind, 2)?;
     let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
     let (ours, theirs) = socketpair(family, kind, SocketFlags::CLOEXEC, None)?;
@@ -78,22 +78,22 @@ mod tests {
 
     #[test]
     fn epoll_stands_in_where_there_is_no_io_uring() {
-        assert_eq!(Reactors::Auto.choose_by(|| Ok(())).expect("one"), Kind::Uring);
-        assert_eq!(Reactors::Auto.choose_by(forbidden).expect("one"), Kind::Epoll);
+        assert_eq!(IoBackend::Auto.choose_by(|| Ok(())).expect("one"), Backend::Uring);
+        assert_eq!(IoBackend::Auto.choose_by(forbidden).expect("one"), Backend::Epoll);
     }
 
     #[test]
     fn what_is_asked_for_is_used_or_refused() {
-        assert_eq!(Reactors::Uring.choose_by(|| Ok(())).expect("one"), Kind::Uring);
-        assert_eq!(Reactors::Epoll.choose_by(|| Ok(())).expect("one"), Kind::Epoll);
-        let error = Reactors::Uring.choose_by(forbidden).expect_err("it is forbidden");
+        assert_eq!(IoBackend::Uring.choose_by(|| Ok(())).expect("one"), Backend::Uring);
+        assert_eq!(IoBackend::Epoll.choose_by(|| Ok(())).expect("one"), Backend::Epoll);
+        let error = IoBackend::Uring.choose_by(forbidden).expect_err("it is forbidden");
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
         assert!(error.to_string().starts_with("io_uring: expected Linux 6.1 or later"), "{error}");
     }
 
     #[test]
     fn a_reactor_that_works_passes_its_trial() {
-        for kind in [Kind::Uring, Kind::Epoll] {
+        for kind in [Backend::Uring, Backend::Epoll] {
             try_out(kind).unwrap_or_else(|error| panic!("{kind}: {error}"));
         }
     }

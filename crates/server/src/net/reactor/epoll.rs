@@ -26,7 +26,7 @@ const KIND_BITS: u32 = 2;
 
 /// Connections accepted in a turn from one listener: those that come together with others are
 /// shared out among threads.
-const ACCEPTED_MOST: usize = 64;
+const MAX_ACCEPTED: usize = 64;
 
 /// A reactor on `epoll`. It belongs to the thread that made it.
 pub(crate) struct Epoll {
@@ -104,7 +104,7 @@ impl Epoll {
     /// Receives what comes, until an event says that there will be no more.
     pub(crate) fn receive(&mut self, socket: &Socket, number: Number) {
         self.activate(socket, number).receiving = true;
-        self.attend(number);
+        self.update_interest(number);
     }
 
     /// Receives no more: an event will say so.
@@ -113,21 +113,21 @@ impl Epoll {
         if mem::take(&mut active.receiving) {
             let bytes = Err(Errno::CANCELED.into());
             self.done.push(Event::Received { connection: number, bytes, more: false });
-            self.attend(number);
+            self.update_interest(number);
         }
     }
 
     /// Sends bytes to their end. A connection does so with one run of them at a time.
     pub(crate) fn send(&mut self, socket: &Socket, number: Number, outgoing: Outgoing) {
         let mut sending = Sending { outgoing, sent: 0 };
-        if let Some(result) = sending.go_on(socket) {
-            self.done.push(sending.over(number, result));
+        if let Some(result) = sending.advance(socket) {
+            self.done.push(sending.into_event(number, result));
             return;
         }
         let active = self.activate(socket, number);
         debug_assert!(active.sending.is_none(), "one run of bytes at a time");
         active.sending = Some(sending);
-        self.attend(number);
+        self.update_interest(number);
     }
 
     /// Waits for events and appends them. Without a timeout, for as long as it takes.
@@ -156,7 +156,7 @@ impl Epoll {
             let number = (data.u64() >> KIND_BITS) as Number;
             match data.u64() & ((1 << KIND_BITS) - 1) {
                 LISTENER => self.accept_ready(number, events),
-                CONNECTION => self.go_on(number, flags, events),
+                CONNECTION => self.advance(number, flags, events),
                 _ => {
                     self.waker.clear();
                     events.push(Event::Woken);
@@ -184,14 +184,14 @@ impl Epoll {
     }
 
     /// Does with little memory for buffers, or with all again.
-    pub(crate) fn spare_memory(&mut self, little: bool) {
+    pub(crate) fn save_memory(&mut self, little: bool) {
         self.buffers.spare(little);
     }
 
     /// Connections wait at a listener.
     fn accept_ready(&mut self, listener: Number, events: &mut Vec<Event>) {
         let place = slot(&mut self.listeners, listener);
-        for _ in 0..ACCEPTED_MOST {
+        for _ in 0..MAX_ACCEPTED {
             let Some(socket) = place else { return };
             match accept_with(&**socket, SocketFlags::CLOEXEC) {
                 Ok(socket) => {
@@ -211,7 +211,7 @@ impl Epoll {
     }
 
     /// Something can be done on a connection, or it is broken, which whatever is done will tell.
-    fn go_on(&mut self, number: Number, flags: EventFlags, events: &mut Vec<Event>) {
+    fn advance(&mut self, number: Number, flags: EventFlags, events: &mut Vec<Event>) {
         let Some(active) = slot(&mut self.active, number) else { return };
         let broken = EventFlags::ERR | EventFlags::HUP;
         if active.receiving && flags.intersects(EventFlags::IN | broken) {
@@ -232,12 +232,12 @@ impl Epoll {
         if flags.intersects(EventFlags::OUT | broken)
             && let Some(mut sending) = active.sending.take()
         {
-            match sending.go_on(&active.socket) {
-                Some(result) => events.push(sending.over(number, result)),
+            match sending.advance(&active.socket) {
+                Some(result) => events.push(sending.into_event(number, result)),
                 None => active.sending = Some(sending),
             }
         }
-        self.attend(number);
+        self.update_interest(number);
     }
 
     fn activate(&mut self, socket: &Socket, number: Number) -> &mut Active {
@@ -251,11 +251,11 @@ impl Epoll {
 
     /// Asks the kernel to tell what is of interest now, and forgets a connection of which nothing
     /// is.
-    fn attend(&mut self, number: Number) {
+    fn update_interest(&mut self, number: Number) {
         let place = slot(&mut self.active, number);
         let Some(active) = place else { return };
         let (before, wanted) = (active.interest, active.wanted());
-        let told = if before == wanted {
+        let changed = if before == wanted {
             Ok(())
         } else if wanted.is_empty() {
             epoll::delete(&self.list, &*active.socket)
@@ -265,13 +265,13 @@ impl Epoll {
             epoll::modify(&self.list, &*active.socket, name(CONNECTION, number), wanted)
         };
         active.interest = wanted;
-        if let Err(errno) = told {
+        if let Err(errno) = changed {
             if active.receiving {
                 let bytes = Err(errno.into());
                 self.done.push(Event::Received { connection: number, bytes, more: false });
             }
             if let Some(sending) = active.sending.take() {
-                self.done.push(sending.over(number, Err(errno)));
+                self.done.push(sending.into_event(number, Err(errno)));
             }
             // If the kernel knows it, it must not tell of it any more.
             let _ = epoll::delete(&self.list, &*active.socket);
@@ -293,7 +293,7 @@ impl Active {
 
 impl Sending {
     /// Sends what there is room for. Answers how it ended, if it did.
-    fn go_on(&mut self, socket: &Socket) -> Option<Result<(), Errno>> {
+    fn advance(&mut self, socket: &Socket) -> Option<Result<(), Errno>> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         match send(&**socket, &self.outgoing.bytes()[self.sent..], flags) {
             Ok(sent) => {
@@ -305,7 +305,7 @@ impl Sending {
         }
     }
 
-    fn over(self, connection: Number, result: Result<(), Errno>) -> Event {
+    fn into_event(self, connection: Number, result: Result<(), Errno>) -> Event {
         let result = result.map_err(io::Error::from);
         Event::Sent { connection, outgoing: self.outgoing, result }
     }

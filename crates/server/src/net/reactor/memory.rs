@@ -5,14 +5,14 @@ use memmap2::MmapMut;
 use std::io;
 
 /// So many buffers have memory in any case.
-const LEAST: usize = 16;
+const MIN_BUFFERS: usize = 16;
 
 /// The memory of buffers, by their numbers. It is taken from the system as they are filled. Each
 /// buffer has memory of its own, so that it can go by itself.
 pub(super) struct Memory<M> {
     maps: Vec<Option<M>>,
     /// Buffers without memory, which are not to be filled.
-    resting: Vec<u16>,
+    unmapped: Vec<u16>,
     /// Whether buffers lose their memory when they become free.
     scarce: bool,
 }
@@ -20,7 +20,7 @@ pub(super) struct Memory<M> {
 impl<M: From<MmapMut>> Memory<M> {
     pub(super) fn new(count: u16) -> io::Result<Self> {
         let maps = (0..count).map(|_| map().map(Some)).collect::<io::Result<_>>()?;
-        Ok(Self { maps, resting: Vec::new(), scarce: false })
+        Ok(Self { maps, unmapped: Vec::new(), scarce: false })
     }
 
     /// A buffer's memory; none while it rests.
@@ -38,7 +38,7 @@ impl<M: From<MmapMut>> Memory<M> {
     /// Bytes of all buffers that have memory.
     #[inline]
     pub(super) fn len(&self) -> usize {
-        (self.maps.len() - self.resting.len()) * BUFFER_LEN
+        (self.maps.len() - self.unmapped.len()) * BUFFER_LEN
     }
 
     /// From here on free buffers lose their memory, but for a few.
@@ -48,17 +48,17 @@ impl<M: From<MmapMut>> Memory<M> {
 
     /// Whether a buffer that is free may be filled again. If not, its memory is gone.
     #[inline]
-    pub(super) fn keeps(&mut self, id: u16) -> bool {
-        !self.scarce || !self.rest(id)
+    pub(super) fn may_be_filled(&mut self, id: u16) -> bool {
+        !self.scarce || !self.try_unmap(id)
     }
 
     #[cold]
-    fn rest(&mut self, id: u16) -> bool {
-        if self.maps.len() - self.resting.len() <= LEAST {
+    fn try_unmap(&mut self, id: u16) -> bool {
+        if self.maps.len() - self.unmapped.len() <= MIN_BUFFERS {
             return false;
         }
         let map = self.maps.get_mut(usize::from(id)).and_then(Option::take);
-        self.resting.extend(map.is_some().then_some(id));
+        self.unmapped.extend(map.is_some().then_some(id));
         map.is_some()
     }
 
@@ -66,14 +66,14 @@ impl<M: From<MmapMut>> Memory<M> {
     /// Without it, which the system may refuse, they stay as they are.
     pub(super) fn become_plentiful(&mut self) -> Vec<u16> {
         self.scarce = false;
-        let Self { maps, resting, .. } = self;
+        let Self { maps, unmapped, .. } = self;
         let filled = |id: &mut u16| {
             let map = map().ok();
             let is_there = map.is_some();
             maps[usize::from(*id)] = map;
             is_there
         };
-        resting.extract_if(.., filled).collect()
+        unmapped.extract_if(.., filled).collect()
     }
 }
 

@@ -15,7 +15,7 @@ mod tests;
 mod uring;
 mod waker;
 
-pub(crate) use backend::{Kind, Reactor};
-pub use choice::Reactors;
+pub(crate) use backend::{Backend, Reactor};
+pub use choice::IoBackend;
 pub(crate) use event::{BUFFER_LEN, Event, Filled, Number, Socket};
 pub(crate) use waker::Waker;

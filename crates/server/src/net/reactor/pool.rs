@@ -41,7 +41,7 @@ impl Pool {
     /// Makes a buffer free again.
     #[expect(clippy::needless_pass_by_value, reason = "a buffer is given back only once")]
     pub(crate) fn put(&mut self, filled: Filled) {
-        if self.memory.keeps(filled.id) {
+        if self.memory.may_be_filled(filled.id) {
             self.free.push(filled.id);
         }
     }
@@ -58,7 +58,7 @@ impl Pool {
         if little {
             memory.become_scarce();
             // The coldest first.
-            free.retain(|id| memory.keeps(*id));
+            free.retain(|id| memory.may_be_filled(*id));
         } else {
             let cold = memory.become_plentiful();
             free.splice(0..0, cold);

@@ -1,6 +1,6 @@
 //! What holds of every reactor, in the same words for each.
 
-use super::{BUFFER_LEN, Event, Filled, Kind, Number, Reactor, Socket};
+use super::{BUFFER_LEN, Backend, Event, Filled, Number, Reactor, Socket};
 use crate::output::Outgoing;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socket, socketpair};
@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 macro_rules! of_every_reactor {
     ($($test:ident)*) => {
         mod io_uring {
-            $(#[test] fn $test() { super::$test(super::Driver::new(super::Kind::Uring)); })*
+            $(#[test] fn $test() { super::$test(super::Driver::new(super::Backend::Uring)); })*
         }
         mod epoll {
-            $(#[test] fn $test() { super::$test(super::Driver::new(super::Kind::Epoll)); })*
+            $(#[test] fn $test() { super::$test(super::Driver::new(super::Backend::Epoll)); })*
         }
     };
 }
@@ -56,7 +56,7 @@ struct Driver {
 }
 
 impl Driver {
-    fn new(kind: Kind) -> Self {
+    fn new(kind: Backend) -> Self {
         let reactor = Reactor::new(kind, BUFFERS).expect("a reactor");
         Self { reactor, events: Vec::new() }
     }
@@ -226,14 +226,14 @@ fn without_a_free_buffer_receiving_ends(mut driver: Driver) {
 fn buffers_do_with_little_memory_and_have_it_again(mut driver: Driver) {
     const MANY: u16 = 64;
     let reactor = match driver.reactor {
-        Reactor::Uring(_) => Reactor::new(Kind::Uring, MANY),
-        Reactor::Epoll(_) => Reactor::new(Kind::Epoll, MANY),
+        Reactor::Uring(_) => Reactor::new(Backend::Uring, MANY),
+        Reactor::Epoll(_) => Reactor::new(Backend::Epoll, MANY),
     };
     driver.reactor = reactor.expect("a reactor");
     let (ours, mut theirs) = pair();
     driver.receive(&ours, 0);
     for (little, expected) in [(false, 64), (true, 16), (true, 16), (false, 64)] {
-        driver.reactor.spare_memory(little);
+        driver.reactor.save_memory(little);
         for round in 0..MANY as u8 {
             theirs.write_all(&[round]).expect("sent");
             assert_eq!(driver.received().0.expect("bytes"), [round]);
@@ -382,16 +382,16 @@ fn one_who_is_sent_to_in_every_turn_leaves_turns_to_others(mut driver: Driver) {
     driver.send(&greedy, 0, b"x");
     driver.sent().1.expect("it is sent");
     client.write_all(b"y").expect("sent");
-    let mut turns = 0;
+    let mut iterations = 0;
     loop {
-        turns += 1;
+        iterations += 1;
         driver.send(&greedy, 0, b"x");
         driver.reactor.wait(None, &mut driver.events).expect("a wait");
         let received = |event: &Event| matches!(event, Event::Received { connection: 1, .. });
         if driver.events.iter().any(received) {
             break;
         }
-        assert!(turns < 4, "{:?}", driver.events);
+        assert!(iterations < 4, "{:?}", driver.events);
         driver.events.clear();
     }
 }
@@ -433,7 +433,7 @@ fn threads_without_work_do_not_seem_to_wait_for_io() {
         .map(|_| {
             let ready = ready.clone();
             std::thread::spawn(move || {
-                let mut reactor = Reactor::new(Kind::Uring, 2).expect("a reactor");
+                let mut reactor = Reactor::new(Backend::Uring, 2).expect("a reactor");
                 // The number of the thread tells when it waits.
                 let thread = rustix::thread::gettid().as_raw_nonzero();
                 ready.send((reactor.waker(), thread)).expect("a test");

@@ -204,7 +204,7 @@ impl Uring {
     }
 
     /// Does with little memory for buffers, or with all again.
-    pub(crate) fn spare_memory(&mut self, little: bool) {
+    pub(crate) fn save_memory(&mut self, little: bool) {
         self.buffers.spare(little);
     }
 

@@ -10,20 +10,20 @@ pub struct Args<'a> {
     bytes: &'a [u8],
     spans: &'a [Span],
     /// Where the value of the argument lies that is not in these bytes.
-    draft: Option<&'a PendingValue>,
+    pending_value: Option<&'a PendingValue>,
 }
 
 impl<'a> Args<'a> {
     /// Arguments that lie in these bytes.
     #[inline]
     pub fn new(bytes: &'a [u8], spans: &'a [Span]) -> Self {
-        Self { bytes, spans, draft: None }
+        Self { bytes, spans, pending_value: None }
     }
 
-    /// The same, of which one may lie in the draft.
+    /// Returns the same arguments. The value of one of them may be in this pending value.
     #[inline]
-    pub(crate) fn with_draft(self, draft: Option<&'a PendingValue>) -> Self {
-        Self { draft, ..self }
+    pub(crate) fn with_pending_value(self, pending_value: Option<&'a PendingValue>) -> Self {
+        Self { pending_value, ..self }
     }
 
     /// How many there are.
@@ -54,8 +54,8 @@ impl<'a> Args<'a> {
 
     #[cold]
     fn elsewhere(&self, span: Span) -> &'a [u8] {
-        let draft = self.draft.filter(|_| span.is_elsewhere());
-        draft.and_then(PendingValue::value).unwrap_or_default()
+        let pending_value = self.pending_value.filter(|_| span.is_elsewhere());
+        pending_value.and_then(PendingValue::value).unwrap_or_default()
     }
 
     /// Those from this place on, the first of them as if it were the name.
@@ -66,7 +66,7 @@ impl<'a> Args<'a> {
     /// Bytes of the whole request, with what frames it.
     #[inline]
     pub(crate) fn request_len(&self) -> usize {
-        self.bytes.len() + self.draft.map_or(0, PendingValue::value_len)
+        self.bytes.len() + self.pending_value.map_or(0, PendingValue::value_len)
     }
 
     /// Those of the arguments that are keys.

@@ -1,7 +1,7 @@
 //! One request, on its way to its answer.
 
 use super::{Args, Result};
-use crate::output::SHOWN_FROM;
+use crate::output::MIN_VALUE_REF_LEN;
 use crate::resp::{Reply, Span};
 use crate::state::{Flags, Keys, Server};
 use nuthatch_cache::{Guard, Item};
@@ -106,7 +106,7 @@ impl Seen {
 /// One request, and all that a command needs to answer it.
 pub struct Call<'a> {
     /// The cache.
-    pub turn: &'a Guard<'a>,
+    pub guard: &'a Guard<'a>,
     /// The connection the request came on.
     pub client: &'a mut Client,
     /// What all connections share.
@@ -128,22 +128,22 @@ impl Call<'_> {
     #[inline]
     pub(crate) fn reply_value(&mut self, item: &Item<'_>) {
         let value = item.value();
-        if value.len() < SHOWN_FROM {
+        if value.len() < MIN_VALUE_REF_LEN {
             return self.reply().bulk(value);
         }
         self.reply().bulk_header(value.len());
-        self.client.lent.value(self.turn, &self.server.cache, item, self.out);
+        self.client.zero_copy.value(self.guard, &self.server.cache, item, self.out);
         self.reply().bulk_end();
     }
 
     /// How long the answers may become with this one, if it may be longer by far than its request.
-    pub(crate) fn answers_most(&self) -> usize {
-        self.out.len().saturating_add(self.server.answer_most())
+    pub(crate) fn max_out_len(&self) -> usize {
+        self.out.len().saturating_add(self.server.max_reply_len())
     }
 
     /// Takes back what was answered from `start` on.
     #[inline]
-    pub(crate) fn take_back(&mut self, start: usize) {
-        self.client.lent.take_back(self.out, start);
+    pub(crate) fn truncate_output(&mut self, start: usize) {
+        self.client.zero_copy.truncate_output(self.out, start);
     }
 }

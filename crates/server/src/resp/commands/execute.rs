@@ -48,11 +48,11 @@ fn carefully(call: &mut Call<'_>, found: Option<Found>) -> Result {
     };
     match call.client.state.answers {
         Answers::All => {}
-        Answers::SkipNext | Answers::None => call.take_back(start),
+        Answers::SkipNext | Answers::None => call.truncate_output(start),
         // Not answered yet: the next try is to be skipped.
         Answers::Skip if result.is_err() => call.client.state.answers = Answers::SkipNext,
         Answers::Skip => {
-            call.take_back(start);
+            call.truncate_output(start);
             call.client.state.answers = Answers::All;
         }
     }
@@ -70,10 +70,10 @@ pub(crate) fn refuse_for_memory(call: &mut Call<'_>, found: Option<Found>) {
     let answers = &mut call.client.state.answers;
     match *answers {
         Answers::All => {}
-        Answers::None => call.take_back(start),
+        Answers::None => call.truncate_output(start),
         Answers::Skip | Answers::SkipNext => {
             *answers = Answers::All;
-            call.take_back(start);
+            call.truncate_output(start);
         }
     }
 }
@@ -158,10 +158,10 @@ fn refuse(call: &mut Call<'_>, found: Option<Found>, text: &str) {
 /// The answer to a command that does not exist, with the beginning of its arguments.
 fn unknown(call: &Call<'_>) -> Failure {
     const SHOWN: usize = 128;
-    let text = |bytes: &[u8], most: usize| {
+    let text = |bytes: &[u8], max: usize| {
         // As C does, up to a NUL.
         let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-        String::from_utf8_lossy(&bytes[..bytes.len().min(most)]).into_owned()
+        String::from_utf8_lossy(&bytes[..bytes.len().min(max)]).into_owned()
     };
     let name = text(call.args.get(0), SHOWN);
     let mut args = String::new();

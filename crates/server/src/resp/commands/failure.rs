@@ -37,7 +37,7 @@ pub(crate) fn value_too_long(limit: ValueLimit) -> Failure {
     Failure::Answer(format!("ERR string exceeds maximum allowed size ({limit})").into())
 }
 
-/// An answer would be longer than [`Server::answer_most`](crate::state::Server::answer_most).
+/// An answer would be longer than [`Server::max_reply_len`](crate::state::Server::max_reply_len).
 pub(crate) const ANSWER_TOO_LONG: Failure =
     Failure::answer("ERR the answer is longer than there is memory for");
 
@@ -45,8 +45,8 @@ impl From<nuthatch_cache::Error> for Failure {
     fn from(error: nuthatch_cache::Error) -> Self {
         match error {
             nuthatch_cache::Error::Full => Self::Full,
-            nuthatch_cache::Error::TooLong { what: "value", max: most, .. } => {
-                value_too_long(ValueLimit::of_cache(most))
+            nuthatch_cache::Error::TooLong { what: "value", max, .. } => {
+                value_too_long(ValueLimit::of_cache(max))
             }
             other => Self::Answer(format!("ERR {other}").into()),
         }

@@ -20,12 +20,6 @@ pub(crate) fn again(item: Item<'_>, expiry: Expiry, value: &mut Vec<u8>) -> Writ
     }
 }
 
-/// Returns the write that removes a key within an update, atomically: an item that has expired is
-/// not written, and the old one is removed.
-pub(crate) fn gone() -> Write<'static> {
-    Write::new().expiry(Expiry::At(0))
-}
-
 /// Checks that a value may have this length, before it is made.
 ///
 /// # Errors
@@ -37,7 +31,7 @@ pub(crate) fn check_len(call: &Call<'_>, len: usize) -> Result {
         return Ok(());
     }
     // Beyond both limits the text is that of Redis, which knows the setting alone.
-    let exceeds_setting = len as u64 > call.server.settings.bulk_len_most();
+    let exceeds_setting = len as u64 > call.server.settings.max_bulk_len();
     let limit = if exceeds_setting { ValueLimit::Setting } else { ValueLimit::of_cache(max) };
     Err(value_too_long(limit))
 }

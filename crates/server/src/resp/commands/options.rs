@@ -41,7 +41,7 @@ impl Time {
     /// The expiry that the argument at this place tells: it may be past, but not before 1970.
     pub(crate) fn expiry(self, call: &Call<'_>, at: usize, command: &str) -> Result<Expiry> {
         let count = call.args.integer(at)?;
-        let at_ms = if count > 0 { self.at_ms(count, call.turn.now_ms()) } else { None };
+        let at_ms = if count > 0 { self.at_ms(count, call.guard.now_ms()) } else { None };
         match at_ms.and_then(|ms| u64::try_from(ms).ok()) {
             Some(ms) => Ok(Expiry::At(ms)),
             None => Err(invalid_expiry(command)),

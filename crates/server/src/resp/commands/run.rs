@@ -27,11 +27,11 @@ pub(crate) fn run(call: &mut Call<'_>, Found { command, number }: Found) -> Resu
     match (command.run)(call) {
         Ok(()) => {}
         Err(Failure::Full) => {
-            call.take_back(start);
+            call.truncate_output(start);
             return Err(Failure::Full);
         }
         Err(Failure::Answer(text)) => {
-            call.take_back(start);
+            call.truncate_output(start);
             call.reply().error(text.as_bytes());
             call.client.metrics.error(&text, Some(number), true);
         }
@@ -42,7 +42,7 @@ pub(crate) fn run(call: &mut Call<'_>, Found { command, number }: Found) -> Resu
     }
     let connection = &call.client.connection;
     connection.command.set(number as u64 + 1);
-    connection.active_ms.set(call.turn.now_ms());
+    connection.active_ms.set(call.guard.now_ms());
     Ok(())
 }
 

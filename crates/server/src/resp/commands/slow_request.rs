@@ -4,31 +4,31 @@ use super::{Call, Command};
 use crate::state::slowlog::Entry;
 
 /// Arguments of an entry, and bytes of an argument; what is beyond is counted.
-const ARGS_MOST: usize = 32;
-const ARG_LEN_MOST: usize = 128;
+const MAX_ARGS: usize = 32;
+const MAX_ARG_LEN: usize = 128;
 
 /// Commands whose arguments may be passwords.
 const SECRET: &[&str] = &["auth", "hello", "config|set"];
 
 /// Adds a request that took so long to the slow log.
 pub(crate) fn add(call: &Call<'_>, command: &Command, us: u64) {
-    let args = shown(call, command);
+    let args = logged_args(call, command);
     let peer = call.client.connection.endpoints.peer.clone();
-    let name = call.client.connection.words().name;
-    let time_s = call.turn.now_ms() / 1000;
-    let max_len = call.server.settings.slowlog_len_most();
+    let name = call.client.connection.info().name;
+    let time_s = call.guard.now_ms() / 1000;
+    let max_len = call.server.settings.max_slowlog_len();
     let entry = |id| Entry { id, time_s, us, args, peer, name };
     call.server.slowlog.add(entry, max_len);
 }
 
 /// The arguments as the log shows them.
-fn shown(call: &Call<'_>, command: &Command) -> Vec<Vec<u8>> {
+fn logged_args(call: &Call<'_>, command: &Command) -> Vec<Vec<u8>> {
     if SECRET.contains(&command.name) {
         let names = command.name.split('|').map(|name| name.as_bytes().to_vec());
         return names.chain([b"(redacted)".to_vec()]).collect();
     }
     let count = call.args.len();
-    let kept = if count > ARGS_MOST { ARGS_MOST - 1 } else { count };
+    let kept = if count > MAX_ARGS { MAX_ARGS - 1 } else { count };
     let mut args: Vec<_> = call.args.from(0).take(kept).map(shortened).collect();
     if kept < count {
         args.push(format!("... ({} more arguments)", count - kept).into_bytes());
@@ -37,7 +37,7 @@ fn shown(call: &Call<'_>, command: &Command) -> Vec<Vec<u8>> {
 }
 
 fn shortened(arg: &[u8]) -> Vec<u8> {
-    match arg.split_at_checked(ARG_LEN_MOST) {
+    match arg.split_at_checked(MAX_ARG_LEN) {
         Some((kept, rest)) if !rest.is_empty() => {
             [kept, format!("... ({} more bytes)", rest.len()).as_bytes()].concat()
         }

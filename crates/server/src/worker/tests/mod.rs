@@ -10,10 +10,10 @@ use std::os::unix::net::UnixStream;
 macro_rules! over_every_reactor {
     ($($test:ident)*) => {
         mod io_uring {
-            $(#[test] fn $test() { super::$test(crate::net::reactor::Kind::Uring); })*
+            $(#[test] fn $test() { super::$test(crate::net::reactor::Backend::Uring); })*
         }
         mod epoll {
-            $(#[test] fn $test() { super::$test(crate::net::reactor::Kind::Epoll); })*
+            $(#[test] fn $test() { super::$test(crate::net::reactor::Backend::Epoll); })*
         }
     };
 }
@@ -32,13 +32,13 @@ over_every_reactor! {
 }
 
 /// More turns than anything here takes.
-const TURNS: usize = 1_000_000;
+const MAX_ITERATIONS: usize = 1_000_000;
 
-fn common(memory: u64, kind: Kind) -> Common {
+fn common(memory: u64, kind: Backend) -> Common {
     common_with(memory, Eviction::S3Fifo, kind)
 }
 
-fn common_with(memory: u64, eviction: Eviction, kind: Kind) -> Common {
+fn common_with(memory: u64, eviction: Eviction, kind: Backend) -> Common {
     let cache = Cache::new(CacheOptions::new().memory(memory).eviction(eviction)).expect("a cache");
     Common::new(Server::new(Arc::new(cache)), 1, None, kind)
 }
@@ -57,22 +57,22 @@ fn connect(worker: &mut Worker<'_>) -> (UnixStream, Number) {
     let connection = Connection::new(ours, Protocol::Resp, client, server);
     let number = worker.connections.insert(connection);
     worker.touched.push(number);
-    turn(worker);
+    run_iteration(worker);
     theirs.set_nonblocking(true).expect("a socket");
     (theirs, number)
 }
 
 /// A turn in which something happens or not.
-fn turn(worker: &mut Worker<'_>) {
+fn run_iteration(worker: &mut Worker<'_>) {
     worker.reactor.waker().wake();
-    worker.turn(&mut Vec::new()).expect("a turn");
+    worker.run_iteration(&mut Vec::new()).expect("a turn");
 }
 
 /// Takes turns until these bytes have come.
 #[track_caller]
 fn expect(worker: &mut Worker<'_>, client: &mut UnixStream, expected: &[u8]) {
     let mut answer = Vec::new();
-    for _ in 0..TURNS {
+    for _ in 0..MAX_ITERATIONS {
         let mut room = vec![0; expected.len() - answer.len()];
         match client.read(&mut room) {
             Ok(0) => panic!("the end, behind {:?}", answer.escape_ascii().to_string()),
@@ -83,20 +83,20 @@ fn expect(worker: &mut Worker<'_>, client: &mut UnixStream, expected: &[u8]) {
             assert_eq!(answer.escape_ascii().to_string(), expected.escape_ascii().to_string());
             return;
         }
-        turn(worker);
+        run_iteration(worker);
     }
     panic!("no answer");
 }
 
 /// Bytes for a connection that has gone: their buffer was lost, until there were none.
-fn buffers_of_unknown_connections_come_back(kind: Kind) {
+fn buffers_of_unknown_connections_come_back(kind: Backend) {
     let common = common(16 << 20, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
     let (ours, theirs) = pair();
     let ours = crate::net::reactor::Socket::new(ours);
     worker.reactor.receive(&ours, 77).expect("receives");
     let mut events = Vec::new();
-    for round in 0..2 * BUFFERS_MOST {
+    for round in 0..2 * MAX_BUFFERS {
         rustix::io::write(&theirs, b"PING\r\n").expect("sent");
         while events.is_empty() {
             worker.reactor.wait(None, &mut events).expect("a wait");
@@ -111,7 +111,7 @@ fn buffers_of_unknown_connections_come_back(kind: Kind) {
 
 /// None of the answers is so long that its client must read first, and together they are longer
 /// than the budget.
-fn answers_to_many_who_do_not_read_count_before_the_turn_ends(kind: Kind) {
+fn answers_to_many_who_do_not_read_count_before_the_turn_ends(kind: Backend) {
     const MEMORY: u64 = 64 << 20;
     let common = common(MEMORY, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
@@ -120,18 +120,18 @@ fn answers_to_many_who_do_not_read_count_before_the_turn_ends(kind: Kind) {
     let mut clients: Vec<_> = (0..200).map(|_| connect(&mut worker)).collect();
     for (number, (client, connection)) in clients.iter_mut().enumerate() {
         if number % 2 == 0 {
-            worker.connections.get(*connection).expect("it is there").client.lent.allow();
+            worker.connections.get(*connection).expect("it is there").client.zero_copy.enable();
         }
         client.write_all(&b"GET k\r\n".repeat(9)).expect("sent");
     }
     for _ in 0..10 {
-        turn(&mut worker);
+        run_iteration(&mut worker);
         let held = common.server.held();
         assert!(held < MEMORY, "{held} bytes are held");
     }
 }
 
-fn memory_that_nobody_uses_goes_back_while_there_is_little(kind: Kind) {
+fn memory_that_nobody_uses_goes_back_while_there_is_little(kind: Backend) {
     const MEMORY: isize = 64 << 20;
     let common = common(MEMORY as u64, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
@@ -141,7 +141,7 @@ fn memory_that_nobody_uses_goes_back_while_there_is_little(kind: Kind) {
     for (client, _) in &mut clients {
         client.write_all(&request).expect("sent");
         expect(&mut worker, client, answer);
-        turn(&mut worker);
+        run_iteration(&mut worker);
     }
     let kept: usize = worker.connections.iter().map(|(_, it)| it.out.capacity()).sum();
     assert!(kept >= 64 * 9000, "{kept} bytes");
@@ -150,12 +150,12 @@ fn memory_that_nobody_uses_goes_back_while_there_is_little(kind: Kind) {
 
     // Others take most of what there is.
     common.server.hold(MEMORY * 3 / 4);
-    for round in 0..3 * BUFFERS_MOST {
+    for round in 0..3 * MAX_BUFFERS {
         let (client, _) = &mut clients[round as usize % 64];
         client.write_all(&request).expect("sent");
         expect(&mut worker, client, answer);
     }
-    turn(&mut worker);
+    run_iteration(&mut worker);
     let kept = |(_, it): (_, &mut Connection)| it.out.capacity() + it.inbox.capacity();
     assert_eq!(worker.connections.iter().map(kept).sum::<usize>(), 0);
     let scarce = common.server.held() - MEMORY as u64 * 3 / 4;
@@ -170,16 +170,19 @@ fn memory_that_nobody_uses_goes_back_while_there_is_little(kind: Kind) {
         for (client, _) in &mut clients {
             expect(&mut worker, client, answer);
         }
-        turn(&mut worker);
+        run_iteration(&mut worker);
     }
     let after = common.server.held();
-    assert!(after >= before - TOLD_FROM.unsigned_abs() as u64, "{after} bytes, {before} before");
+    assert!(
+        after >= before - MIN_REPORTED_CHANGE.unsigned_abs() as u64,
+        "{after} bytes, {before} before"
+    );
     let gone: Vec<_> = clients.drain(..).map(|(_, number)| number).collect();
-    for _ in 0..TURNS {
+    for _ in 0..MAX_ITERATIONS {
         if gone.iter().all(|number| worker.connections.get(*number).is_none()) {
             break;
         }
-        turn(&mut worker);
+        run_iteration(&mut worker);
     }
     assert_eq!(worker.connections.iter().count(), 0);
 }
@@ -187,8 +190,8 @@ fn memory_that_nobody_uses_goes_back_while_there_is_little(kind: Kind) {
 /// Runs the worker until nothing wakes it.
 #[track_caller]
 fn settle(worker: &mut Worker<'_>) {
-    turn(worker);
-    for _ in 0..TURNS {
+    run_iteration(worker);
+    for _ in 0..MAX_ITERATIONS {
         let mut events = Vec::new();
         worker.reactor.wait(Some(Duration::ZERO), &mut events).expect("a wait");
         if events.is_empty() && !worker.has_waiting() {
@@ -197,7 +200,7 @@ fn settle(worker: &mut Worker<'_>) {
         for event in events {
             worker.take(event).expect("taken");
         }
-        turn(worker);
+        run_iteration(worker);
     }
     panic!("the worker does not come to rest");
 }
@@ -233,7 +236,7 @@ fn numbers(client: &mut UnixStream, answers: &mut Vec<u8>) -> usize {
 
 /// One has sent tens of thousands of requests when another sends one: that is answered before most
 /// of the others are executed, although its client reads and sends on.
-fn a_long_pipeline_leaves_turns_to_others(kind: Kind) {
+fn a_long_pipeline_leaves_turns_to_others(kind: Backend) {
     const REQUESTS: usize = 60_000;
     let common = common(64 << 20, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
@@ -247,7 +250,7 @@ fn a_long_pipeline_leaves_turns_to_others(kind: Kind) {
         short.write_all(b"INCRBY n 0\r\n").expect("sent");
         // In the first turn it is received, and in the second it may wait.
         for _ in 0..3 {
-            turn(&mut worker);
+            run_iteration(&mut worker);
             send_some(&mut long, &mut rest);
             numbers(&mut long, &mut answers);
         }
@@ -258,19 +261,19 @@ fn a_long_pipeline_leaves_turns_to_others(kind: Kind) {
         assert!(now - last <= 3 * 1024 + 1024, "{} were executed before it", now - last);
         last = now;
     }
-    for _ in 0..TURNS {
+    for _ in 0..MAX_ITERATIONS {
         if numbers(&mut long, &mut answers) == REQUESTS {
             break;
         }
         send_some(&mut long, &mut rest);
-        turn(&mut worker);
+        run_iteration(&mut worker);
     }
     let expected: Vec<_> = (1..=REQUESTS).map(|number| format!(":{number}\r\n")).collect();
     assert!(answers == expected.concat().as_bytes());
 }
 
 /// More than are served in a turn.
-fn many_long_pipelines_leave_turns_to_each_other(kind: Kind) {
+fn many_long_pipelines_leave_turns_to_each_other(kind: Backend) {
     const REQUESTS: usize = 10_000;
     let common = common(64 << 20, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
@@ -278,7 +281,7 @@ fn many_long_pipelines_leave_turns_to_each_other(kind: Kind) {
     let pipeline = b"INCR n\r\n".repeat(REQUESTS);
     let mut sent: Vec<_> = clients.iter().map(|_| (&pipeline[..], Vec::new())).collect();
     let mut ahead = 0;
-    for _ in 0..TURNS {
+    for _ in 0..MAX_ITERATIONS {
         let mut counts = Vec::new();
         for (client, (rest, answers)) in clients.iter_mut().zip(&mut sent) {
             send_some(client, rest);
@@ -289,7 +292,7 @@ fn many_long_pipelines_leave_turns_to_each_other(kind: Kind) {
         if least == Some(&REQUESTS) {
             break;
         }
-        turn(&mut worker);
+        run_iteration(&mut worker);
     }
     assert!(sent.iter().all(|(_, answers)| answers.ends_with(b"\r\n")));
     assert!(ahead < REQUESTS / 2, "one was {ahead} requests ahead of another");
@@ -298,34 +301,34 @@ fn many_long_pipelines_leave_turns_to_each_other(kind: Kind) {
     expect(&mut worker, &mut control, b"$6\r\n400000\r\n");
 }
 
-fn a_long_pipeline_is_executed_although_its_client_sends_no_more(kind: Kind) {
+fn a_long_pipeline_is_executed_although_its_client_sends_no_more(kind: Backend) {
     const REQUESTS: usize = 10_000;
     let common = common(64 << 20, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
     let (mut client, number) = connect(&mut worker);
     let pipeline = b"INCR n\r\n".repeat(REQUESTS);
     let (mut rest, mut answers) = (&pipeline[..], Vec::new());
-    for _ in 0..TURNS {
+    for _ in 0..MAX_ITERATIONS {
         send_some(&mut client, &mut rest);
         if rest.is_empty() {
             break;
         }
-        turn(&mut worker);
+        run_iteration(&mut worker);
     }
     client.shutdown(std::net::Shutdown::Write).expect("a socket");
-    for _ in 0..TURNS {
+    for _ in 0..MAX_ITERATIONS {
         numbers(&mut client, &mut answers);
         if worker.connections.get(number).is_none() {
             break;
         }
-        turn(&mut worker);
+        run_iteration(&mut worker);
     }
     assert_eq!(numbers(&mut client, &mut answers), REQUESTS);
     assert!(answers.ends_with(b":10000\r\n"));
 }
 
 /// A receive operation that reports nothing: of a socket on which nothing arrives.
-fn bytes_that_the_kernel_did_not_report_are_received(kind: Kind) {
+fn bytes_that_the_kernel_did_not_report_are_received(kind: Backend) {
     let common = common(16 << 20, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
     let (mut client, number) = connect(&mut worker);
@@ -340,9 +343,9 @@ fn bytes_that_the_kernel_did_not_report_are_received(kind: Kind) {
     worker.reactor.receive(&silent, number).expect("receives");
     client.write_all(b"PING\r\n").expect("sent");
     let connection = worker.connections.get(number).expect("it is open");
-    worker.idle.heard(connection);
-    while worker.connections.get(number).expect("it is open").unsure {
-        turn(&mut worker);
+    worker.clock.note_received(connection);
+    while worker.connections.get(number).expect("it is open").eof_unchecked {
+        run_iteration(&mut worker);
     }
     expect(&mut worker, &mut client, b"+PONG\r\n");
 }

@@ -31,7 +31,7 @@ fn silent_clients(
         client.write_all(first).expect("sent");
         client.write_all(&b"GET k\r\n".repeat(60)).expect("sent");
         while !worker.connections.get(*number).expect("it is there").blocked {
-            turn(worker);
+            run_iteration(worker);
         }
     }
     clients
@@ -55,7 +55,7 @@ fn open(worker: &mut Worker<'_>, clients: &[(UnixStream, Number)]) -> usize {
     clients.iter().filter(|(_, number)| worker.connections.get(*number).is_some()).count()
 }
 
-fn clients_that_do_not_read_are_closed_once_connections_take_five_eighths(kind: Kind) {
+fn clients_that_do_not_read_are_closed_once_connections_take_five_eighths(kind: Backend) {
     let common = common(MEMORY, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
     let clients = silent_clients(&mut worker, 8, b"");
@@ -71,7 +71,7 @@ fn clients_that_do_not_read_are_closed_once_connections_take_five_eighths(kind: 
 }
 
 /// One round does not suffice.
-fn closing_goes_on_until_connections_take_less(kind: Kind) {
+fn closing_goes_on_until_connections_take_less(kind: Backend) {
     let common = common(MEMORY, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
     let clients = silent_clients(&mut worker, 12, b"");
@@ -81,7 +81,7 @@ fn closing_goes_on_until_connections_take_less(kind: Kind) {
     assert!((4..=9).contains(&open), "{open} are open");
 }
 
-fn a_client_that_must_not_be_evicted_keeps_its_output(kind: Kind) {
+fn a_client_that_must_not_be_evicted_keeps_its_output(kind: Backend) {
     let common = common(MEMORY, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
     let mut kept = silent_clients(&mut worker, 1, b"CLIENT NO-EVICT ON\r\n");
@@ -98,7 +98,7 @@ fn a_client_that_must_not_be_evicted_keeps_its_output(kind: Kind) {
 }
 
 /// It looked again and again for a client that it may close.
-fn a_worker_sleeps_where_no_client_may_be_closed(kind: Kind) {
+fn a_worker_sleeps_where_no_client_may_be_closed(kind: Backend) {
     let common = common(MEMORY, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
     let clients = silent_clients(&mut worker, 2, b"CLIENT NO-EVICT ON\r\n");
@@ -113,7 +113,7 @@ fn send(worker: &mut Worker<'_>, client: &mut UnixStream, mut bytes: &[u8]) {
             Ok(len) => bytes = &bytes[len..],
             Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
         }
-        turn(worker);
+        run_iteration(worker);
     }
 }
 
@@ -123,7 +123,7 @@ fn requests(len: usize) -> Vec<u8> {
     [head.as_bytes(), &vec![b'v'; len], b"\r\nPING\r\nSTRLEN new\r\n"].concat()
 }
 
-fn a_value_without_memory_for_requests_is_refused_and_the_connection_goes_on(kind: Kind) {
+fn a_value_without_memory_for_requests_is_refused_and_the_connection_goes_on(kind: Backend) {
     for len in [100_000, 900_000, 5 << 20] {
         let common = common(MEMORY, kind);
         let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
@@ -142,7 +142,7 @@ fn a_value_without_memory_for_requests_is_refused_and_the_connection_goes_on(kin
     }
 }
 
-fn a_value_without_memory_for_requests_waits_while_clients_are_closed(kind: Kind) {
+fn a_value_without_memory_for_requests_waits_while_clients_are_closed(kind: Backend) {
     for len in [100_000, 900_000, 5 << 20] {
         let common = common(MEMORY, kind);
         let mut worker = Worker::new(&common, Vec::new()).expect("a worker");

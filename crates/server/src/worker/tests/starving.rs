@@ -20,7 +20,7 @@ const LEN: usize = 8 << 20;
 const OOM: &[u8] = b"-OOM command not allowed when used memory > 'maxmemory'.\r\n";
 
 /// More turns than the worker needs to take everything that a test sends at once.
-const ENOUGH_TURNS: usize = 2000;
+const ENOUGH_ITERATIONS: usize = 2000;
 
 /// Stores the value that clients request, and fills the rest of the budget.
 fn fill(worker: &mut Worker<'_>) {
@@ -38,10 +38,10 @@ fn fill(worker: &mut Worker<'_>) {
 fn silent_clients(worker: &mut Worker<'_>, count: usize) -> Vec<(UnixStream, Number)> {
     let mut clients: Vec<_> = (0..count).map(|_| connect(worker)).collect();
     for (client, number) in &mut clients {
-        worker.connections.get(*number).expect("it is there").client.lent.allow();
+        worker.connections.get(*number).expect("it is there").client.zero_copy.enable();
         client.write_all(b"GET big\r\n").expect("sent");
         while !worker.connections.get(*number).expect("it is there").blocked {
-            turn(worker);
+            run_iteration(worker);
         }
     }
     clients
@@ -56,9 +56,9 @@ fn set(key: &str, len: usize) -> Vec<u8> {
 /// maximum number of times that the request has waited for memory.
 fn send(worker: &mut Worker<'_>, (client, number): &mut (UnixStream, Number), bytes: &[u8]) -> u32 {
     let (mut rest, mut waits) = (bytes, 0);
-    for _ in 0..ENOUGH_TURNS {
+    for _ in 0..ENOUGH_ITERATIONS {
         send_some(client, &mut rest);
-        turn(worker);
+        run_iteration(worker);
         let connection = worker.connections.get(*number).expect("it is open");
         waits = waits.max(connection.memory_waits);
         let stats = worker.common.server.cache.stats();
@@ -68,7 +68,7 @@ fn send(worker: &mut Worker<'_>, (client, number): &mut (UnixStream, Number), by
 }
 
 /// The worker executed the write in each iteration until the clients of the other one had gone.
-fn a_write_that_waits_for_closed_clients_keeps_no_worker_busy(kind: Kind) {
+fn a_write_that_waits_for_closed_clients_keeps_no_worker_busy(kind: Backend) {
     let common = common_with(MEMORY, Eviction::None, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
     let mut other = Worker::new(&common, Vec::new()).expect("a worker");
@@ -84,7 +84,7 @@ fn a_write_that_waits_for_closed_clients_keeps_no_worker_busy(kind: Kind) {
     let mut answers = Vec::new();
     while worker.starving.is_empty() {
         send_some(&mut writer.0, &mut rest);
-        turn(&mut worker);
+        run_iteration(&mut worker);
     }
     settle(&mut worker);
     assert!(common.server.clients.is_closing());
@@ -97,7 +97,7 @@ fn a_write_that_waits_for_closed_clients_keeps_no_worker_busy(kind: Kind) {
         |worker: &mut Worker<'_>| worker.connections.get(writer.1).map(|it| it.memory_waits);
     assert_eq!(waits(&mut worker), Some(1), "the write was executed again in vain");
     // Each round ends as the other worker closes its clients.
-    for _ in 0..TURNS {
+    for _ in 0..MAX_ITERATIONS {
         settle(&mut other);
         settle(&mut worker);
         send_some(&mut writer.0, &mut rest);
@@ -113,7 +113,7 @@ fn a_write_that_waits_for_closed_clients_keeps_no_worker_busy(kind: Kind) {
 }
 
 /// One client was closed for each try, and the memory became free with the last.
-fn many_clients_that_keep_one_removed_item_are_closed_in_few_rounds(kind: Kind) {
+fn many_clients_that_keep_one_removed_item_are_closed_in_few_rounds(kind: Backend) {
     const CLIENTS: usize = 200;
     let common = common_with(MEMORY, Eviction::None, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
@@ -128,7 +128,7 @@ fn many_clients_that_keep_one_removed_item_are_closed_in_few_rounds(kind: Kind) 
 }
 
 /// All of them were closed, one for each try, and that freed nothing.
-fn clients_that_receive_an_item_of_the_cache_are_not_closed_for_a_write(kind: Kind) {
+fn clients_that_receive_an_item_of_the_cache_are_not_closed_for_a_write(kind: Backend) {
     let common = common_with(MEMORY, Eviction::None, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
     // Connections take enough for clients to be closed, but not those that do not read.
@@ -145,7 +145,7 @@ fn clients_that_receive_an_item_of_the_cache_are_not_closed_for_a_write(kind: Ki
 }
 
 /// Values that did not fit were gathered in buffers, in addition to items that use the budget.
-fn long_requests_do_not_exceed_a_budget_that_items_use(kind: Kind) {
+fn long_requests_do_not_exceed_a_budget_that_items_use(kind: Backend) {
     let common = common_with(MEMORY, Eviction::None, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
     fill(&mut worker);
@@ -164,7 +164,7 @@ fn long_requests_do_not_exceed_a_budget_that_items_use(kind: Kind) {
 }
 
 /// Connections could take five eighths of the budget in addition to items that use all of it.
-fn short_requests_of_many_clients_share_an_eighth_of_a_budget_that_items_use(kind: Kind) {
+fn short_requests_of_many_clients_share_an_eighth_of_a_budget_that_items_use(kind: Backend) {
     let common = common_with(MEMORY, Eviction::None, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
     fill(&mut worker);
@@ -174,7 +174,7 @@ fn short_requests_of_many_clients_share_an_eighth_of_a_budget_that_items_use(kin
         let mut rest = &request[..request.len() - 1];
         while !rest.is_empty() {
             send_some(client, &mut rest);
-            turn(&mut worker);
+            run_iteration(&mut worker);
         }
         let memory = common.server.cache.stats().memory;
         assert!(memory <= MEMORY + MEMORY / 8 + (1 << 20), "{memory} bytes");
@@ -187,7 +187,7 @@ fn short_requests_of_many_clients_share_an_eighth_of_a_budget_that_items_use(kin
     assert_eq!(common.server.clients.output_closed(), 0);
 }
 
-fn replies_are_short_while_items_use_the_whole_budget(kind: Kind) {
+fn replies_are_short_while_items_use_the_whole_budget(kind: Backend) {
     const REPLY_LEN: usize = 10_010;
     let common = common_with(MEMORY, Eviction::None, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
@@ -206,7 +206,7 @@ fn replies_are_short_while_items_use_the_whole_budget(kind: Kind) {
 }
 
 /// A key is no value that may be discarded.
-fn long_requests_that_store_nothing_are_executed_while_items_use_the_whole_budget(kind: Kind) {
+fn long_requests_that_store_nothing_are_executed_while_items_use_the_whole_budget(kind: Backend) {
     const KEYS: usize = 500;
     let common = common_with(MEMORY, Eviction::None, kind);
     let mut worker = Worker::new(&common, Vec::new()).expect("a worker");
@@ -220,7 +220,7 @@ fn long_requests_that_store_nothing_are_executed_while_items_use_the_whole_budge
         let mut rest = &request.as_bytes()[start..end];
         while !rest.is_empty() {
             send_some(&mut client.0, &mut rest);
-            turn(&mut worker);
+            run_iteration(&mut worker);
         }
         settle(&mut worker);
     }

@@ -6,7 +6,7 @@ use crate::resp::commands::failure::{ANSWER_TOO_LONG, SYNTAX};
 use crate::resp::commands::{Call, Command, Failure, Result};
 use crate::resp::integer;
 use crate::state::Answers;
-use crate::state::clients::{Connection, Words};
+use crate::state::clients::{ClientInfo, Connection};
 use std::sync::Arc;
 
 /// Maximum bytes of a client's name, of its library's name, and of that library's version.
@@ -96,14 +96,14 @@ fn id(call: &mut Call<'_>) -> Result {
 /// `CLIENT SETNAME name`
 fn set_name(call: &mut Call<'_>) -> Result {
     let name = check_name(call.args.get(2))?;
-    call.client.connection.say(|words| name.clone_into(&mut words.name));
+    call.client.connection.update_info(|info| name.clone_into(&mut info.name));
     call.reply().ok();
     Ok(())
 }
 
 /// `CLIENT GETNAME`
 fn get_name(call: &mut Call<'_>) -> Result {
-    let Words { name, .. } = call.client.connection.words();
+    let ClientInfo { name, .. } = call.client.connection.info();
     if name.is_empty() {
         call.reply().null();
     } else {
@@ -115,11 +115,11 @@ fn get_name(call: &mut Call<'_>) -> Result {
 /// `CLIENT SETINFO LIB-NAME|LIB-VER value`
 fn set_info(call: &mut Call<'_>) -> Result {
     let (option, value) = (call.args.get(2), call.args.get(3));
-    let (of_words, named): (fn(&mut Words) -> &mut String, _) =
+    let (of_info, named): (fn(&mut ClientInfo) -> &mut String, _) =
         if option.eq_ignore_ascii_case(b"lib-name") {
-            (|words| &mut words.library, "lib-name")
+            (|info| &mut info.library, "lib-name")
         } else if option.eq_ignore_ascii_case(b"lib-ver") {
-            (|words| &mut words.library_version, "lib-ver")
+            (|info| &mut info.library_version, "lib-ver")
         } else {
             let option = String::from_utf8_lossy(option);
             return Err(Failure::Answer(format!("ERR Unrecognized option '{option}'").into()));
@@ -129,7 +129,7 @@ fn set_info(call: &mut Call<'_>) -> Result {
         return Err(Failure::Answer(format!("ERR {named} {text}").into()));
     };
     check_name_len(named, value)?;
-    call.client.connection.say(|words| value.clone_into(of_words(words)));
+    call.client.connection.update_info(|info| value.clone_into(of_info(info)));
     call.reply().ok();
     Ok(())
 }
@@ -178,10 +178,10 @@ fn info(call: &mut Call<'_>) -> Result {
 }
 
 fn answer_lines(call: &mut Call<'_>, connections: &[Arc<Connection>]) -> Result {
-    let now_ms = call.turn.now_ms();
+    let now_ms = call.guard.now_ms();
     // Each connection once is told in any case. Some may be asked for more often.
-    let most = if connections.len() > call.server.clients.len() {
-        call.server.answer_most()
+    let max = if connections.len() > call.server.clients.len() {
+        call.server.max_reply_len()
     } else {
         usize::MAX
     };
@@ -189,7 +189,7 @@ fn answer_lines(call: &mut Call<'_>, connections: &[Arc<Connection>]) -> Result 
     for connection in connections {
         text.push_str(&connection.line(now_ms, call.server.catalog));
         text.push('\n');
-        if text.len() > most {
+        if text.len() > max {
             return Err(ANSWER_TOO_LONG);
         }
     }
@@ -253,7 +253,7 @@ impl<'a> Filter<'a> {
             && self.id.is_none_or(|id| id == connection.id)
             && is(self.peer, &connection.endpoints.peer)
             && is(self.local, &connection.endpoints.local)
-            && (self.user.is_none() || is(self.user, &connection.words().user))
+            && (self.user.is_none() || is(self.user, &connection.info().user))
     }
 }
 

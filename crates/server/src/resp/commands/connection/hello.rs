@@ -126,7 +126,7 @@ fn hello(call: &mut Call<'_>) -> Result {
         ));
     }
     if let Some(name) = name {
-        call.client.connection.say(|words| name.clone_into(&mut words.name));
+        call.client.connection.update_info(|info| name.clone_into(&mut info.name));
     }
     call.client.set_version(version);
     greet(call);

@@ -31,7 +31,7 @@ pub(crate) const COMMANDS: &[Command] = &[
 ];
 
 /// The most bytes that a transaction may hold, and the most that keys to watch may take.
-const BYTES_MOST: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 
 impl Transaction {
     /// How many requests wait.
@@ -65,26 +65,26 @@ impl Transaction {
     }
 
     fn take_room(&mut self, len: usize) -> Result {
-        if self.bytes + len > BYTES_MOST {
+        if self.bytes + len > MAX_BYTES {
             return Err(Failure::answer("ERR the transaction is too long"));
         }
         self.bytes += len;
         Ok(())
     }
 
-    fn watch(&mut self, turn: &Guard<'_>, key: &[u8]) -> Result {
+    fn watch(&mut self, guard: &Guard<'_>, key: &[u8]) -> Result {
         if self.watched.iter().any(|watched| *watched.key == *key) {
             return Ok(());
         }
         // First the item, since there may be no room for its number.
-        let item = turn.get_with_cas(key)?.map(|(item, _)| Seen::new(item));
+        let item = guard.get_with_cas(key)?.map(|(item, _)| Seen::new(item));
         self.take_room(key.len() + size_of::<Watched>())?;
         self.watched.push(Watched { key: key.into(), item });
         Ok(())
     }
 
-    fn has_changed(&self, turn: &Guard<'_>) -> bool {
-        self.watched.iter().any(|watched| turn.peek(&watched.key).map(Seen::new) != watched.item)
+    fn has_changed(&self, guard: &Guard<'_>) -> bool {
+        self.watched.iter().any(|watched| guard.peek(&watched.key).map(Seen::new) != watched.item)
     }
 }
 
@@ -96,9 +96,9 @@ impl Client {
         self.user = None;
         self.session.transaction = Transaction::default();
         self.note_queued();
-        self.connection.say(|words| {
-            words.name.clear();
-            words.user.clear();
+        self.connection.update_info(|info| {
+            info.name.clear();
+            info.user.clear();
         });
         self.connection.unevictable.set(0);
         self.connection.untouching.set(0);
@@ -147,7 +147,7 @@ fn watch(call: &mut Call<'_>) -> Result {
         return Err(Failure::answer("ERR WATCH inside MULTI is not allowed"));
     }
     for key in call.args.from(1) {
-        call.client.session.transaction.watch(call.turn, key)?;
+        call.client.session.transaction.watch(call.guard, key)?;
     }
     call.reply().ok();
     Ok(())
@@ -175,25 +175,25 @@ fn exec(call: &mut Call<'_>) -> Result {
         let text = "EXECABORT Transaction discarded because of previous errors.";
         return Err(Failure::answer(text));
     }
-    if transaction.has_changed(call.turn) {
+    if transaction.has_changed(call.guard) {
         call.reply().null_array();
         return Ok(());
     }
-    let most = call.answers_most();
+    let max = call.max_out_len();
     call.reply().array(transaction.queued.len());
     for queued in &transaction.queued {
         let start = call.out.len();
         let mut inner = Call {
-            turn: call.turn,
+            guard: call.guard,
             client: &mut *call.client,
             server: call.server,
             args: Args::new(&queued.bytes, &queued.spans),
             out: &mut *call.out,
         };
         execute_queued(&mut inner, queued.found);
-        if call.out.len() > most {
+        if call.out.len() > max {
             // It is done, and there is no room to tell.
-            call.take_back(start);
+            call.truncate_output(start);
             if let Failure::Answer(text) = ANSWER_TOO_LONG {
                 call.reply().error(text.as_bytes());
             }

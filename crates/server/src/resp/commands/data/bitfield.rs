@@ -47,13 +47,13 @@ enum Act {
 
 impl Field {
     fn parse(kind: &[u8], at: &[u8]) -> Result<Self> {
-        let (signed, most, width) = match kind {
+        let (signed, max, width) = match kind {
             [b'i', width @ ..] => (true, 64, width),
             [b'u', width @ ..] => (false, 63, width),
             _ => return Err(NOT_A_TYPE),
         };
         let width = integer(width).and_then(|width| u32::try_from(width).ok());
-        let width = width.filter(|width| (1..=most).contains(width)).ok_or(NOT_A_TYPE)?;
+        let width = width.filter(|width| (1..=max).contains(width)).ok_or(NOT_A_TYPE)?;
         Ok(Self { signed, width, offset: offset(at, Some(width))? })
     }
 
@@ -92,12 +92,11 @@ impl Field {
     /// What becomes of a number that may not fit; nothing if it is to stay out.
     fn hold(self, number: i128, overflow: Overflow) -> Option<i128> {
         let values = 1i128 << self.width;
-        let (least, most) =
-            if self.signed { (-values / 2, values / 2 - 1) } else { (0, values - 1) };
+        let (min, max) = if self.signed { (-values / 2, values / 2 - 1) } else { (0, values - 1) };
         match overflow {
-            _ if (least..=most).contains(&number) => Some(number),
+            _ if (min..=max).contains(&number) => Some(number),
             Overflow::Wrap => Some(self.fit(number.cast_unsigned())),
-            Overflow::Saturate => Some(number.clamp(least, most)),
+            Overflow::Saturate => Some(number.clamp(min, max)),
             Overflow::Fail => None,
         }
     }
@@ -188,7 +187,7 @@ fn writes_to(acts: &[(Field, Act)]) -> Option<usize> {
 }
 
 fn read(call: &mut Call<'_>, acts: &[(Field, Act)]) -> Result {
-    let value = call.turn.get(call.args.get(1)).map_or(&[][..], |item| item.value());
+    let value = call.guard.get(call.args.get(1)).map_or(&[][..], |item| item.value());
     call.reply().array(acts.len());
     for (field, _) in acts {
         call.reply().integer(field.get(value) as i64);
@@ -200,7 +199,7 @@ fn change(call: &mut Call<'_>, acts: &[(Field, Act)], end: usize) -> Result {
     check_len(call, end)?;
     let start = call.out.len();
     let (out, version) = (&mut *call.out, call.client.version);
-    let (place, key) = ((call.turn, call.server), call.args.get(1));
+    let (place, key) = ((call.guard, call.server), call.args.get(1));
     let made = update(
         place,
         key,

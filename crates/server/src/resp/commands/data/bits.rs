@@ -4,7 +4,7 @@ use crate::resp::commands::failure::SYNTAX;
 use crate::resp::commands::modify::{check_len, clamp, in_place_of};
 use crate::resp::commands::{Args, Call, Command, Failure, OUT_OF_MEMORY, Result};
 use crate::resp::integer;
-use crate::state::new_value::Making;
+use crate::state::new_value::ValueMemory;
 use crate::state::update;
 use crate::state::{Flags, Keys};
 use nuthatch_cache::Write;
@@ -55,7 +55,7 @@ fn setbit(call: &mut Call<'_>) -> Result {
     };
     let (byte, mask) = ((offset / 8) as usize, 0x80 >> (offset % 8));
     check_len(call, byte + 1)?;
-    let (place, key) = ((call.turn, call.server), call.args.get(1));
+    let (place, key) = ((call.guard, call.server), call.args.get(1));
     let was_set = update(
         place,
         key,
@@ -78,7 +78,7 @@ fn setbit(call: &mut Call<'_>) -> Result {
 /// `GETBIT key offset`
 fn getbit(call: &mut Call<'_>) -> Result {
     let offset = offset(call.args.get(2), None)?;
-    let value = call.turn.get(call.args.get(1)).map_or(&[][..], |item| item.value());
+    let value = call.guard.get(call.args.get(1)).map_or(&[][..], |item| item.value());
     let byte = value.get((offset / 8) as usize).copied().unwrap_or(0);
     call.reply().integer(i64::from(byte >> (7 - offset % 8) & 1));
     Ok(())
@@ -114,7 +114,7 @@ fn cut(byte: u8, at: usize, first: usize, last: usize) -> u8 {
 fn bitcount(call: &mut Call<'_>) -> Result {
     let args = call.args;
     // What is wrong with a range is only seen where there is a value, as in Redis 7.0.
-    let Some(item) = call.turn.get(args.get(1)) else {
+    let Some(item) = call.guard.get(args.get(1)) else {
         call.reply().integer(0);
         return Ok(());
     };
@@ -154,7 +154,7 @@ fn bitpos(call: &mut Call<'_>) -> Result {
         bit @ (0 | 1) => bit == 1,
         _ => return Err(Failure::answer("ERR The bit argument must be 1 or 0.")),
     };
-    let Some(item) = call.turn.get(args.get(1)) else {
+    let Some(item) = call.guard.get(args.get(1)) else {
         call.reply().integer(if set { -1 } else { 0 });
         return Ok(());
     };
@@ -209,10 +209,10 @@ fn bitop(call: &mut Call<'_>) -> Result {
         }
         _ => return Err(SYNTAX),
     };
-    let sources = || args.from(3).map(|key| call.turn.get(key).map_or(&[][..], |it| it.value()));
+    let sources = || args.from(3).map(|key| call.guard.get(key).map_or(&[][..], |it| it.value()));
     let len = sources().map(<[u8]>::len).max().unwrap_or(0);
-    let mut making = Making::new(call.server);
-    if !making.has_room(0, len) {
+    let mut value_memory = ValueMemory::new(call.server);
+    if !value_memory.try_count(0, len) {
         return Err(OUT_OF_MEMORY);
     }
     let mut result = Vec::with_capacity(len);
@@ -225,9 +225,9 @@ fn bitop(call: &mut Call<'_>) -> Result {
         result.iter_mut().zip(padded).for_each(|(byte, other)| combine(byte, other));
     }
     if len == 0 {
-        call.turn.remove(args.get(2));
+        call.guard.remove(args.get(2));
     } else {
-        call.turn.set(args.get(2), &result, &Write::new()).map(drop)?;
+        call.guard.set(args.get(2), &result, &Write::new()).map(drop)?;
     }
     call.reply_count(len);
     Ok(())

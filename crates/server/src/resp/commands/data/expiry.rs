@@ -1,10 +1,10 @@
 //! Commands over the time when a key expires.
 
-use crate::resp::commands::modify::{again, gone};
+use crate::resp::commands::modify::again;
 use crate::resp::commands::options::{Time, invalid_expiry};
 use crate::resp::commands::{Args, Call, Command, Failure, OUT_OF_MEMORY, Result};
 use crate::state::Flags;
-use crate::state::update;
+use crate::state::new_value::{removal, update};
 use nuthatch_cache::Expiry;
 
 pub(crate) const COMMANDS: &[Command] = &[
@@ -68,11 +68,11 @@ impl Only {
 /// `EXPIRE key time [NX | XX | GT | LT]`, and its like for other ways to tell the time
 fn expire(call: &mut Call<'_>, time: Time, name: &str) -> Result {
     let only = Only::parse(call.args)?;
-    let now_ms = call.turn.now_ms();
+    let now_ms = call.guard.now_ms();
     let at_ms = time.at_ms(call.args.integer(2)?, now_ms).ok_or_else(|| invalid_expiry(name))?;
     let at_ms = u64::try_from(at_ms).unwrap_or(0);
     let over = at_ms <= now_ms;
-    let (place, key) = ((call.turn, call.server), call.args.get(1));
+    let (place, key) = ((call.guard, call.server), call.args.get(1));
     let changed = update(
         place,
         key,
@@ -80,7 +80,7 @@ fn expire(call: &mut Call<'_>, time: Time, name: &str) -> Result {
         |item, value| {
             let allowed = item.filter(|item| only.allows(at_ms, item.expires_ms()));
             let write = allowed.map(|item| match Expiry::At(at_ms) {
-                _ if over => gone(),
+                _ if over => removal(),
                 later => again(item, later, value),
             });
             (write, write.is_some())
@@ -92,11 +92,11 @@ fn expire(call: &mut Call<'_>, time: Time, name: &str) -> Result {
 
 /// `TTL key`, and its like for other ways to tell the time
 fn tell(call: &mut Call<'_>, time: Time) -> Result {
-    let answer = match call.turn.peek(call.args.get(1)).map(|item| item.expires_ms()) {
+    let answer = match call.guard.peek(call.args.get(1)).map(|item| item.expires_ms()) {
         None => -2,
         Some(None) => -1,
         Some(Some(at_ms)) => {
-            let since = if time.from_now { call.turn.now_ms() } else { 0 };
+            let since = if time.from_now { call.guard.now_ms() } else { 0 };
             // To the nearest second, as Redis does.
             (at_ms.saturating_sub(since).cast_signed() + time.unit_ms / 2) / time.unit_ms
         }
@@ -107,7 +107,7 @@ fn tell(call: &mut Call<'_>, time: Time) -> Result {
 
 /// `PERSIST key`
 fn persist(call: &mut Call<'_>) -> Result {
-    let (place, key) = ((call.turn, call.server), call.args.get(1));
+    let (place, key) = ((call.guard, call.server), call.args.get(1));
     let changed = update(
         place,
         key,

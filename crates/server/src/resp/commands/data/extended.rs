@@ -21,11 +21,11 @@ pub(crate) struct Finite {
 }
 
 /// Exponents beyond this one are infinity.
-const EXPONENT_MOST: i32 = 16_384 - 64;
+const MAX_EXPONENT: i32 = 16_384 - 64;
 /// What lies below this power of two is zero.
-const LEAST_POWER: i32 = -16_446;
+const MIN_POWER: i32 = -16_446;
 /// Longer texts are no numbers to Redis.
-const TEXT_MOST: usize = 5 * 1024 - 1;
+const MAX_TEXT_LEN: usize = 5 * 1024 - 1;
 /// Powers of ten beyond which all is infinity, or zero.
 const POWERS_OF_TEN: std::ops::Range<i64> = -4960..4940;
 /// Digits that are written behind the point.
@@ -38,7 +38,7 @@ impl Extended {
     /// from infinity, or too small to be told from zero, is no number.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let (negative, rest) = match text {
-            _ if text.len() > TEXT_MOST => return None,
+            _ if text.len() > MAX_TEXT_LEN => return None,
             [b'-', rest @ ..] => (true, rest),
             [b'+', rest @ ..] | rest => (false, rest),
         };
@@ -51,7 +51,7 @@ impl Extended {
         }
         let number = Self::ratio(negative, digits, power);
         match number {
-            Self::Finite(finite) if finite.exponent + 63 >= LEAST_POWER => Some(number),
+            Self::Finite(finite) if finite.exponent + 63 >= MIN_POWER => Some(number),
             _ => None,
         }
     }
@@ -89,7 +89,7 @@ impl Extended {
         let (mantissa, over) = mantissa.overflowing_add(u64::from(up));
         let mantissa = if over { half } else { mantissa };
         let exponent = exponent + 64 - zeros.cast_signed() + i32::from(over);
-        if exponent > EXPONENT_MOST {
+        if exponent > MAX_EXPONENT {
             return Self::Infinite { negative };
         }
         Self::Finite(Finite { negative, mantissa, exponent })

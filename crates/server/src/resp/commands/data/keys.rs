@@ -38,22 +38,22 @@ fn count(call: &mut Call<'_>, mut holds: impl FnMut(&Call<'_>, &[u8]) -> bool) -
 /// `DEL key...` and `UNLINK key...`: one key goes after the other, since for nearly every request
 /// there is but one, and a turn of its own is too dear for that.
 fn remove(call: &mut Call<'_>) -> Result {
-    count(call, |call, key| call.turn.remove(key))
+    count(call, |call, key| call.guard.remove(key))
 }
 
 /// `EXISTS key...`: a key that is named twice counts twice
 fn exists(call: &mut Call<'_>) -> Result {
-    count(call, |call, key| call.turn.peek(key).is_some())
+    count(call, |call, key| call.guard.peek(key).is_some())
 }
 
 /// `TOUCH key...`
 fn touch(call: &mut Call<'_>) -> Result {
-    count(call, |call, key| call.turn.get(key).is_some())
+    count(call, |call, key| call.guard.get(key).is_some())
 }
 
 /// `TYPE key`
 fn type_of(call: &mut Call<'_>) -> Result {
-    let there = call.turn.peek(call.args.get(1)).is_some();
+    let there = call.guard.peek(call.args.get(1)).is_some();
     call.reply().simple(if there { b"string" } else { b"none" });
     Ok(())
 }
@@ -62,14 +62,14 @@ fn type_of(call: &mut Call<'_>) -> Result {
 fn store_as(call: &Call<'_>, item: Item<'_>, key: &[u8]) -> Result {
     let expiry = item.expires_ms().map_or(Expiry::Never, Expiry::At);
     let write = Write::new().expiry(expiry).flags(item.flags());
-    Ok(call.turn.set(key, item.value(), &write).map(drop)?)
+    Ok(call.guard.set(key, item.value(), &write).map(drop)?)
 }
 
 /// Moves an item to another key, unless it has it already.
 fn move_to(call: &Call<'_>, item: Item<'_>, from: &[u8], to: &[u8]) -> Result {
     if from != to {
         store_as(call, item, to)?;
-        call.turn.remove(from);
+        call.guard.remove(from);
     }
     Ok(())
 }
@@ -77,7 +77,7 @@ fn move_to(call: &Call<'_>, item: Item<'_>, from: &[u8], to: &[u8]) -> Result {
 /// `RENAME key newkey`
 fn rename(call: &mut Call<'_>) -> Result {
     let (from, to) = (call.args.get(1), call.args.get(2));
-    let item = call.turn.peek(from).ok_or(NO_SUCH_KEY)?;
+    let item = call.guard.peek(from).ok_or(NO_SUCH_KEY)?;
     move_to(call, item, from, to)?;
     call.reply().ok();
     Ok(())
@@ -86,8 +86,8 @@ fn rename(call: &mut Call<'_>) -> Result {
 /// `RENAMENX key newkey`
 fn renamenx(call: &mut Call<'_>) -> Result {
     let (from, to) = (call.args.get(1), call.args.get(2));
-    let item = call.turn.peek(from).ok_or(NO_SUCH_KEY)?;
-    let free = call.turn.peek(to).is_none();
+    let item = call.guard.peek(from).ok_or(NO_SUCH_KEY)?;
+    let free = call.guard.peek(to).is_none();
     if free {
         move_to(call, item, from, to)?;
     }
@@ -118,7 +118,7 @@ fn copy(call: &mut Call<'_>) -> Result {
     if from == to {
         return Err(Failure::answer("ERR source and destination objects are the same"));
     }
-    let source = call.turn.peek(from).filter(|_| replace || call.turn.peek(to).is_none());
+    let source = call.guard.peek(from).filter(|_| replace || call.guard.peek(to).is_none());
     if let Some(item) = source {
         store_as(call, item, to)?;
     }
@@ -131,7 +131,7 @@ fn small(number: i64) -> Result<i64> {
     if i32::try_from(number).is_ok() {
         return Ok(number);
     }
-    let (least, most) = (i32::MIN, i32::MAX);
-    let text = format!("ERR value is out of range, value must between {least} and {most}");
+    let (min, max) = (i32::MIN, i32::MAX);
+    let text = format!("ERR value is out of range, value must between {min} and {max}");
     Err(Failure::Answer(text.into()))
 }

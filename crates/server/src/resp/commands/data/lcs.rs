@@ -23,7 +23,7 @@ struct Options {
     indexes: bool,
     with_lengths: bool,
     /// Shorter matches are not told.
-    least: usize,
+    min: usize,
 }
 
 impl Options {
@@ -37,7 +37,7 @@ impl Options {
                 b"withmatchlen" => options.with_lengths = true,
                 b"minmatchlen" if at + 1 < args.len() => {
                     at += 1;
-                    options.least = usize::try_from(args.integer(at)?).unwrap_or(0);
+                    options.min = usize::try_from(args.integer(at)?).unwrap_or(0);
                 }
                 _ => return Err(SYNTAX),
             }
@@ -49,7 +49,7 @@ impl Options {
 
 /// `LCS key1 key2 [LEN] [IDX] [MINMATCHLEN len] [WITHMATCHLEN]`
 fn lcs(call: &mut Call<'_>) -> Result {
-    let value = |at| call.turn.get(call.args.get(at)).map_or(&[][..], |item| item.value());
+    let value = |at| call.guard.get(call.args.get(at)).map_or(&[][..], |item| item.value());
     let (a, b) = (value(1), value(2));
     let options = Options::parse(call.args)?;
     if (a.len() + 1).saturating_mul(b.len() + 1) > STEPS {
@@ -68,11 +68,11 @@ fn lcs(call: &mut Call<'_>) -> Result {
         reply.bulk_end();
         return Ok(());
     }
-    let told: Vec<_> = matches.iter().filter(|part| part.len >= options.least).collect();
+    let reported: Vec<_> = matches.iter().filter(|part| part.len >= options.min).collect();
     reply.map(2);
     reply.bulk(b"matches");
-    reply.array(told.len());
-    for part in told {
+    reply.array(reported.len());
+    for part in reported {
         reply.array(if options.with_lengths { 3 } else { 2 });
         for start in [part.a, part.b] {
             reply.array(2);

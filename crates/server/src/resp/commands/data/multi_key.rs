@@ -31,24 +31,24 @@ const BATCH: usize = 32;
 /// `MGET key...`
 fn mget(call: &mut Call<'_>) -> Result {
     let args = call.args;
-    let most = call.answers_most();
+    let max = call.max_out_len();
     call.reply().array(args.len() - 1);
     let mut hashes = Vec::with_capacity(BATCH);
     for start in (1..args.len()).step_by(BATCH) {
         hashes.clear();
         hashes.extend(args.from(start).take(BATCH).map(|key| call.server.cache.hash(key)));
         for hash in &hashes {
-            call.turn.prefetch(*hash);
+            call.guard.prefetch(*hash);
         }
         for hash in &hashes {
-            call.turn.prefetch_item(*hash);
+            call.guard.prefetch_item(*hash);
         }
         for (key, hash) in args.from(start).zip(&hashes) {
-            match call.turn.get_hashed(key, *hash) {
+            match call.guard.get_hashed(key, *hash) {
                 Some(item) => call.reply_value(&item),
                 None => call.reply().null(),
             }
-            if call.out.len() > most {
+            if call.out.len() > max {
                 return Err(ANSWER_TOO_LONG);
             }
         }
@@ -68,7 +68,7 @@ fn mset(call: &mut Call<'_>) -> Result {
 fn msetnx(call: &mut Call<'_>) -> Result {
     check_pairs(call, "msetnx")?;
     let mut keys = call.args.from(1).step_by(2);
-    let stored = !keys.any(|key| call.turn.peek(key).is_some());
+    let stored = !keys.any(|key| call.guard.peek(key).is_some());
     if stored {
         set_all(call)?;
     }
@@ -78,7 +78,7 @@ fn msetnx(call: &mut Call<'_>) -> Result {
 
 fn set_all(call: &Call<'_>) -> Result {
     let (keys, values) = (call.args.from(1).step_by(2), call.args.from(2).step_by(2));
-    Ok(call.turn.set_all(keys.zip(values), &Write::new())?)
+    Ok(call.guard.set_all(keys.zip(values), &Write::new())?)
 }
 
 /// Whether there is a value for every key, and each can be stored: all of them or none.

@@ -32,7 +32,7 @@ fn decrby(call: &mut Call<'_>) -> Result {
 
 /// `INCR key`, `DECR key`, and what the others come to
 fn add(call: &mut Call<'_>, by: i64) -> Result {
-    let sum = call.turn.update(call.args.get(1), |item, value| {
+    let sum = call.guard.update(call.args.get(1), |item, value| {
         let old = item.map_or(Some(0), |item| integer(item.value())).ok_or(NOT_AN_INTEGER);
         let sum = old.and_then(|old| old.checked_add(by).ok_or(WOULD_OVERFLOW));
         let write = sum.as_ref().ok().map(|sum| {
@@ -48,7 +48,7 @@ fn add(call: &mut Call<'_>, by: i64) -> Result {
 /// `INCRBYFLOAT key increment`
 fn incrbyfloat(call: &mut Call<'_>) -> Result {
     let by = call.args.get(2);
-    let text = call.turn.update(call.args.get(1), |item, value| {
+    let text = call.guard.update(call.args.get(1), |item, value| {
         let text = add_float(item.map_or(b"0", |item| item.value()), by);
         let write = text.as_ref().ok().map(|text| {
             value.extend_from_slice(text.as_bytes());

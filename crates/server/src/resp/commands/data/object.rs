@@ -34,11 +34,11 @@ const HELP: &[&str] = &[
 /// encoding is the one that Redis would choose for such a value if it was set.
 fn object(call: &mut Call<'_>) -> Result {
     let name = call.args.get(1).to_ascii_lowercase();
-    let tell: fn(&[u8], u32) -> Told = match name.as_slice() {
-        b"encoding" => |value, _| Told::Text(encoding(value)),
-        b"freq" => |_, frequency| Told::Number(frequency),
-        b"idletime" => |_, _| Told::Number(0),
-        b"refcount" => |_, _| Told::Number(1),
+    let fact: fn(&[u8], u32) -> Fact = match name.as_slice() {
+        b"encoding" => |value, _| Fact::Text(encoding(value)),
+        b"freq" => |_, frequency| Fact::Number(frequency),
+        b"idletime" => |_, _| Fact::Number(0),
+        b"refcount" => |_, _| Fact::Number(1),
         b"help" if call.args.len() == 2 => return help(call),
         b"help" => return Err(wrong_count("help")),
         _ => {
@@ -50,15 +50,15 @@ fn object(call: &mut Call<'_>) -> Result {
     if call.args.len() != 3 {
         return Err(wrong_count(&String::from_utf8_lossy(&name)));
     }
-    match call.turn.peek(call.args.get(2)).map(|item| tell(item.value(), item.frequency())) {
-        Some(Told::Text(text)) => call.reply().bulk(text.as_bytes()),
-        Some(Told::Number(number)) => call.reply().integer(i64::from(number)),
+    match call.guard.peek(call.args.get(2)).map(|item| fact(item.value(), item.frequency())) {
+        Some(Fact::Text(text)) => call.reply().bulk(text.as_bytes()),
+        Some(Fact::Number(number)) => call.reply().integer(i64::from(number)),
         None => call.reply().null(),
     }
     Ok(())
 }
 
-enum Told {
+enum Fact {
     Text(&'static str),
     Number(u32),
 }

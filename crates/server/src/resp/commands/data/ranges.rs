@@ -16,7 +16,7 @@ pub(crate) const COMMANDS: &[Command] = &[
 /// `APPEND key value`
 fn append(call: &mut Call<'_>) -> Result {
     let piece = call.args.get(2);
-    let (place, key) = ((call.turn, call.server), call.args.get(1));
+    let (place, key) = ((call.guard, call.server), call.args.get(1));
     let len = update(
         place,
         key,
@@ -35,7 +35,7 @@ fn append(call: &mut Call<'_>) -> Result {
 
 /// `STRLEN key`
 fn strlen(call: &mut Call<'_>) -> Result {
-    let len = call.turn.get(call.args.get(1)).map_or(0, |item| item.value().len());
+    let len = call.guard.get(call.args.get(1)).map_or(0, |item| item.value().len());
     call.reply_count(len);
     Ok(())
 }
@@ -43,7 +43,7 @@ fn strlen(call: &mut Call<'_>) -> Result {
 /// `GETRANGE key start end`, and `SUBSTR` as it was once called
 fn getrange(call: &mut Call<'_>) -> Result {
     let (start, end) = (call.args.integer(2)?, call.args.integer(3)?);
-    let value = call.turn.get(call.args.get(1)).map_or(&[][..], |item| item.value());
+    let value = call.guard.get(call.args.get(1)).map_or(&[][..], |item| item.value());
     // Only between two negative numbers does the order count before they are cut off.
     let reversed = start < 0 && end < 0 && start > end;
     match clamp(start, end, value.len()) {
@@ -65,7 +65,7 @@ fn setrange(call: &mut Call<'_>) -> Result {
     }
     let end = offset.saturating_add(piece.len());
     check_len(call, end)?;
-    let (place, key) = ((call.turn, call.server), call.args.get(1));
+    let (place, key) = ((call.guard, call.server), call.args.get(1));
     let len = update(
         place,
         key,

@@ -15,9 +15,9 @@ pub(crate) const COMMANDS: &[Command] = &[
 /// Keys looked at for one `SCAN` that asks for no other number, as in Redis.
 const COUNT: usize = 10;
 /// And at most, whatever it asks for: others wait meanwhile.
-const COUNT_MOST: usize = 4096;
+const MAX_COUNT: usize = 4096;
 /// It ends earlier when its answer has so many bytes.
-const ANSWER_ENOUGH: usize = 64 << 10;
+const ENOUGH_REPLY_BYTES: usize = 64 << 10;
 /// Keys looked at before it is seen whether that is so.
 const STEP: usize = 16;
 /// The same for `KEYS`, where only the end counts.
@@ -31,7 +31,7 @@ struct Filter<'a> {
 }
 
 impl Filter<'_> {
-    fn takes(&self, key: &[u8]) -> bool {
+    fn matches(&self, key: &[u8]) -> bool {
         !self.none && self.pattern.as_ref().is_none_or(|pattern| pattern.matches(key))
     }
 }
@@ -58,16 +58,16 @@ fn scan(call: &mut Call<'_>) -> Result {
         }
     }
     let mut found = Found::new(usize::MAX);
-    let (mut cursor, mut left) = (cursor, count.min(COUNT_MOST));
+    let (mut cursor, mut left) = (cursor, count.min(MAX_COUNT));
     loop {
         let (step, mut met) = (left.min(STEP), 0);
-        cursor = call.turn.scan(cursor, step, |item| {
+        cursor = call.guard.scan(cursor, step, |item| {
             met += 1;
             found.add(&filter, item.key());
         });
         // Lines without a key count as well.
         left = left.saturating_sub(step.max(met));
-        if cursor == 0 || left == 0 || found.replies.len() >= ANSWER_ENOUGH {
+        if cursor == 0 || left == 0 || found.replies.len() >= ENOUGH_REPLY_BYTES {
             break;
         }
     }
@@ -87,24 +87,24 @@ struct Found {
     count: usize,
     replies: Vec<u8>,
     /// Bytes of them, at most.
-    most: usize,
+    max_len: usize,
 }
 
 impl Found {
-    fn new(most: usize) -> Self {
-        Self { count: 0, replies: Vec::new(), most }
+    fn new(max_len: usize) -> Self {
+        Self { count: 0, replies: Vec::new(), max_len }
     }
 
     #[inline]
     fn add(&mut self, filter: &Filter<'_>, key: &[u8]) {
-        if self.replies.len() <= self.most && filter.takes(key) {
+        if self.replies.len() <= self.max_len && filter.matches(key) {
             self.count += 1;
             Reply::new(&mut self.replies, Version::default()).bulk(key);
         }
     }
 
     fn is_too_long(&self) -> bool {
-        self.replies.len() > self.most
+        self.replies.len() > self.max_len
     }
 
     fn reply(&self, mut reply: Reply<'_>) -> Result {
@@ -121,10 +121,10 @@ impl Found {
 fn keys(call: &mut Call<'_>) -> Result {
     let filter = Filter { pattern: Glob::new(call.args.get(1)), none: false };
     // They are copied once, and are there twice until then.
-    let mut found = Found::new(call.server.answer_most() / 2);
+    let mut found = Found::new(call.server.max_reply_len() / 2);
     let mut cursor = 0;
     loop {
-        cursor = call.turn.scan(cursor, KEYS_STEP, |item| found.add(&filter, item.key()));
+        cursor = call.guard.scan(cursor, KEYS_STEP, |item| found.add(&filter, item.key()));
         if cursor == 0 || found.is_too_long() {
             break;
         }
@@ -135,8 +135,8 @@ fn keys(call: &mut Call<'_>) -> Result {
 /// `RANDOMKEY`
 fn randomkey(call: &mut Call<'_>) -> Result {
     // A number that was never used before is as good as any, once its bits are mixed.
-    let seed = mix(call.turn.new_cas() ^ call.turn.now_ms() << 24);
-    match call.turn.random(seed) {
+    let seed = mix(call.guard.new_cas() ^ call.guard.now_ms() << 24);
+    match call.guard.random(seed) {
         Some(item) => call.reply().bulk(item.key()),
         None => call.reply().null(),
     }

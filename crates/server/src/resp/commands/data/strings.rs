@@ -1,11 +1,11 @@
 //! Commands over one value as a whole.
 
 use crate::resp::Reply;
-use crate::resp::commands::modify::{again, gone};
+use crate::resp::commands::modify::again;
 use crate::resp::commands::options::{self, SetOptions, Time, Ttl};
 use crate::resp::commands::{Call, Command, OUT_OF_MEMORY, Result};
 use crate::state::Flags;
-use crate::state::update;
+use crate::state::new_value::{removal, update};
 use nuthatch_cache::{Condition, Expiry, Item, Outcome, Write};
 
 pub(crate) const COMMANDS: &[Command] = &[
@@ -21,7 +21,7 @@ pub(crate) const COMMANDS: &[Command] = &[
 
 /// `GET key`
 fn get(call: &mut Call<'_>) -> Result {
-    match call.turn.get(call.args.get(1)) {
+    match call.guard.get(call.args.get(1)) {
         Some(item) => call.reply_value(&item),
         None => call.reply().null(),
     }
@@ -33,7 +33,7 @@ fn get(call: &mut Call<'_>) -> Result {
 fn set(call: &mut Call<'_>) -> Result {
     let (key, value) = (call.args.get(1), call.args.get(2));
     if call.args.len() == 3 {
-        call.turn.set(key, value, &Write::new()).map(drop)?;
+        call.guard.set(key, value, &Write::new()).map(drop)?;
         call.reply().ok();
         return Ok(());
     }
@@ -47,7 +47,7 @@ fn set(call: &mut Call<'_>) -> Result {
     if options.get {
         return exchange(call, options.condition, write);
     }
-    match call.turn.set(key, value, &write.condition(options.condition))? {
+    match call.guard.set(key, value, &write.condition(options.condition))? {
         Outcome::Stored => call.reply().ok(),
         Outcome::Exists | Outcome::Missing => call.reply().null(),
     }
@@ -57,10 +57,10 @@ fn set(call: &mut Call<'_>) -> Result {
 /// Stores a value if the condition holds, and answers the old one in any case.
 fn exchange(call: &mut Call<'_>, condition: Condition<'_>, write: Write<'_>) -> Result {
     let start = call.out.len();
-    let (turn, args) = (call.turn, call.args);
-    turn.set_by(args.get(1), args.get(2), |item| {
+    let (guard, args) = (call.guard, call.args);
+    guard.set_by(args.get(1), args.get(2), |item| {
         // What an earlier try answered is not what was replaced.
-        call.take_back(start);
+        call.truncate_output(start);
         match &item {
             Some(item) => call.reply_value(item),
             None => call.reply().null(),
@@ -85,7 +85,7 @@ fn answer_old<'w>(
 ) -> Result {
     let start = call.out.len();
     let (out, version) = (&mut *call.out, call.client.version);
-    let (place, key) = ((call.turn, call.server), call.args.get(1));
+    let (place, key) = ((call.guard, call.server), call.args.get(1));
     let changed = update(place, key, len, |item, value| {
         // What an earlier try answered is not what was replaced.
         out.truncate(start);
@@ -102,7 +102,7 @@ fn answer_old<'w>(
 /// `SETNX key value`
 fn setnx(call: &mut Call<'_>) -> Result {
     let write = Write::new().condition(Condition::Absent);
-    let outcome = call.turn.set(call.args.get(1), call.args.get(2), &write)?;
+    let outcome = call.guard.set(call.args.get(1), call.args.get(2), &write)?;
     call.reply().integer(i64::from(outcome == Outcome::Stored));
     Ok(())
 }
@@ -119,7 +119,7 @@ fn psetex(call: &mut Call<'_>) -> Result {
 
 fn set_expiring(call: &mut Call<'_>, time: Time, name: &str) -> Result {
     let write = Write::new().expiry(time.expiry(call, 2, name)?);
-    call.turn.set(call.args.get(1), call.args.get(3), &write).map(drop)?;
+    call.guard.set(call.args.get(1), call.args.get(3), &write).map(drop)?;
     call.reply().ok();
     Ok(())
 }
@@ -134,7 +134,7 @@ fn getex(call: &mut Call<'_>) -> Result {
     let expiry = match options::getex(call.args)? {
         Ttl::Unsaid | Ttl::Keep => return get(call),
         // A time is not looked at where there is nothing that could expire.
-        _ if call.turn.peek(call.args.get(1)).is_none() => return get(call),
+        _ if call.guard.peek(call.args.get(1)).is_none() => return get(call),
         Ttl::Persist => Expiry::Never,
         Ttl::At(time, at) => time.expiry(call, at, "getex")?,
     };
@@ -151,6 +151,6 @@ fn getex(call: &mut Call<'_>) -> Result {
 
 /// `GETDEL key`
 fn getdel(call: &mut Call<'_>) -> Result {
-    let write = gone();
+    let write = removal();
     answer_old(call, |_| 0, |item, _| item.map(|_| write))
 }

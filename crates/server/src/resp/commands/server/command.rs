@@ -64,14 +64,14 @@ fn info(call: &mut Call<'_>) -> Result {
     }
     let catalog = call.server.catalog;
     let count = call.args.len() - 2;
-    let most = call.answers_most();
+    let max = call.max_out_len();
     call.reply().array(count);
     for name in call.args.from(2) {
         match catalog.find(name) {
             Some((_, command)) => tell(&mut call.reply(), catalog, command),
             None => call.reply().null(),
         }
-        if call.out.len() > most {
+        if call.out.len() > max {
             return Err(ANSWER_TOO_LONG);
         }
     }
@@ -125,10 +125,10 @@ fn docs(call: &mut Call<'_>) -> Result {
         let found = call.args.from(2).filter_map(|name| catalog.find(name));
         found.map(|(_, command)| command).collect()
     };
-    let most = call.answers_most();
+    let max = call.max_out_len();
     call.reply().map(commands.len());
     for command in commands {
-        if call.out.len() > most {
+        if call.out.len() > max {
             return Err(ANSWER_TOO_LONG);
         }
         let mut reply = call.reply();

@@ -5,7 +5,7 @@ use crate::resp::commands::failure::SYNTAX;
 use crate::resp::commands::{Call, Command, Failure, Result};
 use crate::state::Server;
 use crate::state::glob::Glob;
-use crate::state::settings::{CONSTANTS, KNOWN, Known};
+use crate::state::settings::{CHANGEABLE, CONSTANTS, Changeable};
 
 pub(crate) const SUBCOMMANDS: &[Command] = &[
     part("config|get", -3, get),
@@ -48,7 +48,7 @@ fn texts(server: &Server) -> Vec<(&'static str, String)> {
         ("requirepass", password.to_owned()),
         ("enable-debug-command", server.debug.name().to_owned()),
     ];
-    texts.extend(server.facts.iter().cloned());
+    texts.extend(server.fixed_settings.iter().cloned());
     texts.extend(changing(server));
     texts.extend(CONSTANTS.iter().map(|(name, text)| (*name, (*text).to_owned())));
     texts
@@ -56,7 +56,7 @@ fn texts(server: &Server) -> Vec<(&'static str, String)> {
 
 /// The settings that can change, as texts.
 fn changing(server: &Server) -> impl Iterator<Item = (&'static str, String)> {
-    KNOWN.iter().map(|known| (known.name, known.text(&server.settings)))
+    CHANGEABLE.iter().map(|setting| (setting.name, setting.text(&server.settings)))
 }
 
 /// `CONFIG GET pattern...`
@@ -81,7 +81,7 @@ fn get(call: &mut Call<'_>) -> Result {
 
 /// One change that `CONFIG SET` makes, once all are known to be right.
 enum Change<'a> {
-    Setting(&'static Known, i64),
+    Setting(&'static Changeable, i64),
     Password(&'a [u8]),
     /// It is so already.
     Nothing,
@@ -95,7 +95,7 @@ fn set(call: &mut Call<'_>) -> Result {
     let names: Vec<_> = call.args.from(2).step_by(2).collect();
     let texts = texts(call.server);
     for (at, name) in names.iter().enumerate() {
-        if !texts.iter().any(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes())) {
+        if !texts.iter().any(|(setting, _)| name.eq_ignore_ascii_case(setting.as_bytes())) {
             let name = String::from_utf8_lossy(name);
             let text = "ERR Unknown option or number of arguments for CONFIG SET -";
             return Err(Failure::Answer(format!("{text} '{name}'").into()));
@@ -106,18 +106,18 @@ fn set(call: &mut Call<'_>) -> Result {
     }
     let mut changes = Vec::new();
     for (name, value) in names.iter().zip(call.args.from(3).step_by(2)) {
-        let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
-        changes.push(if let Some(known) = KNOWN.iter().find(|known| is(known.name)) {
-            let parsed = known.parse(value);
-            let parsed = parsed.and_then(|number| known.check(&call.server.settings, number));
-            Change::Setting(known, parsed.map_err(|problem| refused(name, &problem))?)
+        let is = |setting: &str| name.eq_ignore_ascii_case(setting.as_bytes());
+        changes.push(if let Some(setting) = CHANGEABLE.iter().find(|setting| is(setting.name)) {
+            let parsed = setting.parse(value);
+            let parsed = parsed.and_then(|number| setting.check(&call.server.settings, number));
+            Change::Setting(setting, parsed.map_err(|problem| refused(name, &problem))?)
         } else if is("requirepass") {
-            if value.is_empty() && call.server.stays_closed {
+            if value.is_empty() && call.server.must_keep_password {
                 let problem = "this server listens beyond its machine: a password is needed";
                 return Err(refused(name, problem));
             }
             Change::Password(value)
-        } else if texts.iter().any(|(known, text)| is(known) && text.as_bytes() == value) {
+        } else if texts.iter().any(|(setting, text)| is(setting) && text.as_bytes() == value) {
             Change::Nothing
         } else {
             return Err(refused(name, "can't set immutable config"));
@@ -125,7 +125,7 @@ fn set(call: &mut Call<'_>) -> Result {
     }
     for change in changes {
         match change {
-            Change::Setting(known, number) => known.set(&call.server.settings, number),
+            Change::Setting(setting, number) => setting.set(&call.server.settings, number),
             Change::Password(password) => call.server.users_mut().require_password(password),
             Change::Nothing => {}
         }

@@ -87,7 +87,7 @@ fn rest(time: Duration, is_over: impl Fn() -> bool) {
 
 /// `DEBUG OBJECT key`: of what Redis tells, what there is.
 fn object(call: &mut Call<'_>) -> Result {
-    let item = call.turn.peek(call.args.get(2)).ok_or(Failure::answer("ERR no such key"))?;
+    let item = call.guard.peek(call.args.get(2)).ok_or(Failure::answer("ERR no such key"))?;
     let (encoding, len) = (encoding(item.value()), item.value().len());
     let text = format!(
         "Value at:0x0 refcount:1 encoding:{encoding} serializedlength:{len} lru:0 \

@@ -38,7 +38,7 @@ pub(crate) fn info(call: &mut Call<'_>) -> Result {
                 text.push_str("\r\n");
             }
             line(&mut text, format_args!("# {name}"));
-            write(call.server, &mut text, call.turn);
+            write(call.server, &mut text, call.guard);
         }
     }
     call.reply().verbatim(text.as_bytes());
@@ -74,8 +74,8 @@ fn human(bytes: u64) -> String {
     format!("{bytes}B")
 }
 
-fn server(server: &Server, text: &mut String, turn: &Guard<'_>) {
-    let now_ms = turn.now_ms();
+fn server(server: &Server, text: &mut String, guard: &Guard<'_>) {
+    let now_ms = guard.now_ms();
     let uptime = server.started.elapsed().as_secs();
     lines(
         text,
@@ -102,7 +102,7 @@ fn clients(server: &Server, text: &mut String, _: &Guard<'_>) {
         [
             ("connected_clients", server.clients.len().to_string()),
             ("cluster_connections", number(0)),
-            ("maxclients", number(server.settings.clients_most())),
+            ("maxclients", number(server.settings.max_clients())),
             ("blocked_clients", number(0)),
         ],
     );
@@ -172,7 +172,7 @@ fn stats(server: &Server, text: &mut String, _: &Guard<'_>) {
             ("total_error_replies", number(totals.errors.values().sum())),
             (
                 "eventloop_cycles",
-                number(server.turns().iter().flat_map(|thread| &thread.times).sum()),
+                number(server.iterations().iter().flat_map(|thread| &thread.times).sum()),
             ),
         ],
     );
@@ -236,13 +236,13 @@ struct Sampled {
 
 /// Writes the number of keys. How many of them expire is estimated from the first items in the
 /// order of their hashes, and is exact if those are all.
-fn keyspace(server: &Server, text: &mut String, turn: &Guard<'_>) {
+fn keyspace(server: &Server, text: &mut String, guard: &Guard<'_>) {
     let keys = server.cache.len();
     if keys == 0 {
         return;
     }
-    let (now_ms, mut found) = (turn.now_ms(), Sampled::default());
-    let cursor = turn.scan(0, SAMPLED_ITEMS, |item| {
+    let (now_ms, mut found) = (guard.now_ms(), Sampled::default());
+    let cursor = guard.scan(0, SAMPLED_ITEMS, |item| {
         found.items += 1;
         if let Some(at) = item.expires_ms() {
             found.expiring += 1;

@@ -28,14 +28,14 @@ fn flush(call: &mut Call<'_>) -> Result {
     if call.args.len() > 2 || (call.args.len() == 2 && how != b"async" && how != b"sync") {
         return Err(SYNTAX);
     }
-    call.turn.clear();
+    call.guard.clear();
     call.reply().ok();
     Ok(())
 }
 
 /// `TIME`: that of the turn, to the millisecond.
 fn time(call: &mut Call<'_>) -> Result {
-    let now_ms = call.turn.now_ms();
+    let now_ms = call.guard.now_ms();
     let mut reply = call.reply();
     reply.array(2);
     reply.bulk((now_ms / 1000).to_string().as_bytes());

@@ -35,7 +35,7 @@ const HELP: &[&str] = &[
 ];
 
 /// The most bytes that an item takes besides its key and value, index and expiry included.
-const OVERHEAD_MOST: usize = 16;
+const MAX_OVERHEAD: usize = 16;
 
 fn help(call: &mut Call<'_>) -> Result {
     container::help(call, HELP);
@@ -56,9 +56,9 @@ fn usage(call: &mut Call<'_>) -> Result {
         }
         at += 2;
     }
-    let item = call.turn.peek(call.args.get(2));
+    let item = call.guard.peek(call.args.get(2));
     match item.map(|item| item.key().len() + item.value().len()) {
-        Some(len) => call.reply().integer((len + OVERHEAD_MOST).cast_signed() as i64),
+        Some(len) => call.reply().integer((len + MAX_OVERHEAD).cast_signed() as i64),
         None => call.reply().null(),
     }
     Ok(())

@@ -30,7 +30,7 @@ const HELP: &[&str] = &[
 
 /// `SLOWLOG GET [count]`
 fn get(call: &mut Call<'_>) -> Result {
-    let most = match call.args.len() {
+    let max = match call.args.len() {
         2 => 10,
         3 => {
             let text = "ERR count should be greater than or equal to -1";
@@ -39,12 +39,12 @@ fn get(call: &mut Call<'_>) -> Result {
         }
         _ => return Err(container::wrong(call, "SLOWLOG")),
     };
-    let most = usize::try_from(most).unwrap_or(usize::MAX);
-    let entries = call.server.slowlog.newest(most);
-    let answers_most = call.answers_most();
+    let max = usize::try_from(max).unwrap_or(usize::MAX);
+    let entries = call.server.slowlog.newest(max);
+    let max_out_len = call.max_out_len();
     call.reply().array(entries.len());
     for Entry { id, time_s, us, args, peer, name } in entries {
-        if call.out.len() > answers_most {
+        if call.out.len() > max_out_len {
             return Err(ANSWER_TOO_LONG);
         }
         let mut reply = call.reply();

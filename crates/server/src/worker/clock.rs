@@ -8,30 +8,31 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::time::Duration;
 
 /// How often connections are looked through while there is one to look at.
-const EVERY_S: u64 = 1;
+const PERIOD_S: u64 = 1;
 
 /// A worker's time, read once a turn.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
-pub(crate) struct Idle {
+pub(crate) struct Clock {
     now_s: u64,
     now_ms: u64,
-    looked_s: u64,
+    checked_s: u64,
     due: bool,
-    /// Some connections are [unsure](Connection::unsure).
-    unsure: bool,
+    /// Some connections are [not checked](Connection::eof_unchecked).
+    eof_unchecked: bool,
     /// The input of some connections is discarded.
     discarding: bool,
     /// Freed memory is to be returned to the system.
     returns_memory: bool,
 }
 
-impl Idle {
+impl Clock {
     /// How long a turn may wait for events: for ever while nobody is ended for being silent, and
     /// nobody may have gone unseen.
     pub(crate) fn wait(&self, timeout_s: Option<u64>) -> Option<Duration> {
-        let checks = timeout_s.is_some() || self.unsure || self.discarding || self.returns_memory;
-        checks.then(|| Duration::from_secs(EVERY_S))
+        let checks =
+            timeout_s.is_some() || self.eof_unchecked || self.discarding || self.returns_memory;
+        checks.then(|| Duration::from_secs(PERIOD_S))
     }
 
     /// The input of a connection is discarded until its client is silent.
@@ -52,10 +53,10 @@ impl Idle {
 
     /// Bytes came on a connection.
     #[inline]
-    pub(crate) fn heard(&mut self, connection: &mut Connection) {
-        connection.seen_s = self.now_s;
-        connection.unsure = true;
-        self.unsure = true;
+    pub(crate) fn note_received(&mut self, connection: &mut Connection) {
+        connection.active_s = self.now_s;
+        connection.eof_unchecked = true;
+        self.eof_unchecked = true;
     }
 
     /// Returns the connections of which the kernel has not told all: their clients have ended them,
@@ -69,20 +70,20 @@ impl Idle {
         &mut self,
         connections: impl Iterator<Item = (Number, &'c mut Connection)>,
     ) -> Vec<Number> {
-        if !self.unsure || !self.due {
+        if !self.eof_unchecked || !self.due {
             return Vec::new();
         }
-        self.unsure = false;
+        self.eof_unchecked = false;
         let (mut numbers, mut sockets) = (Vec::new(), Vec::new());
         for (number, connection) in connections {
-            if connection.unsure && connection.seen_s < self.now_s {
-                connection.unsure = false;
+            if connection.eof_unchecked && connection.active_s < self.now_s {
+                connection.eof_unchecked = false;
                 if connection.receiving {
                     numbers.push(number);
                     sockets.push(PollFd::new(&connection.socket, PollFlags::RDHUP | PollFlags::IN));
                 }
             }
-            self.unsure |= connection.unsure;
+            self.eof_unchecked |= connection.eof_unchecked;
         }
         // If the poll fails, the end is seen with whatever arrives next.
         let _ = poll(&mut sockets, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
@@ -95,14 +96,14 @@ impl Idle {
     }
 
     /// Reads the time.
-    pub(crate) fn look(&mut self) {
+    pub(crate) fn read(&mut self) {
         // The coarse clock costs next to nothing, and no one can set it back.
         let now = clock_gettime(ClockId::MonotonicCoarse);
         self.now_s = now.tv_sec.unsigned_abs();
         self.now_ms = self.now_s * 1000 + now.tv_nsec.unsigned_abs() / 1_000_000;
-        self.due = self.now_s >= self.looked_s + EVERY_S;
+        self.due = self.now_s >= self.checked_s + PERIOD_S;
         if self.due {
-            self.looked_s = self.now_s;
+            self.checked_s = self.now_s;
         }
     }
 
