@@ -1,7 +1,7 @@
 //! Logs on standard error, which keep nobody waiting.
 
-use crate::commands::Failure;
-use crate::streams::tell;
+use crate::outcome::Failure;
+use crate::terminal::tell;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::sync::Arc;

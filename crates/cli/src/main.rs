@@ -5,14 +5,17 @@
     expect(dead_code, unused_imports, reason = "shared by commands that this build leaves out")
 )]
 
+mod arguments;
 mod commands;
+mod files;
 mod logs;
-mod progress;
-mod streams;
-mod top;
+mod outcome;
+mod process;
+mod settings;
+mod terminal;
 
-use commands::{Answer, Cli, Failure};
-use nuthatch_units as figures;
+use commands::Cli;
+use outcome::{Answer, Failure};
 use std::process::ExitCode;
 
 /// Exit statuses, as `nuthatch --help` tells them.
@@ -41,7 +44,7 @@ fn main() -> ExitCode {
 }
 
 fn fail(message: &str, status: u8) -> ExitCode {
-    streams::tell(format_args!("{message}{}", file_limit_advice(message)));
+    terminal::tell(format_args!("{message}{}", file_limit_advice(message)));
     status.into()
 }
 

@@ -51,7 +51,10 @@ fn steps(page: &str) -> Vec<Step> {
                 (Some(command), _) => {
                     steps.push(Step { command: command.to_owned(), expected: String::new() });
                 }
-                (None, Some(step)) => step.expected += &format!("{line}\n"),
+                (None, Some(step)) => {
+                    step.expected.push_str(line);
+                    step.expected.push('\n');
+                }
                 (None, None) => panic!("{page}: output before the first command: {line}"),
             }
         }
@@ -195,7 +198,8 @@ fn every_page_with_sessions_is_run() {
     let docs = std::fs::read_dir(root().join("docs")).expect("the pages");
     let mut pages: BTreeSet<String> = docs
         .map(|entry| format!("docs/{}", entry.expect("a page").file_name().display()))
-        .filter(|page| page.ends_with(".md") && !steps(page).is_empty())
+        .filter(|page| Path::new(page).extension().is_some_and(|extension| extension == "md"))
+        .filter(|page| !steps(page).is_empty())
         .collect();
     pages.insert("README.md".to_owned());
     assert_eq!(pages, PAGES.map(str::to_owned).into());

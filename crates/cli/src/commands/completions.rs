@@ -1,8 +1,8 @@
 //! `nuthatch completions`: scripts that let shells complete commands.
 
-use super::{Answer, Cli, Failure};
-use crate::streams::Stdout;
-use clap::{Args, CommandFactory};
+use crate::outcome::{Answer, Failure};
+use crate::terminal::Stdout;
+use clap::{Args, Command};
 use clap_complete::Shell;
 
 const NOTES: &str = "\
@@ -20,9 +20,10 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    pub(crate) fn run(&self) -> Result<Answer, Failure> {
+    /// Prints the script for the commands of `command`.
+    pub(crate) fn run(&self, mut command: Command) -> Result<Answer, Failure> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "nuthatch", &mut script);
+        clap_complete::generate(self.shell, &mut command, "nuthatch", &mut script);
         let mut stdout = Stdout::new();
         stdout.put(&script)?;
         stdout.flush()?;

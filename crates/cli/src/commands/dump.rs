@@ -1,7 +1,8 @@
 //! `nuthatch dump`: prints all entries as text.
 
-use super::{Answer, Failure, shown};
-use crate::streams::{Stdout, tell};
+use crate::outcome::{Answer, Failure};
+use crate::terminal::shown;
+use crate::terminal::{Stdout, tell};
 use clap::{Args, ValueEnum};
 use nuthatch_cli::output::{json_row, tsv_escape, tsv_value};
 use nuthatch_import::FieldType;

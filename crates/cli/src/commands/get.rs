@@ -1,7 +1,8 @@
 //! `nuthatch get`: looks up keys.
 
-use super::{Answer, Failure, shown};
-use crate::streams::{Stdout, tell};
+use crate::outcome::{Answer, Failure};
+use crate::terminal::shown;
+use crate::terminal::{Stdout, tell};
 use clap::Args;
 use nuthatch_cli::output::{json_row, raw_value, tsv_escape, tsv_value};
 use nuthatch_snapshot::{Scratch, Snapshot, Value};

@@ -1,11 +1,11 @@
 //! `nuthatch info`: prints statistics of a snapshot.
 
-use super::{Answer, Failure};
-use crate::figures::{bytes, grouped};
-use crate::streams::Stdout;
+use crate::outcome::{Answer, Failure};
+use crate::terminal::Stdout;
 use clap::Args;
 use nuthatch_cli::output::json_string;
 use nuthatch_snapshot::{Snapshot, Stats, ValueType};
+use nuthatch_units::{bytes, grouped};
 use std::fmt::Write;
 use std::path::PathBuf;
 

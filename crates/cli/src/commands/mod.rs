@@ -7,81 +7,13 @@ mod completions;
 mod dump;
 mod get;
 mod info;
-mod listening;
-mod process;
-mod resources;
 mod serve;
 mod store;
 mod top;
 mod verify;
-mod whole_file;
 
-use clap::{Parser, Subcommand};
-
-/// What a command did.
-pub(crate) enum Answer {
-    /// All that was asked for.
-    Whole,
-    /// All but some keys, which are not there.
-    KeysMissing,
-    /// All, and found something damaged that can be had again.
-    Damaged,
-}
-
-/// Why a command did not do what was asked for.
-pub(crate) enum Failure {
-    /// The arguments contradict each other or the inputs.
-    Usage(String),
-    /// Anything else.
-    Error(String),
-    /// The reader of the output went away.
-    ClosedPipe,
-}
-
-impl Failure {
-    /// Returns what is told about it.
-    pub(crate) fn into_message(self) -> String {
-        match self {
-            Self::Usage(message) | Self::Error(message) => message,
-            Self::ClosedPipe => "the reader of the output closed it".to_owned(),
-        }
-    }
-}
-
-impl From<nuthatch_snapshot::Error> for Failure {
-    fn from(error: nuthatch_snapshot::Error) -> Self {
-        Self::Error(error.to_string())
-    }
-}
-
-impl From<nuthatch_store::Error> for Failure {
-    fn from(error: nuthatch_store::Error) -> Self {
-        Self::Error(error.to_string())
-    }
-}
-
-#[cfg(feature = "chunks")]
-impl From<nuthatch_chunks::Error> for Failure {
-    fn from(error: nuthatch_chunks::Error) -> Self {
-        Self::Error(error.to_string())
-    }
-}
-
-#[cfg(feature = "chunks")]
-impl From<nuthatch_origins::Error> for Failure {
-    fn from(error: nuthatch_origins::Error) -> Self {
-        Self::Error(error.to_string())
-    }
-}
-
-impl From<nuthatch_import::Error> for Failure {
-    fn from(error: nuthatch_import::Error) -> Self {
-        match error {
-            nuthatch_import::Error::Usage(message) => Self::Usage(message),
-            error => Self::Error(error.to_string()),
-        }
-    }
-}
+use crate::outcome::{Answer, Failure};
+use clap::{CommandFactory, Parser, Subcommand};
 
 const ABOUT: &str = "\
 Nuthatch makes and reads snapshots: immutable files of typed keys and values, mapped into memory \
@@ -160,14 +92,7 @@ impl Cli {
             Command::Store(store) => store.run(),
             #[cfg(feature = "chunks")]
             Command::Chunks(chunks) => chunks.run(),
-            Command::Completions(completions) => completions.run(),
+            Command::Completions(completions) => completions.run(Self::command()),
         }
     }
-}
-
-/// A key as messages show it.
-fn shown(key: &[u8]) -> String {
-    let mut text = Vec::new();
-    nuthatch_cli::output::tsv_escape(key, &mut text);
-    format!("\"{}\"", String::from_utf8_lossy(&text))
 }

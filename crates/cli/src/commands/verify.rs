@@ -1,11 +1,11 @@
 //! `nuthatch verify`: checks every byte of a snapshot.
 
-use super::{Answer, Failure};
-use crate::figures::{bytes, grouped, seconds};
-use crate::progress::Display;
-use crate::streams::report_result;
+use crate::outcome::{Answer, Failure};
+use crate::terminal::Display;
+use crate::terminal::report_result;
 use clap::Args;
 use nuthatch_snapshot::Snapshot;
+use nuthatch_units::{bytes, grouped, seconds};
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 use std::time::Instant;

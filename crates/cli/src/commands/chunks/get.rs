@@ -1,23 +1,23 @@
 //! `nuthatch chunks get`: an object, or a part of it, through the cache.
 
-use super::freshness::Freshness;
-use super::json::Json;
-use super::limit::Limit;
+use super::byte_range::Part;
+use super::folder_args::{Place, tell_warnings};
+use super::freshness_args::Freshness;
+use super::header_args::Shown;
+use super::json_object::Json;
+use super::limit_args::Limit;
+use super::object_name::ago;
 use super::output::{Output, is_stdout};
-use super::place::{Place, tell_warnings};
-use super::range::Part;
-use super::shown::Shown;
-use super::told::ago;
-use crate::commands::resources::raise_file_limit;
-use crate::commands::{Answer, Failure};
-use crate::figures::{bytes, grouped, seconds};
-use crate::progress::Display;
-use crate::streams::{report, tell};
+use crate::outcome::{Answer, Failure};
+use crate::process::raise_file_limit;
+use crate::terminal::Display;
+use crate::terminal::{report, tell};
 use clap::Args;
 use nuthatch_chunks::{Clock, SystemClock};
 use nuthatch_origins::{
     ChunkedObject, Counts, Error, NotKept, ObjectCache, Settings, plain_address,
 };
+use nuthatch_units::{bytes, grouped, seconds};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fmt::Write as _;

@@ -1,13 +1,13 @@
 //! `nuthatch chunks list`.
 
-use super::json::Json;
-use super::place::{Place, check_readable};
-use super::told::{ago, escaped, name_of, shown_name};
-use crate::commands::{Answer, Failure};
-use crate::figures::{bytes, grouped};
-use crate::streams::print;
+use super::folder_args::{Place, check_readable};
+use super::json_object::Json;
+use super::object_name::{ago, escaped, name_of, shown_name};
+use crate::outcome::{Answer, Failure};
+use crate::terminal::print;
 use clap::{Args, ValueEnum};
 use nuthatch_chunks::{Clock, Described, Object, SystemClock};
+use nuthatch_units::{bytes, grouped};
 use std::cmp::Reverse;
 use std::fmt::Write;
 use std::time::Duration;

@@ -1,25 +1,23 @@
 //! `nuthatch chunks`: the cache of remote objects in a folder.
 
-mod evict;
-mod freshness;
+mod byte_range;
+mod folder_args;
+mod freshness_args;
 mod get;
-mod json;
-mod limit;
+mod header_args;
+mod json_object;
+mod limit_args;
 mod list;
-mod objects;
+mod object_name;
 mod output;
-mod place;
-mod range;
+mod pin;
+mod prune;
 mod serve;
-mod shown;
 mod stat;
-mod told;
 mod verify;
 
-use super::serve::parse_duration;
-use super::{Answer, Failure};
+use crate::outcome::{Answer, Failure};
 use clap::{Args, Subcommand};
-use std::time::Duration;
 
 const ABOUT: [&str; 2] = [
     "Read remote objects through a cache, and look after it",
@@ -67,11 +65,11 @@ enum Act {
     Stat(stat::Stat),
     List(list::List),
     Verify(verify::Verify),
-    Prune(evict::Prune),
-    Clear(evict::Clear),
-    Pin(objects::Pin),
-    Unpin(objects::Unpin),
-    Remove(objects::Remove),
+    Prune(prune::Prune),
+    Clear(prune::Clear),
+    Pin(pin::Pin),
+    Unpin(pin::Unpin),
+    Remove(pin::Remove),
 }
 
 impl Chunks {
@@ -89,8 +87,4 @@ impl Chunks {
             Act::Remove(remove) => remove.run(),
         }
     }
-}
-
-fn parse_time(text: &str) -> Result<Duration, String> {
-    parse_duration(text).ok_or_else(|| "expected a time such as 500ms, 5s or 1h".to_owned())
 }

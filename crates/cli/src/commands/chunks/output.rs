@@ -1,8 +1,8 @@
 //! Where bytes of an object go: a file that appears when it is whole, or standard output.
 
-use crate::commands::Failure;
-use crate::commands::whole_file::WholeFile;
-use crate::streams::Stdout;
+use crate::files::WholeFile;
+use crate::outcome::Failure;
+use crate::terminal::Stdout;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -1,23 +1,23 @@
 //! `nuthatch chunks serve`: an HTTP cache in front of an origin.
 
-use super::freshness::Freshness;
-use super::limit::Limit;
-use super::parse_time;
-use super::place::Place;
-use super::shown::Shown;
-use crate::commands::listening::{
-    MIN_LIMIT_MS, TlsArguments, Watched, address, greet, not_started, read_tokens, warn_if_open,
+use super::folder_args::Place;
+use super::freshness_args::Freshness;
+use super::header_args::Shown;
+use super::limit_args::Limit;
+use crate::arguments::{
+    MIN_LIMIT_MS, TlsArguments, Watched, address, not_started, parse_time, read_tokens,
 };
-use crate::commands::process::{Request, ServerProcess, end_at_once};
-use crate::commands::resources::{self, MemoryLimit};
-use crate::commands::{Answer, Failure};
-use crate::figures::{bytes, parse_size};
+use crate::files::warn_if_open;
 use crate::logs::{server_runs, warn};
+use crate::outcome::{Answer, Failure};
+use crate::process::{self, MemoryLimit, Request, ServerProcess, end_at_once};
+use crate::terminal::greet;
 use clap::Args;
 use nuthatch_chunks::Options as FolderOptions;
 use nuthatch_origins::Settings;
 use nuthatch_origins::front::{Figures, Options, Prefix, Server};
 use nuthatch_server::{Tls, TlsFiles};
+use nuthatch_units::{bytes, parse_size};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -179,16 +179,16 @@ struct Room {
 impl Room {
     /// Raises the limit of open files, and returns what that and the memory allow.
     fn of_this_process(bounds: &Bounds) -> Result<Self, Failure> {
-        let files = resources::raise_file_limit();
+        let files = process::raise_file_limit();
         let limit = MemoryLimit::of_this_process();
         let each = CONNECTION_BYTES.saturating_add(bounds.read_ahead);
-        resources::check_memory(limit.as_ref(), each)
+        process::check_memory(limit.as_ref(), each)
             .map_err(|problem| Failure::Usage(format!("--read-ahead: {problem}")))?;
         let segment_files = |limit: u64| (limit / 4).min(FolderOptions::OPEN_FILES as u64);
         let others = |limit| segment_files(limit) + WORKING_FILES;
-        let connections = resources::max_connections(files, others).map_err(Failure::Error)?;
+        let connections = process::max_connections(files, others).map_err(Failure::Error)?;
         let wanted = u64::from(bounds.connections);
-        let connections = resources::limit_connections("connections", wanted, connections);
+        let connections = process::limit_connections("connections", wanted, connections);
         let connections = match &limit {
             Some(limit) if connections > limit.bytes / each => {
                 let (fewer, each) = (limit.bytes / each, bytes(each));

@@ -1,12 +1,12 @@
 //! `nuthatch chunks stat`.
 
-use super::json::Json;
-use super::place::{Place, check_readable, tell_warnings};
-use crate::commands::{Answer, Failure};
-use crate::figures::{bytes, grouped};
-use crate::streams::print;
+use super::folder_args::{Place, check_readable, tell_warnings};
+use super::json_object::Json;
+use crate::outcome::{Answer, Failure};
+use crate::terminal::print;
 use clap::Args;
 use nuthatch_chunks::Stat as ChunksStat;
+use nuthatch_units::{bytes, grouped};
 use std::path::Path;
 
 const NOTES: &str = "\

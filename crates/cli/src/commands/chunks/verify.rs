@@ -1,14 +1,14 @@
 //! `nuthatch chunks verify`.
 
-use super::json::Json;
-use super::place::Place;
-use super::told::{name_of, shown_name};
-use crate::commands::{Answer, Failure};
-use crate::figures::{bytes, grouped, seconds};
-use crate::progress::Display;
-use crate::streams::{report_result, tell};
+use super::folder_args::Place;
+use super::json_object::Json;
+use super::object_name::{name_of, shown_name};
+use crate::outcome::{Answer, Failure};
+use crate::terminal::Display;
+use crate::terminal::{report_result, tell};
 use clap::Args;
 use nuthatch_chunks::{Looked, Verified};
+use nuthatch_units::{bytes, grouped, seconds};
 use std::path::Path;
 use std::time::Instant;
 

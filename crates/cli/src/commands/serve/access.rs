@@ -1,11 +1,9 @@
 //! Who may connect, and from where: users, and the addresses that are refused without them.
 
-use super::configuration::Configuration;
-use super::layers::Loaded;
-use super::place::Place;
-use super::reading::{open_to_all, read_text};
-use crate::commands::Failure;
-use crate::commands::listening::EXPOSED_ADMIN;
+use crate::arguments::EXPOSED_ADMIN;
+use crate::files::{open_to_all, read_text};
+use crate::outcome::Failure;
+use crate::settings::{Configuration, Loaded, Place};
 use nuthatch_server::state::Users;
 use nuthatch_server::{Tls, TlsFiles};
 use std::path::{Path, PathBuf};

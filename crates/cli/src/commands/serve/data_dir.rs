@@ -1,5 +1,7 @@
 //! A folder that belongs to one server at a time.
 
+use crate::outcome::Failure;
+use crate::settings::Loaded;
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{Read, Write};
 use std::os::unix::fs::DirBuilderExt;
@@ -62,6 +64,14 @@ fn holder(file: File) -> String {
         Ok(id) if read.is_ok() => format!(" by process {id}"),
         _ => String::new(),
     }
+}
+
+/// Locks the folder of `data-dir` for this server, if there is one.
+pub(super) fn take_data_dir(loaded: &Loaded) -> Result<Option<DataDir>, Failure> {
+    let Some(path) = &loaded.configuration.data_dir else { return Ok(None) };
+    let named = loaded.source("data-dir").named();
+    let taken = DataDir::take(path);
+    taken.map(Some).map_err(|problem| Failure::Error(format!("{named}: {problem}")))
 }
 
 #[cfg(test)]

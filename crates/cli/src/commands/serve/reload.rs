@@ -1,13 +1,11 @@
 //! SIGHUP: files and settings are read again while the server runs.
 
-use super::configuration::Configuration;
-use super::environment::Environment;
-use super::layers::Loaded;
-use super::table::{Setting, settings};
-use super::{access, checks};
-use super::{changeable_settings, max_clients, stored};
-use crate::commands::Failure;
+use super::config_command::changeable_settings;
+use super::connection_limits::max_clients;
+use super::{access, check, store_server};
 use crate::logs::{LogFilter, warn};
+use crate::outcome::Failure;
+use crate::settings::{Configuration, Environment, Loaded, Setting, settings};
 use nuthatch_rpc::{ReloadError, Reloader as StoreReloader, ServerTls, Tokens};
 use nuthatch_server::{Reload, Reloader};
 
@@ -63,7 +61,7 @@ impl Reloading {
             loaded = load(environment)?;
             keep_fixed_settings(&self.loaded, &mut loaded);
         }
-        checks::check(&loaded)?;
+        check::check(&loaded)?;
         let users = access::users(&loaded)?;
         access::check_exposure(&loaded, Some(users.must_log_in()))?;
         let tls = access::tls(&loaded)?;
@@ -89,7 +87,7 @@ struct Pending<'r> {
 
 impl<'r> Pending<'r> {
     fn read(server: &'r StoreReloader, loaded: &Loaded) -> Result<Self, Failure> {
-        let (tls, tokens) = stored::secrets(&loaded.configuration).read()?;
+        let (tls, tokens) = store_server::secrets(&loaded.configuration).read()?;
         server.check(tls.as_ref(), tokens.as_ref()).map_err(refused)?;
         Ok(Self { server, tls, tokens })
     }

@@ -1,17 +1,17 @@
 //! `nuthatch store load`: rows from files.
 
-use super::place::{Place, Tabled};
-use super::remote::{Reach, Reconnect, Remote};
-use crate::commands::{Answer, Failure};
-use crate::figures::{grouped, seconds};
-use crate::progress::Display;
-use crate::streams::report;
+use super::remote_store::{Reach, Reconnect, Remote};
+use super::store_args::{Place, Tabled};
+use crate::outcome::{Answer, Failure};
+use crate::terminal::Display;
+use crate::terminal::report;
 use clap::Args;
 use nuthatch_cli::output::json_value;
 use nuthatch_import::{FieldType, Format, Inputs, Options, ReadProgress, RowSink};
 use nuthatch_rpc::{Batch, BatchWriter, BatchWriterOptions};
 use nuthatch_snapshot::Value;
 use nuthatch_store::{Store, Table};
+use nuthatch_units::{grouped, seconds};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

@@ -1,22 +1,32 @@
 //! `nuthatch store`: ordered stores in a folder.
 
-mod change;
-mod copies;
+mod backup;
+mod compact;
+mod count;
+mod credentials;
+mod delete;
+mod dump;
+mod get;
+mod keep_changes;
 mod load;
-mod look;
-mod opening;
-mod place;
-mod range;
-mod remote;
-mod rows;
+mod open;
+mod put;
+mod range_args;
+mod remote_store;
+mod row_printer;
+mod scan;
 mod serve;
-mod state;
+mod stat;
+mod store_args;
+mod verify;
 mod watch;
 
-use super::{Answer, Failure};
+use crate::outcome::{Answer, Failure};
 use clap::{Args, Subcommand};
-pub(crate) use opening::open_store;
-pub(crate) use serve::{Secrets, keep_changes};
+
+pub(crate) use credentials::Secrets;
+pub(crate) use keep_changes::keep_changes;
+pub(crate) use open::open_store;
 
 const ABOUT: [&str; 2] = [
     "Read, write and look after an ordered store",
@@ -60,17 +70,17 @@ pub(crate) struct Store {
 
 #[derive(Debug, Subcommand)]
 enum Act {
-    Put(change::Put),
-    Get(look::Get),
-    Del(change::Del),
-    Scan(look::Scan),
-    Count(look::Count),
+    Put(put::Put),
+    Get(get::Get),
+    Del(delete::Del),
+    Scan(scan::Scan),
+    Count(count::Count),
     Load(load::Load),
-    Dump(look::Dump),
-    Stat(state::Stat),
-    Backup(copies::Backup),
-    Compact(copies::Compact),
-    Verify(state::Verify),
+    Dump(dump::Dump),
+    Stat(stat::Stat),
+    Backup(backup::Backup),
+    Compact(compact::Compact),
+    Verify(verify::Verify),
     Watch(watch::Watch),
     Serve(serve::Serve),
 }

@@ -1,28 +1,24 @@
 //! `nuthatch store serve`: a store for clients of gRPC.
 
-use super::opening::open_store;
-use super::place::Network;
-use crate::commands::listening::{
-    MIN_LIMIT_MS, TlsArguments, Watched, address, greet, not_started, read_tokens, warn_if_open,
-};
-use crate::commands::process::{Request, ServerProcess, end_at_once};
-use crate::commands::resources::{self, MemoryLimit};
-use crate::commands::{Answer, Failure};
-use crate::figures::{bytes, parse_size};
+use super::credentials::Secrets;
+use super::keep_changes::keep_changes;
+use super::open::open_store;
+use super::store_args::Network;
+use crate::arguments::{MIN_LIMIT_MS, TlsArguments, Watched, address, not_started};
 use crate::logs::server_runs;
+use crate::outcome::{Answer, Failure};
+use crate::process::{self, MemoryLimit, Request, ServerProcess, end_at_once};
+use crate::terminal::greet;
 use clap::{Args, ValueEnum};
-use nuthatch_rpc::{Counts, Options, Reloader, Server, ServerTls, Tokens};
-use nuthatch_store::{Durability, Options as StoreOptions, Store};
+use nuthatch_rpc::{Counts, Options, Server};
+use nuthatch_store::{Durability, Options as StoreOptions};
+use nuthatch_units::{bytes, parse_size};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
-use tracing::error;
 
 /// The default of `--memory`, in bytes.
 const DEFAULT_MEMORY: u64 = 256 << 20;
-
-/// Bytes that the kept changes may take together, for each of their maximum number.
-const BYTES_EACH: u64 = 4096;
 
 const NOTES: &str = "\
 The gRPC interface is crates/rpc/proto/store.proto. The server supports reflection and the standard
@@ -239,9 +235,9 @@ impl Limits {
     fn memory(&self) -> Result<u64, Failure> {
         let limit = MemoryLimit::of_this_process();
         let Some(memory) = self.memory else {
-            return Ok(resources::default_memory("memory", DEFAULT_MEMORY, limit.as_ref()));
+            return Ok(process::default_memory("memory", DEFAULT_MEMORY, limit.as_ref()));
         };
-        match resources::check_memory(limit.as_ref(), memory) {
+        match process::check_memory(limit.as_ref(), memory) {
             Ok(()) => Ok(memory),
             Err(problem) => Err(Failure::Usage(format!("--memory: {problem}"))),
         }
@@ -262,12 +258,12 @@ impl Limits {
 
     /// Returns how many connections there may be, after raising the limit of open files.
     fn connections(&self) -> Result<usize, Failure> {
-        let files = resources::raise_file_limit();
+        let files = process::raise_file_limit();
         // Its files, and as many again for those of the store.
-        let limit = resources::max_connections(files, resources::spare_files);
+        let limit = process::max_connections(files, process::spare_files);
         let limit = limit.map_err(Failure::Error)?;
         let wanted = u64::from(self.connections);
-        Ok(resources::limit_connections("connections", wanted, limit) as usize)
+        Ok(process::limit_connections("connections", wanted, limit) as usize)
     }
 }
 
@@ -277,52 +273,6 @@ impl Access {
         let tls = cert.zip(key).map(|(cert, key)| (cert, key, client_ca));
         Secrets { tls, tokens: self.tokens.clone() }
     }
-}
-
-/// The files with the server's certificate and the credentials of clients. SIGHUP reloads them.
-#[derive(Clone, Debug)]
-pub(crate) struct Secrets {
-    /// The certificate, its key, and the CA certificates for clients.
-    pub(crate) tls: Option<(PathBuf, PathBuf, Option<PathBuf>)>,
-    pub(crate) tokens: Option<String>,
-}
-
-impl Secrets {
-    pub(crate) fn read(&self) -> Result<(Option<ServerTls>, Option<Tokens>), Failure> {
-        let tls = self.tls.as_ref();
-        let tls = tls.map(|(cert, key, ca)| server_tls(cert, key, ca.as_deref())).transpose()?;
-        let tokens = self.tokens.as_deref().map(read_tokens).transpose()?;
-        Ok((tls, tokens))
-    }
-
-    /// Reloads the files and replaces the server's credentials.
-    fn reload(&self, reloader: &Reloader) -> Result<(), Failure> {
-        let (tls, tokens) = self.read()?;
-        let outcome = reloader.reload(tls, tokens);
-        outcome.map(drop).map_err(|error| Failure::Error(error.to_string()))
-    }
-
-    /// Reloads the files. On an error the server keeps its credentials, and the error is logged.
-    fn reload_or_log(&self, reloader: &Reloader) {
-        if let Err(problem) = self.reload(reloader).map_err(Failure::into_message) {
-            let text = "reload failed; the previous credentials stay in use";
-            error!(target: "nuthatch::rpc", %problem, "{text}");
-        }
-    }
-}
-
-/// TLS with its files.
-pub(crate) fn server_tls(cert: &Path, key: &Path, ca: Option<&Path>) -> Result<ServerTls, Failure> {
-    let failed = |error: nuthatch_rpc::TlsError| Failure::Error(error.to_string());
-    warn_if_open(key);
-    let tls = ServerTls::open(cert, key).map_err(failed)?;
-    ca.map_or(Ok(tls.clone()), |ca| tls.client_ca(ca).map_err(failed))
-}
-
-/// Sets the maximum number of changes that a store keeps. Together they take at most
-/// [`BYTES_EACH`] times as many bytes.
-pub(crate) fn keep_changes(store: &Store, max: u64) -> nuthatch_store::Result<()> {
-    store.keep_changes(max, max.saturating_mul(BYTES_EACH))
 }
 
 impl From<Level> for Durability {

@@ -1,12 +1,12 @@
 //! `nuthatch store watch`: changes as they are committed.
 
-use super::place::{Place, Tabled};
-use super::range::Ranged;
-use super::remote::{Reach, Reconnect, Remote};
-use super::rows::typed;
-use super::serve::keep_changes;
-use crate::commands::{Answer, Failure};
-use crate::streams::Stdout;
+use super::keep_changes::keep_changes;
+use super::range_args::Ranged;
+use super::remote_store::{Reach, Reconnect, Remote};
+use super::row_printer::typed;
+use super::store_args::{Place, Tabled};
+use crate::outcome::{Answer, Failure};
+use crate::terminal::Stdout;
 use clap::Args;
 use nuthatch_cli::output::{json_row, json_string};
 use nuthatch_store::{Act, Change, Start};

@@ -1,0 +1,117 @@
+//! Which cache: its folder.
+
+use super::limit_args::Limit;
+use crate::outcome::Failure;
+use crate::process;
+use crate::terminal::tell;
+use clap::Args;
+use nuthatch_chunks::{Chunks, Contents, FolderError, Options, Unreadable};
+use nuthatch_origins::{Error, ObjectCache, Settings, default_folder};
+use std::path::PathBuf;
+
+/// Which cache.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Place {
+    /// The folder of the cache
+    ///
+    /// Without it: `$NUTHATCH_CACHE`, or nuthatch/chunks below `$XDG_CACHE_HOME` or ~/.cache.
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+}
+
+impl Place {
+    /// The folder.
+    pub(super) fn folder(&self) -> Result<PathBuf, Failure> {
+        self.cache.clone().or_else(default_folder).ok_or_else(|| {
+            let expected = "expected --cache, or one of NUTHATCH_CACHE, XDG_CACHE_HOME and HOME";
+            Failure::Usage(format!("the folder of the cache: {expected}, found none"))
+        })
+    }
+
+    /// Opens a cache to read objects through, and makes it if the folder is empty. `options` are
+    /// those of the limit, or come from them. A folder that cannot be opened is not used; with
+    /// `offline` that is an error. The caller reports the warnings and the problem of the cache.
+    ///
+    /// # Errors
+    /// Fails, among other causes, if an option would change a folder that can only be read.
+    pub(super) fn make(
+        &self,
+        limit: Limit,
+        options: &Options,
+        settings: Settings,
+        offline: bool,
+    ) -> Result<ObjectCache, Failure> {
+        let folder = self.folder()?;
+        let before = match Contents::of(&folder) {
+            // Its files would count, and those of the cache lie among them.
+            Ok(Contents::Other) => {
+                let folder = folder.display();
+                let problem = "expected a cache or an empty folder, found other files";
+                return Err(Failure::Error(format!("{folder}: {problem}")));
+            }
+            Ok(Contents::Segments) => limit.confirm(&folder)?,
+            // A folder that cannot be listed cannot be opened either.
+            Ok(Contents::Nothing) | Err(_) => None,
+        };
+        let cache = ObjectCache::open(folder, options, settings).map_err(not_opened)?;
+        if let Some(chunks) = cache.chunks() {
+            limit.report(before, &chunks);
+        }
+        match cache.folder_problem() {
+            Some(problem) if offline => Err(problem.into()),
+            _ => Ok(cache),
+        }
+    }
+
+    /// Opens a cache that must be there, with the limits that it has.
+    pub(super) fn open(&self) -> Result<Chunks, Failure> {
+        let folder = self.folder()?;
+        let contents = Contents::of(&folder).map_err(nuthatch_chunks::Error::from)?;
+        if contents != Contents::Segments {
+            // Opening would make one, wherever the folder is.
+            let folder = folder.display();
+            return Err(Failure::Error(format!("{folder}: expected a cache, found none")));
+        }
+        let files = process::raise_file_limit();
+        let open_files = (files / 4).min(Options::OPEN_FILES as u64) as usize;
+        Ok(Chunks::open(&folder, &Options::new().open_files(open_files))?)
+    }
+}
+
+/// Returns the failure of a cache that cannot be opened: an option that cannot be applied is a
+/// mistake on the command line.
+fn not_opened(error: Error) -> Failure {
+    if let Error::Cache(cause) = &error
+        && let nuthatch_chunks::Error::Folder(FolderError::Options { option, expected, found }) =
+            &**cause
+    {
+        let option = option.replace('_', "-");
+        return Failure::Usage(format!("--{option}: expected {expected}, found {found}"));
+    }
+    error.into()
+}
+
+/// Prints the segments that could not be read, and returns a failure if there are any.
+pub(super) fn check_readable(
+    chunks: &Chunks,
+    unreadable: &[Unreadable],
+    outcome: &str,
+) -> Result<(), Failure> {
+    for Unreadable { segment, reason, .. } in unreadable {
+        tell(format_args!("{}: {reason}", chunks.path().join(segment).display()));
+    }
+    match unreadable.len() {
+        0 => Ok(()),
+        count => Err(Failure::Error(format!(
+            "{}: {count} segments could not be read; {outcome}",
+            chunks.path().display()
+        ))),
+    }
+}
+
+/// Prints the warnings of a folder that was opened.
+pub(super) fn tell_warnings(chunks: &Chunks) {
+    for warning in chunks.warnings() {
+        tell(format_args!("warning: {warning}"));
+    }
+}

@@ -1,0 +1,31 @@
+//! Whether an origin is asked, and how old a version may be that it does not confirm.
+
+use crate::arguments::parse_time;
+use clap::Args;
+use nuthatch_origins::Settings;
+use std::time::Duration;
+
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct Freshness {
+    /// Never connect to the origin: read only from the cache, whatever the age, or fail
+    #[arg(long)]
+    offline: bool,
+    /// Maximum age of a version to use while the origin is unavailable, such as 1h
+    ///
+    /// The age is the time since the origin last confirmed the version. By default the origin
+    /// decides with "Cache-Control: stale-if-error"; without that header no stale version is used.
+    /// With --offline, versions older than this are refused.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    max_stale: Option<Duration>,
+}
+
+impl Freshness {
+    pub(super) fn on(self, settings: Settings) -> Settings {
+        let settings = settings.offline(self.offline);
+        self.max_stale.map_or(settings.clone(), |age| settings.max_stale(age))
+    }
+
+    pub(super) fn is_offline(self) -> bool {
+        self.offline
+    }
+}

@@ -1,0 +1,119 @@
+//! `nuthatch chunks prune` and `clear`.
+
+use super::folder_args::Place;
+use super::json_object::Json;
+use crate::arguments::parse_duration;
+use crate::outcome::{Answer, Failure};
+use crate::terminal::report;
+use clap::Args;
+use nuthatch_chunks::{Chunks, Clock, SystemClock};
+use nuthatch_units::{bytes, parse_size};
+use std::time::Duration;
+
+const PRUNE_NOTES: &str = "\
+Evicts segments in which all chunks have expired or were removed, then segments that were stored
+longer ago than --older-than, then the least used ones until at most --to is in use. It evicts whole
+segments, except pinned chunks and segments that other processes are writing. A chunk that eviction
+moved because it is in use counts as stored at the time of the move.
+
+Examples:
+  nuthatch chunks prune                          segments with only expired and removed chunks
+  nuthatch chunks prune --to 2GiB
+  nuthatch chunks prune --older-than 30d
+
+Exit status:
+  0  success
+  2  the command line is wrong
+  3  any other error, for example: there is no cache in the folder, another process has its lock,
+     the summary cannot be printed (the error message contains it: the chunks are evicted)";
+
+/// Evict old or little used chunks
+#[derive(Debug, Args)]
+#[command(after_long_help = PRUNE_NOTES)]
+pub(super) struct Prune {
+    #[command(flatten)]
+    place: Place,
+    /// Maximum size afterwards, such as 512MiB or 10GB
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    to: Option<u64>,
+    /// Evict chunks stored longer ago than this, such as 12h or 30d
+    #[arg(long, value_name = "TIME", value_parser = parse_age)]
+    older_than: Option<Duration>,
+    #[command(flatten)]
+    print: Print,
+}
+
+const CLEAR_NOTES: &str = "\
+Pinned chunks stay, and so do segments that other processes are writing. To remove pinned chunks,
+unpin them first, or delete the folder while no process uses it.
+
+Examples:
+  nuthatch chunks clear --cache /var/cache/data
+
+Exit status:
+  0  success
+  2  the command line is wrong
+  3  any other error, for example: there is no cache in the folder, another process has its lock,
+     the summary cannot be printed (the error message contains it: the chunks are evicted)";
+
+/// Evict all chunks that are not pinned
+#[derive(Debug, Args)]
+#[command(after_long_help = CLEAR_NOTES)]
+pub(super) struct Clear {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    print: Print,
+}
+
+/// What is printed of an eviction.
+#[derive(Debug, Args)]
+struct Print {
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+    /// Print nothing
+    #[arg(short, long, conflicts_with = "json")]
+    quiet: bool,
+}
+
+impl Prune {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let chunks = self.place.open()?;
+        let before = chunks.stat().used;
+        if let Some(age) = self.older_than {
+            let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+            chunks.prune_older(SystemClock.now_ms().saturating_sub(age))?;
+        }
+        let after = chunks.prune(self.to)?;
+        self.print.print(&chunks, before, after)
+    }
+}
+
+impl Clear {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let chunks = self.place.open()?;
+        let before = chunks.stat().used;
+        let after = chunks.clear()?;
+        self.print.print(&chunks, before, after)
+    }
+}
+
+impl Print {
+    fn print(&self, chunks: &Chunks, before: u64, after: u64) -> Result<Answer, Failure> {
+        let line = if self.json {
+            Json::new().plain("before_bytes", before).plain("after_bytes", after).line()
+        } else {
+            let folder = chunks.path().display();
+            format!("{folder}: {} in use before, {} now\n", bytes(before), bytes(after))
+        };
+        if !self.quiet {
+            report(&line)?;
+        }
+        Ok(Answer::Whole)
+    }
+}
+
+fn parse_age(text: &str) -> Result<Duration, String> {
+    parse_duration(text).ok_or_else(|| "expected a time such as 12h or 30d".to_owned())
+}

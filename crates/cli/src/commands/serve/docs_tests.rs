@@ -1,0 +1,109 @@
+//! Help, the page on configuration and the example file tell of all settings, and agree.
+
+use super::Serve;
+use crate::settings::{Configuration, GROUPS, Given, Kind, Loaded, Setting, Told, settings};
+use clap::{Args, Command};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs::read_to_string;
+use std::path::Path;
+
+/// With `NUTHATCH_BLESS=1` in the environment, a page becomes what is expected of it.
+#[track_caller]
+fn check(page: &str, expected: impl FnOnce(&str) -> String) {
+    let path = format!("{}/../../docs/{page}", env!("CARGO_MANIFEST_DIR"));
+    let text = read_to_string(&path).expect("a page of this repository");
+    let expected = expected(&text);
+    if std::env::var_os("NUTHATCH_BLESS").is_some() {
+        std::fs::write(path, expected).expect("a page of this repository");
+        return;
+    }
+    for (number, (line, expected)) in (1..).zip(text.lines().zip(expected.lines())) {
+        assert_eq!(line, expected, "line {number} of docs/{page}; expected is on the right");
+    }
+    assert_eq!(text.len(), expected.len(), "lines are missing, or too many, in docs/{page}");
+}
+
+/// A row of the page on configuration.
+fn row(setting: &Setting) -> String {
+    let name = if setting.is_flag() { "" } else { ", no flag" };
+    let default = match setting.default {
+        "" => String::new(),
+        default => format!("`{default}`"),
+    };
+    let told = match setting.told {
+        Told::Not => String::new(),
+        Told::As(name) => format!("`{name}`"),
+        Told::AndChanged(name) => format!("`{name}`, changes"),
+    };
+    format!("| `{}`{name} | {default} | {told} | {} |", setting.name, setting.help)
+}
+
+#[test]
+fn the_page_has_a_row_for_each_setting_and_no_other() {
+    const HEAD: &str = "| setting | default | `CONFIG` | what it is for |\n|---|---|---|---|\n";
+    let mut tables = String::new();
+    for group in GROUPS {
+        let rows: String = group.settings.iter().map(|setting| row(setting) + "\n").collect();
+        let _ = write!(tables, "### {}\n\n{HEAD}{rows}\n", group.heading);
+    }
+    check("configuration.md", |page| {
+        let (before, rest) = page.split_once("### ").expect("the first table");
+        let (_, after) = rest.split_once("\n## ").expect("what is behind the tables");
+        format!("{before}{tables}## {after}")
+    });
+}
+
+#[test]
+fn the_example_file_is_what_is_shown_without_any_configuration() {
+    let shown = crate::settings::toml(&Loaded::defaults());
+    assert_eq!(shown.lines().find(|line| line.chars().count() > 100), None);
+    check("nuthatch.toml", |_| shown);
+}
+
+#[test]
+fn help_has_a_flag_for_each_setting_that_is_no_secret() {
+    let command = Serve::augment_args(Command::new("serve"));
+    let flags: BTreeSet<_> = command.get_arguments().filter_map(|one| one.get_long()).collect();
+    let mut expected: BTreeSet<_> =
+        settings().filter(|one| one.is_flag()).map(|one| one.name).collect();
+    expected.extend(["config", "show-config", "json"]);
+    assert_eq!(flags, expected);
+    for argument in command.get_arguments() {
+        let help = argument.get_help().expect("help").to_string();
+        assert!(!help.is_empty() && !help.ends_with('.'), "{argument:?}");
+    }
+}
+
+#[test]
+fn every_default_is_a_value_of_its_setting() {
+    for setting in settings().filter(|setting| !setting.default.is_empty()) {
+        let given = Given::Word(setting.default.to_owned());
+        let set = setting.kind.set(&mut Configuration::default(), &given, Path::new(""));
+        assert_eq!(set, Ok(()), "{}", setting.name);
+    }
+}
+
+#[test]
+fn no_two_settings_share_a_field_or_a_name() {
+    let mut names = BTreeSet::new();
+    let mut fields = BTreeSet::new();
+    let mut all = Configuration::default();
+    for setting in settings() {
+        assert!(names.insert(setting.name), "{}", setting.name);
+        let place = match setting.kind {
+            Kind::Places(field) => std::ptr::from_mut(field(&mut all)).addr(),
+            Kind::Size { field, .. } | Kind::Count { field, .. } => {
+                std::ptr::from_mut(field(&mut all)).addr()
+            }
+            Kind::Duration { field, .. } => std::ptr::from_mut(field(&mut all)).addr(),
+            Kind::CountOrAuto { field, .. } => std::ptr::from_mut(field(&mut all)).addr(),
+            Kind::Choice { field, .. } => std::ptr::from_mut(field(&mut all)).addr(),
+            Kind::Truth(field) => std::ptr::from_mut(field(&mut all)).addr(),
+            Kind::Text { field, .. } => std::ptr::from_mut(field(&mut all)).addr(),
+            Kind::Path(field) => std::ptr::from_mut(field(&mut all)).addr(),
+            Kind::Secret(field) => std::ptr::from_mut(field(&mut all)).addr(),
+        };
+        assert!(fields.insert(place), "{}", setting.name);
+    }
+}

@@ -1,0 +1,87 @@
+//! `nuthatch serve`: a cache server, and a store beside it if the settings have one.
+
+mod access;
+mod check;
+mod config_command;
+mod config_rewrite;
+mod connection_limits;
+mod data_dir;
+#[cfg(test)]
+mod docs_tests;
+mod listeners;
+mod manual;
+mod memory;
+mod reload;
+mod run;
+mod shutdown;
+mod store_server;
+
+use crate::logs::{self, Logs};
+use crate::outcome::{Answer, Failure};
+use crate::settings::{self, Configuration, Environment, Flags, Loaded};
+use crate::terminal::Stdout;
+use clap::Args;
+use std::mem;
+
+/// Serve a cache to clients of Redis and memcached
+///
+/// Expiry has millisecond resolution. When the memory is used up, the server evicts the keys that
+/// are read least; a single scan over many keys does not displace the hot ones (S3-FIFO).
+#[derive(Debug, Args)]
+#[command(after_long_help = manual::NOTES)]
+pub(crate) struct Serve {
+    /// Settings file in TOML, or `NUTHATCH_CONFIG`; - is standard input
+    ///
+    /// Without it no file is read, not even nuthatch.toml in the working directory.
+    #[arg(long, value_name = "FILE")]
+    config: Option<String>,
+    /// Print all settings as a settings file, with the source of each value, and exit
+    #[arg(long)]
+    show_config: bool,
+    /// Print the settings as JSON
+    #[arg(long, requires = "show_config")]
+    json: bool,
+    #[command(flatten)]
+    flags: Flags,
+}
+
+impl Serve {
+    pub(crate) fn run(&self) -> Result<Answer, Failure> {
+        let mut environment = Environment::read(std::env::vars_os()).map_err(Failure::Usage)?;
+        let warnings = mem::take(&mut environment.warnings);
+        let loaded = Loaded::load(self.config.as_deref(), environment, &self.flags);
+        // Warnings are records of the log if it has JSON lines.
+        let logs = loaded.as_ref().ok().filter(|_| !self.show_config).map(start_logs);
+        let logs = logs.transpose()?;
+        for warning in warnings {
+            logs::warn(warning);
+        }
+        let mut loaded = loaded?;
+        check::check(&loaded)?;
+        let Some(logs) = logs else {
+            let text = if self.json { settings::json(&loaded) } else { settings::toml(&loaded) };
+            let mut stdout = Stdout::new();
+            stdout.put(text.as_bytes())?;
+            stdout.flush()?;
+            return Ok(Answer::Whole);
+        };
+        memory::set_default_memory(&mut loaded);
+        self.serve(&loaded, &logs)
+    }
+
+    /// Serves until a signal ends it.
+    fn serve(&self, loaded: &Loaded, logs: &Logs) -> Result<Answer, Failure> {
+        let load = {
+            let (file, flags) = (self.config.clone(), self.flags.clone());
+            move |environment| Loaded::load(file.as_deref(), environment, &flags)
+        };
+        run::serve(loaded, logs, load)
+    }
+}
+
+/// Starts the log with the format and the filter of the settings.
+fn start_logs(loaded: &Loaded) -> Result<Logs, Failure> {
+    let Configuration { log, log_format, .. } = &loaded.configuration;
+    let format = if *log_format == "json" { logs::Format::Json } else { logs::Format::Text };
+    logs::start(log, format)
+}

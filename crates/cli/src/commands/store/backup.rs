@@ -1,0 +1,101 @@
+//! `nuthatch store backup`.
+
+use super::remote_store::{Reach, Remote};
+use super::store_args::Place;
+use crate::files::WholeFile;
+use crate::outcome::{Answer, Failure};
+use crate::terminal::report;
+use clap::Args;
+use nuthatch_units::seconds;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+const BACKUP_NOTES: &str = "\
+The copy is a consistent state of the store, and a store of its own. Other processes may read and
+write meanwhile. All pages are verified before they are copied, so the file is read twice. A damaged
+store is not copied. Only the user who runs this can read the copy: its file has mode 0600.
+
+Examples:
+  nuthatch store backup db /backups/today
+  nuthatch store backup db /backups/small --compact
+  nuthatch store backup grpc://db:7380 /backups/today
+
+Exit status:
+  0  the copy is complete and durable
+  2  the command line is wrong
+  3  any other error, for example: the store is damaged, the disk is full, the folder contains
+     data.mdb, the summary cannot be printed (the error message contains it: the copy is complete)";
+
+/// Copy a store while others use it
+#[derive(Debug, Args)]
+#[command(after_long_help = BACKUP_NOTES)]
+pub(super) struct Backup {
+    #[command(flatten)]
+    place: Place,
+    /// The folder of the copy; created if missing, but its parent must exist
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+    /// Leave free pages out; takes longer
+    #[arg(long)]
+    compact: bool,
+    /// Print nothing
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+impl Backup {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let start = Instant::now();
+        match self.place.remote(&self.reach)? {
+            Some(remote) => self.fetch(&remote)?,
+            None => self.place.read()?.backup(&self.folder, self.compact)?,
+        }
+        if !self.quiet {
+            let (folder, time) = (self.folder.display(), seconds(start.elapsed()));
+            report(&format!("{folder}: copied, {time}\n"))?;
+        }
+        Ok(Answer::Whole)
+    }
+}
+
+impl Backup {
+    /// Has a server send a copy, which appears when it is whole.
+    fn fetch(&self, remote: &Remote) -> Result<(), Failure> {
+        let wrong = |path: &Path| {
+            let path = path.display().to_string();
+            move |error: io::Error| Failure::Error(format!("{path}: {error}"))
+        };
+        let target = self.folder.join("data.mdb");
+        if target.exists() {
+            let found = "expected a folder without data.mdb for the copy, found one";
+            return Err(wrong(&self.folder)(io::Error::other(found)));
+        }
+        let is_new = !self.folder.is_dir();
+        if is_new {
+            fs::create_dir(&self.folder).map_err(wrong(&self.folder))?;
+        }
+        let fetched = self.fetch_into(remote, &target);
+        if fetched.is_err() && is_new {
+            // It stays if there is something in it by now.
+            let _ = fs::remove_dir(&self.folder);
+        }
+        fetched
+    }
+
+    fn fetch_into(&self, remote: &Remote, target: &Path) -> Result<(), Failure> {
+        let wrong = |error: io::Error| Failure::Error(format!("{}: {error}", target.display()));
+        // As the store itself calls a copy that is not whole.
+        let partial = self.folder.join("data.mdb.partial");
+        let mut file = WholeFile::begin_private(partial, target.to_owned()).map_err(wrong)?;
+        let mut parts = remote.ask(remote.client.backup(self.compact))?;
+        while let Some(part) = remote.wait(parts.next()) {
+            let part = part.map_err(|error| remote.failure(&error))?;
+            file.write_all(&part).map_err(wrong)?;
+        }
+        file.publish().map_err(wrong)
+    }
+}

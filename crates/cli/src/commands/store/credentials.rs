@@ -1,0 +1,48 @@
+//! The certificate of the gRPC server and the credentials of its clients, which SIGHUP reloads.
+
+use crate::arguments::read_tokens;
+use crate::files::warn_if_open;
+use crate::outcome::Failure;
+use nuthatch_rpc::{Reloader, ServerTls, Tokens};
+use std::path::{Path, PathBuf};
+use tracing::error;
+
+/// The files with the server's certificate and the credentials of clients. SIGHUP reloads them.
+#[derive(Clone, Debug)]
+pub(crate) struct Secrets {
+    /// The certificate, its key, and the CA certificates for clients.
+    pub(crate) tls: Option<(PathBuf, PathBuf, Option<PathBuf>)>,
+    pub(crate) tokens: Option<String>,
+}
+
+impl Secrets {
+    pub(crate) fn read(&self) -> Result<(Option<ServerTls>, Option<Tokens>), Failure> {
+        let tls = self.tls.as_ref();
+        let tls = tls.map(|(cert, key, ca)| server_tls(cert, key, ca.as_deref())).transpose()?;
+        let tokens = self.tokens.as_deref().map(read_tokens).transpose()?;
+        Ok((tls, tokens))
+    }
+
+    /// Reloads the files and replaces the server's credentials.
+    fn reload(&self, reloader: &Reloader) -> Result<(), Failure> {
+        let (tls, tokens) = self.read()?;
+        let outcome = reloader.reload(tls, tokens);
+        outcome.map(drop).map_err(|error| Failure::Error(error.to_string()))
+    }
+
+    /// Reloads the files. On an error the server keeps its credentials, and the error is logged.
+    pub(super) fn reload_or_log(&self, reloader: &Reloader) {
+        if let Err(problem) = self.reload(reloader).map_err(Failure::into_message) {
+            let text = "reload failed; the previous credentials stay in use";
+            error!(target: "nuthatch::rpc", %problem, "{text}");
+        }
+    }
+}
+
+/// TLS with its files.
+fn server_tls(cert: &Path, key: &Path, ca: Option<&Path>) -> Result<ServerTls, Failure> {
+    let failed = |error: nuthatch_rpc::TlsError| Failure::Error(error.to_string());
+    warn_if_open(key);
+    let tls = ServerTls::open(cert, key).map_err(failed)?;
+    ca.map_or(Ok(tls.clone()), |ca| tls.client_ca(ca).map_err(failed))
+}

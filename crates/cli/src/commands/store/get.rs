@@ -1,0 +1,127 @@
+//! `nuthatch store get`.
+
+use super::remote_store::Reach;
+use super::row_printer::{Form, Lines};
+use super::store_args::{Place, Tabled};
+use crate::outcome::{Answer, Failure};
+use crate::terminal::{Stdout, shown, tell};
+use clap::Args;
+use nuthatch_cli::output::tsv_escape;
+use nuthatch_rpc::Found;
+use nuthatch_store::{Entry, Read};
+use std::ffi::OsString;
+
+const GET_NOTES: &str = "\
+Output:
+  One key: its value on a line, as it is; on a terminal with control characters escaped.
+  Several keys: a line \"key<TAB>value\" for each key that is there, in the order given, as TSV.
+  --json: a line {\"key\":...,\"value\":...} for each key, as \"nuthatch store load\" reads it. In a
+    stamped table each line also has \"version\" (for put --if-version) and, if the row expires,
+    \"expires_at_ms\" in milliseconds since 1970; \"load\" accepts neither.
+  --raw: the bytes of the values and nothing else.
+  Keys that are missing are named on stderr.
+
+Examples:
+  nuthatch store get db user:1
+  nuthatch store get db user:1 user:2 --json
+  nuthatch store get db session:1 --table sessions --json | jq .version
+  nuthatch store get db page:/ --raw > index.html
+
+Exit status:
+  0  all keys exist
+  1  a key is missing; the values of the other keys are printed
+  2  the command line is wrong
+  3  any other error, for example: the store or the table is missing";
+
+/// Print the values of keys
+#[derive(Debug, Args)]
+#[command(after_long_help = GET_NOTES)]
+pub(super) struct Get {
+    #[command(flatten)]
+    place: Place,
+    /// The keys
+    #[arg(value_name = "KEY", required = true)]
+    keys: Vec<OsString>,
+    #[command(flatten)]
+    table: Tabled,
+    /// Print a JSON object for each key
+    #[arg(long)]
+    json: bool,
+    /// Print the bytes of the values and nothing else
+    #[arg(long, conflicts_with = "json")]
+    raw: bool,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+impl Get {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        if let Some(remote) = self.place.remote(&self.reach)? {
+            let keys: Vec<_> = self.keys.iter().map(|key| key.as_encoded_bytes()).collect();
+            let found = remote.ask(remote.client.entries(self.table.name(), &keys))?;
+            let found = found.iter().map(|found| {
+                Ok(found.as_ref().map(|Found { value, version, expires_at_ms }| Entry {
+                    value,
+                    version: *version,
+                    expires_at_ms: *expires_at_ms,
+                }))
+            });
+            return self.print(&remote.address, found);
+        }
+        let store = self.place.read()?;
+        let table = self.table.find(&store, &self.place)?;
+        let txn = store.read()?;
+        let entries = self.keys.iter().map(|key| {
+            let entry = txn.entry(&table, key.as_encoded_bytes());
+            entry.map_err(|error| self.place.failure(&error))
+        });
+        let answer = self.print(&self.place.shown(), entries)?;
+        txn.check_readable()?;
+        Ok(answer)
+    }
+
+    /// Prints the values of the keys, in their order.
+    fn print<'v>(
+        &self,
+        place: &str,
+        entries: impl Iterator<Item = Result<Option<Entry<'v>>, Failure>>,
+    ) -> Result<Answer, Failure> {
+        let mut answer = Answer::Whole;
+        let rows = self.json || (self.keys.len() > 1 && !self.raw);
+        let mut lines = rows.then(|| Lines::new(if self.json { Form::Json } else { Form::Tsv }));
+        for (key, entry) in self.keys.iter().zip(entries) {
+            let key = key.as_encoded_bytes();
+            let Some(entry) = entry? else {
+                // What was found before should stand before.
+                lines.as_mut().map_or(Ok(()), Lines::flush)?;
+                tell(format_args!("{place}: no key {}", shown(key)));
+                answer = Answer::KeysMissing;
+                continue;
+            };
+            match &mut lines {
+                Some(lines) => lines.put_entry(key, &entry)?,
+                None => self.value(entry.value)?,
+            }
+        }
+        lines.as_mut().map_or(Ok(()), Lines::flush)?;
+        Ok(answer)
+    }
+
+    /// A value by itself.
+    fn value(&self, value: &[u8]) -> Result<(), Failure> {
+        let mut stdout = Stdout::new();
+        if self.raw {
+            stdout.put(value)?;
+            return stdout.flush();
+        }
+        let mut line = Vec::new();
+        if stdout.is_terminal() {
+            tsv_escape(value, &mut line);
+        } else {
+            line.extend_from_slice(value);
+        }
+        line.push(b'\n');
+        stdout.put(&line)?;
+        stdout.flush()
+    }
+}

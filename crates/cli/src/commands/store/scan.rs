@@ -1,0 +1,97 @@
+//! `nuthatch store scan`.
+
+use super::range_args::Ranged;
+use super::remote_store::Reach;
+use super::row_printer::{Form, Lines};
+use super::store_args::{Place, Tabled};
+use crate::outcome::{Answer, Failure};
+use clap::Args;
+use nuthatch_rpc::Scan as RemoteScan;
+use nuthatch_store::{Read, Scan as Scanned};
+
+const SCAN_NOTES: &str = "\
+Keys come in the order of their bytes. Each row is a line \"key<TAB>value\" as TSV, in which
+\\t \\n \\r \\\\ and \\xNN stand for a tab, a line feed, a carriage return, a backslash and the byte
+with that hexadecimal number. All rows are of one state of the store. If a page is damaged, rows of
+that page may be printed before the error; \"nuthatch store verify\" checks all pages and prints
+no rows.
+
+Examples:
+  nuthatch store scan db --prefix user:
+  nuthatch store scan db --from a --before b --keys-only
+  nuthatch store scan db --reverse --limit 10 --json
+  nuthatch store scan grpc://db:7380 --limit 10
+  nuthatch store scan db --main                  rows that another LMDB program wrote
+
+Exit status:
+  0  success, or the reader of the output closed it
+  2  the command line is wrong
+  3  any other error, for example: the store or the table is missing, or the connection to the
+     server was lost; rows that were printed before are complete, but the last ones are missing";
+
+/// Print the rows of a range, one a line
+#[derive(Debug, Args)]
+#[command(after_long_help = SCAN_NOTES)]
+pub(super) struct Scan {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    table: Tabled,
+    #[command(flatten)]
+    keys: Ranged,
+    /// In descending order of the keys
+    #[arg(long)]
+    reverse: bool,
+    /// Maximum number of rows
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// Print keys without values
+    #[arg(long)]
+    keys_only: bool,
+    /// Print a JSON object for each row
+    #[arg(long, conflicts_with = "keys_only")]
+    json: bool,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+impl Scan {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let form = match (self.keys_only, self.json) {
+            (true, _) => Form::Keys,
+            (_, true) => Form::Json,
+            _ => Form::Tsv,
+        };
+        let mut lines = Lines::new(form);
+        if let Some(remote) = self.place.remote(&self.reach)? {
+            remote.rows(self.table.name(), &self.wanted_of(), |row, _| lines.put(row))?;
+        } else {
+            let store = self.place.read()?;
+            let table = self.table.find(&store, &self.place)?;
+            let txn = store.read()?;
+            for row in txn.scan(&table, &self.wanted())? {
+                lines.put(row?)?;
+            }
+            txn.check_readable()?;
+        }
+        lines.flush()?;
+        Ok(Answer::Whole)
+    }
+
+    fn wanted(&self) -> Scanned {
+        let mut scan = Scanned::new(self.keys.range()).limit(self.limit.unwrap_or(u64::MAX));
+        if self.reverse {
+            scan = scan.reverse();
+        }
+        if self.keys_only { scan.keys_only() } else { scan }
+    }
+
+    /// The same, of a server.
+    fn wanted_of(&self) -> RemoteScan {
+        let mut scan = RemoteScan::new(self.keys.range()).limit(self.limit.unwrap_or(u64::MAX));
+        if self.reverse {
+            scan = scan.reverse();
+        }
+        if self.keys_only { scan.keys_only() } else { scan }
+    }
+}

@@ -1,0 +1,147 @@
+//! `nuthatch store stat`.
+
+use super::remote_store::{Reach, Remote};
+use super::store_args::Place;
+use crate::outcome::{Answer, Failure};
+use crate::terminal::Stdout;
+use clap::Args;
+use nuthatch_cli::output::json_string;
+use nuthatch_store::{Stat as StoreStat, Store, TableStat};
+use nuthatch_units::{bytes, grouped};
+use std::fmt::Write;
+
+const STAT_NOTES: &str = "\
+Reader slots: how many are in use or were used before, including the one of this command, and how
+many there can be.
+
+Examples:
+  nuthatch store stat db
+  nuthatch store stat db --json | jq .used_bytes
+
+Exit status:
+  0  success
+  2  the command line is wrong
+  3  any other error, for example: the store is missing or damaged";
+
+/// Show the tables and sizes of a store
+#[derive(Debug, Args)]
+#[command(after_long_help = STAT_NOTES)]
+pub(super) struct Stat {
+    #[command(flatten)]
+    place: Place,
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+impl Stat {
+    pub(super) fn run(&self) -> Result<Answer, Failure> {
+        let told = match self.place.remote(&self.reach)? {
+            Some(remote) => Told::by(&remote)?,
+            None => Told::of(&self.place.read()?, self.place.shown())?,
+        };
+        let text = if self.json { told.json() } else { told.text() };
+        let mut stdout = Stdout::new();
+        stdout.put(text.as_bytes())?;
+        stdout.flush()?;
+        Ok(Answer::Whole)
+    }
+}
+
+/// What a store told of itself.
+struct Told {
+    place: String,
+    stat: StoreStat,
+    oldest: Option<u64>,
+    tables: Vec<(String, TableStat)>,
+}
+
+impl Told {
+    fn of(store: &Store, place: String) -> Result<Self, Failure> {
+        let mut tables = vec![(String::new(), store.table_stat(&store.main_table())?)];
+        for name in store.table_names()? {
+            if let Some(table) = store.find_table(&name)? {
+                tables.push((name, store.table_stat(&table)?));
+            }
+        }
+        Ok(Self { place, stat: store.stat()?, oldest: store.oldest_change()?, tables })
+    }
+
+    fn by(remote: &Remote) -> Result<Self, Failure> {
+        let told = remote.ask(remote.client.stat())?;
+        let tables = told.tables.into_iter().map(|table| (table.name, table.stat)).collect();
+        let (stat, oldest) = (told.store, told.oldest_change);
+        Ok(Self { place: remote.address.clone(), stat, oldest, tables })
+    }
+
+    fn text(&self) -> String {
+        let Self { place, stat, oldest, tables } = self;
+        let kept = match *oldest {
+            Some(oldest) => format!("from {} on", grouped(oldest)),
+            None => "none".to_owned(),
+        };
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "store         {}\n\
+             file          {}\n\
+             in use        {}, of which {} can be used again\n\
+             map           {}\n\
+             transaction   {}\n\
+             reader slots  {} of {}\n\
+             last change   {}\n\
+             changes kept  {kept}",
+            place,
+            bytes(stat.file_bytes),
+            bytes(stat.used_bytes),
+            bytes(stat.free_bytes),
+            bytes(stat.map_bytes),
+            grouped(stat.transaction),
+            stat.readers,
+            stat.readers_most,
+            grouped(stat.sequence),
+        );
+        for (name, table) in tables {
+            let name =
+                if name.is_empty() { "(main)".to_owned() } else { name.escape_debug().to_string() };
+            let pages = table.branch_pages + table.leaf_pages + table.overflow_pages;
+            let size = bytes(pages * stat.page_bytes);
+            let _ = writeln!(text, "table {name}: {} entries, {size}", grouped(table.entries));
+        }
+        text
+    }
+
+    fn json(&self) -> String {
+        let Self { stat, oldest, tables, .. } = self;
+        let oldest = oldest.map_or("null".to_owned(), |oldest| oldest.to_string());
+        let entries = tables.iter().map(|(name, table)| {
+            let mut quoted = Vec::new();
+            json_string(name, &mut quoted);
+            let name = String::from_utf8_lossy(&quoted);
+            let TableStat { entries, depth, branch_pages, leaf_pages, overflow_pages } = table;
+            format!(
+                "{{\"name\":{name},\"entries\":{entries},\"depth\":{depth},\
+             \"branch_pages\":{branch_pages},\"leaf_pages\":{leaf_pages},\
+             \"overflow_pages\":{overflow_pages}}}"
+            )
+        });
+        let tables = entries.collect::<Vec<_>>().join(",");
+        format!(
+            "{{\"file_bytes\":{},\"used_bytes\":{},\"free_bytes\":{},\"map_bytes\":{},\
+         \"page_bytes\":{},\"transaction\":{},\"readers\":{},\"max_readers\":{},\
+         \"sequence\":{},\"oldest_change\":{oldest},\"tables\":[{tables}]}}\n",
+            stat.file_bytes,
+            stat.used_bytes,
+            stat.free_bytes,
+            stat.map_bytes,
+            stat.page_bytes,
+            stat.transaction,
+            stat.readers,
+            stat.readers_most,
+            stat.sequence,
+        )
+    }
+}

@@ -1,0 +1,34 @@
+//! Fetches samples from the admin endpoint of a server.
+
+use super::sample::Sample;
+use crate::settings::ADMIN;
+use nuthatch_server::Address;
+use nuthatch_server::admin::Client;
+use std::fmt::Display;
+use std::io;
+
+/// Returns what the server has counted by now.
+///
+/// # Errors
+///
+/// Returns what was found at the address instead of the admin endpoint of a cache server.
+pub(super) fn sample(client: &Client) -> Result<Sample, String> {
+    let address = client.address();
+    let text = client.get("/metrics").map_err(|error| match error.kind() {
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => format!(
+            "nothing listens at {address}: {error}; `nuthatch serve --admin {address}` starts a \
+             server that does"
+        ),
+        // It listens, and its answer is not the one of an admin endpoint.
+        io::ErrorKind::InvalidData | io::ErrorKind::Other => another_server(address, &error),
+        _ => format!("{address}: {error}"),
+    })?;
+    Sample::parse(&text).map_err(|problem| another_server(address, &problem))
+}
+
+fn another_server(address: &Address, problem: &dyn Display) -> String {
+    format!(
+        "{address}: expected the admin endpoint of nuthatch serve, found another server: \
+         {problem}; name the address that --admin of the cache server has (default: {ADMIN})"
+    )
+}

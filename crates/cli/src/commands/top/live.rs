@@ -1,0 +1,143 @@
+//! The live display of `nuthatch top`.
+
+use super::fetch::sample;
+use super::lines::{Line, Style, lines};
+use super::sample::Sample;
+use super::screen::Screen;
+use super::view::View;
+use crate::outcome::Failure;
+use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
+use crossterm::terminal;
+use nuthatch_server::admin::Client;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+/// How often the keyboard and signals are looked at.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Shows samples until somebody has seen enough.
+pub(super) fn watch(client: Client, interval: Duration) -> Result<(), Failure> {
+    // Before the screen is cleared: without an answer there is nothing to show.
+    let first = sample(&client).map_err(Failure::Error)?;
+    let address = client.address().to_string();
+    let failure = |error: io::Error| Failure::Error(format!("<stdout>: {error}"));
+    let stopped = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&stopped)).map_err(failure)?;
+    }
+    let (stop, samples) = start_sampling(client, interval);
+    let screen = Screen::enter().map_err(failure)?;
+    let mut live = Live { view: View::new(first, None), address, problem: None };
+    let shown = live.show_until(&screen, &samples, &stopped);
+    drop(screen);
+    drop(stop);
+    shown.map_err(failure)
+}
+
+/// Takes samples in a thread of its own, so that keys are heard while a server takes its time. It
+/// ends once what is answered first is dropped.
+fn start_sampling(
+    client: Client,
+    interval: Duration,
+) -> (SyncSender<()>, Receiver<Result<Sample, String>>) {
+    let (stop, stopped) = sync_channel::<()>(0);
+    let (sender, samples) = sync_channel(1);
+    thread::spawn(move || {
+        while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(interval) {
+            if sender.send(sample(&client)).is_err() {
+                break;
+            }
+        }
+    });
+    (stop, samples)
+}
+
+/// What is on the screen.
+struct Live {
+    view: View,
+    address: String,
+    /// Why there is no newer sample.
+    problem: Option<String>,
+}
+
+impl Live {
+    /// Shows samples as they come, until a key or a signal ends it.
+    fn show_until(
+        &mut self,
+        screen: &Screen,
+        samples: &Receiver<Result<Sample, String>>,
+        stopped: &AtomicBool,
+    ) -> io::Result<()> {
+        self.show(screen)?;
+        while !stopped.load(Ordering::Relaxed) {
+            if event::poll(TICK)? {
+                match event::read()? {
+                    Event::Key(key) if ends(key) => break,
+                    Event::Resize(..) => self.show(screen)?,
+                    _ => {}
+                }
+            }
+            match samples.try_recv() {
+                Ok(sample) => {
+                    self.take(sample);
+                    self.show(screen)?;
+                }
+                Err(TryRecvError::Empty) => {}
+                Err(TryRecvError::Disconnected) => return Err(io::Error::other("no more samples")),
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, sample: Result<Sample, String>) {
+        match sample {
+            Ok(sample) => {
+                self.view = self.view.until(sample);
+                self.problem = None;
+            }
+            Err(problem) => self.problem = Some(problem),
+        }
+    }
+
+    fn show(&self, screen: &Screen) -> io::Result<()> {
+        let size = terminal::size()?;
+        let mut lines = lines(&self.view, &self.address, usize::from(size.0));
+        if let Some(problem) = &self.problem {
+            let text = format!("this is what was there before: {problem}");
+            lines.insert(1, Line { text, style: Style::Alarm });
+        }
+        screen.show(&lines, size)
+    }
+}
+
+fn ends(key: KeyEvent) -> bool {
+    match key.code {
+        KeyCode::Char('q' | 'Q') | KeyCode::Esc => true,
+        KeyCode::Char('c' | 'C' | 'd') => key.modifiers.contains(KeyModifiers::CONTROL),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_keys_end_it() {
+        let key = KeyEvent::new;
+        for (key, expected) in [
+            (key(KeyCode::Char('q'), KeyModifiers::NONE), true),
+            (key(KeyCode::Esc, KeyModifiers::NONE), true),
+            (key(KeyCode::Char('c'), KeyModifiers::CONTROL), true),
+            (key(KeyCode::Char('c'), KeyModifiers::NONE), false),
+            (key(KeyCode::Enter, KeyModifiers::NONE), false),
+        ] {
+            assert_eq!(ends(key), expected, "{key:?}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! `nuthatch top`: shows the metrics of a cache server, live or once.
+//!
+//! The text of `/metrics` becomes points (`exposition`), these become the counters of a server
+//! (`sample`), two samples become rates (`view`), and a view becomes lines (`lines`) or JSON
+//! (`json`).
+
+mod exposition;
+mod fetch;
+mod json;
+mod lines;
+mod live;
+mod quantity;
+mod sample;
+mod screen;
+mod view;
+
+use crate::outcome::{Answer, Failure};
+use crate::settings::ADMIN;
+use crate::terminal::Stdout;
+use clap::Args;
+use fetch::sample;
+use json::json;
+use lines::lines;
+use nuthatch_server::Address;
+use nuthatch_server::admin::Client;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+use view::View;
+
+const NOTES: &str = "\
+Examples:
+  nuthatch top                                   the server of this machine; q quits
+  nuthatch top 127.0.0.1:9500 --interval 5s
+  nuthatch top unix:/run/nuthatch/admin.sock
+  nuthatch top --once --interval 10s             ten seconds in plain text
+  nuthatch top --json | jq .hit_ratio
+
+ADDR is the admin endpoint: see --admin of nuthatch serve. Rates of a single sample are means since
+the server started. Percentiles are accurate to a factor of two.
+
+Exit status:
+  0  all went well
+  2  the command line is wrong
+  3  any other error, for example: no server answers";
+
+/// How long an answer may take.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Columns of a text that is not shown on a terminal.
+const COLUMNS: usize = 100;
+
+/// Watch a cache server: requests, hits and misses, latencies, memory
+///
+/// Shows the metrics of the admin endpoint live. If the output is not a terminal, it prints one
+/// sample and exits.
+#[derive(Debug, Args)]
+#[command(after_long_help = NOTES)]
+pub(crate) struct Top {
+    /// Address of the server's admin endpoint: host:port or unix:PATH
+    #[arg(value_name = "ADDR", default_value = ADMIN)]
+    address: String,
+    /// Time between samples, such as 500ms, 2s or 1m [default: 1s]
+    #[arg(long, value_name = "TIME", value_parser = parse_interval)]
+    interval: Option<Duration>,
+    /// Print one sample as plain text and exit; with --interval, the rates within the interval
+    #[arg(long)]
+    once: bool,
+    /// Print one sample as JSON, and exit
+    #[arg(long)]
+    json: bool,
+}
+
+impl Top {
+    pub(crate) fn run(&self) -> Result<Answer, Failure> {
+        let usage = |error| Failure::Usage(format!("ADDR: {error}"));
+        let address: Address = self.address.parse().map_err(usage)?;
+        let client = Client::new(address, TIMEOUT).map_err(|e| Failure::Error(e.to_string()))?;
+        let mut stdout = Stdout::new();
+        if self.once || self.json || !stdout.is_terminal() {
+            let view = self.view(&client)?;
+            stdout.put(self.text(&view, client.address()).as_bytes())?;
+            stdout.flush()?;
+        } else {
+            drop(stdout);
+            live::watch(client, self.interval.unwrap_or(Duration::from_secs(1)))?;
+        }
+        Ok(Answer::Whole)
+    }
+
+    /// One sample, or two where an interval is wanted.
+    fn view(&self, client: &Client) -> Result<View, Failure> {
+        let first = sample(client).map_err(Failure::Error)?;
+        let Some(interval) = self.interval else { return Ok(View::new(first, None)) };
+        // Nothing is ever sent: this is the wait between two samples.
+        let (_sender, nothing) = channel::<()>();
+        let _ = nothing.recv_timeout(interval);
+        let second = sample(client).map_err(Failure::Error)?;
+        Ok(View::new(second, Some(&first)))
+    }
+
+    fn text(&self, view: &View, address: &Address) -> String {
+        let address = address.to_string();
+        if self.json {
+            return json(view, &address);
+        }
+        let lines = lines(view, &address, COLUMNS);
+        lines.iter().map(|line| line.text.trim_end().to_owned() + "\n").collect()
+    }
+}
+
+/// A time such as `500ms`, `2s`, `1m`; a number alone is of seconds.
+fn parse_interval(text: &str) -> Result<Duration, String> {
+    let wrong = || "expected a time from 100ms to 1h, such as 500ms, 2s or 1m".to_owned();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let scale = match unit {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(wrong()),
+    };
+    let seconds = number.parse::<f64>().map_err(|_| wrong())? * scale;
+    if (0.1..=3600.0).contains(&seconds) {
+        return Ok(Duration::from_secs_f64(seconds));
+    }
+    Err(wrong())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_read() {
+        for (text, ms) in [("100ms", 100), ("2", 2000), ("0.5s", 500), ("1m", 60_000)] {
+            assert_eq!(parse_interval(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+        for text in ["", "s", "0", "99ms", "2h", "-1s", "1.2.3", "1d", "1e3", "nan"] {
+            assert!(parse_interval(text).is_err(), "{text}");
+        }
+    }
+}

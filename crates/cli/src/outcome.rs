@@ -1,0 +1,75 @@
+//! The outcome of a command, and its failure.
+
+/// What a command did.
+pub(crate) enum Answer {
+    /// All that was asked for.
+    Whole,
+    /// All but some keys, which are not there.
+    KeysMissing,
+    /// All, and found something damaged that can be had again.
+    Damaged,
+}
+
+/// Why a command did not do what was asked for.
+pub(crate) enum Failure {
+    /// The arguments contradict each other or the inputs.
+    Usage(String),
+    /// Anything else.
+    Error(String),
+    /// The reader of the output went away.
+    ClosedPipe,
+}
+
+impl Failure {
+    /// Returns what is told about it.
+    pub(crate) fn into_message(self) -> String {
+        match self {
+            Self::Usage(message) | Self::Error(message) => message,
+            Self::ClosedPipe => "the reader of the output closed it".to_owned(),
+        }
+    }
+}
+
+impl From<nuthatch_snapshot::Error> for Failure {
+    fn from(error: nuthatch_snapshot::Error) -> Self {
+        Self::Error(error.to_string())
+    }
+}
+
+impl From<nuthatch_store::Error> for Failure {
+    fn from(error: nuthatch_store::Error) -> Self {
+        Self::Error(error.to_string())
+    }
+}
+
+#[cfg(feature = "chunks")]
+impl From<nuthatch_chunks::Error> for Failure {
+    fn from(error: nuthatch_chunks::Error) -> Self {
+        Self::Error(error.to_string())
+    }
+}
+
+#[cfg(feature = "chunks")]
+impl From<nuthatch_origins::Error> for Failure {
+    fn from(error: nuthatch_origins::Error) -> Self {
+        Self::Error(error.to_string())
+    }
+}
+
+impl From<nuthatch_import::Error> for Failure {
+    fn from(error: nuthatch_import::Error) -> Self {
+        match error {
+            nuthatch_import::Error::Usage(message) => Self::Usage(message),
+            error => Self::Error(error.to_string()),
+        }
+    }
+}
+
+impl From<nuthatch_rpc::Error> for Failure {
+    fn from(error: nuthatch_rpc::Error) -> Self {
+        match error.code() {
+            "argument" => Self::Usage(error.to_string()),
+            _ => Self::Error(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The settings as flags of the command line.
+
+use super::setting::Setting;
+use super::setting_type::{Kind, Words};
+use super::table::{GROUPS, settings};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+
+/// What was given on the command line: settings by name, with their values as texts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flags(pub(crate) Vec<(&'static str, Vec<String>)>);
+
+impl Args for Flags {
+    fn augment_args(command: Command) -> Command {
+        let groups = GROUPS
+            .iter()
+            .flat_map(|group| group.settings.iter().map(move |setting| (group.heading, setting)));
+        groups
+            .filter(|(_, setting)| setting.is_flag())
+            .fold(command, |command, (heading, setting)| command.arg(flag(setting, heading)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Flags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut flags = Self::default();
+        flags.update_from_arg_matches(matches)?;
+        Ok(flags)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        let flags = settings().filter(|setting| setting.is_flag());
+        for name in flags.map(|setting| setting.name) {
+            // The default is there for help alone.
+            if matches.value_source(name) == Some(ValueSource::CommandLine) {
+                let values = matches.get_many::<String>(name).unwrap_or_default();
+                self.0.push((name, values.cloned().collect()));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn flag(setting: &'static Setting, heading: &'static str) -> Arg {
+    let mut flag = Arg::new(setting.name)
+        .long(setting.name)
+        .value_name(setting.value_name)
+        .help_heading(heading)
+        .help(setting.help);
+    if !setting.more.is_empty() {
+        flag = flag.long_help(format!("{}\n\n{}", setting.help, setting.more));
+    }
+    if !setting.default.is_empty() {
+        flag = flag.default_value(setting.default);
+    }
+    match setting.kind {
+        Kind::Places(_) => flag.action(ArgAction::Append),
+        Kind::Choice { words, .. } => flag.value_parser(choice(words)),
+        // `--insecure` alone says yes.
+        Kind::Truth(_) => flag.num_args(0..=1).require_equals(true).default_missing_value("true"),
+        _ => flag,
+    }
+}
+
+fn choice(words: Words) -> PossibleValuesParser {
+    words.iter().map(|(word, meaning)| PossibleValue::new(*word).help(*meaning)).into()
+}

@@ -1,0 +1,62 @@
+//! The settings of the group `monitoring`.
+
+use crate::settings::setting::{Setting, Told};
+use crate::settings::setting_type::Kind;
+use std::time::Duration;
+
+pub(super) const MONITORING: &[Setting] = &[
+    Setting {
+        name: "slow-log-threshold",
+        value_name: "TIME",
+        default: "10ms",
+        help: "Commands that take longer go to the slow log; 0s logs all of them, off none",
+        more: "",
+        kind: Kind::Duration {
+            field: |all| &mut all.slow_log_threshold,
+            unit: Duration::from_micros(1),
+            max: u64::MAX,
+            off: -1,
+        },
+        told: Told::AndChanged("slowlog-log-slower-than"),
+    },
+    Setting {
+        name: "slow-log-length",
+        value_name: "N",
+        default: "128",
+        help: "Maximum number of commands in the slow log",
+        more: "",
+        kind: Kind::Count { field: |all| &mut all.slow_log_length, least: 0, most: 1_000_000 },
+        told: Told::AndChanged("slowlog-max-len"),
+    },
+    Setting {
+        name: "latency-tracking",
+        value_name: "BOOL",
+        default: "true",
+        help: "Measure how long commands take, for LATENCY HISTOGRAM and INFO latencystats",
+        more: "",
+        kind: Kind::Truth(|all| &mut all.latency_tracking),
+        told: Told::AndChanged("latency-tracking"),
+    },
+    Setting {
+        name: "log",
+        value_name: "FILTER",
+        default: "warn",
+        help: "What is logged to stderr: a level, or levels by target",
+        more: "Levels are off, error, warn, info, debug and trace. A filter such as \
+               warn,nuthatch::users=off sets the level of a target.",
+        kind: Kind::Text { field: |all| &mut all.log, check: crate::logs::check },
+        told: Told::Not,
+    },
+    Setting {
+        name: "log-format",
+        value_name: "FORMAT",
+        default: "text",
+        help: "Format of log lines",
+        more: "",
+        kind: Kind::Choice {
+            field: |all| &mut all.log_format,
+            words: &[("text", "readable text"), ("json", "one JSON object per line")],
+        },
+        told: Told::Not,
+    },
+];

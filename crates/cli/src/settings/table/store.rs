@@ -1,0 +1,105 @@
+//! The settings of the group `store`.
+
+use crate::settings::setting::{Setting, Told};
+use crate::settings::setting_type::{Kind, MAX_SIZE};
+use nuthatch_rpc::Options as StoreOptions;
+
+/// Where a store is served until another address is given.
+pub(crate) const GRPC: &str = "127.0.0.1:7380";
+
+pub(super) const STORE: &[Setting] = &[
+    Setting {
+        name: "store",
+        value_name: "DIR",
+        default: "",
+        help: "The folder of a store to serve over gRPC, as `nuthatch store serve` does",
+        more: "Other processes may use the folder at the same time.",
+        kind: Kind::Path(|all| &mut all.store),
+        told: Told::Not,
+    },
+    Setting {
+        name: "grpc",
+        value_name: "ADDR",
+        default: GRPC,
+        help: "Address for gRPC clients of the store: host:port; can be repeated",
+        more: "`tls:` before host:port enables TLS: for all of these addresses or for none.",
+        kind: Kind::Places(|all| &mut all.grpc),
+        told: Told::Not,
+    },
+    Setting {
+        name: "store-create",
+        value_name: "BOOL",
+        default: "false",
+        help: "Create the store if there is none",
+        more: "",
+        kind: Kind::Truth(|all| &mut all.store_create),
+        told: Told::Not,
+    },
+    Setting {
+        name: "store-allow-network-filesystem",
+        value_name: "BOOL",
+        default: "false",
+        help: "Open the store on a network filesystem; only if one machine alone uses the store",
+        more: "Machines do not share the memory maps of a store, so a store that two machines \
+               write to is damaged without an error. Without it such a folder is refused.",
+        kind: Kind::Truth(|all| &mut all.store_allow_network_filesystem),
+        told: Told::Not,
+    },
+    Setting {
+        name: "store-durability",
+        value_name: "LEVEL",
+        default: "sync",
+        help: "What a write to the store waits for before it is acknowledged",
+        more: "",
+        kind: Kind::Choice {
+            field: |all| &mut all.store_durability,
+            words: &[
+                ("sync", "the disk: no acknowledged write is lost"),
+                (
+                    "group",
+                    "the disk; a power failure may lose the last commit even if it was \
+                     acknowledged",
+                ),
+                ("none", "nothing: a crash of the machine may lose or damage what was written"),
+            ],
+        },
+        told: Told::Not,
+    },
+    Setting {
+        name: "store-keep-changes",
+        value_name: "N",
+        default: "0",
+        help: "Maximum number of changes to keep for watches, in at most 4 KiB x N bytes (the \
+               newest is kept even if it alone takes more); 0 leaves the store's limits unchanged",
+        more: "",
+        kind: Kind::Count {
+            field: |all| &mut all.store_keep_changes,
+            least: 0,
+            most: u32::MAX as u64,
+        },
+        told: Told::Not,
+    },
+    Setting {
+        name: "store-memory",
+        value_name: "SIZE",
+        default: "256MiB",
+        help: "Memory limit for requests to the store and their answers, in addition to --memory; \
+               at least 1MiB",
+        more: "",
+        kind: Kind::Size {
+            field: |all| &mut all.store_memory,
+            min: StoreOptions::MIN_MEMORY,
+            max: MAX_SIZE,
+        },
+        told: Told::Not,
+    },
+    Setting {
+        name: "store-tokens",
+        value_name: "FILE",
+        default: "",
+        help: "A file with the tokens that clients of the store must present",
+        more: "Its lines are \"token NAME read|write SECRET\"; see `nuthatch store serve --help`.",
+        kind: Kind::Path(|all| &mut all.store_tokens),
+        told: Told::Not,
+    },
+];

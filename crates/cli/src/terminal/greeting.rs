@@ -1,0 +1,29 @@
+//! What a server prints when it runs: its addresses.
+
+use super::streams::Stdout;
+use crate::outcome::Failure;
+use nuthatch_server::Address;
+use std::net::SocketAddr;
+
+/// Prints where a server listens, where it tells what it counts, and a line of its own.
+pub(crate) fn greet(
+    scheme: &str,
+    addresses: &[SocketAddr],
+    admin: &[Address],
+    line: &str,
+) -> Result<(), Failure> {
+    let listening = |address| format!("listening at {scheme}://{address}\n");
+    let text: String = addresses.iter().map(listening).collect();
+    let mut stdout = Stdout::new();
+    stdout.put(format!("{text}{}{line}\n", metrics_at(admin)).as_bytes())?;
+    stdout.flush()
+}
+
+/// Lines that tell where metrics are.
+pub(crate) fn metrics_at(addresses: &[Address]) -> String {
+    let lines = addresses.iter().map(|address| match address {
+        Address::Tcp(address) => format!("metrics at http://{address}/metrics\n"),
+        Address::Unix(_) => format!("metrics at {address}, path /metrics\n"),
+    });
+    lines.collect()
+}

@@ -1,0 +1,230 @@
+//! How far a command is, on stderr: a bar on a terminal, else a line from time to time.
+
+use super::streams::tell;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use nuthatch_import::ReadProgress;
+use nuthatch_snapshot::{Progress, Stage};
+use nuthatch_units::{bytes, grouped};
+use std::io::{IsTerminal, stderr};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Time between lines.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Tells how far a command is.
+pub(crate) struct Display {
+    form: Form,
+    total_bytes: Option<u64>,
+    state: Mutex<State>,
+}
+
+enum Form {
+    Quiet,
+    Bar(ProgressBar),
+    Lines,
+}
+
+struct State {
+    stage: &'static str,
+    stage_start: Instant,
+    last_line: Instant,
+}
+
+impl Display {
+    /// A display for inputs of so many bytes, where that is known.
+    pub(crate) fn new(quiet: bool, total_bytes: Option<u64>) -> Self {
+        let form = if quiet {
+            Form::Quiet
+        } else if stderr().is_terminal() {
+            Form::Bar(reading_bar(total_bytes))
+        } else {
+            Form::Lines
+        };
+        let now = Instant::now();
+        let state = State { stage: "", stage_start: now, last_line: now };
+        Self { form, total_bytes, state: Mutex::new(state) }
+    }
+
+    /// Inputs are being read.
+    pub(crate) fn reading(&self, step: ReadProgress) {
+        match &self.form {
+            Form::Quiet => {}
+            Form::Bar(bar) => bar.set_position(step.bytes),
+            Form::Lines => self.line(|elapsed| reading_line(step, self.total_bytes, elapsed)),
+        }
+    }
+
+    /// The file is being made.
+    pub(crate) fn making(&self, progress: Progress) {
+        let Progress { stage, done, total } = progress;
+        let stage = match stage {
+            Stage::Sorting => "sorting",
+            Stage::Writing => "writing",
+            Stage::Syncing => "syncing",
+            _ => "making",
+        };
+        self.stage(stage, done, total);
+    }
+
+    /// In this stage so many rows or entries are done. A total of zero means that it is not known.
+    pub(crate) fn stage(&self, name: &'static str, done: u64, total: u64) {
+        if matches!(self.form, Form::Quiet) {
+            return;
+        }
+        self.enter(name, total);
+        match &self.form {
+            Form::Bar(bar) => bar.set_position(done),
+            _ => self.line(|elapsed| stage_line(name, done, total, elapsed)),
+        }
+    }
+
+    /// In this stage so many bytes are done, of so many; what else there is to say goes with it.
+    pub(crate) fn moved(&self, name: &'static str, note: &str, done: u64, total: u64) {
+        match &self.form {
+            Form::Quiet => {}
+            Form::Bar(bar) => {
+                if self.begins(name) {
+                    bar.set_style(style(
+                        "{msg} [{wide_bar}] {binary_bytes}/{binary_total_bytes}, \
+                         {binary_bytes_per_sec}, {eta} left",
+                    ));
+                    bar.set_length(total);
+                    bar.reset();
+                }
+                bar.set_message(format!("{name}{note}"));
+                bar.set_position(done);
+            }
+            Form::Lines => {
+                self.begins(name);
+                self.line(|elapsed| moved_line(name, note, done, total, elapsed));
+            }
+        }
+    }
+
+    /// Does something while no bar is in the way of what it writes.
+    pub(crate) fn aside<T>(&self, act: impl FnOnce() -> T) -> T {
+        match &self.form {
+            Form::Bar(bar) => bar.suspend(act),
+            Form::Quiet | Form::Lines => act(),
+        }
+    }
+
+    /// Clears the bar, so that what is written next stands alone.
+    pub(crate) fn finish(&self) {
+        if let Form::Bar(bar) = &self.form {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Whether a stage is another one than before.
+    fn begins(&self, name: &'static str) -> bool {
+        let Ok(mut state) = self.state.lock() else { return false };
+        let begins = state.stage != name;
+        if begins {
+            state.stage = name;
+            state.stage_start = Instant::now();
+        }
+        begins
+    }
+
+    fn enter(&self, name: &'static str, total: u64) {
+        if !self.begins(name) {
+            return;
+        }
+        if let Form::Bar(bar) = &self.form {
+            let template = "{msg} [{wide_bar}] {human_pos}/{human_len}, {eta} left";
+            let spinner = "{msg} {elapsed}";
+            bar.set_style(style(if total > 0 { template } else { spinner }));
+            bar.set_message(name);
+            bar.set_length(total);
+            bar.reset();
+        }
+    }
+
+    /// Writes a line, unless the last one is too recent.
+    fn line(&self, line: impl FnOnce(Duration) -> String) {
+        let Ok(mut state) = self.state.lock() else { return };
+        if state.last_line.elapsed() >= LINE_EVERY {
+            state.last_line = Instant::now();
+            tell(line(state.stage_start.elapsed()));
+        }
+    }
+}
+
+fn reading_bar(total_bytes: Option<u64>) -> ProgressBar {
+    let template = match total_bytes {
+        Some(_) => {
+            "reading [{wide_bar}] {binary_bytes}/{binary_total_bytes}, \
+             {binary_bytes_per_sec}, {eta} left"
+        }
+        None => "reading {binary_bytes}, {binary_bytes_per_sec}",
+    };
+    let bar = ProgressBar::with_draw_target(total_bytes, ProgressDrawTarget::stderr());
+    bar.set_style(style(template));
+    bar
+}
+
+fn style(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template);
+    style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
+}
+
+fn reading_line(step: ReadProgress, total: Option<u64>, elapsed: Duration) -> String {
+    let rate = step.bytes as f64 / elapsed.as_secs_f64().max(0.001);
+    let (rows, read) = (grouped(step.rows), bytes(step.bytes));
+    #[expect(clippy::cast_sign_loss, reason = "no rate is below zero")]
+    let rate_text = bytes(rate as u64);
+    match total {
+        Some(total) => {
+            let left = total.saturating_sub(step.bytes) as f64 / rate.max(1.0);
+            let total = bytes(total);
+            format!("reading: {rows} rows, {read} of {total}, {rate_text}/s, {left:.0} s left")
+        }
+        None => format!("reading: {rows} rows, {read}, {rate_text}/s"),
+    }
+}
+
+fn moved_line(stage: &str, note: &str, done: u64, total: u64, elapsed: Duration) -> String {
+    let rate = done as f64 / elapsed.as_secs_f64().max(0.001);
+    let left = total.saturating_sub(done) as f64 / rate.max(1.0);
+    #[expect(clippy::cast_sign_loss, reason = "no rate is below zero")]
+    let rate = bytes(rate as u64);
+    let (done, total) = (bytes(done), bytes(total));
+    format!("{stage}{note}: {done} of {total}, {rate}/s, {left:.0} s left")
+}
+
+fn stage_line(stage: &str, done: u64, total: u64, elapsed: Duration) -> String {
+    if total == 0 {
+        return stage.to_owned();
+    }
+    let rate = done as f64 / elapsed.as_secs_f64().max(0.001);
+    let left = total.saturating_sub(done) as f64 / rate.max(1.0);
+    format!("{stage}: {} of {}, {left:.0} s left", grouped(done), grouped(total))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_tell_rate_and_time_left() {
+        let step = ReadProgress { bytes: 30 << 20, rows: 1_000_000 };
+        let elapsed = Duration::from_secs(10);
+        assert_eq!(
+            reading_line(step, Some(90 << 20), elapsed),
+            "reading: 1,000,000 rows, 30.0 MiB of 90.0 MiB, 3.0 MiB/s, 20 s left"
+        );
+        assert_eq!(
+            reading_line(step, None, elapsed),
+            "reading: 1,000,000 rows, 30.0 MiB, 3.0 MiB/s"
+        );
+        let line = stage_line("writing", 250, 1000, elapsed);
+        assert_eq!(line, "writing: 250 of 1,000, 30 s left");
+        assert_eq!(stage_line("syncing", 0, 0, elapsed), "syncing");
+        assert_eq!(
+            moved_line("reading", ", 50 % from the cache", 30 << 20, 90 << 20, elapsed),
+            "reading, 50 % from the cache: 30.0 MiB of 90.0 MiB, 3.0 MiB/s, 20 s left"
+        );
+    }
+}
